@@ -1,0 +1,239 @@
+"""How states, methods and indexes are printed: as text for people, as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from graphwright.graph.evidence import Evidence
+from graphwright.graph.graph import Graph
+from graphwright.retrieve.state import Citation, State, Step
+
+__all__ = ["as_dict", "show_info", "show_methods", "show_state"]
+
+
+def as_dict(state: State, passages: int, pieces: int = 20) -> dict[str, Any]:
+    """Return a state as JSON can hold it, with the best passages and pieces of evidence."""
+    return {
+        "question": state.question.text,
+        "answer": None if state.answer is None else state.answer.text,
+        "found": None if state.answer is None else state.answer.found,
+        "citations": [] if state.answer is None else [_citation(c) for c in state.answer.citations],
+        "passages": _passages(state, passages),
+        "evidence": _pieces(state.graph, state.evidence, pieces),
+        "trace": [_step(step) for step in state.trace],
+    }
+
+
+def _citation(c: Citation) -> dict[str, Any]:
+    return {
+        "document": c.document,
+        "chunk": c.chunk,
+        "start": c.start,
+        "end": c.end,
+        "text": c.text,
+        "path": list(c.path),
+    }
+
+
+def _passages(state: State, k: int) -> list[dict[str, Any]]:
+    graph, found = state.graph, []
+    for node, score in zip(*_best(state, k), strict=True):
+        passage = graph.passages.of(node) if graph.passages is not None else None
+        name = graph.names[node]
+        found.append(
+            {
+                "id": name if passage is None else passage.id,
+                "document": name if passage is None else passage.document,
+                "title": "" if passage is None else passage.title,
+                "score": round(score, 6),
+                "text": graph.text(node),
+            }
+        )
+    return found
+
+
+def _best(state: State, k: int) -> tuple[list[int], list[float]]:
+    if state.chunks is None:
+        return [], []
+    return state.chunks.ids[:k].tolist(), state.chunks.scores[:k].tolist()
+
+
+def _pieces(graph: Graph, evidence: Evidence | None, k: int) -> list[dict[str, Any]]:
+    if evidence is None:
+        return []
+    best = evidence.top(k)
+    scores = [None] * len(best) if best.scores is None else best.scores.tolist()
+    return [
+        {
+            "nodes": graph.names.take(nodes),
+            "edges": [list(graph.triple(int(e))) for e in edges],
+            "score": score,
+        }
+        for (nodes, edges), score in zip(best, scores, strict=True)
+    ]
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "operator": step.operator,
+        "seconds": round(step.seconds, 6),
+        "tokens": step.usage.tokens,
+        "texts": step.usage.texts,
+        "model_seconds": round(step.usage.seconds, 6),
+        "sizes": dict(step.sizes),
+        "notes": list(step.notes),
+    }
+
+
+def show_state(state: State, passages: int, *, as_json: bool = False, explain: bool = False) -> None:
+    """Print the answer with its citations, the passages, and with `explain` the trace."""
+    if as_json:
+        print(json.dumps(as_dict(state, passages), ensure_ascii=False))
+        return
+    console = Console(highlight=False, soft_wrap=False)
+    if state.answer is not None:
+        _show_answer(console, state)
+    _show_passages(console, state, passages)
+    if explain:
+        _show_trace(console, state)
+
+
+def _show_answer(console: Console, state: State) -> None:
+    answer = state.answer
+    if answer is None:
+        return
+    text = Text()
+    if not answer.citations:
+        text.append(answer.text, "bold")
+    for number, citation in enumerate(answer.citations, 1):
+        text.append(f"{citation.text} ", "bold").append(f"[{number}]  ", "cyan")
+    console.print(text)
+    console.print()
+    passages = state.graph.passages
+    for number, c in enumerate(answer.citations, 1):
+        title = passages.title_of(state.graph.id(c.chunk)) if passages is not None else ""
+        place = Text(f"[{number}] ", "cyan").append(c.document)
+        place.append(f"  {title}" if title else "").append(f"  characters {c.start}-{c.end}", "dim")
+        console.print(place)
+        if c.path:
+            console.print(Padding(_walk(c.path), (0, 0, 0, 4)))
+    if answer.citations:
+        console.print()
+
+
+def _walk(path: tuple[str, ...]) -> Text:
+    walk = Text("path: ", "dim")
+    for at, part in enumerate(path):
+        walk.append(part, "green" if at % 2 == 0 else "dim")
+        if at < len(path) - 1:
+            walk.append(" → " if at % 2 else " — ", "dim")
+    return walk
+
+
+def _show_passages(console: Console, state: State, k: int) -> None:
+    found = _passages(state, k)
+    if not found:
+        console.print("No passage was found.")
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, style in (("", "dim"), ("passage", ""), ("score", "dim"), ("text", "")):
+        table.add_column(
+            name, style=style, justify="right" if name in ("", "score") else "left", overflow="fold"
+        )
+    for rank, row in enumerate(found, 1):
+        name = f"{row['title']}\n{row['id']}" if row["title"] else row["id"]
+        text = textwrap.shorten(row["text"], 200, placeholder=" …")
+        table.add_row(str(rank), Text(name), f"{row['score']:.3g}", Text(text))
+    console.print(table)
+
+
+def _show_trace(console: Console, state: State) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="What each step did", title_justify="left")
+    for name in ("step", "found", "ms", "model ms", "texts"):
+        table.add_column(name, justify="left" if name in ("step", "found") else "right", overflow="fold")
+    for step in state.trace:
+        usage = step.usage
+        model = f"{1000 * usage.seconds:.1f}" if usage.texts else ""
+        table.add_row(
+            Text(step.operator),
+            Text(_found(step)),
+            f"{1000 * step.seconds:.1f}",
+            model,
+            str(usage.texts or ""),
+        )
+    total = sum(step.seconds for step in state.trace)
+    encoder = sum(step.usage.seconds for step in state.trace)
+    table.add_row(Text("in all", "bold"), "", f"{1000 * total:.1f}", f"{1000 * encoder:.1f}", "")
+    console.print(table)
+
+
+def _found(step: Step) -> str:
+    """Say in a line what a step left: the anchors it set, or the best of the evidence or passages."""
+    state = step.after
+    if step.notes:
+        return "; ".join(step.notes)
+    if state is None:
+        return ""
+    graph = state.graph
+    if state.answer is not None:
+        return f"an answer with {len(state.answer.citations)} citations"
+    if step.operator.startswith("Link"):
+        named = [f"{a.text} → {', '.join(graph.names.take(a.nodes[:3]))}" for a in state.anchors or ()]
+        return "; ".join(named) or "the question names nothing in the graph"
+    if step.operator.startswith("Sources"):
+        return f"{step.sizes.get('chunks', 0)} passages: {', '.join(graph.names.take(_best(state, 3)[0]))} …"
+    if state.evidence is None:
+        return f"{step.sizes['nodes']} nodes"
+    best = [
+        ", ".join(graph.names.take(nodes)) or graph.edge_text(int(edges[0]))
+        for nodes, edges in state.evidence.top(3)
+    ]
+    return f"{len(state.evidence)} pieces: {textwrap.shorten('; '.join(best), 120, placeholder=' …')}"
+
+
+def show_methods(index: Path | None, *, as_json: bool = False) -> None:
+    """Print every method: name, what it does, its arguments, and over an index its expression."""
+    from graphwright.folder import Index
+    from graphwright.methods.registry import METHODS, pipeline
+
+    snapshot = None if index is None else Index.open(index).snapshot
+    rows = [
+        {
+            "name": method.name,
+            "about": method.about,
+            "arguments": ", ".join(f"{k}={v!r}" for k, v in method.options.items()),
+            "expression": "" if snapshot is None else repr(pipeline(method.name, snapshot)),
+        }
+        for method in METHODS.values()
+    ]
+    if as_json:
+        print(json.dumps(rows, ensure_ascii=False))
+        return
+    console = Console(highlight=False)
+    for row in rows:
+        console.print(Text(row["name"], "bold").append(f"  {row['about']}", "not bold"))
+        console.print(Padding(Text(row["arguments"], "dim"), (0, 0, 0, 4)))
+        if row["expression"]:
+            console.print(Padding(Text(row["expression"], "green"), (0, 0, 0, 4)))
+
+
+def show_info(held: dict[str, Any], *, as_json: bool = False) -> None:
+    """Print what an index holds."""
+    if as_json:
+        print(json.dumps(held, ensure_ascii=False))
+        return
+    for name, value in held.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{k} {v:,}" if isinstance(v, int) else f"{k} {v}" for k, v in value.items())
+        elif isinstance(value, int) and not isinstance(value, bool):
+            value = f"{value:,}"
+        print(f"{name:<10} {value}")

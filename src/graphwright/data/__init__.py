@@ -1,0 +1,1 @@
+"""Documents, questions and extracted triples, read from files into plain records."""

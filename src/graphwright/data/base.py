@@ -1,0 +1,41 @@
+"""The records that reading gives, and what the rest of the package knows a document by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Chunk", "Document", "Skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text with an id; every span that is cited later counts characters of `text`.
+
+    `whole` marks a passage that came as a row and is never split.
+    """
+
+    id: str
+    text: str
+    title: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a document: `text` is exactly `document.text[start:end]`, `ordinal` counts from 0."""
+
+    document: str
+    ordinal: int
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that was not read: a file, or a line of one (`path:line`), and why."""
+
+    path: str
+    reason: str

@@ -1,0 +1,126 @@
+"""The visible text of an HTML page."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+__all__ = ["declared_encoding", "html_text"]
+
+_WORD = re.compile(r"\w+")
+_UNSEEN = frozenset(
+    _WORD.findall(
+        "head script style noscript template nav svg math iframe object canvas audio video select button"
+        " dialog"
+    )
+)
+_PARAGRAPH = frozenset(
+    _WORD.findall(
+        "address article aside blockquote body caption details div dl fieldset figcaption figure footer form"
+        " h1 h2 h3 h4 h5 h6 header hr main ol p pre section summary table ul"
+    )
+)
+_LINE = frozenset(("dd", "dt", "li", "option", "tr"))
+_CELL = frozenset(("td", "th"))
+_SPACE = re.compile(r"(?:[^\S\xa0 ]| (?=[^\S\xa0]))[^\S\xa0]*+")  # what is not one blank already
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
+
+
+def declared_encoding(page: bytes) -> str:
+    """Return the encoding that a page's own `meta` element names, or an empty string."""
+    found = _CHARSET.search(page[:4096])
+    return found[1].decode("ascii") if found else ""
+
+
+def html_text(page: str) -> tuple[str, str]:
+    r"""Return the title of a page and the text a reader sees, however malformed the page is.
+
+    Block elements part paragraphs (an empty line), list items and table rows part lines; scripts,
+    styles, navigation, forms' buttons and hidden elements are left out; entities are decoded. The
+    title is `<title>`, else the first `<h1>`, else empty.
+
+    >>> html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li>Two<li>Three</ul>")
+    ('A & B', 'One!\n\nTwo\nThree')
+    """
+    from selectolax.lexbor import LexborHTMLParser
+
+    parser = LexborHTMLParser(page)
+    titles = (" ".join(node.text().split()) for node in parser.css("head title, h1"))
+    title = next(filter(None, titles), "")
+    root = parser.body or parser.root
+    return title, _walk(root) if root else ""
+
+
+def _walk(root: LexborNode) -> str:
+    """Write out what is below a node, without recursion, for pages nest as deep as they like."""
+    page = _Page()
+    node = root
+    while True:
+        child = node.first_child if page.enter(node) else None
+        while child is None:
+            page.leave(node)
+            if node.mem_id == root.mem_id or node.parent is None:
+                return "".join(page.parts).strip()
+            child = node.next
+            node = node.parent if child is None else node
+        node = child
+
+
+class _Page:
+    """Text in the making: what was written, and the break owed before the next word."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.owed = 2  # line ends
+        self.spaced = True  # white space was just written
+        self.verbatim = 0  # how many <pre> are open
+
+    def enter(self, node: LexborNode) -> bool:
+        """Take up what a node begins with, and say whether to go into it."""
+        tag = node.tag or ""
+        if tag == "-text":
+            self._write(node.text_content or "")
+            return False
+        if tag in _UNSEEN or (node.first_child is not None and _hidden(node)):
+            return False
+        self.verbatim += tag == "pre"
+        self._break(tag)
+        return True
+
+    def leave(self, node: LexborNode) -> None:
+        """Close what a node began."""
+        tag = node.tag or ""
+        if tag in _PARAGRAPH or tag in _LINE:
+            self.verbatim = max(0, self.verbatim - (tag == "pre"))  # a hidden one was never entered
+            self._break(tag)
+
+    def _break(self, tag: str) -> None:
+        if tag in _PARAGRAPH:
+            self.owed = 2
+        elif tag in _LINE:
+            self.owed = max(self.owed, 1)
+        elif tag == "br":
+            self.owed = min(self.owed + 1, 2)
+        elif tag in _CELL:
+            self._write(" ")
+
+    def _write(self, text: str) -> None:
+        if not self.verbatim:
+            text = _SPACE.sub(" ", text)
+            if self.owed or self.spaced:
+                text = text.lstrip(" ")
+        if not text:
+            return
+        if self.owed:
+            self.parts.append("\n" * self.owed)
+            self.owed = 0
+        self.parts.append(text)
+        self.spaced = text[-1] in " \n"
+
+
+def _hidden(node: LexborNode) -> bool:
+    attributes = node.attributes
+    return "hidden" in attributes or attributes.get("aria-hidden") == "true"

@@ -1,0 +1,1 @@
+"""The testbed: metrics, statistics, runs."""

@@ -1,0 +1,109 @@
+"""The offline reader: the sentences of the passages that best support an answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.data.sentences import sentence_spans
+from graphwright.index.words import words
+from graphwright.models.base import Encoder, Span
+from graphwright.retrieve.operator import source_of
+
+__all__ = ["SentenceReader"]
+
+_COUNTED = re.compile(r"\b(when|how (many|much|old|long|far|tall|large)|(what|which|whose) (year|date|age|number|percentage))\b", re.I)
+_NUMBER = re.compile(r"\d")
+_NAME = re.compile(r"(?<=\s)[A-Z]\w+")
+
+
+@dataclass(frozen=True, repr=False)
+class SentenceReader:
+    """Quotes sentences: near to the question in meaning, and together holding its words.
+
+    `most`: sentences at most. `least`: cosine with the question below which a sentence supports nothing.
+    Sentences are taken one by one: each adds its cosine, its share of those words of the question that no
+    sentence taken so far holds (rare words count more), up to `rank` for standing in the first passages, and
+    `kind` if it holds the kind of thing that is asked for: a number or date, or a name that the question does
+    not hold. The first line of a passage is read as its title.
+
+    >>> from graphwright.models.fake import HashEncoder
+    >>> SentenceReader(HashEncoder(), most=1).read("Where is Graz?", ["Lyon is in France. Graz is in Austria."])
+    [Span(passage=0, start=19, end=38, score=...)]
+    """
+
+    encoder: Encoder
+    most: int = 3
+    least: float = 0.3
+    rank: float = 0.3
+    kind: float = 0.15
+
+    def __repr__(self) -> str:
+        return source_of(self)
+
+    def read(self, question: str, passages: Sequence[str]) -> list[Span]:
+        """Return spans of whole sentences, best first."""
+        places = [(i, *span) for i, text in enumerate(passages) for span in _sentences(text)]
+        if not places:
+            return []
+        sentences = [_with_title(passages[i], start, end) for i, start, end in places]
+        vectors = self.encoder.encode([question, *sentences])
+        near = vectors[1:] @ vectors[0]
+        lacking = _weights(question, sentences)
+        held = [lacking.keys() & set(words(sentence)) for sentence in sentences]
+        prior = self.rank * np.array([1 - i / len(passages) for i, *_ in places])
+        prior += self.kind * np.array([_holds_kind(question, passages[i][start:end]) for i, start, end in places])
+        chosen: list[Span] = []
+        while len(chosen) < self.most:
+            gain = near + prior + np.array([sum(lacking[w] for w in h) for h in held])
+            gain[near < self.least] = -1
+            best = int(gain.argmax())
+            # A further sentence must bring something that is still missing.
+            if gain[best] < 0 or (chosen and not held[best]):
+                break
+            chosen.append(Span(*places[best], round(float(gain[best]), 4)))
+            lacking = {w: weight for w, weight in lacking.items() if w not in held[best]}
+            held = [h & lacking.keys() for h in held]
+            near[best] = -1
+        return chosen
+
+
+def _holds_kind(question: str, sentence: str) -> bool:
+    """Whether the sentence holds a number where one is asked for, else a name that the question does not hold."""
+    if _COUNTED.search(question):
+        return bool(_NUMBER.search(sentence))
+    known = set(words(question))
+    return any(not known.issuperset(words(name)) for name in _NAME.findall(sentence))
+
+
+def _sentences(passage: str) -> list[tuple[int, int]]:
+    """Return the spans of sentences after the title line."""
+    offset = len(_title(passage))
+    return [(start + offset, end + offset) for start, end in sentence_spans(passage[offset:])]
+
+
+def _with_title(passage: str, start: int, end: int) -> str:
+    title = _title(passage).strip()
+    return f"{title}: {passage[start:end]}" if title else passage[start:end]
+
+
+def _title(passage: str) -> str:
+    """Return the first line if it is a title: short, not a sentence, and with text below it."""
+    line, end, rest = passage.partition("\n")
+    is_title = len(line) <= 120 and rest.strip() and not line.rstrip().endswith((".", "!", "?", "。"))
+    return line + end if is_title else ""
+
+
+def _weights(question: str, sentences: Sequence[str]) -> dict[str, float]:
+    """Return the words of the question that some sentence holds, with weights that sum to 1."""
+    holders = [set(words(sentence)) for sentence in sentences]
+    counts = {w: sum(w in h for h in holders) for w in dict.fromkeys(words(question))}
+    raw: NDArray[np.float64] = np.array(
+        [np.log(1 + len(sentences) / c) if c else 0.0 for c in counts.values()]
+    )
+    total = raw.sum()
+    return {w: float(r / total) for w, r in zip(counts, raw, strict=True) if r > 0}

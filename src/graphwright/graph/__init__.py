@@ -1,0 +1,1 @@
+"""The graph, its evidence, and how both are kept on disk."""

@@ -1,0 +1,350 @@
+"""The graph: an immutable snapshot over arrays, and compact parts of it that keep snapshot ids."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphwright.errors import DataError, OptionError
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.evidence import Ints
+from graphwright.graph.passages import Passages
+from graphwright.kernels.csr import group, induced, undirected
+
+__all__ = ["Columns", "Csr", "Graph", "Kind"]
+
+
+
+Ids32 = NDArray[np.int32]
+
+
+class Kind(IntEnum):
+    """What a node stands for."""
+
+    ENTITY = 0
+    CHUNK = 1
+    DOCUMENT = 2
+
+    def __repr__(self) -> str:
+        return f"Kind.{self.name}"
+
+
+class Csr(NamedTuple):
+    """Compressed rows: the values of row i are `values[indptr[i]:indptr[i + 1]]`."""
+
+    indptr: Ints
+    values: Ids32
+
+    def row(self, i: int) -> Ids32:
+        """Return the values of row i."""
+        return self.values[self.indptr[i] : self.indptr[i + 1]]
+
+    def rows(self, ids: Ints) -> NDArray[np.int64]:
+        """Return the values of all these rows, one after the other."""
+        first, lengths = self.indptr[ids], self.indptr[ids + 1] - self.indptr[ids]
+        ends = np.cumsum(lengths)
+        if not len(ends) or not ends[-1]:
+            return np.empty(0, np.int64)
+        at = np.arange(ends[-1]) + np.repeat(first - (ends - lengths), lengths)
+        return np.asarray(self.values[at], np.int64)
+
+
+@dataclass(eq=False)
+class Columns:
+    """All that a snapshot knows, by snapshot id; n nodes and m edges. Parts of a graph share one of these.
+
+    `names`, `texts`: n strings each (`texts` is None where every text is the name); `kinds: uint8[n]`.
+    `heads`, `tails`: int32[m]; `relation: int32[m]` numbers into `relations`; `edge_text: int32[m]`
+    numbers into `sentences`, -1 where the text is "head relation tail".
+    `node_chunks`, `edge_chunks`: the chunk nodes that each node and edge came from.
+    `aliases`: further names, sorted, `alias_node: int64` the node that each means.
+    """
+
+    names: TextColumn
+    heads: Ids32
+    tails: Ids32
+    relation: Ids32
+    relations: TextColumn
+    kinds: NDArray[np.uint8]
+    texts: TextColumn | None = None
+    edge_text: Ids32 | None = None
+    sentences: TextColumn | None = None
+    node_chunks: Csr | None = None
+    edge_chunks: Csr | None = None
+    passages: Passages | None = None
+    aliases: TextColumn = field(default_factory=lambda: TextColumn.of([]))
+    alias_node: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __post_init__(self) -> None:
+        for name, column in vars(self).items():
+            if isinstance(column, np.ndarray) and column.flags.writeable:
+                column = column.copy()
+                column.flags.writeable = False
+                setattr(self, name, column)
+
+    @cached_property
+    def name_order(self) -> Ints:
+        """Node ids sorted by name: int64[n]."""
+        return self.names.order()
+
+    @cached_property
+    def adjacency(self) -> Csr:
+        """Distinct neighbours of each node, both directions, without self-loops."""
+        return Csr(*undirected(len(self.names), self.heads, self.tails))
+
+    @cached_property
+    def out(self) -> Csr:
+        """The edges that begin at each node, by edge id."""
+        return Csr(*group(len(self.names), self.heads, np.arange(len(self.heads), dtype=np.int32)))
+
+    @cached_property
+    def into(self) -> Csr:
+        """The edges that end at each node, by edge id."""
+        return Csr(*group(len(self.names), self.tails, np.arange(len(self.tails), dtype=np.int32)))
+
+    @cached_property
+    def checksum(self) -> str:
+        """Sixteen hexadecimal digits over names, edges and texts."""
+        digest = hashlib.blake2b(digest_size=8)
+        for part in (
+            self.names.data,
+            self.names.offsets,
+            self.heads,
+            self.tails,
+            self.relation,
+            self.relations.data,
+        ):
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()
+
+
+class Graph:
+    """The space that is searched: nodes with names and texts, and directed labelled edges, parallel ones allowed.
+
+    Ids are those of the snapshot, in a part of the graph too.
+
+    >>> graph = Graph.from_triples([("Bertha", "mother of", "Lothair II"), ("Lothair II", "spouse", "Teutberga")])
+    >>> len(graph), graph.names[1], graph.id("Teutberga"), graph.edge_text(1)
+    (3, 'Lothair II', 2, 'Lothair II spouse Teutberga')
+    >>> part = graph.part([1, 2])
+    >>> part, part.nodes.tolist(), part.edges.tolist()
+    (Graph(2 of 3 nodes, 1 of 2 edges, ...), [1, 2], [1])
+    """
+
+    __slots__ = ("__dict__", "_edges", "_nodes", "columns")
+
+    def __init__(self, columns: Columns, nodes: Ints | None = None, edges: Ints | None = None) -> None:
+        """Hold a snapshot, or with ascending snapshot ids `nodes` and `edges` a part of it."""
+        self.columns = columns
+        self._nodes = nodes
+        self._edges = edges
+
+    @classmethod
+    def from_triples(cls, triples: Iterable[tuple[str, str, str]]) -> Graph:
+        """Make a graph of (head, relation, tail) names.
+
+        Nodes are numbered by first appearance, edges in the order given, repeats kept.
+        """
+        node_of: dict[str, int] = {}
+        relation_of: dict[str, int] = {}
+        rows: list[tuple[int, int, int]] = []
+        for i, triple in enumerate(triples):
+            head, relation, tail = _checked(triple, i)
+            rows.append(
+                (
+                    node_of.setdefault(head, len(node_of)),
+                    relation_of.setdefault(relation, len(relation_of)),
+                    node_of.setdefault(tail, len(node_of)),
+                )
+            )
+        table = np.array(rows, np.int32).reshape(-1, 3)
+        return cls(
+            Columns(
+                names=TextColumn.of(node_of),
+                heads=np.ascontiguousarray(table[:, 0]),
+                relation=np.ascontiguousarray(table[:, 1]),
+                tails=np.ascontiguousarray(table[:, 2]),
+                relations=TextColumn.of(relation_of),
+                kinds=np.zeros(len(node_of), np.uint8),
+            )
+        )
+
+    @property
+    def nodes(self) -> Ints:
+        """Snapshot ids of the nodes here, ascending: int64[len(graph)]."""
+        return np.arange(len(self.columns.names)) if self._nodes is None else self._nodes
+
+    @property
+    def edges(self) -> Ints:
+        """Snapshot ids of the edges here, ascending."""
+        return np.arange(len(self.columns.heads)) if self._edges is None else self._edges
+
+    @property
+    def names(self) -> TextColumn:
+        """Names of all nodes of the snapshot, by snapshot id."""
+        return self.columns.names
+
+    @property
+    def passages(self) -> Passages | None:
+        """Where the chunks of the snapshot lie in their documents; None for a graph without passages."""
+        return self.columns.passages
+
+    @property
+    def whole(self) -> bool:
+        """Whether this is all of the snapshot."""
+        return self._nodes is None
+
+    def __len__(self) -> int:
+        return len(self.columns.names) if self._nodes is None else len(self._nodes)
+
+    def __contains__(self, node: object) -> bool:
+        return isinstance(node, int | np.integer) and bool(self.holds(np.array([node]))[0])
+
+    def holds(self, ids: ArrayLike) -> NDArray[np.bool_]:
+        """Return for each node id whether the node is here."""
+        return self._local(np.asarray(ids, np.int64)) >= 0
+
+    def local(self, ids: ArrayLike) -> Ints:
+        """Return positions in `nodes` of the ids that are here, in the order given; others are left out."""
+        positions = self._local(np.asarray(ids, np.int64))
+        return positions[positions >= 0]
+
+    def _local(self, ids: Ints) -> Ints:
+        if self._nodes is None:
+            return np.where((ids >= 0) & (ids < len(self)), ids, -1)
+        if not len(self._nodes):
+            return np.full(len(ids), -1)
+        at = np.minimum(np.searchsorted(self._nodes, ids), len(self._nodes) - 1)
+        return np.where(self._nodes[at] == ids, at, -1)
+
+    @cached_property
+    def adjacency(self) -> Csr:
+        """Distinct neighbours inside this graph by local position, both directions, without self-loops."""
+        if self._nodes is None:
+            return self.columns.adjacency
+        if self._edges is None:
+            return Csr(*induced(*self.columns.adjacency, self._nodes))
+        heads = self._local(self.columns.heads[self._edges].astype(np.int64)).astype(np.int32)
+        tails = self._local(self.columns.tails[self._edges].astype(np.int64)).astype(np.int32)
+        return Csr(*undirected(len(self), heads, tails))
+
+    def part(self, nodes: ArrayLike) -> Graph:
+        """Return the graph of those of `nodes` that are here, with the edges here between them.
+
+        Costs in proportion to the edges of `nodes`.
+        """
+        inside = np.unique(np.asarray(nodes, np.int64))
+        inside = inside[self.holds(inside)]
+        within = Graph(self.columns, inside, np.empty(0, np.int64))
+        found = self.columns.out.rows(inside)
+        found = np.sort(found[within.holds(self.columns.tails[found])])
+        if self._edges is not None and len(found):
+            at = np.minimum(np.searchsorted(self._edges, found), max(len(self._edges) - 1, 0))
+            found = found[self._edges[at] == found] if len(self._edges) else found[:0]
+        for array in (inside, found):
+            array.flags.writeable = False
+        return Graph(self.columns, inside, found)
+
+    def ids(self, name: str) -> Ints:
+        """Return the ids of all nodes here of exactly that name, ascending."""
+        order = self.columns.name_order
+        first, last = self.names.ends(name, order)
+        found = np.sort(order[first:last])
+        return found[self.holds(found)]
+
+    def id(self, name: str) -> int:
+        """Return the id of the node of that name, the smallest if several have it.
+
+        Raises DataError for a name that no node here has.
+        """
+        found = self.ids(name)
+        if len(found):
+            return int(found[0])
+        order = self.columns.name_order
+        first, _ = self.names.ends(name, order)
+        near = ", ".join(repr(s) for s in self.names.take(order[max(first - 1, 0) : first + 2]))
+        raise DataError(
+            f"No node of {self!r} is named {name!r}. In alphabetical order it would stand near: {near or '-'}."
+        )
+
+    def text(self, node: int) -> str:
+        """Return a node's text, by default its name."""
+        texts = self.columns.texts
+        return self.names[node] if texts is None else texts[node]
+
+    def reading(self, node: int) -> str:
+        """Return a node's text as a model should read it: a passage has its document's title before it."""
+        text = self.text(node)
+        title = self.passages.title_of(node) if self.passages is not None else ""
+        return f"{title}\n{text}" if title and not text.startswith(title) else text
+
+    def triple(self, edge: int) -> tuple[str, str, str]:
+        """Return the names of an edge: head, relation, tail."""
+        c = self.columns
+        return c.names[int(c.heads[edge])], c.relations[int(c.relation[edge])], c.names[int(c.tails[edge])]
+
+    def edge_text(self, edge: int) -> str:
+        """Return an edge's text: the sentence that states it where there is one, else "head relation tail"."""
+        c = self.columns
+        if c.edge_text is not None and c.sentences is not None and c.edge_text[edge] >= 0:
+            return c.sentences[int(c.edge_text[edge])]
+        return " ".join(self.triple(edge))
+
+    def ends(self, edges: ArrayLike) -> Ints:
+        """Return the two nodes of each edge: int64[2 * len(edges)], head and tail in turn."""
+        ids = np.asarray(edges, np.int64)
+        return np.stack((self.columns.heads[ids], self.columns.tails[ids]), axis=1).ravel().astype(np.int64)
+
+    def edges_between(self, a: int, b: int) -> Ints:
+        """Return the edges here that join two nodes, in either direction, ascending."""
+        c = self.columns
+        out, back = c.out.row(a).astype(np.int64), c.into.row(a).astype(np.int64)
+        found = np.unique(np.concatenate((out[c.tails[out] == b], back[c.heads[back] == b])))
+        return found if self._edges is None else found[np.isin(found, self._edges, assume_unique=True)]
+
+    def chunks_of(self, nodes: Sequence[int] | Ints = (), edges: Sequence[int] | Ints = ()) -> Ints:
+        """Return the chunk nodes that these nodes and edges came from, ascending; a chunk comes from itself."""
+        c = self.columns
+        ids = np.asarray(nodes, np.int64)
+        found = [ids[c.kinds[ids] == Kind.CHUNK]]
+        if c.node_chunks is not None:
+            found.append(c.node_chunks.rows(ids))
+        if c.edge_chunks is not None:
+            found.append(c.edge_chunks.rows(np.asarray(edges, np.int64)))
+        return np.unique(np.concatenate(found))
+
+    @property
+    def checksum(self) -> str:
+        """Sixteen hexadecimal digits that change with what is here."""
+        if self._nodes is None:
+            return self.columns.checksum
+        digest = hashlib.blake2b(self.columns.checksum.encode(), digest_size=8)
+        digest.update(np.ascontiguousarray(self._nodes).data)
+        digest.update(np.ascontiguousarray(self.edges).data)
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        n, m = len(self.columns.names), len(self.columns.heads)
+        if self._nodes is None:
+            return f"Graph({n} nodes, {m} edges, {self.checksum[:8]})"
+        return f"Graph({len(self)} of {n} nodes, {len(self.edges)} of {m} edges, {self.checksum[:8]})"
+
+
+def _checked(triple: object, at: int) -> tuple[str, str, str]:
+    head: object = None
+    relation: object = None
+    tail: object = None
+    if isinstance(triple, Sequence) and len(triple) == 3:
+        head, relation, tail = triple
+    if isinstance(triple, str) or not (
+        isinstance(head, str) and isinstance(relation, str) and isinstance(tail, str)
+    ):
+        raise OptionError(f"triple {at} is {triple!r}; a triple is three strings: head, relation, tail.")
+    return head, relation, tail

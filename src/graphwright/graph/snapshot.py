@@ -1,0 +1,125 @@
+"""A graph on disk: one npy file per array, memory-mapped when it is opened."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphwright.errors import StoreError
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.graph import Columns, Csr, Graph
+from graphwright.graph.passages import Passages
+
+__all__ = ["load_array", "load_graph", "save_array", "save_graph"]
+
+FORMAT = 1
+# Computed once and kept on disk, because they take time on large graphs.
+_DERIVED = ("adjacency", "out", "into", "name_order")
+_NAMED = {"TextColumn": ("data", "offsets"), "Csr": ("indptr", "values")}
+
+
+def save_graph(graph: Graph, folder: Path) -> None:
+    """Write a whole snapshot into a new folder; every file is on disk when this returns."""
+    folder.mkdir(parents=True)
+    columns = graph.columns
+    shapes: dict[str, str] = {}
+    for name in (*(f.name for f in dataclasses.fields(columns)), *_DERIVED):
+        _save(getattr(columns, name), folder, name, shapes)
+    described = {"format": FORMAT, "checksum": columns.checksum, "shapes": shapes}
+    path = folder / "graph.json"
+    path.write_text(json.dumps(described, indent=1), encoding="utf-8")
+    _flush(path)
+
+
+def load_graph(folder: Path) -> Graph:
+    """Open a snapshot that `save_graph` wrote. Raises StoreError if it is missing, cut short or of another format."""
+    try:
+        described = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{folder} holds no readable graph ({error}).") from error
+    if described.get("format") != FORMAT:
+        raise StoreError(
+            f"{folder} was written in format {described.get('format')}; this version reads format {FORMAT}. "
+            f"Build the index again with this version."
+        )
+    values = {name: _load(shape, folder, name) for name, shape in described["shapes"].items()}
+    derived = {name: values.pop(name) for name in _DERIVED}
+    columns = Columns(**values)
+    vars(columns).update(derived, checksum=described["checksum"])
+    return Graph(columns)
+
+
+def save_array(array: np.ndarray[Any, Any], path: Path) -> None:
+    """Write one array and wait until it is on disk."""
+    with path.open("wb") as file:
+        np.save(file, np.ascontiguousarray(array))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def load_array(path: Path) -> np.ndarray[Any, Any]:
+    """Open one array, memory-mapped and read-only."""
+    try:
+        # A plain view of the mapping: kernels are compiled for plain arrays only.
+        return np.asarray(np.load(path, mmap_mode="r"))
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, ValueError) and path.exists() and _is_empty(path):
+            return np.load(path)  # type: ignore[no-any-return]
+        raise StoreError(f"{path} is missing or cut short ({error}); build the index again.") from error
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether the file holds an array of no elements, which cannot be mapped."""
+    try:
+        return np.load(path).size == 0  # type: ignore[no-any-return]
+    except (OSError, ValueError, EOFError):
+        return False
+
+
+def _save(value: Any, folder: Path, name: str, shapes: dict[str, str]) -> None:
+    kind = type(value).__name__
+    if value is None:
+        shapes[name] = "None"
+    elif isinstance(value, np.ndarray):
+        shapes[name] = "array"
+        save_array(value, folder / f"{name}.npy")
+    elif isinstance(value, Passages):
+        shapes[name] = "Passages"
+        for f in dataclasses.fields(value):
+            _save(getattr(value, f.name), folder, f"{name}.{f.name}", {})
+    else:
+        shapes[name] = kind
+        for part in _NAMED[kind]:
+            save_array(getattr(value, part), folder / f"{name}.{part}.npy")
+
+
+def _load(shape: str, folder: Path, name: str) -> Any:
+    if shape == "None":
+        return None
+    if shape == "array":
+        return load_array(folder / f"{name}.npy")
+    if shape == "Passages":
+        return Passages(
+            **{
+                f.name: _load(_SHAPES_OF_PASSAGES[f.name], folder, f"{name}.{f.name}")
+                for f in dataclasses.fields(Passages)
+            }
+        )
+    parts = [load_array(folder / f"{name}.{part}.npy") for part in _NAMED[shape]]
+    return TextColumn(*parts) if shape == "TextColumn" else Csr(*parts)
+
+
+_SHAPES_OF_PASSAGES = {
+    f.name: "TextColumn" if f.type == "TextColumn" else "array" for f in dataclasses.fields(Passages)
+}
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

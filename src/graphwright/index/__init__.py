@@ -1,0 +1,1 @@
+"""From documents to an index folder: extract, merge, embed, build, store."""

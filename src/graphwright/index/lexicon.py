@@ -1,0 +1,85 @@
+"""The names of a graph as a question may write them, searched without a scan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Columns, Kind
+from graphwright.index.names import aliases_of, normal_form
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Lexicon", "lexicon_of"]
+
+# A block of the lexicon that begins with the same letters is compared letter by letter up to this size.
+_BLOCK = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """Normal forms in order, and the node of each: `forms[i]` means `nodes[i]`; one form may mean several."""
+
+    forms: TextColumn
+    nodes: Ints
+
+    @property
+    def _order(self) -> Ints:
+        return np.arange(len(self.forms))
+
+    def find(self, form: str) -> Ints:
+        """Return the nodes that a normal form means, ascending."""
+        first, last = self.forms.ends(form, self._order)
+        return np.unique(self.nodes[first:last])
+
+    def extends(self, form: str) -> bool:
+        """Return whether some form begins with these words, so that a longer name may follow."""
+        first, last = self.forms.ends(form, self._order, prefix=True)
+        return last > first
+
+    def near(self, form: str, least: float) -> tuple[Ints, float]:
+        """Return the nodes of the most similar form that begins with the same two letters, and how similar.
+
+        Similarity is 1 minus the normalised edit distance (insertions and deletions); nothing below `least`.
+        """
+        from rapidfuzz import fuzz, process
+
+        first, last = self.forms.ends(form[:2], self._order, prefix=True)
+        block = self.forms[first : min(last, first + _BLOCK)]
+        best = process.extractOne(form, block, scorer=fuzz.ratio, score_cutoff=100 * least)
+        return (self.find(best[0]), best[1] / 100) if best else (np.empty(0, np.int64), 0.0)
+
+
+_known: WeakKeyDictionary[Columns, Lexicon] = WeakKeyDictionary()
+
+
+def lexicon_of(columns: Columns) -> Lexicon:
+    """Return the lexicon of a snapshot: the one it was written with, else one made of its names, once."""
+    lexicon = _known.get(columns)
+    if lexicon is None:
+        if len(columns.aliases):
+            lexicon = Lexicon(columns.aliases, columns.alias_node)
+        else:
+            pairs = sorted(
+                _forms(columns), key=lambda pair: (pair[0].encode("utf-8", "surrogatepass"), pair[1])
+            )
+            lexicon = Lexicon(
+                TextColumn.of(form for form, _ in pairs), np.array([node for _, node in pairs], np.int64)
+            )
+        _known[columns] = lexicon
+    return lexicon
+
+
+def _forms(columns: Columns) -> Iterator[tuple[str, int]]:
+    own = {normal_form(name) for name in columns.names}
+    for node, name in enumerate(columns.names):
+        if columns.kinds[node] != Kind.CHUNK:
+            if form := normal_form(name):
+                yield form, node
+            yield from ((alias, node) for alias in aliases_of(name) if alias not in own)

@@ -1,0 +1,126 @@
+"""A word index over passages: BM25, kept by bm25s in memory-mapped arrays."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.errors import StoreError
+from graphwright.models.base import Floats
+
+__all__ = ["WordIndex", "words"]
+
+_WORD = re.compile(r"\w+")
+# Scripts that are written without spaces: kana, CJK ideographs, Thai, Lao, Khmer, Burmese.
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
+# English words that say nothing about a passage; a question is full of them.
+_STOP = frozenset(
+    "a an and are as at be been but by did do does for from had has have he her him his how i if in into is it "
+    "its me my no not of on or our she so such than that the their them then there these they this those to up us "
+    "was we were what when where which who whom whose why will with would you your s t".split()
+)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text for matching: lower case, accents folded, stop words dropped.
+
+    Scripts without spaces give pairs of neighbouring characters.
+
+    >>> words("Where was Łódź's café?"), words("東京都")
+    (['łodz', 'cafe'], ['東京', '京都'])
+    """
+    folded = text.lower()
+    if not folded.isascii():
+        folded = "".join(c for c in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(c))
+        folded = unicodedata.normalize("NFC", folded)
+    found = [w for w in _WORD.findall(folded) if w not in _STOP]
+    return found if folded.isascii() else [part for w in found for part in _parts(w)]
+
+
+def _parts(word: str) -> list[str]:
+    if not _UNSPACED.search(word):
+        return [word]
+    return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
+
+
+@dataclass(frozen=True, eq=False)
+class WordIndex:
+    """BM25 scores of passages: row i belongs to node `nodes[i]`; ascending."""
+
+    model: Any
+    nodes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], nodes: NDArray[np.int64]) -> WordIndex:
+        """Index one text per node."""
+        import bm25s
+
+        model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
+        tokens = [words(text) for text in texts]
+        # bm25s cannot index a corpus without a single word.
+        if any(tokens):
+            model.index(tokens, show_progress=False, leave_progress=False)
+        return cls(model, nodes)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no passage holds a word."""
+        return not hasattr(self.model, "scores")
+
+    def scores(self, text: str) -> Floats:
+        """Return the BM25 score of every row for the words of `text`: float32[rows], 0 where none occurs."""
+        sought = [] if self.empty else [w for w in words(text) if w in self.model.vocab_dict]
+        if not sought:
+            return np.zeros(len(self.nodes), np.float32)
+        return np.asarray(self.model.get_scores(sought), np.float32)
+
+    def save(self, folder: Path) -> None:
+        """Write the index into a new folder."""
+        folder.mkdir(parents=True)
+        np.save(folder / "nodes.npy", self.nodes)
+        if not self.empty:
+            self.model.save(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> WordIndex:
+        """Open an index that `save` wrote; its arrays are memory-mapped."""
+        import bm25s
+
+        try:
+            nodes = np.load(folder / "nodes.npy")
+            model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
+            if (folder / "vocab.index.json").exists():
+                model = bm25s.BM25.load(folder, mmap=True)
+        except (OSError, ValueError) as error:
+            raise StoreError(
+                f"The word index in {folder} cannot be read ({error}); build the index again."
+            ) from error
+        return cls(model, nodes)
+
+    @property
+    def checksum(self) -> str:
+        """Sixteen hexadecimal digits over its scores and nodes."""
+        digest = hashlib.blake2b(np.ascontiguousarray(self.nodes).data, digest_size=8)
+        if not self.empty:
+            digest.update(np.ascontiguousarray(self.model.scores["data"]).data)
+            digest.update(np.ascontiguousarray(self.model.scores["indices"]).data)
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WordIndex) and self.checksum == other.checksum
+
+    def __hash__(self) -> int:
+        return hash(self.checksum)
+
+    def __repr__(self) -> str:
+        return (
+            f"WordIndex({len(self.nodes)} passages, {0 if self.empty else len(self.model.vocab_dict)} words)"
+        )

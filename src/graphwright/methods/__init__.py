@@ -1,0 +1,1 @@
+"""Published methods and baselines, each an expression of operators."""

@@ -1,0 +1,44 @@
+"""Methods that rank passages: by vectors, by words, by both, and by walks from them through the graph."""
+
+from __future__ import annotations
+
+from graphwright.generate.answer import Answer
+from graphwright.generate.reader import SentenceReader
+from graphwright.graph.graph import Kind
+from graphwright.index.snapshot import Snapshot
+from graphwright.retrieve.fusion import ReciprocalRank
+from graphwright.retrieve.link import Link
+from graphwright.retrieve.narrow import Only
+from graphwright.retrieve.operator import Operator
+from graphwright.retrieve.search import VectorSearch, WordSearch
+from graphwright.retrieve.sources import Sources
+from graphwright.retrieve.walk import PersonalizedPageRank
+
+__all__ = ["bm25", "hybrid", "ppr", "vector"]
+
+
+def vector(ix: Snapshot, passages: int = 20) -> Operator:
+    """Passages by the cosine of their vector with the question's."""
+    return VectorSearch(ix.passages) % passages >> Sources() >> Answer(SentenceReader(ix.encoder))
+
+
+def bm25(ix: Snapshot, passages: int = 20) -> Operator:
+    """Passages by BM25."""
+    return WordSearch(ix.words) % passages >> Sources() >> Answer(SentenceReader(ix.encoder))
+
+
+def hybrid(ix: Snapshot, passages: int = 20, depth: int = 100) -> Operator:
+    """Passages by vectors and by words, fused by reciprocal rank."""
+    both = ReciprocalRank(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
+    return both % passages >> Sources() >> Answer(SentenceReader(ix.encoder))
+
+
+def ppr(
+    ix: Snapshot, passages: int = 20, depth: int = 100, seeds: int = 10, restart: float = 0.5
+) -> Operator:
+    """Passages and entities in one graph, walked from the passages that the hybrid search finds best."""
+    both = ReciprocalRank(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
+    walk = PersonalizedPageRank(restart) % 1000 >> Only(Kind.CHUNK)
+    return (
+        Link(ix.names) >> both % seeds >> walk % passages >> Sources() >> Answer(SentenceReader(ix.encoder))
+    )

@@ -1,0 +1,1 @@
+"""What models must do, and the ones that ship with the package."""

@@ -1,0 +1,100 @@
+"""Deterministic stand-ins for models: no weights, the same numbers on every machine, fit for tests."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphwright.errors import OptionError
+from graphwright.models.base import Floats, spend
+
+__all__ = ["HashEncoder", "OverlapCrossEncoder"]
+
+_WORD = re.compile(r"\w+")
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+@dataclass(frozen=True)
+class HashEncoder:
+    """A bag of hashed words: each word has a fixed random vector, a text the unit vector of their sum.
+
+    Texts that share words are near each other; the order of words does not matter. A text without a word
+    gets the zero vector. Sums are taken in whole numbers, so no machine rounds differently.
+
+    >>> a, b, c = HashEncoder().encode(["red fox", "the red fox", "tax law"])
+    >>> bool(a @ b > 0.7 > 0.4 > a @ c)
+    True
+    """
+
+    dimension: int = 64
+
+    def __post_init__(self) -> None:
+        if self.dimension < 1:
+            raise OptionError(f"HashEncoder: dimension is {self.dimension}; it must be at least 1.")
+
+    @property
+    def id(self) -> str:
+        """Name of the vector space."""
+        return f"hash-encoder:{self.dimension}"
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return one row per text: float32, shape (len(texts), dimension)."""
+        sums = np.zeros((len(texts), self.dimension), np.int64)
+        tokens = 0
+        for row, text in zip(sums, texts, strict=True):
+            for word in _words(text):
+                row += self._vector(word)
+                tokens += 1
+        spend(texts=len(texts), tokens=tokens)
+        norms = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
+        vectors: Floats = (sums / np.maximum(norms, 1.0)).astype(np.float32)
+        return vectors
+
+    def _vector(self, word: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """Return odd numbers from -255 to 255, uniform and centred."""
+        digest = hashlib.shake_256(word.encode("utf-8", "replace")).digest(self.dimension)
+        return 2 * np.frombuffer(digest, np.uint8).astype(np.int64) - 255
+
+
+@dataclass(frozen=True)
+class OverlapCrossEncoder:
+    """Scores a text by the words it shares with the query.
+
+    A latent is three numbers from 0 to 1: the share of the query's words found in the text, the share of
+    the text's words found in the query, and 1 where the text holds the whole query. Scores go from 0 to 1.
+
+    >>> model = OverlapCrossEncoder()
+    >>> latents = model.latents("red fox", ["a red fox ran", "a red car", "tax law"])
+    >>> [round(float(score), 2) for score in model.head(latents)]
+    [0.88, 0.4, 0.0]
+    """
+
+    @property
+    def id(self) -> str:
+        """Name of the model."""
+        return "overlap-cross-encoder"
+
+    def latents(self, query: str, texts: Sequence[str]) -> Floats:
+        """Return one latent per text: float32, shape (len(texts), 3)."""
+        asked = _words(query)
+        latents = np.zeros((len(texts), 3), np.float32)
+        for row, text in zip(latents, texts, strict=True):
+            words = _words(text)
+            shared = set(asked) & set(words)
+            if shared:
+                whole = f" {' '.join(asked)} " in f" {' '.join(words)} "
+                row[:] = len(shared) / len(set(asked)), len(shared) / len(set(words)), whole
+        spend(texts=len(texts))
+        return latents
+
+    def head(self, latents: Floats) -> Floats:
+        """Return one score per latent: float32, shape (n,)."""
+        scores: Floats = (latents * np.array([0.625, 0.25, 0.125], np.float32)).sum(axis=1, dtype=np.float32)
+        return scores

@@ -1,0 +1,242 @@
+"""The embedded sentence encoder: all-MiniLM-L6-v2, int8, run by onnxruntime on the processor.
+
+Sentence-BERT (Reimers and Gurevych, 2019) with the weights of sentence-transformers/all-MiniLM-L6-v2. The
+graph that ships here was made by `scripts/build_encoder.py`; origin and figures are in `weights/NOTICE.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphwright.errors import ModelError, OptionError
+from graphwright.models.base import Floats, spend
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+__all__ = ["MiniLM"]
+
+_DIMENSION = 384
+_LONGEST = 512  # position embeddings of the model
+_CLS, _SEP = 101, 102
+_BLOCK = 8192  # texts that are tokenised and sorted by length together
+_BATCH_TOKENS = 256  # of one batch: one long text, or dozens of names; more would leave the processor's cache
+_CHARACTERS_PER_TOKEN = 64  # a text is cut here before it is tokenised; real text has about four
+
+_Batch = tuple[list[int], list[list[int]]]  # places of the texts, and their token ids
+
+
+@dataclass(frozen=True)
+class MiniLM:
+    """Sentence encoder of dimension 384 that needs no download, no key and no torch.
+
+    Weights are loaded on the first use, once for the process: objects are cheap, equal when their
+    arguments are, and load again after unpickling. Threads may share one.
+
+    `max_tokens`: longer texts are cut to so many tokens, from 3 to 512, the two special ones included.
+
+    >>> vectors = MiniLM().encode(["a small cat", "a little kitten", "stock prices"])
+    >>> vectors.shape, bool(vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2])
+    ((3, 384), True)
+    """
+
+    max_tokens: int = 256
+
+    def __post_init__(self) -> None:
+        if not 2 < self.max_tokens <= _LONGEST:
+            raise OptionError(f"MiniLM: max_tokens is {self.max_tokens}; it must be from 3 to {_LONGEST}.")
+
+    def __repr__(self) -> str:
+        return "MiniLM()" if self.max_tokens == 256 else f"MiniLM(max_tokens={self.max_tokens})"
+
+    @property
+    def id(self) -> str:
+        """Name of the vector space: model, checksum of its weights, and the length texts are cut to."""
+        return f"all-minilm-l6-v2:{_checksum()[:12]}:{self.max_tokens}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return _DIMENSION
+
+    def encode(self, texts: Sequence[str], progress: Callable[[int], None] | None = None) -> Floats:
+        """Return unit vectors in the order of the texts: float32, shape (len(texts), 384).
+
+        `progress` is called after each batch with the number of texts it finished. Raises `ModelError`
+        when the weights cannot be loaded or a batch fails.
+        """
+        if isinstance(texts, str):
+            raise OptionError(f"MiniLM.encode takes a sequence of texts, not one text: [{texts[:40]!r}].")
+        vectors = np.zeros((len(texts), _DIMENSION), np.float32)
+        started = time.perf_counter()
+        for (places, ids), found in _map_batches(self._batches(texts)):
+            vectors[places] = found
+            now = time.perf_counter()
+            spend(texts=len(places), tokens=sum(map(len, ids)), seconds=now - started)
+            started = now
+            if progress is not None:
+                progress(len(places))
+        return vectors
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text, uncut and without the two special ones.
+
+        >>> MiniLM().count_tokens(["", "graphs", "Graphs of knowledge."])
+        [0, 1, 4]
+        """
+        counts: list[int] = []
+        for start in range(0, len(texts), _BLOCK):
+            counts += map(len, _tokenise(texts[start : start + _BLOCK]))
+        return counts
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Return where each token of a text starts and ends, in characters.
+
+        >>> MiniLM().token_spans("Tokenizers split")
+        [(0, 5), (5, 9), (9, 10), (11, 16)]
+        """
+        spans: list[tuple[int, int]] = _tokenise([text], spans=True)[0].offsets
+        return spans
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[_Batch]:
+        """Cut the texts into batches of one length each, the longest first: nothing is ever padded."""
+        for start in range(0, len(texts), _BLOCK):
+            ids = self._token_ids(texts[start : start + _BLOCK])
+            order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
+            for length, group in groupby(order, key=lambda i: len(ids[i])):
+                while chosen := list(islice(group, max(1, _BATCH_TOKENS // length))):
+                    yield [start + i for i in chosen], [ids[i] for i in chosen]
+
+    def _token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        longest = self.max_tokens - 2
+        encoded = _tokenise([text[: longest * _CHARACTERS_PER_TOKEN] for text in texts])
+        return [[_CLS, *one.ids[:longest], _SEP] for one in encoded]
+
+
+def _tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
+    """Tokenise without special tokens; a lone surrogate, which has no UTF-8, counts as a question mark."""
+    tokenizer = _tokenizer()
+    call = tokenizer.encode_batch if spans else tokenizer.encode_batch_fast
+    try:
+        return call(list(texts), add_special_tokens=False)
+    except (TypeError, UnicodeEncodeError):  # which of them depends on the version of tokenizers
+        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        return call(clean, add_special_tokens=False)
+
+
+def _map_batches(batches: Iterator[_Batch]) -> Iterator[tuple[_Batch, Floats]]:
+    """Run batches side by side, one thread per core, and give each as soon as it is done.
+
+    Batches in parallel rather than threads inside one: no waiting at every layer for the slower half, and
+    a single question runs in the caller's thread without waking others.
+    """
+    head = list(islice(batches, 2))
+    if len(head) < 2:
+        yield from ((batch, _run(batch[1])) for batch in head)
+        return
+    workers = _cores()
+    waiting = chain(head, batches)
+    running: dict[Future[Floats], _Batch] = {}
+    with ThreadPoolExecutor(workers, thread_name_prefix="minilm") as pool:
+        # Refill before looking whether anything runs: all that ran may have ended at once.
+        while True:
+            more = islice(waiting, workers + 1 - len(running))
+            running.update((pool.submit(_run, batch[1]), batch) for batch in more)
+            if not running:
+                return
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(done), done.result()
+
+
+def _run(ids: list[list[int]]) -> Floats:
+    """Encode one batch of texts of the same length."""
+    tokens = np.array(ids, np.int32)
+    feed = {"input_ids": tokens, "position_ids": np.arange(tokens.shape[1], dtype=np.int32)}
+    session = _session()
+    try:
+        vectors: Floats = session.run(None, feed)[0]
+    except Exception as exc:  # onnxruntime raises a class of its own for each status
+        raise ModelError(f"MiniLM: a batch of {len(ids)} texts failed in onnxruntime: {exc}") from exc
+    return vectors
+
+
+def _cores() -> int:
+    """Return how many processor cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+_loading = threading.Lock()
+
+
+def _session() -> Any:
+    """Return the onnxruntime session of this process."""
+    with _loading:
+        return _load_session()
+
+
+def _tokenizer() -> Tokenizer:
+    """Return the tokenizer of this process."""
+    with _loading:
+        return _load_tokenizer()
+
+
+@cache
+def _load_session() -> Any:
+    import onnxruntime
+
+    file = _weights("model.onnx")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    # Only where the processor has no VNNI: exact products of int8, which saturate there otherwise.
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    try:
+        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except Exception as exc:
+        raise ModelError(f"MiniLM: onnxruntime cannot load {file}: {exc}. {_AGAIN}") from exc
+
+
+@cache
+def _load_tokenizer() -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    file = _weights("tokenizer.json")
+    try:
+        return Tokenizer.from_buffer(file.read_bytes())
+    except Exception as exc:
+        raise ModelError(f"MiniLM: {file} cannot be read: {exc}. {_AGAIN}") from exc
+
+
+@cache
+def _checksum() -> str:
+    """Return the checksum of the weights as the build wrote it down; 23 MB are not hashed at each start."""
+    file = _weights("model.json")
+    try:
+        checksum: str = json.loads(file.read_text("utf-8"))["sha256"]
+    except (OSError, ValueError, KeyError) as exc:
+        raise ModelError(f"MiniLM: {file} cannot be read: {exc!r}. {_AGAIN}") from exc
+    return checksum
+
+
+_AGAIN = "Install graphwright again, or make the weights with scripts/build_encoder.py."
+
+
+def _weights(name: str) -> Path:
+    file = Path(__file__).with_name("weights") / "all-minilm-l6-v2" / name
+    if not file.is_file():
+        raise ModelError(f"MiniLM: the weights file {file} is missing. {_AGAIN}")
+    return file

@@ -1,0 +1,1 @@
+"""The algebra of retrieval operators, one file per kind of search."""

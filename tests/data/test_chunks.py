@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.data.base import Document
+from graphwright.data.chunks import estimate_tokens, split
+from graphwright.data.sentences import sentence_spans
+from graphwright.errors import OptionError
+
+
+def words(texts: Sequence[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
+
+
+def characters(texts: Sequence[str]) -> list[int]:
+    return [sum(not char.isspace() for char in text) for text in texts]
+
+
+WORDS = st.lists(st.sampled_from(["Alpha", "beta", "gamma,", "日本", "x" * 50]), min_size=1, max_size=30)
+SENTENCE = WORDS.map(lambda words: " ".join(words) + ". ")
+HEADING = st.sampled_from(["\n\nHeading One\n\n", "\n\nTwo\n\n\nThree\n\n", "\n", "  "])
+TEXTS = st.one_of(st.text(), st.lists(st.one_of(SENTENCE, HEADING), max_size=25).map("".join))
+
+
+@given(TEXTS, st.integers(1, 40), st.integers(0, 39), st.sampled_from([words, characters, estimate_tokens]))
+def test_chunks_keep_their_laws(text: str, budget: int, overlap: int, count) -> None:
+    overlap = min(overlap, budget - 1)
+    document = Document("d", text)
+    chunks = split(document, count, budget=budget, overlap=overlap)
+    assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
+    assert all(chunk.document == "d" and chunk.text == text[chunk.start : chunk.end] for chunk in chunks)
+    covered = {position for chunk in chunks for position in range(chunk.start, chunk.end)}
+    assert {i for i, char in enumerate(text) if not char.isspace()} <= covered
+    # These counters add up over sentences, so the count of a chunk is that of its sentences.
+    assert all(tokens <= budget for tokens in count([chunk.text for chunk in chunks]))
+    for one, two in pairwise(chunks):
+        assert one.start < two.start and one.end < two.end
+        assert count([text[two.start : one.end]])[0] <= overlap
+    assert chunks == split(document, count, budget=budget, overlap=overlap)
+
+
+def test_overlap_is_whole_sentences_as_many_as_fit() -> None:
+    text = " ".join(f"Sentence {number} has five words." for number in range(12))
+    chunks = split(Document("d", text), words, budget=20, overlap=11)
+    begins = {start for start, _ in sentence_spans(text)}
+    assert all(chunk.start in begins for chunk in chunks)
+    shared = [text[two.start : one.end].count(".") for one, two in pairwise(chunks)]
+    assert set(shared) == {2}
+
+
+def test_a_heading_goes_with_what_follows_it() -> None:
+    text = "One two three four five. Six seven eight.\n\nA Heading\n\nNine ten eleven. Twelve."
+    texts = [chunk.text for chunk in split(Document("d", text), words, budget=12, overlap=4)]
+    assert texts == ["One two three four five. Six seven eight.", "A Heading\n\nNine ten eleven. Twelve."]
+    texts = [chunk.text for chunk in split(Document("d", text), words, budget=24, overlap=4)]
+    assert texts == [text]
+    text = (
+        "One two three.\n\nA Heading\n\nFour five six seven eight nine ten eleven."  # too long to go with it
+    )
+    texts = [chunk.text for chunk in split(Document("d", text), words, budget=9, overlap=4)]
+    assert texts == ["One two three.\n\nA Heading", "Four five six seven eight nine ten eleven."]
+
+
+def test_a_long_sentence_is_cut_between_words_and_a_long_word_anywhere() -> None:
+    pieces = [chunk.text for chunk in split(Document("d", "word " * 100), words, budget=30, overlap=0)]
+    assert set(" ".join(pieces).split()) == {"word"} and len(pieces) == 4
+    pieces = [chunk.text for chunk in split(Document("d", "x" * 100), characters, budget=30, overlap=0)]
+    assert "".join(pieces) == "x" * 100 and max(map(len, pieces)) <= 30
+
+
+def test_a_row_stays_whole() -> None:
+    text = " A passage. " * 500
+    (chunk,) = split(Document("d", text, whole=True), budget=5, overlap=0)
+    assert (chunk.start, chunk.end, chunk.text) == (0, len(text), text)
+    assert split(Document("d", " ", whole=True)) == []
+
+
+@pytest.mark.parametrize(("budget", "overlap"), [(0, 0), (10, 10), (10, -1)])
+def test_a_budget_that_cannot_be_kept_is_refused(budget: int, overlap: int) -> None:
+    with pytest.raises(OptionError, match=f"budget={budget}, overlap={overlap}"):
+        split(Document("d", "text"), budget=budget, overlap=overlap)

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.data.decoding import clean, decode, lines, looks_binary
+
+WESTERN = "Le café est déjà fermé à cette heure, mais l’élève “français” était très étonné : 5 £."
+TEXTS = {
+    "cp1252": WESTERN,
+    "latin-1": "Die Straße ist für Fußgänger gesperrt. Größe und Übermut führten schließlich zu Ärger.",
+    "cp1250": "Warszawa jest stolicą Polski. Miasto leży nad Wisłą, a jego ludność wynosi ponad milion osób.",
+    "cp1251": "Москва является столицей России. Население города превышает двенадцать миллионов человек.",
+    "koi8-r": "Москва является столицей России. Население города превышает двенадцать миллионов человек.",
+    "cp1253": "Η Αθήνα είναι η πρωτεύουσα της Ελλάδας και μία από τις αρχαιότερες πόλεις του κόσμου.",
+    "shift_jis": "東京は日本の首都です。人口は約千四百万人で、世界最大の都市の一つです。カタカナも使います。",
+    "euc_jp": "東京は日本の首都です。人口は約千四百万人で、世界最大の都市の一つです。カタカナも使います。",
+    "gb18030": "北京是中华人民共和国的首都，也是全国的政治、文化中心。这座城市有三千多年的历史。",
+    "big5": "臺北市是中華民國的首都，也是臺灣的政治、經濟和文化中心。這座城市有很多人口。",
+    "euc_kr": "서울은 대한민국의 수도이다. 인구는 약 천만 명이며 한강을 끼고 있다. 조선 시대부터 수도였다.",
+}
+ENGLISH = "Plain English surrounds it, as it does in most files that people have. " * 10
+
+
+@pytest.mark.parametrize("codec", TEXTS)
+@pytest.mark.parametrize("repeats", [1, 3000])
+@pytest.mark.parametrize("around", ["", ENGLISH], ids=["alone", "in English"])
+def test_older_encodings_are_told_apart(codec: str, repeats: int, around: str) -> None:
+    text = (around + TEXTS[codec] + "\n") * (repeats if not around else min(repeats, 300))
+    assert decode(text.encode(codec)) == text
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_utf8_is_never_taken_for_anything_else(text: str) -> None:
+    if "\0" not in text:
+        assert decode(text.encode("utf-8")) == text.removeprefix("\ufeff")
+    assert decode(b"\xef\xbb\xbf" + text.encode("utf-8")) == text
+
+
+@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be"])
+def test_utf16_is_told_with_and_without_its_mark(codec: str) -> None:
+    data = (WESTERN * 3).encode(codec)
+    assert decode(data) == WESTERN * 3
+    assert not looks_binary(data)
+
+
+def test_a_damaged_byte_does_not_turn_utf8_into_something_else() -> None:
+    data = ("Žluťoučký kůň. " * 20).encode()
+    assert decode(data[:-1] + b"\xff") == "Žluťoučký kůň. " * 19 + "Žluťoučký kůň.\ufffd"
+
+
+def test_a_declared_encoding_is_believed_if_it_can_be_true() -> None:
+    data = "İstanbul’da ağaç".encode("cp1254")
+    assert decode(data, "windows-1254") == "İstanbul’da ağaç"
+    assert decode(WESTERN.encode("cp1252"), "no-such-thing") == WESTERN
+    assert decode(WESTERN.encode("utf-8"), "latin-1") == WESTERN
+
+
+@pytest.mark.parametrize(
+    "data",
+    [bytes(range(256)) * 8, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\1\0\2\0\3\0\4\0" * 50, b"\0" * 64],
+    ids=["every byte", "PNG", "int16", "zeros"],
+)
+def test_binary_data_is_not_text(data: bytes) -> None:
+    assert looks_binary(data)
+
+
+@given(st.text(st.characters(codec=None), max_size=50))
+def test_cleaned_text_can_be_stored_and_is_clean(text: str) -> None:
+    done = clean(text)
+    done.encode("utf-8")
+    assert clean(done) == done and "\r" not in done and "\0" not in done
+    plain = text.isascii() and text.isprintable()
+    assert not plain or done == text
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "cp1252", "gb18030", "shift_jis"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
+@pytest.mark.parametrize("packed", [False, True])
+def test_lines_come_one_by_one_in_any_encoding(tmp_path: Path, codec: str, end: str, packed: bool) -> None:
+    written = [ENGLISH, "", TEXTS.get(codec, WESTERN), "x" * 200_000, TEXTS.get(codec, WESTERN)]
+    data = (end.join(written) + end).encode(codec)
+    path = tmp_path / ("f.txt.gz" if packed else "f.txt")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    read = list(lines(path))
+    assert read[: len(written)] == written and not any(read[len(written) :])

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.data.html import declared_encoding, html_text
+
+PAGE = """<!doctype html><html><head><title> Rivers &amp;
+ Lakes </title><meta charset="utf-8"><style>p {color: red}</style>
+<script>if (a < b) "<p>no</p>"</script></head>
+<body><nav><a href="/">Home</a></nav><h1>Rivers</h1>
+<p>The <b>Ob</b> is&nbsp;5&thinsp;410&nbsp;km
+   long.<br>It flows <i>north</i>.</p><!-- nothing -->
+<ul><li>Irtysh<li>Tom</ul><table><tr><th>Name<th>km<tr><td>Ob<td>3&#54;50</table>
+<p hidden>secret</p><div aria-hidden="true"><p>icon</p></div><pre>a
+  b</pre><div><div>deep</div></div> tail</body></html>"""
+
+
+def test_a_page_gives_its_title_and_what_a_reader_sees() -> None:
+    title, text = html_text(PAGE)
+    assert title == "Rivers & Lakes"
+    assert text.split("\n\n") == [
+        "Rivers",
+        "The Ob is\xa05 410\xa0km long.\nIt flows north.",
+        "Irtysh\nTom",
+        "Name km\nOb 3650",
+        "a\n  b",
+        "deep",
+        "tail",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("", ("", "")),
+        ("just text", ("", "just text")),
+        ("<p>a</b></i><div><p>un<closed x='>'>b &copy &bogus;", ("", "a\n\nunb © &bogus;")),
+        ("<svg><title>icon</title></svg><h1> Real <em>one</em></h1>", ("Real one", "Real one")),
+        ("<title></title><body>only < text & more", ("", "only < text & more")),
+        ("<pre hidden>x</pre><p>a   b</p>", ("", "a b")),
+    ],
+)
+def test_malformed_pages_give_what_they_hold(page: str, expected: tuple[str, str]) -> None:
+    assert html_text(page) == expected
+
+
+@given(
+    st.text(), st.lists(st.sampled_from(["<p>", "</div>", "<td", "<b>x", "&#x0;", "<!--", "<pre>", "<br/>"]))
+)
+def test_no_page_fails(text: str, tags: list[str]) -> None:
+    html_text(text.join(tags))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [b"<meta charset=koi8-r>", b'<META http-equiv="Content-Type" content="text/html; charset=KOI8-R">'],
+)
+def test_a_page_can_declare_its_encoding(page: bytes) -> None:
+    assert declared_encoding(page).lower() == "koi8-r"
+    assert declared_encoding(b"<p>charset=none") == ""

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from graphwright.data.markdown import markdown_text
+
+SOURCE = """---
+title: "The Title"
+author: Me
+nested:
+  - x
+---
+# Head *one* ##
+Text with [link](http://x.y/a_(b)) and ![image](z.png "t"), `code_*x*`, snake_case_name, 2 * 3 * 4.
+**bold *both* end** ***three*** __under__ _line_ ~~struck~~ \\*kept\\* &amp; <b>tag</b>.
+<https://a.b> [ref][1] note[^1].
+> quoted
+> > deeper
+
+Setext
+======
+- item one
+1. number
+***
+| a | b |
+|---|:-:|
+| 1 | 2 |
+
+```python
+x = *y*  # not a heading
+
+# nor this
+```
+<!-- hidden
+lines -->
+[1]: http://foo.example
+[![badge](http://b)](http://c)
+"""
+
+
+def test_markdown_keeps_words_and_layout_and_drops_marks() -> None:
+    title, text, settings = markdown_text(SOURCE)
+    assert title == "The Title"
+    assert settings == {"author": "Me"}
+    assert text.split("\n") == [
+        "Head one",
+        "",
+        "Text with link and image, code_*x*, snake_case_name, 2 * 3 * 4.",
+        "bold both end three under line struck *kept* & tag.",
+        "https://a.b ref note.",
+        "quoted",
+        "deeper",
+        "",
+        "Setext",
+        "",
+        "- item one",
+        "1. number",
+        "| a | b |",
+        "| 1 | 2 |",
+        "",
+        "x = *y*  # not a heading",
+        "",
+        "# nor this",
+        "",
+        "badge",
+    ]
+
+
+def test_the_first_heading_is_the_title() -> None:
+    assert markdown_text("intro\n\n## A `b` [c](d)\n# E")[0] == "A b c"
+    assert markdown_text("no heading")[0] == ""
+    assert markdown_text("---\nnot: closed\n")[1] == "not: closed"
+    assert markdown_text("") == ("", "", {})
+
+
+@pytest.mark.parametrize(
+    "unit", ["[", "![", "*", "*a ", "_a ", "`", "` a", "<a ", "<!-- ", "> ", "- ", "|-", "[a]("]
+)
+def test_time_is_linear_whatever_repeats(unit: str) -> None:
+    begun = time.perf_counter()
+    markdown_text(unit * 100_000)
+    assert time.perf_counter() - begun < 10  # what is quadratic takes minutes

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphwright.data.base import Document, Skipped
+from graphwright.data.rows import PASSAGE, read_rows
+from graphwright.errors import DataError
+
+
+def write(path: Path, records: Iterable[Any]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def rows(path: Path) -> list[Document | Skipped]:
+    return [found for _, found in read_rows(path, path.name)]
+
+
+def test_json_lines_of_every_spelling(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "c.jsonl",
+        [
+            {
+                "_id": "b1",
+                "title": " A\nTitle ",
+                "text": "beir",
+                "metadata": {"url": "u", "tags": ["x"]},
+                "year": 1999,
+            },
+            {"idx": 7, "title": "Hippo", "passage": "rag", "ok": True, "none": None, "score": 0.5},
+            {"ID": "c", "Contents": "pyserini"},
+            {"content": "no id"},
+            {"id": "p", "paragraphs": ["one", "two"]},
+            {"id": "only", "title": "Only a title", "text": ""},
+            {"id": "s", "text": "half \ud800 pair\r\nnul \0"},
+            {"id": "long", "text": "x" * (PASSAGE + 1)},
+        ],
+    )
+    assert rows(path) == [
+        Document("b1", "beir", "A Title", {"url": "u", "year": "1999"}, whole=True),
+        Document("7", "rag", "Hippo", {"ok": "true", "score": "0.5"}, whole=True),
+        Document("c", "pyserini", whole=True),
+        Document("c.jsonl#4", "no id", whole=True),
+        Document("p", "one\n\ntwo", whole=True),
+        Document("only", "Only a title", "Only a title", whole=True),
+        Document("s", "half \ufffd pair\nnul  ", whole=True),
+        Document("long", "x" * (PASSAGE + 1), whole=False),
+    ]
+
+
+PASSAGES = [{"idx": i, "title": f"T{i}", "text": f"text {i}"} for i in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("c.json", json.dumps(PASSAGES)),
+        ("c.json", json.dumps({"version": 1, "docs": PASSAGES}, indent=1)),
+        ("c.json", "\n".join(map(json.dumps, PASSAGES))),
+        ("c.NDJSON", "\n\n" + "\r\n".join(map(json.dumps, PASSAGES))),
+        ("c.jsonl.gz", "\n".join(map(json.dumps, PASSAGES))),
+        ("c.csv", "idx,title,text\n0,T0,text 0\n1,T1,text 1\n2,T2,text 2\n"),
+        ("c.csv", '\ufeffIdx;Title;Text\r\n0;T0;"text 0"\r\n\r\n1;T1;text 1\r\n2;T2;text 2'),
+        ("c.tsv", "text\ttitle\tidx\rtext 0\tT0\t0\rtext 1\tT1\t1\rtext 2\tT2\t2"),
+        ("c.csv.gz", "idx|title|text\n0|T0|text 0\n1|T1|text 1\n2|T2|text 2\n"),
+    ],
+)
+def test_the_same_passages_in_every_form(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content.encode()) if name.endswith("gz") else content.encode())
+    assert rows(path) == [Document(str(i), f"text {i}", f"T{i}", whole=True) for i in range(3)]
+
+
+def test_a_table_may_hold_lines_quotes_and_fields_of_any_length(tmp_path: Path) -> None:
+    csv.field_size_limit(131_072)
+    texts = ['said "no", twice', "two\n\nparagraphs", "x" * 1_000_000]
+    path = tmp_path / "t.csv"
+    with path.open("w", newline="", encoding="cp1252") as file:
+        writer = csv.writer(file)
+        writer.writerows([("id", "text", "café"), *((i, text, "é") for i, text in enumerate(texts))])
+    assert rows(path) == [
+        Document(str(i), text, "", {"café": "é"}, whole=len(text) <= PASSAGE) for i, text in enumerate(texts)
+    ]
+    assert csv.field_size_limit() == 131_072
+
+
+def test_broken_rows_are_named_by_line_and_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text(
+        '{"id": 1, "text": "a"}\n{"id": 2, "tex\n[1]\n"x"\n{"q": 1}\n{"text": " "}\n' + "[" * 99_999
+    )
+    good, *bad = rows(path)
+    assert isinstance(good, Document)
+    assert [(str(item.path).rpartition(":")[2], item.reason.split(" at ")[0]) for item in bad] == [
+        ("2", "not JSON: Unterminated string starting"),
+        ("3", "not a JSON object but list: [1]"),
+        ("4", "not a JSON object but a string: 'x'"),
+        ("5", "no field named text, contents or the like; it has q"),
+        ("6", "empty"),
+        ("7", "not JSON that can be read: nested too deeply"),
+    ]
+
+
+@pytest.mark.parametrize(("broken", "refused"), [(10, False), (11, True)])
+def test_more_than_ten_and_one_in_a_hundred_broken_rows_are_refused(
+    tmp_path: Path, broken: int, refused: bool
+) -> None:
+    records = [{"text": "x"}] * 500 + ["broken"] * broken
+    path = write(tmp_path / "c.jsonl", records)
+    if not refused:
+        assert len(rows(path)) == 510
+        return
+    with pytest.raises(DataError, match=r"11 of 511 rows cannot be read.*c\.jsonl:501: not a JSON"):
+        rows(path)
+    assert len(rows(write(path, [{"text": "x"}] * 2000 + ["broken"] * 11))) == 2011
+
+
+def test_a_file_without_passages_is_passed_over_as_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "questions.jsonl", [{"id": i, "question": "Why?"} for i in range(1000)])
+    reason = "no passages: no field named text, contents or the like; it has id, question"
+    assert rows(path) == [Skipped(str(path), reason)]
+    path.write_text(" \n\n")
+    assert rows(path) == [Skipped(str(path), "empty")]
+    table = tmp_path / "t.csv"
+    table.write_text("text,id\na,1\nb,2,3\n")
+    assert rows(table)[1] == Skipped(f"{table}:3", "3 cells in a table of 2 columns")

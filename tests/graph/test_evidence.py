@@ -1,0 +1,87 @@
+"""Evidence and rankings: order, pieces, union, texts."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright import Evidence, OptionError, Ranking
+from tests.toys import GRAPHS, corpus_index
+
+pieces = st.lists(st.tuples(st.lists(st.integers(0, 9), max_size=3), st.lists(st.integers(0, 9), max_size=2)), max_size=8)
+
+
+def test_scored_nodes_are_ranked_ties_by_id() -> None:
+    found = Evidence.of_nodes([5, 2, 9, 1], [0.5, 0.7, 0.5, 0.7])
+    assert found.nodes.tolist() == [1, 2, 5, 9]
+    assert found.scores is not None and found.scores.tolist() == [0.7, 0.7, 0.5, 0.5]
+
+
+def test_without_scores_the_order_given_is_the_ranking() -> None:
+    found = Evidence.of_edges([5, 2, 9])
+    assert found.scores is None
+    assert [found.piece(i)[1].tolist() for i in range(3)] == [[5], [2], [9]]
+    assert [len(found.piece(i)[0]) for i in range(3)] == [0, 0, 0]
+
+
+@given(pieces, st.data())
+def test_pieces_come_back_whole_and_ranked(given_pieces: list[tuple[list[int], list[int]]], data: st.DataObject) -> None:
+    scores = data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=len(given_pieces), max_size=len(given_pieces)))
+    found = Evidence.of_pieces(given_pieces, scores)
+    expected = sorted(((-s, tuple(n), tuple(e)) for s, (n, e) in zip(scores, given_pieces, strict=True)))
+    assert found.keys() == [(n, e) for _, n, e in expected]
+    assert found.scores is not None and found.scores.tolist() == [-s for s, *_ in expected]
+    assert Evidence.of_pieces(given_pieces).keys() == [(tuple(n), tuple(e)) for n, e in given_pieces]
+    k = data.draw(st.integers(0, len(given_pieces) + 1))
+    assert found.top(k).keys() == found.keys()[:k]
+
+
+@given(pieces, pieces, st.integers(0, 12))
+def test_union_takes_new_pieces_in_order_within_the_cap(a: list[tuple[list[int], list[int]]], b: list[tuple[list[int], list[int]]], cap: int) -> None:
+    first, second = Evidence.of_pieces(a), Evidence.of_pieces(b)
+    expected = first.keys()
+    for key in second.keys():
+        if key not in expected and len(expected) < cap:
+            expected.append(key)
+    united = first.union(second, cap)
+    assert united.keys() == expected and united.scores is None
+
+
+@pytest.mark.parametrize("ids, scores, message", [([1, 2], [0.5], "2 pieces came with 1"), ([1], [float("nan")], "not a number"), ([-1], None, "0 or more"), ([1.5], None, "whole numbers"), ([[1, 2]], None, "shape")])
+def test_bad_evidence_is_refused(ids: list[int], scores: list[float] | None, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        Evidence.of_nodes(ids, scores)
+
+
+def test_evidence_does_not_change_with_the_arrays_it_was_made_of() -> None:
+    ids = np.array([1, 2, 3])
+    found = Evidence.of_nodes(ids)
+    ids[0] = 9
+    assert found.nodes.tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="read-only"):
+        found.nodes[0] = 9
+
+
+def test_texts_of_nodes_triples_paths_and_sets() -> None:
+    family = GRAPHS["family"]
+    assert Evidence.of_nodes([1]).texts(family) == ["Ermengarde of Tours"]
+    assert Evidence.of_edges([0]).texts(family) == ["Lothair I spouse Ermengarde of Tours"]
+    path = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([0, 2], [])])
+    assert path.texts(family) == ["Lothair I spouse Ermengarde of Tours; Ermengarde of Tours mother of Lothair II", "Lothair I, Lothair II"]
+
+
+def test_text_of_a_passage_has_its_title_unless_it_begins_with_it() -> None:
+    graph = corpus_index().graph
+    texts = Evidence.of_nodes([graph.id("erstein#0"), graph.id("lothair#0")]).texts(graph)
+    assert texts[0].startswith("Erstein Abbey\nThe abbey")
+    assert texts[1].startswith("Lothair II was king")
+
+
+def test_ranking_is_by_score_then_id() -> None:
+    ranking = Ranking.of([7, 3, 5], [1.0, 1.0, 2.0])
+    assert ranking.ids.tolist() == [5, 3, 7] and ranking.top(1).ids.tolist() == [5] and len(ranking) == 3
+
+
+def test_piece_out_of_range() -> None:
+    with pytest.raises(IndexError):
+        Evidence.of_nodes([1]).piece(1)

@@ -1,0 +1,111 @@
+"""The graph: numbering, look-ups, parts, degrees against networkx."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphwright import DataError, Graph, OptionError
+from tests.toys import APART, FAMILY, GRAPHS, LOOPS, as_networkx
+
+names = st.text(min_size=1, max_size=5)
+triple_lists = st.lists(st.tuples(names, names, names), max_size=25)
+
+
+def test_nodes_are_numbered_by_first_appearance_and_edges_as_given_repeats_kept() -> None:
+    graph = Graph.from_triples([("b", "r", "a"), ("a", "s", "c"), ("b", "r", "a")])
+    assert list(graph.names) == ["b", "a", "c"]
+    assert [graph.triple(e) for e in range(3)] == [("b", "r", "a"), ("a", "s", "c"), ("b", "r", "a")]
+    assert len(graph) == 3 and len(graph.edges) == 3
+
+
+@given(triple_lists)
+@settings(deadline=None, max_examples=60)
+def test_every_triple_comes_back(triples: list[tuple[str, str, str]]) -> None:
+    graph = Graph.from_triples(triples)
+    assert [graph.triple(e) for e in range(len(triples))] == triples
+    for name in {n for h, _, t in triples for n in (h, t)}:
+        assert graph.names[graph.id(name)] == name
+
+
+@given(triple_lists, st.data())
+@settings(deadline=None, max_examples=60)
+def test_a_part_has_the_edges_between_its_nodes_under_snapshot_ids(triples: list[tuple[str, str, str]], data: st.DataObject) -> None:
+    graph = Graph.from_triples(triples)
+    chosen = data.draw(st.sets(st.integers(0, len(graph) - 1))) if len(graph) else set()
+    part = graph.part(sorted(chosen))
+    inside = [e for e in range(len(triples)) if {graph.id(triples[e][0]), graph.id(triples[e][2])} <= chosen]
+    assert part.nodes.tolist() == sorted(chosen)
+    assert part.edges.tolist() == inside
+    simple = as_networkx(part)
+    for at, node in enumerate(part.nodes.tolist()):
+        assert sorted(part.nodes[part.adjacency.row(at)].tolist()) == sorted(simple[node])
+
+
+def test_a_part_of_a_part_keeps_to_both() -> None:
+    club = GRAPHS["club"]
+    inner = club.part(range(20)).part(range(10, 34))
+    assert inner.nodes.tolist() == list(range(10, 20))
+    assert inner.edges.tolist() == club.part(range(10, 20)).edges.tolist()
+    assert inner.checksum != club.part(range(10)).checksum
+
+
+@pytest.mark.parametrize("name", sorted(GRAPHS))
+def test_neighbours_are_distinct_without_loops_as_in_networkx(name: str) -> None:
+    graph = GRAPHS[name]
+    simple = as_networkx(graph)
+    for node in range(len(graph)):
+        assert graph.adjacency.row(node).tolist() == sorted(simple[node])
+
+
+def test_ids_of_a_name_that_several_nodes_have_and_of_one_that_none_has() -> None:
+    graph = Graph.from_triples(FAMILY)
+    assert graph.ids("Lothair II").tolist() == [graph.id("Lothair II")]
+    assert graph.ids("nobody").tolist() == []
+    with pytest.raises(DataError, match=r"named 'Lothar'.*'Lothair II'"):
+        graph.id("Lothar")
+    with pytest.raises(DataError, match="none|near"):
+        graph.part([0]).id("Gisela")
+
+
+def test_edges_between_two_nodes_are_all_parallel_ones_both_ways() -> None:
+    graph = Graph.from_triples([*APART, ("b", "u", "a")])
+    assert graph.edges_between(graph.id("a"), graph.id("b")).tolist() == [0, 6, 7]
+    assert Graph.from_triples(LOOPS).edges_between(0, 1).tolist() == [1, 2]
+
+
+def test_holds_and_local_are_about_this_part() -> None:
+    part = GRAPHS["line"].part([1, 3])
+    assert part.holds([0, 1, 2, 3, 99]).tolist() == [False, True, False, True, False]
+    assert part.local([3, 0, 1]).tolist() == [1, 0]
+    assert 3 in part and 0 not in part and "a" not in part
+
+
+@pytest.mark.parametrize("bad", [("a", "b"), "abc", ("a", 1, "c"), None, ("a", "b", "c", "d")])
+def test_what_is_no_triple_is_named(bad: object) -> None:
+    with pytest.raises(OptionError, match=r"triple 1 is .* three strings"):
+        Graph.from_triples([("x", "y", "z"), bad])  # type: ignore[list-item]
+
+
+def test_arrays_cannot_be_written_and_graphs_pickle() -> None:
+    graph = GRAPHS["family"]
+    with pytest.raises(ValueError, match="read-only"):
+        graph.columns.heads[0] = 5
+    again = pickle.loads(pickle.dumps(graph.part([1, 2, 3])))
+    assert again.checksum == graph.part([1, 2, 3]).checksum
+    assert again.adjacency.values.tolist() == graph.part([1, 2, 3]).adjacency.values.tolist()
+
+
+def test_checksum_follows_the_content() -> None:
+    assert Graph.from_triples(FAMILY).checksum == GRAPHS["family"].checksum
+    assert Graph.from_triples(FAMILY[::-1]).checksum != GRAPHS["family"].checksum
+    assert Graph.from_triples([]).part([]).nodes.tolist() == []
+
+
+def test_text_of_a_node_defaults_to_its_name_and_of_an_edge_to_its_triple() -> None:
+    family = GRAPHS["family"]
+    assert family.text(0) == family.reading(0) == "Lothair I"
+    assert family.edge_text(0) == "Lothair I spouse Ermengarde of Tours"
+    assert np.array_equal(family.ends([0, 3]), [0, 1, 2, 3])

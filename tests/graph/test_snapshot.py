@@ -1,0 +1,51 @@
+"""Graphs on disk: equal when opened, and damage is named."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphwright import StoreError
+from graphwright.graph.snapshot import load_graph, save_graph
+from tests.toys import GRAPHS, corpus_index
+
+
+@pytest.mark.parametrize("name", [*sorted(GRAPHS), "corpus"])
+def test_graph_comes_back_equal(name: str, tmp_path: Path) -> None:
+    graph = corpus_index().graph if name == "corpus" else GRAPHS[name]
+    save_graph(graph, tmp_path / "g")
+    again = load_graph(tmp_path / "g")
+    assert again.checksum == graph.checksum
+    assert [again.triple(e) for e in range(len(again.edges))] == [graph.triple(e) for e in range(len(graph.edges))]
+    assert [again.reading(v) for v in range(len(again))] == [graph.reading(v) for v in range(len(graph))]
+    assert np.array_equal(again.adjacency.values, graph.adjacency.values)
+    assert (again.passages is None) == (graph.passages is None)
+
+
+def test_opened_arrays_are_plain_and_read_only(tmp_path: Path) -> None:
+    save_graph(GRAPHS["club"], tmp_path / "g")
+    adjacency = load_graph(tmp_path / "g").adjacency
+    assert type(adjacency.values) is np.ndarray and not adjacency.values.flags.writeable
+    assert adjacency.values.dtype == np.int32 and adjacency.indptr.dtype == np.int64
+
+
+@pytest.mark.parametrize("file", ["heads.npy", "names.data.npy", "adjacency.indptr.npy", "graph.json"])
+@pytest.mark.parametrize("harm", ["missing", "short", "empty"])
+def test_damage_is_named(file: str, harm: str, tmp_path: Path) -> None:
+    save_graph(GRAPHS["club"], tmp_path / "g")
+    path = tmp_path / "g" / file
+    content = path.read_bytes()
+    if harm == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(content[: len(content) // 2] if harm == "short" else b"")
+    with pytest.raises(StoreError, match=str(tmp_path / "g")):
+        load_graph(tmp_path / "g")
+
+
+def test_another_format_is_refused(tmp_path: Path) -> None:
+    save_graph(GRAPHS["line"], tmp_path / "g")
+    path = tmp_path / "g" / "graph.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+    with pytest.raises(StoreError, match="format 99"):
+        load_graph(tmp_path / "g")

@@ -1,0 +1,55 @@
+"""The word index, against BM25 worked out by hand."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphwright import StoreError
+from graphwright.index.words import WordIndex, words
+
+TEXTS = ["Graz lies on the Mur", "the Mur and the Drava", "bread and water", ""]
+
+
+def by_hand(query: str, k1: float = 1.2, b: float = 0.75) -> list[float]:
+    """Lucene's BM25."""
+    docs = [words(t) for t in TEXTS]
+    mean = sum(map(len, docs)) / len(docs)
+    out = []
+    for doc in docs:
+        score = 0.0
+        for w in words(query):
+            df, tf = sum(w in d for d in docs), doc.count(w)
+            idf = math.log(1 + (len(docs) - df + 0.5) / (df + 0.5))
+            score += idf * tf / (tf + k1 * (1 - b + b * len(doc) / mean)) if tf else 0
+        out.append(score)
+    return out
+
+
+@pytest.mark.parametrize("query", ["Where is Graz on the Mur?", "drava water", "nothing of that"])
+def test_scores_are_bm25(query: str) -> None:
+    index = WordIndex.of(TEXTS, np.arange(4))
+    assert index.scores(query).tolist() == pytest.approx(by_hand(query), abs=1e-5)
+
+
+def test_index_comes_back_from_disk(tmp_path: Path) -> None:
+    index = WordIndex.of(TEXTS, np.arange(4))
+    index.save(tmp_path / "w")
+    again = WordIndex.load(tmp_path / "w")
+    assert again == index and again.scores("Mur").tolist() == index.scores("Mur").tolist()
+    with pytest.raises(StoreError, match="cannot be read"):
+        WordIndex.load(tmp_path / "none")
+
+
+@pytest.mark.parametrize("texts", [[], ["", "the of"]])
+def test_a_corpus_without_words_scores_nothing(texts: list[str], tmp_path: Path) -> None:
+    index = WordIndex.of(texts, np.arange(len(texts)))
+    index.save(tmp_path / "w")
+    assert WordIndex.load(tmp_path / "w").scores("Graz").tolist() == [0] * len(texts)
+
+
+def test_words_of_many_scripts() -> None:
+    assert words("Łódź, ÉCOLE d'Été") == words("łódź, école D'ÉTÉ")
+    assert words("東京タワー") == ["東京", "京タ", "タワ", "ワー"]
+    assert words("где Москва") == ["где", "москва"]

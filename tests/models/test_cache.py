@@ -1,0 +1,181 @@
+import pickle
+import sqlite3
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graphwright.errors import ModelError, OptionError, StoreError
+from graphwright.models import cache
+from graphwright.models.base import metered
+from graphwright.models.cache import CachedEncoder
+from graphwright.models.fake import HashEncoder
+
+
+class Counting:
+    """Encodes by hashing, remembers what it was asked, and may fail at a text."""
+
+    def __init__(self, name="counting", fail_at=None):
+        self.id, self.fail_at, self.asked = name, fail_at, []
+
+    def encode(self, texts):
+        self.asked += texts
+        if self.fail_at in texts:
+            raise KeyboardInterrupt
+        return HashEncoder().encode(texts) / np.float32(3)  # bits that need all of a float
+
+
+@pytest.fixture(params=["memory", "file"])
+def place(request, tmp_path):
+    return None if request.param == "memory" else tmp_path / "vectors.sqlite"
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(calls=st.lists(st.lists(st.text(max_size=3), max_size=8), max_size=4))
+def test_gives_the_encoders_bits_and_asks_once_for_each_text(place, calls, tmp_path_factory):
+    path = place and tmp_path_factory.mktemp("c") / "v.sqlite"
+    inner = Counting()
+    cached = CachedEncoder(inner, path)
+    for texts in calls:
+        expected = Counting().encode(texts)
+        found = cached.encode(texts)
+        assert found.dtype == np.float32 and found.shape == expected.shape
+        assert found.tobytes() == expected.tobytes()
+    assert sorted(inner.asked) == sorted({text for texts in calls for text in texts})
+
+
+def test_progress_adds_up_to_all_texts(place):
+    cached, done = CachedEncoder(Counting(), place), []
+    cached.encode(["a", "b"])
+    cached.encode(["a", "c", "c", "d", "a"], progress=done.append)
+    assert done == [2, 3]
+
+
+def test_what_is_found_costs_nothing(place):
+    cached = CachedEncoder(HashEncoder(), place)
+    cached.encode(["fox"])
+    with metered() as usage:
+        cached.encode(["fox"])
+    assert usage.calls == 0
+
+
+def test_a_file_outlives_the_object_and_keeps_encoders_apart(tmp_path):
+    path = tmp_path / "v.sqlite"
+    CachedEncoder(Counting(), path).encode(["fox"])
+    again, other = Counting(), Counting("another")
+    CachedEncoder(again, path).encode(["fox"])
+    CachedEncoder(other, path).encode(["fox"])
+    assert again.asked == [] and other.asked == ["fox"]
+
+
+def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "_BLOCK", 4)
+    texts = [f"text {i}" for i in range(12)]
+    with pytest.raises(KeyboardInterrupt):
+        CachedEncoder(Counting(fail_at="text 9"), tmp_path / "v.sqlite").encode(texts)
+    resumed = Counting()
+    found = CachedEncoder(resumed, tmp_path / "v.sqlite").encode(texts)
+    assert resumed.asked == texts[8:]
+    assert found.tobytes() == Counting().encode(texts).tobytes()
+
+
+def test_memory_is_bounded_and_forgets_the_oldest():
+    inner = Counting()
+    cached = CachedEncoder(inner, memory=2)
+    for text in ("a", "b", "a", "c", "a", "b"):
+        cached.encode([text])
+    assert inner.asked == ["a", "b", "c", "b"]
+    assert CachedEncoder(Counting(), memory=0).encode(["a", "b"]).shape == (2, 64)
+
+
+def test_threads_may_share_one(place):
+    cached, texts = CachedEncoder(Counting(), place), [f"t{i}" for i in range(40)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda i: cached.encode(texts[i : i + 20]), range(20)))
+    expected = Counting().encode(texts)
+    assert all((rows == expected[i : i + 20]).all() for i, rows in enumerate(found))
+
+
+def test_processes_may_share_a_file(tmp_path):
+    code = (
+        "import sys; from graphwright.models.cache import CachedEncoder;"
+        "from graphwright.models.fake import HashEncoder\n"
+        "for i in range(30): CachedEncoder(HashEncoder(), sys.argv[1]).encode([f't{i}', f't{i + 1}'])"
+    )
+    path = tmp_path / "v.sqlite"
+    running = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(3)]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
+    texts = [f"t{i}" for i in range(31)]
+    with metered() as usage:
+        found = CachedEncoder(HashEncoder(), path).encode(texts)
+    assert usage.calls == 0 and (found == HashEncoder().encode(texts)).all()
+
+
+def test_many_texts_come_back_quickly(tmp_path):
+    # 40,000 take about 0.4 s; one query each would take several.
+    texts = [f"text {i}" for i in range(40_000)]
+    cached = CachedEncoder(Random(), tmp_path / "v.sqlite")
+    first = cached.encode(texts)
+    started = time.perf_counter()
+    assert (cached.encode(texts[::-1]) == first[::-1]).all()
+    assert time.perf_counter() - started < 3.0
+
+
+class Random:
+    id = "random"
+
+    def encode(self, texts):
+        return np.random.default_rng(len(texts)).random((len(texts), 384), np.float32)
+
+
+@pytest.mark.parametrize("damage", ["text", "truncated", "other"])
+def test_a_file_that_is_no_cache_is_named_with_the_way_out(tmp_path, damage):
+    path = tmp_path / "v.sqlite"
+    if damage == "text":
+        path.write_text("this is not a database, " * 100)
+    elif damage == "truncated":
+        CachedEncoder(Counting(), path).encode([f"t{i}" for i in range(200)])
+        path.write_bytes(path.read_bytes()[:20_000])
+    else:
+        with sqlite3.connect(path) as db:
+            db.execute("CREATE TABLE people (name TEXT)")
+        db.close()
+    with pytest.raises(StoreError, match=r"v\.sqlite.*(delete the file|another path)"):
+        CachedEncoder(Counting(), path).encode([f"t{i}" for i in range(200)])
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(StoreError, match=r"nowhere.*folder exists"):
+        CachedEncoder(Counting(), tmp_path / "nowhere" / "v.sqlite").encode(["a"])
+
+
+def test_it_is_a_small_value(place):
+    cached = CachedEncoder(HashEncoder(), place)
+    cached.encode(["a"])
+    again = pickle.loads(pickle.dumps(cached))
+    assert again == cached and hash(again) == hash(cached) and again.id == "hash-encoder:64"
+    assert again.dimension == 64 and (again.encode(["a"]) == cached.encode(["a"])).all()
+    assert CachedEncoder(cached).encode([]).shape == (0, 64)
+
+
+def test_wrong_use_is_refused():
+    with pytest.raises(OptionError, match="sequence of texts"):
+        CachedEncoder(HashEncoder()).encode("fox")
+    with pytest.raises(OptionError, match="memory is -1"):
+        CachedEncoder(HashEncoder(), memory=-1)
+
+
+def test_an_encoder_that_breaks_its_promise_is_named():
+    class Short:
+        id = "short"
+
+        def encode(self, texts):
+            return np.zeros((1, 4), np.float32)
+
+    with pytest.raises(ModelError, match=r"shape \(1, 4\) for 2 texts"):
+        CachedEncoder(Short()).encode(["a", "b"])

@@ -1,0 +1,60 @@
+import hashlib
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.errors import OptionError
+from graphwright.models.base import CrossEncoder, Encoder, metered
+from graphwright.models.fake import HashEncoder, OverlapCrossEncoder
+
+
+def test_hash_encoder_gives_known_numbers():
+    # Worked out from the definition: bytes of SHAKE-256, centred, normalised.
+    raw = [2 * byte - 255 for byte in hashlib.shake_256(b"fox").digest(4)]
+    expected = np.array(raw) / np.sqrt(sum(value**2 for value in raw))
+    np.testing.assert_allclose(HashEncoder(4).encode(["Fox!"])[0], expected, rtol=1e-6)
+
+
+def test_hash_encoder_keeps_the_protocol():
+    encoder = HashEncoder(32)
+    assert isinstance(encoder, Encoder) and encoder.id == "hash-encoder:32"
+    assert encoder.encode([]).shape == (0, 32) and encoder.encode(["a"]).dtype == np.float32
+    assert pickle.loads(pickle.dumps(encoder)) == encoder == eval(repr(encoder))
+    assert not encoder.encode(["", "..."]).any()
+
+
+@given(st.lists(st.sampled_from(["red", "fox", "law", "tax", "hen"]), min_size=1, max_size=6), st.randoms())
+def test_hash_encoder_ignores_the_order_of_words(words, random):
+    shuffled = random.sample(words, len(words))
+    a, b = HashEncoder().encode([" ".join(words), " ".join(shuffled)])
+    assert (a == b).all() and np.linalg.norm(a) == pytest.approx(1, abs=1e-6)
+
+
+def test_shared_words_make_texts_near():
+    query, near, far = HashEncoder().encode(["river in Graz", "the river Mur in Graz", "a tax on salt"])
+    assert query @ near > 0.6 > query @ far + 0.3
+
+
+def test_fakes_report_their_work():
+    with metered() as usage:
+        HashEncoder().encode(["two words", "three short words"])
+        OverlapCrossEncoder().latents("a", ["b", "c"])
+    assert (usage.calls, usage.texts, usage.tokens) == (2, 4, 5)
+
+
+def test_overlap_prefers_texts_that_cover_the_query():
+    model = OverlapCrossEncoder()
+    latents = model.latents("Where is Graz", ["Where is Graz", "Graz lies in Styria", "Where is Lyon", ""])
+    scores = model.head(latents)
+    assert isinstance(model, CrossEncoder)
+    assert latents.shape == (4, 3) and latents.dtype == scores.dtype == np.float32
+    assert scores[0] == 1 and scores[0] > scores[2] > scores[1] > scores[3] == 0
+    assert model.head(model.latents("x", [])).shape == (0,)
+
+
+def test_dimension_must_be_positive():
+    with pytest.raises(OptionError, match="dimension is 0"):
+        HashEncoder(0)

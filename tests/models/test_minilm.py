@@ -1,0 +1,164 @@
+"""The embedded encoder against vectors of the float32 graph, which `scripts/build_encoder.py` wrote."""
+
+import copy
+import hashlib
+import pickle
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphwright.errors import ModelError, OptionError
+from graphwright.models import minilm
+from graphwright.models.base import Encoder, metered
+from graphwright.models.minilm import MiniLM
+
+FIXTURES = Path(__file__).parent / "fixtures"
+SENTENCES = (FIXTURES / "sentences.txt").read_text("utf-8").splitlines()
+# Inputs of a layer are quantised over the whole batch, so a short text depends a little on its batch.
+SAME = 0.985
+
+
+def cosines(a, b):
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    return (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+def test_agrees_with_the_float32_graph():
+    expected = np.load(FIXTURES / "sentences_float32.npy")
+    found = cosines(MiniLM().encode(SENTENCES), expected)
+    assert found.mean() >= 0.99
+    assert found.min() >= 0.98
+
+
+def test_vectors_are_float32_of_length_one():
+    vectors = MiniLM().encode(SENTENCES)
+    assert isinstance(MiniLM(), Encoder)
+    assert vectors.dtype == np.float32 and vectors.shape == (len(SENTENCES), MiniLM().dimension)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+
+
+def test_no_text_gives_no_row():
+    assert MiniLM().encode([]).shape == (0, 384)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=12))
+def test_order_is_kept_whatever_the_lengths(texts):
+    alone = {text: MiniLM().encode([text])[0] for text in set(texts)}
+    assert cosines(MiniLM().encode(texts), np.array([alone[text] for text in texts])).min() >= SAME
+
+
+def test_a_text_is_nearest_to_itself_in_any_batch():
+    alone = np.concatenate([MiniLM().encode([text]) for text in SENTENCES])
+    together = MiniLM().encode(SENTENCES * 3)
+    assert (np.argmax(together @ alone.T, axis=1) == np.tile(np.arange(len(SENTENCES)), 3)).all()
+
+
+def test_the_same_call_gives_the_same_bits():
+    assert (MiniLM().encode(SENTENCES) == MiniLM().encode(SENTENCES)).all()
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "\x00", "\ud800 alone", "é" * 9, "🙂", "x" * 5000, "[PAD] [CLS]"]
+)
+def test_any_string_has_a_vector(text):
+    vector = MiniLM().encode([text])[0]
+    assert np.isfinite(vector).all() and np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_long_text_is_cut_at_max_tokens():
+    start = "graph " * 254
+    whole, cut = MiniLM().encode([start + "salt water " * 3000]), MiniLM().encode([start])
+    assert (whole == cut).all()
+    assert not (MiniLM(max_tokens=300).encode([start + "salt water " * 3000]) == cut).all()
+
+
+def test_no_batch_is_lost_when_all_that_run_end_at_once():
+    # A slow caller lets every running batch finish before it looks again.
+    vectors = MiniLM().encode(SENTENCES, progress=lambda done: time.sleep(0.02))
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+
+
+def test_usage_and_progress_count_every_text():
+    done = []
+    with metered() as usage:
+        MiniLM().encode(SENTENCES, progress=done.append)
+    assert sum(done) == usage.texts == len(SENTENCES)
+    assert usage.calls == len(done)
+    assert usage.tokens == sum(MiniLM().count_tokens(SENTENCES)) + 2 * len(SENTENCES)
+    assert usage.seconds > 0
+
+
+def test_token_spans_cut_the_text_where_tokens_are():
+    text = "Émile Zola, 1898: J'accuse \ud800 東京"
+    spans = MiniLM().token_spans(text)
+    assert [text[start:end] for start, end in spans[:4]] == ["Émile", "Z", "ola", ","]
+    assert MiniLM().count_tokens([text]) == [len(spans)]
+    assert all(a[1] <= b[0] for a, b in pairwise(spans))
+
+
+def test_threads_may_share_it():
+    encoder = MiniLM()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda text: encoder.encode([text])[0], SENTENCES))
+    assert (np.array(found) == np.concatenate([encoder.encode([text]) for text in SENTENCES])).all()
+
+
+def test_it_is_a_small_value():
+    encoder = MiniLM()
+    assert repr(encoder) == "MiniLM()" and eval(repr(MiniLM(max_tokens=64))) == MiniLM(max_tokens=64)
+    assert pickle.loads(pickle.dumps(encoder)) == encoder == copy.deepcopy(encoder)
+    assert len(pickle.dumps(encoder)) < 200
+    assert MiniLM(max_tokens=64).id != encoder.id == MiniLM().id
+
+
+def test_another_process_gives_the_same_bits():
+    code = "from graphwright import MiniLM; print(MiniLM().encode(['Salt lowers it.']).tobytes().hex())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert bytes.fromhex(done.stdout.strip()) == MiniLM().encode(["Salt lowers it."]).tobytes()
+
+
+def test_the_recorded_checksum_is_that_of_the_weights():
+    weights = minilm._weights("model.onnx").read_bytes()
+    assert hashlib.sha256(weights).hexdigest() == minilm._checksum()
+    assert minilm._checksum() in (minilm._weights("model.onnx").parents[1] / "NOTICE.md").read_text("utf-8")
+
+
+def test_loading_takes_less_than_a_second():
+    # 0.05 s where nothing else runs; the bound leaves room for a busy machine.
+    started = time.perf_counter()
+    minilm._load_session.__wrapped__()
+    minilm._load_tokenizer.__wrapped__()
+    assert time.perf_counter() - started < 1.0
+
+
+def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(minilm, "__file__", str(tmp_path / "minilm.py"))
+    with pytest.raises(ModelError, match=r"model\.onnx is missing.*build_encoder"):
+        minilm._load_session.__wrapped__()
+    folder = tmp_path / "weights" / "all-minilm-l6-v2"
+    folder.mkdir(parents=True)
+    for name in ("model.onnx", "tokenizer.json", "model.json"):
+        (folder / name).write_text("nonsense")
+    for load in (minilm._load_session, minilm._load_tokenizer, minilm._checksum):
+        with pytest.raises(ModelError, match=str(folder)):
+            load.__wrapped__()
+
+
+@pytest.mark.parametrize("length", [2, 513])
+def test_impossible_lengths_are_refused(length):
+    with pytest.raises(OptionError, match=f"max_tokens is {length}"):
+        MiniLM(max_tokens=length)
+
+
+def test_one_string_is_not_a_sequence_of_texts():
+    with pytest.raises(OptionError, match="sequence of texts"):
+        MiniLM().encode("one text")

@@ -1,0 +1,200 @@
+"""Laws that every operator keeps; an operator that is not listed here fails the first test."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pickle
+import pkgutil
+
+import numpy as np
+import pytest
+
+import graphwright.generate
+import graphwright.retrieve
+from graphwright import (
+    Answer,
+    EdgeSearch,
+    Evidence,
+    Graph,
+    Induce,
+    Keep,
+    KHop,
+    Link,
+    Only,
+    Operator,
+    PersonalizedPageRank,
+    RandomWalk,
+    Reached,
+    ReciprocalRank,
+    Repeat,
+    ScoreSum,
+    SentenceReader,
+    Sources,
+    Triples,
+    VectorSearch,
+    WordSearch,
+    start,
+)
+from graphwright.graph.graph import Kind
+from graphwright.retrieve.operator import Both, Cut, Then
+from graphwright.retrieve.state import State
+from tests.toys import GRAPHS, TRIPLES, corpus_index, same, vectors_of
+
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which abbey did the mother of Lothair II found?"
+SEARCH = VectorSearch(SNAPSHOT.passages)
+
+
+def every_operator() -> list[Operator]:
+    assert SNAPSHOT.names is not None and SNAPSHOT.triples is not None
+    return [
+        Keep(),
+        SEARCH,
+        VectorSearch(SNAPSHOT.names),
+        EdgeSearch(SNAPSHOT.triples),
+        WordSearch(SNAPSHOT.words),
+        ReciprocalRank(SEARCH, WordSearch(SNAPSHOT.words)),
+        ScoreSum(SEARCH, WordSearch(SNAPSHOT.words), weights=(1.0, 0.5)),
+        Link(SNAPSHOT.names),
+        PersonalizedPageRank(),
+        PersonalizedPageRank(0.4, each=True),
+        KHop(2),
+        RandomWalk(walks=50, length=5, seed=3),
+        Induce(),
+        Only(Kind.CHUNK),
+        Triples(),
+        Sources(),
+        Answer(SentenceReader(SNAPSHOT.encoder)),
+        SEARCH % 3 >> PersonalizedPageRank(),
+        Then((Keep(), SEARCH)),
+        Cut(SEARCH, 2),
+        Both(SEARCH, WordSearch(SNAPSHOT.words)),
+        Repeat((Keep() | KHop(1)) >> Keep(), until=Reached(nodes=12)),
+    ]
+
+
+def full_state() -> State:
+    """A state with everything that an operator may need."""
+    state = (Link() >> SEARCH % 3 >> Sources())(start(QUESTION, SNAPSHOT.graph))
+    return state.with_(trace=())
+
+
+def fingerprint(state: State) -> tuple[object, ...]:
+    e, c = state.evidence, state.chunks
+    return (
+        state.graph.checksum,
+        state.anchors,
+        None if e is None else (e.keys(), None if e.scores is None else e.scores.tolist()),
+        None if c is None else (c.ids.tolist(), c.scores.tolist()),
+        state.prompt,
+        state.answer,
+    )
+
+
+def test_every_operator_of_the_package_is_covered() -> None:
+    covered = {type(op) for op in every_operator()}
+    for package in (graphwright.retrieve, graphwright.generate):
+        for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            for _, found in inspect.getmembers(importlib.import_module(info.name), inspect.isclass):
+                if (
+                    issubclass(found, Operator)
+                    and not inspect.isabstract(found)
+                    and not found.__name__.startswith("_")
+                ):
+                    assert found in covered, f"add {found.__name__} to every_operator()"
+
+
+@pytest.mark.parametrize("op", every_operator(), ids=lambda op: repr(op)[:70])
+class TestEveryOperator:
+    def test_is_deterministic_and_leaves_its_input_alone(self, op: Operator) -> None:
+        state = full_state()
+        before = fingerprint(state)
+        first, second = op(state), op(state)
+        assert fingerprint(first) == fingerprint(second)
+        assert fingerprint(state) == before
+
+    def test_ranked_outputs_descend_with_ties_by_id(self, op: Operator) -> None:
+        found = op(full_state()).evidence
+        if found is not None and found.scores is not None:
+            keys = [(-s, *key) for s, key in zip(found.scores.tolist(), found.keys(), strict=True)]
+            assert keys == sorted(keys)
+
+    def test_cut_equals_the_first_of_all(self, op: Operator) -> None:
+        state = full_state()
+        whole = op(state)
+        for k in (1, 2, 5, 1000):
+            cut = (op % k)(state)
+            gives = op.gives
+            if "chunks" in gives and "evidence" not in gives:
+                assert cut.chunks is not None and whole.chunks is not None
+                assert cut.chunks.ids.tolist() == whole.chunks.ids[:k].tolist()
+            elif whole.evidence is not None and cut.evidence is not None:
+                if not any("PersonalizedPageRank" in step.operator for step in cut.trace):
+                    assert cut.evidence.keys() == whole.evidence.keys()[:k]
+                elif len(whole.evidence):
+                    # By push the k best are the k best but for near-ties.
+                    exact = dict(zip(whole.evidence.keys(), whole.evidence.scores.tolist(), strict=True))  # type: ignore[union-attr]
+                    least = sorted(exact.values(), reverse=True)[min(k, len(exact)) - 1]
+                    assert len(cut.evidence) == min(k, len(exact))
+                    assert all(exact[key] >= 0.9 * least for key in cut.evidence.keys())
+
+    def test_empty_in_empty_out(self, op: Operator) -> None:
+        if "evidence" not in "".join(op.needs) or "answer" in op.gives:
+            pytest.skip("does not take evidence")
+        after = op(start(QUESTION, SNAPSHOT.graph, evidence=Evidence.of_nodes([]), anchors=()))
+        assert after.evidence is None or len(after.evidence) == 0
+        assert after.chunks is None or len(after.chunks) == 0
+
+    def test_pickles(self, op: Operator) -> None:
+        again = pickle.loads(pickle.dumps(op))
+        assert again == op
+        assert fingerprint(again(full_state())) == fingerprint(op(full_state()))
+
+    def test_is_a_value(self, op: Operator) -> None:
+        assert {op: 1}[op] == 1
+        assert "0x" not in repr(op)
+
+
+WALKS = [
+    PersonalizedPageRank(),
+    PersonalizedPageRank(0.5, each=True),
+    KHop(1),
+    KHop(3),
+    Induce() >> Triples(),
+]
+
+
+@pytest.mark.parametrize("op", WALKS, ids=repr)
+@pytest.mark.parametrize("name", sorted(TRIPLES))
+def test_renumbering_nodes_renumbers_the_result(op: Operator, name: str) -> None:
+    graph = GRAPHS[name]
+    shuffled = [TRIPLES[name][i] for i in np.random.default_rng(5).permutation(len(TRIPLES[name]))]
+    other = Graph.from_triples(shuffled)
+    names = [graph.names[0], graph.names[len(graph) - 1]]
+
+    def scores(g: Graph) -> dict[str, float]:
+        seeds = Evidence.of_nodes([g.id(n) for n in names], [0.7, 0.3])
+        found = op(start("?", g, evidence=seeds)).evidence
+        assert found is not None
+        values = found.scores if found.scores is not None else np.ones(len(found))
+        return {text: round(s, 6) for text, s in zip(found.texts(g), values.tolist(), strict=True)}
+
+    assert scores(graph) == pytest.approx(scores(other), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(TRIPLES))
+def test_vector_search_renumbers_too(name: str) -> None:
+    graph = GRAPHS[name]
+    other = Graph.from_triples(TRIPLES[name][::-1])
+    found = [(VectorSearch(vectors_of(g)))(start("b and Lothair II", g)) for g in (graph, other)]
+    best = [
+        dict(zip(s.graph.names.take(s.evidence.nodes), s.evidence.scores.tolist(), strict=True))
+        for s in found
+    ]  # type: ignore[union-attr]
+    assert best[0] == pytest.approx(best[1], abs=1e-6)
+
+
+def test_search_results_do_not_depend_on_the_cut() -> None:
+    state = start(QUESTION, SNAPSHOT.graph)
+    assert same((SEARCH % 4)(state).evidence, SEARCH(state).evidence.top(4))  # type: ignore[union-attr]

@@ -1,0 +1,28 @@
+"""The names that users import: all there, and none of the public contract missing."""
+
+import pytest
+
+import graphwright
+
+CONTRACT = """Graph Evidence Anchor start VectorIndex VectorSearch PersonalizedPageRank KHop RandomWalk Keep Induce Triples
+Index""".split()
+METRICS = "recall_at_k capped_recall_at_k ndcg_at_k hits_at_1 hit exact_match token_f1 macro_f1 micro_f1 topological_recall".split()
+
+
+@pytest.mark.parametrize("name", graphwright.__all__)
+def test_every_listed_name_is_there_and_says_what_it_is(name: str) -> None:
+    value = getattr(graphwright, name)
+    assert value is not None
+    assert name in dir(graphwright)
+    if callable(value):
+        assert value.__doc__
+
+
+@pytest.mark.parametrize("name", CONTRACT + METRICS)
+def test_contract_name_is_exported(name: str) -> None:
+    assert name in graphwright.__all__
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="Nothing"):
+        graphwright.Nothing  # noqa: B018

@@ -1,0 +1,86 @@
+"""Each layer imports only from those before it, and importing the package loads nothing heavy."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import graphwright
+
+ROOT = Path(graphwright.__file__).parent
+ORDER = [
+    "errors",
+    "kernels",
+    "graph",
+    "models",
+    "data",
+    "index",
+    "retrieve",
+    "generate",
+    "methods",
+    "folder",
+    "evaluate",
+    "cli",
+]
+# Not a strict order: these do not see each other.
+APART = {
+    ("graph", "models"),
+    ("graph", "data"),
+    ("models", "graph"),
+    ("models", "kernels"),
+    ("models", "data"),
+    ("data", "graph"),
+    ("data", "kernels"),
+    ("data", "models"),
+}
+
+
+def modules() -> list[Path]:
+    return [p for p in sorted(ROOT.rglob("*.py")) if p.name != "__init__.py"]
+
+
+def layer(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [a.name for a in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+        found += [n.split(".")[1] for n in names if n.startswith("graphwright.")]
+    return found
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_module_imports_only_earlier_layers(path: Path) -> None:
+    own = layer(path)
+    for other in imported(path):
+        assert ORDER.index(other) <= ORDER.index(own), f"{own} imports {other}, which comes later"
+        assert (own, other) not in APART, f"{own} must not see {other}"
+
+
+def test_kernels_and_model_protocols_import_nothing_of_ours() -> None:
+    kernels = [name for path in (ROOT / "kernels").glob("*.py") for name in imported(path)]
+    assert set(kernels) <= {"kernels"}
+    assert imported(ROOT / "models" / "base.py") == []
+
+
+def test_retrieval_sees_model_protocols_but_no_adapter() -> None:
+    for path in (ROOT / "retrieve").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("graphwright.models"):
+                assert node.module == "graphwright.models.base", path.name
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = "import sys, graphwright; print([m for m in ('numpy','numba','onnxruntime','tokenizers','bm25s','torch','httpx','openai') if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

@@ -1,0 +1,114 @@
+"""Toy graphs and a toy corpus that tests share, each with a name that says what it is."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import networkx as nx
+
+from graphwright import Evidence, Graph, HashEncoder, Index, Settings, VectorIndex
+from graphwright.retrieve.state import State, start
+
+# Lothair's kin: a small tree with one person of two marriages.
+FAMILY = [
+    ("Lothair I", "spouse", "Ermengarde of Tours"),
+    ("Ermengarde of Tours", "mother of", "Lothair II"),
+    ("Lothair I", "father of", "Lothair II"),
+    ("Lothair II", "spouse", "Teutberga"),
+    ("Lothair II", "spouse", "Waldrada"),
+    ("Waldrada", "mother of", "Gisela"),
+    ("Waldrada", "mother of", "Bertha"),
+]
+LINE = [("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d"), ("d", "r", "e")]
+# Two triangles without a bridge, and parallel edges with different relations.
+APART = [
+    ("a", "r", "b"),
+    ("b", "r", "c"),
+    ("c", "r", "a"),
+    ("x", "s", "y"),
+    ("y", "s", "z"),
+    ("z", "s", "x"),
+    ("a", "t", "b"),
+]
+LOOPS = [("a", "r", "a"), ("a", "r", "b"), ("b", "r", "a"), ("c", "r", "c")]
+STAR = [("hub", "r", f"leaf {i}") for i in range(6)]
+
+
+def _club() -> list[tuple[str, str, str]]:
+    return [(f"member {a}", "knows", f"member {b}") for a, b in nx.karate_club_graph().edges]
+
+
+TRIPLES = {"family": FAMILY, "line": LINE, "apart": APART, "loops": LOOPS, "star": STAR, "club": _club()}
+GRAPHS = {name: Graph.from_triples(triples) for name, triples in TRIPLES.items()}
+
+
+def as_networkx(graph: Graph) -> nx.Graph:
+    """The graph as walks see it: undirected, simple, without self-loops; nodes are snapshot ids."""
+    simple = nx.Graph()
+    simple.add_nodes_from(graph.nodes.tolist())
+    ends = graph.ends(graph.edges).reshape(-1, 2)
+    simple.add_edges_from((a, b) for a, b in ends.tolist() if a != b)
+    return simple
+
+
+def vectors_of(graph: Graph) -> VectorIndex:
+    encoder = HashEncoder()
+    return VectorIndex.from_array(encoder.encode(list(graph.names)), encoder)
+
+
+def family_state(**more: object) -> State:
+    return start("Who was the mother of Lothair II?", GRAPHS["family"], entities=["Lothair II"], **more)  # type: ignore[arg-type]
+
+
+def same(a: Evidence | None, b: Evidence | None) -> bool:
+    """Whether two evidences hold the same pieces in the same order with the same scores."""
+    if a is None or b is None:
+        return a is b
+    scores = (None if e.scores is None else e.scores.tolist() for e in (a, b))
+    return a.keys() == b.keys() and next(scores) == next(scores)
+
+
+CORPUS = [
+    {
+        "id": "lothair",
+        "title": "Lothair II",
+        "text": "Lothair II was king of Lotharingia. He was a son of Lothair I and Ermengarde of Tours. He married Teutberga in 855.",
+    },
+    {
+        "id": "teutberga",
+        "title": "Teutberga",
+        "text": "Teutberga was a daughter of Boso the Elder. She was a queen of Lotharingia by marriage to Lothair II.",
+    },
+    {
+        "id": "ermengarde",
+        "title": "Ermengarde of Tours",
+        "text": "Ermengarde of Tours was the daughter of Hugh of Tours. She founded the abbey of Erstein in Alsace.",
+    },
+    {
+        "id": "erstein",
+        "title": "Erstein Abbey",
+        "text": "The abbey of Erstein stood in Alsace. It was destroyed in 1525 during the German Peasants' War.",
+    },
+    {
+        "id": "bread",
+        "title": "Bread",
+        "text": "Bread is baked from a dough of flour and water. It is one of the oldest foods that people prepare.",
+    },
+    {
+        "id": "mur",
+        "title": "Mur (river)",
+        "text": "The Mur rises in the Hohe Tauern and flows through Graz. It joins the Drava near Legrad.",
+    },
+]
+
+
+@cache
+def corpus_index() -> Index:
+    """An index of CORPUS with all texts embedded by the hashing encoder; read only."""
+    folder = Path(tempfile.mkdtemp(prefix="graphwright-test-"))
+    settings = Settings(embed=("passages", "names", "triples"))
+    index = Index.create(folder / "index", encoder=HashEncoder(), settings=settings)
+    index.add(CORPUS)
+    return index
