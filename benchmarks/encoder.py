@@ -122,7 +122,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         weights = build_encoder.load_file(options.weights or build_encoder.fetch(Path(folder)))
-        exact = session(build_encoder.build(weights, int8=False).SerializeToString())
+        exact = session(build_encoder.build(weights, int8=False))
     folders = sorted(path.parent for path in options.data.glob("*/questions.jsonl"))
     if not folders:
         parser.error(f"no set (a folder with corpus.jsonl and questions.jsonl) under {options.data}")

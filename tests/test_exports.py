@@ -4,9 +4,33 @@ import pytest
 
 import graphwright
 
-CONTRACT = """Graph Evidence Anchor start VectorIndex VectorSearch PersonalizedPageRank KHop RandomWalk Keep Induce Triples
-Index""".split()
-METRICS = "recall_at_k capped_recall_at_k ndcg_at_k hits_at_1 hit exact_match token_f1 macro_f1 micro_f1 topological_recall".split()
+CONTRACT = [
+    "Graph",
+    "Evidence",
+    "Anchor",
+    "start",
+    "VectorIndex",
+    "VectorSearch",
+    "PersonalizedPageRank",
+    "KHop",
+    "RandomWalk",
+    "Keep",
+    "Induce",
+    "Triples",
+    "Index",
+]
+METRICS = [
+    "recall_at_k",
+    "capped_recall_at_k",
+    "ndcg_at_k",
+    "hits_at_1",
+    "hit",
+    "exact_match",
+    "token_f1",
+    "macro_f1",
+    "micro_f1",
+    "topological_recall",
+]
 
 
 @pytest.mark.parametrize("name", graphwright.__all__)

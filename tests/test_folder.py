@@ -10,10 +10,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from graphwright import DataError, Document, HashEncoder, Index, LexicalExtractor, OptionError, Settings, StoreError, VectorSearch
-from graphwright.retrieve.state import State
 from tests.toys import CORPUS, corpus_index
+
+from graphwright import (
+    DataError,
+    Document,
+    HashEncoder,
+    Index,
+    LexicalExtractor,
+    OptionError,
+    Settings,
+    StoreError,
+    VectorSearch,
+)
+from graphwright.retrieve.state import State
 
 QUESTION = "Which abbey did the mother of Lothair II found?"
 METHODS = ["vector", "bm25", "hybrid", "ppr"]
@@ -29,9 +39,19 @@ def make(path: Path, documents: object = CORPUS, settings: Settings = ALL) -> In
 def content(index: Index) -> object:
     """All that a snapshot says, by value."""
     s = index.snapshot
-    spaces = [None if x is None else (x.vectors.tolist(), None if x.row_of is None else x.row_of.tolist()) for x in (s.passages, s.names, s.triples)]
+    spaces = [
+        None if x is None else (x.vectors.tolist(), None if x.row_of is None else x.row_of.tolist())
+        for x in (s.passages, s.names, s.triples)
+    ]
     g = s.graph
-    return g.checksum, [g.reading(v) for v in range(len(g))], g.columns.node_chunks, list(g.columns.aliases), spaces, s.words.checksum
+    return (
+        g.checksum,
+        [g.reading(v) for v in range(len(g))],
+        g.columns.node_chunks,
+        list(g.columns.aliases),
+        spaces,
+        s.words.checksum,
+    )
 
 
 def same_content(a: Index, b: Index) -> bool:
@@ -135,7 +155,7 @@ def test_open_refuses_another_encoder_a_missing_folder_and_another_version(tmp_p
     with pytest.raises(StoreError, match="is not an index folder"):
         Index.open(tmp_path / "none", encoder=HashEncoder())
     (tmp_path / "empty").mkdir()
-    with pytest.raises(StoreError, match="holds no index.sqlite"):
+    with pytest.raises(StoreError, match=r"holds no index.sqlite"):
         Index.open(tmp_path / "empty", encoder=HashEncoder())
     import sqlite3
 
@@ -166,13 +186,19 @@ def test_a_damaged_snapshot_is_named(file: str, tmp_path: Path) -> None:
 
 def test_an_error_in_the_last_document_leaves_none_of_the_first(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:2])
-    for bad, error in [({"id": "x"}, OptionError), ({**CORPUS[2], "text": "other"}, DataError), (3, OptionError)]:
+    for bad, error in [
+        ({"id": "x"}, OptionError),
+        ({**CORPUS[2], "text": "other"}, DataError),
+        (3, OptionError),
+    ]:
         with pytest.raises(error):
             index.add([*CORPUS[2:], bad])
         assert index.info()["documents"] == 2 and index.info()["current"]
 
 
-def test_an_error_while_building_leaves_the_old_snapshot_and_the_next_call_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_while_building_leaves_the_old_snapshot_and_the_next_call_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index = make(tmp_path / "a", CORPUS[:3])
     before = content(index)
 
@@ -228,7 +254,7 @@ def test_a_method_may_be_an_operator_or_a_function() -> None:
     search = VectorSearch(index.snapshot.passages) % 2
     assert len(index.retrieve(QUESTION, search).evidence or ()) == 2
     assert len(index.retrieve(QUESTION, lambda ix: VectorSearch(ix.passages) % 3).evidence or ()) == 3
-    with pytest.raises(OptionError, match="no method 'pprr'.*Did you mean 'ppr'"):
+    with pytest.raises(OptionError, match=r"no method 'pprr'.*Did you mean 'ppr'"):
         index.ask(QUESTION, "pprr")
     with pytest.raises(OptionError, match="vector has no argument 'depth'; it takes passages"):
         index.ask(QUESTION, "vector", depth=3)
@@ -237,9 +263,13 @@ def test_a_method_may_be_an_operator_or_a_function() -> None:
 def test_documents_of_all_kinds_and_spans_of_long_ones(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
-    story = "\n\n".join(f"Chapter {i}. Alma Brecht walked to Steyr on day {i}. The road was long and it rained." for i in range(60))
+    story = "\n\n".join(
+        f"Chapter {i}. Alma Brecht walked to Steyr on day {i}. The road was long and it rained." for i in range(60)
+    )
     (folder / "story.txt").write_text(story, encoding="utf-8")
-    (folder / "rows.jsonl").write_text(json.dumps({"id": "r1", "title": "Steyr", "text": "Steyr lies on the Enns."}) + "\n")
+    (folder / "rows.jsonl").write_text(
+        json.dumps({"id": "r1", "title": "Steyr", "text": "Steyr lies on the Enns."}) + "\n"
+    )
     (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\x01\xff\xfe")
     index = Index.create(tmp_path / "i", encoder=HashEncoder(), settings=Settings(chunk_tokens=64, overlap=16))
     made = index.add(folder)

@@ -74,7 +74,8 @@ CORPUS = [
     {
         "id": "lothair",
         "title": "Lothair II",
-        "text": "Lothair II was king of Lotharingia. He was a son of Lothair I and Ermengarde of Tours. He married Teutberga in 855.",
+        "text": "Lothair II was king of Lotharingia. "
+        "He was a son of Lothair I and Ermengarde of Tours. He married Teutberga in 855.",
     },
     {
         "id": "teutberga",

@@ -5,6 +5,17 @@ from .errors import ModelError as ModelError
 from .errors import NeedsError as NeedsError
 from .errors import OptionError as OptionError
 from .errors import StoreError as StoreError
+from .evaluate.experiment import Experiment as Experiment
+from .evaluate.metrics import capped_recall_at_k as capped_recall_at_k
+from .evaluate.metrics import exact_match as exact_match
+from .evaluate.metrics import hit as hit
+from .evaluate.metrics import hits_at_1 as hits_at_1
+from .evaluate.metrics import macro_f1 as macro_f1
+from .evaluate.metrics import micro_f1 as micro_f1
+from .evaluate.metrics import ndcg_at_k as ndcg_at_k
+from .evaluate.metrics import recall_at_k as recall_at_k
+from .evaluate.metrics import token_f1 as token_f1
+from .evaluate.metrics import topological_recall as topological_recall
 from .folder import Index as Index
 from .generate.answer import Answer as Answer
 from .generate.reader import SentenceReader as SentenceReader
@@ -31,6 +42,7 @@ from .retrieve.operator import Keep as Keep
 from .retrieve.operator import Operator as Operator
 from .retrieve.operator import Reached as Reached
 from .retrieve.operator import Repeat as Repeat
+from .retrieve.pairs import Pairs as Pairs
 from .retrieve.search import EdgeSearch as EdgeSearch
 from .retrieve.search import VectorSearch as VectorSearch
 from .retrieve.search import WordSearch as WordSearch
@@ -42,6 +54,7 @@ from .retrieve.state import Reply as Reply
 from .retrieve.state import State as State
 from .retrieve.state import Step as Step
 from .retrieve.state import start as start
+from .retrieve.support import SupportSearch as SupportSearch
 from .retrieve.walk import KHop as KHop
 from .retrieve.walk import PersonalizedPageRank as PersonalizedPageRank
 from .retrieve.walk import RandomWalk as RandomWalk

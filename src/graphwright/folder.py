@@ -99,18 +99,14 @@ class Index:
             raise OptionError(f"embed={settings.embed}: choose from {SPACES}; passages are always embedded.")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             held = (
-                "is an index already; open it with Index.open"
-                if (folder / "index.sqlite").exists()
-                else "is not empty"
+                "is an index already; open it with Index.open" if (folder / "index.sqlite").exists() else "is not empty"
             )
             raise StoreError(f"{folder} {held}. A new index needs a new or empty folder.")
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         except OSError as error:
-            raise StoreError(
-                f"{folder} cannot be made ({error}). Choose a folder that can be written."
-            ) from error
+            raise StoreError(f"{folder} cannot be made ({error}). Choose a folder that can be written.") from error
         try:
             kept = {
                 "encoder": encoder.id,
@@ -135,9 +131,7 @@ class Index:
         """Open an index. The encoder must be the one that it was made with, by its id."""
         folder, encoder = Path(path), encoder or MiniLM()
         if not folder.is_dir():
-            raise StoreError(
-                f"{folder} is not an index folder. Make one: graphwright index PATH --into {folder}"
-            )
+            raise StoreError(f"{folder} is not an index folder. Make one: graphwright index PATH --into {folder}")
         store = Store(folder / "index.sqlite")
         written, given = store.setting("encoder"), encoder.id
         if written != given:
@@ -166,9 +160,7 @@ class Index:
         try:
             return (self.path / "CURRENT").read_text(encoding="utf-8").strip()
         except OSError as error:
-            raise StoreError(
-                f"{self.path} has no current snapshot ({error}); index its documents again."
-            ) from error
+            raise StoreError(f"{self.path} has no current snapshot ({error}); index its documents again.") from error
 
     @property
     def graph(self) -> Graph:
@@ -333,9 +325,7 @@ class Index:
             os.replace(pointer, self.path / "CURRENT")
         except OSError as error:
             shutil.rmtree(draft, ignore_errors=True)
-            raise StoreError(
-                f"{self.path} could not be written ({error}); the index is as it was before."
-            ) from error
+            raise StoreError(f"{self.path} could not be written ({error}); the index is as it was before.") from error
         made.seconds, made.texts = built.seconds, built.texts
         for old in self.path.glob("snapshot-*"):
             if old.name != name:
@@ -370,17 +360,15 @@ def _storable(document: Document) -> Document:
     """Return the document with half surrogate pairs, which no file can hold, made U+FFFD; spans stay as they are."""
     if document.id.isascii() and not (_HALVES.search(document.text) or _HALVES.search(document.title)):
         return document
-    fields = (_HALVES.sub("\ufffd", value) for value in (document.id, document.text, document.title))
-    return Document(*fields, metadata=document.metadata, whole=document.whole)
+    known, text, title = (_HALVES.sub("\ufffd", value) for value in (document.id, document.text, document.title))
+    return Document(known, text, title, document.metadata, document.whole)
 
 
 def _is_new(document: Document, known: dict[str, bytes], seen: dict[str, bytes], made: Added) -> bool:
     digest = content_hash(document)
     if document.id in seen:
         if seen[document.id] != digest:
-            raise DataError(
-                f"two documents have the id {document.id!r} and different content; ids must be distinct."
-            )
+            raise DataError(f"two documents have the id {document.id!r} and different content; ids must be distinct.")
         made.skipped.append(Skipped(document.id, "the same document was given twice"))
         return False
     seen[document.id] = digest

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.toys import GRAPHS, corpus_index
 
 from graphwright import StoreError
 from graphwright.graph.snapshot import load_graph, save_graph
-from tests.toys import GRAPHS, corpus_index
 
 
 @pytest.mark.parametrize("name", [*sorted(GRAPHS), "corpus"])

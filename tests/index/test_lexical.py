@@ -125,9 +125,7 @@ def test_frequent_terms_keep_the_longest_run_only():
     assert set(frequent_terms("機械学習と機械学習").names) == {"機械学習"}
 
 
-texts = st.text(
-    alphabet=st.sampled_from(list("ABab .,;\"“”«»'’-–&19 of the東京कि\n")) | st.characters(), max_size=200
-)
+texts = st.text(alphabet=st.sampled_from(list("ABab .,;\"“”«»'’-–&19 of the東京कि\n")) | st.characters(), max_size=200)
 
 
 @given(texts, st.text(max_size=20))

@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.toys import GRAPHS
 
 from graphwright import HashEncoder, OptionError, StoreError, VectorIndex, VectorSearch, start
-from tests.toys import GRAPHS
 
 
 def test_rows_are_kept_as_given_and_scored_by_dot_product() -> None:

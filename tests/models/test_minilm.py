@@ -22,8 +22,8 @@ from graphwright.models.minilm import MiniLM
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SENTENCES = (FIXTURES / "sentences.txt").read_text("utf-8").splitlines()
-# Inputs of a layer are quantised over the whole batch, so a short text depends a little on its batch.
-SAME = 0.985
+# Scales are fixed, so batches differ only in the order of float sums, and then in a rare int8 step.
+SAME = 0.9995
 
 
 def cosines(a, b):
@@ -34,8 +34,8 @@ def cosines(a, b):
 def test_agrees_with_the_float32_graph():
     expected = np.load(FIXTURES / "sentences_float32.npy")
     found = cosines(MiniLM().encode(SENTENCES), expected)
-    assert found.mean() >= 0.99
-    assert found.min() >= 0.98
+    assert found.mean() >= 0.995
+    assert found.min() >= 0.985
 
 
 def test_vectors_are_float32_of_length_one():
@@ -109,7 +109,7 @@ def test_threads_may_share_it():
     encoder = MiniLM()
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda text: encoder.encode([text])[0], SENTENCES))
-    assert (np.array(found) == np.concatenate([encoder.encode([text]) for text in SENTENCES])).all()
+    assert cosines(np.array(found), encoder.encode(SENTENCES)).min() >= SAME
 
 
 def test_it_is_a_small_value():
@@ -132,21 +132,30 @@ def test_the_recorded_checksum_is_that_of_the_weights():
     assert minilm._checksum() in (minilm._weights("model.onnx").parents[1] / "NOTICE.md").read_text("utf-8")
 
 
-def test_loading_takes_less_than_a_second():
-    # 0.05 s where nothing else runs; the bound leaves room for a busy machine.
-    started = time.perf_counter()
+def test_the_exact_kernel_for_old_processors_agrees():
+    expected = np.load(FIXTURES / "sentences_float32.npy")
+    graph = minilm._open_graph("model.onnx", True)
+    for text, vector in zip(SENTENCES[::8], expected[::8], strict=True):
+        ids = MiniLM()._token_ids([text])
+        feed = {"input_ids": np.array(ids, np.int32), "position_ids": np.arange(len(ids[0]), dtype=np.int32)}
+        assert cosines(graph.run(None, feed)[0], vector[None])[0] >= 0.985
+
+
+def test_loading_takes_little():
+    # Processor time, as other work may share the machine; the design's bound is 0.3 s.
+    started = time.process_time()
     minilm._load_session.__wrapped__()
     minilm._load_tokenizer.__wrapped__()
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 0.6
 
 
 def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(minilm, "__file__", str(tmp_path / "minilm.py"))
     with pytest.raises(ModelError, match=r"model\.onnx is missing.*build_encoder"):
-        minilm._load_session.__wrapped__()
+        minilm._open_graph("model.onnx", False)
     folder = tmp_path / "weights" / "all-minilm-l6-v2"
     folder.mkdir(parents=True)
-    for name in ("model.onnx", "tokenizer.json", "model.json"):
+    for name in ("probe.onnx", "tokenizer.json", "model.json"):
         (folder / name).write_text("nonsense")
     for load in (minilm._load_session, minilm._load_tokenizer, minilm._checksum):
         with pytest.raises(ModelError, match=str(folder)):

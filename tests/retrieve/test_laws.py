@@ -9,6 +9,7 @@ import pkgutil
 
 import numpy as np
 import pytest
+from tests.toys import GRAPHS, TRIPLES, corpus_index, same, vectors_of
 
 import graphwright.generate
 import graphwright.retrieve
@@ -38,8 +39,9 @@ from graphwright import (
 )
 from graphwright.graph.graph import Kind
 from graphwright.retrieve.operator import Both, Cut, Then
+from graphwright.retrieve.pairs import Pairs
 from graphwright.retrieve.state import State
-from tests.toys import GRAPHS, TRIPLES, corpus_index, same, vectors_of
+from graphwright.retrieve.support import SupportSearch
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -56,6 +58,8 @@ def every_operator() -> list[Operator]:
         WordSearch(SNAPSHOT.words),
         ReciprocalRank(SEARCH, WordSearch(SNAPSHOT.words)),
         ScoreSum(SEARCH, WordSearch(SNAPSHOT.words), weights=(1.0, 0.5)),
+        SupportSearch(SNAPSHOT.passages, SNAPSHOT.words),
+        Pairs(SNAPSHOT.passages, SNAPSHOT.words),
         Link(SNAPSHOT.names),
         PersonalizedPageRank(),
         PersonalizedPageRank(0.4, each=True),
@@ -97,11 +101,7 @@ def test_every_operator_of_the_package_is_covered() -> None:
     for package in (graphwright.retrieve, graphwright.generate):
         for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             for _, found in inspect.getmembers(importlib.import_module(info.name), inspect.isclass):
-                if (
-                    issubclass(found, Operator)
-                    and not inspect.isabstract(found)
-                    and not found.__name__.startswith("_")
-                ):
+                if issubclass(found, Operator) and not inspect.isabstract(found) and not found.__name__.startswith("_"):
                     assert found in covered, f"add {found.__name__} to every_operator()"
 
 
@@ -137,7 +137,7 @@ class TestEveryOperator:
                     exact = dict(zip(whole.evidence.keys(), whole.evidence.scores.tolist(), strict=True))  # type: ignore[union-attr]
                     least = sorted(exact.values(), reverse=True)[min(k, len(exact)) - 1]
                     assert len(cut.evidence) == min(k, len(exact))
-                    assert all(exact[key] >= 0.9 * least for key in cut.evidence.keys())
+                    assert all(exact[key] >= 0.9 * least for key in cut.evidence)
 
     def test_empty_in_empty_out(self, op: Operator) -> None:
         if "evidence" not in "".join(op.needs) or "answer" in op.gives:
@@ -188,10 +188,7 @@ def test_vector_search_renumbers_too(name: str) -> None:
     graph = GRAPHS[name]
     other = Graph.from_triples(TRIPLES[name][::-1])
     found = [(VectorSearch(vectors_of(g)))(start("b and Lothair II", g)) for g in (graph, other)]
-    best = [
-        dict(zip(s.graph.names.take(s.evidence.nodes), s.evidence.scores.tolist(), strict=True))
-        for s in found
-    ]  # type: ignore[union-attr]
+    best = [dict(zip(s.graph.names.take(s.evidence.nodes), s.evidence.scores.tolist(), strict=True)) for s in found]  # type: ignore[union-attr]
     assert best[0] == pytest.approx(best[1], abs=1e-6)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import pytest
+from tests.toys import GRAPHS, family_state, same, vectors_of
 
 from graphwright import (
     Evidence,
@@ -24,7 +25,6 @@ from graphwright.graph.graph import Kind
 from graphwright.models.base import spend
 from graphwright.retrieve.operator import Cut, Operator, Ranker, Then
 from graphwright.retrieve.state import Reply, State
-from tests.toys import GRAPHS, family_state, same, vectors_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,9 +36,7 @@ class Give(Operator):
 
     def apply(self, state: State) -> State:
         spend(tokens=len(self.nodes))
-        return state.with_(
-            evidence=Evidence.of_nodes(self.nodes, [1 / (i + 1) for i in range(len(self.nodes))])
-        )
+        return state.with_(evidence=Evidence.of_nodes(self.nodes, [1 / (i + 1) for i in range(len(self.nodes))]))
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.toys import GRAPHS
 
 from graphwright import Anchor, Evidence, OptionError, start
 from graphwright.retrieve.seeds import seeds
-from tests.toys import GRAPHS
 
 FAMILY = GRAPHS["family"]
 LINE = GRAPHS["line"]

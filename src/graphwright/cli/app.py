@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from graphwright.cli.evaluate import evaluate
 from graphwright.errors import GraphwrightError, OptionError
 
 __all__ = ["app", "main"]
@@ -26,9 +27,7 @@ app = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Option("--index", help="The index folder.")]
-MethodName = Annotated[
-    str, typer.Option("--method", "-m", help="How to retrieve; 'graphwright methods' lists them.")
-]
+MethodName = Annotated[str, typer.Option("--method", "-m", help="How to retrieve; 'graphwright methods' lists them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Show what each step found and what it cost.")]
 Top = Annotated[int, typer.Option("--passages", "-k", min=1, help="How many passages.")]
@@ -41,15 +40,9 @@ def index(
     embed: Annotated[
         str, typer.Option(help="What gets a vector, of passages, names and triples; for a new index.")
     ] = "passages",
-    openie: Annotated[
-        Path | None, typer.Option(help="Entities and triples extracted before (openie.jsonl).")
-    ] = None,
-    chunk_tokens: Annotated[
-        int, typer.Option(min=16, help="Tokens of a chunk at most; for a new index.")
-    ] = 200,
-    overlap: Annotated[
-        int, typer.Option(min=0, help="Tokens that neighbouring chunks share; for a new index.")
-    ] = 40,
+    openie: Annotated[Path | None, typer.Option(help="Entities and triples extracted before (openie.jsonl).")] = None,
+    chunk_tokens: Annotated[int, typer.Option(min=16, help="Tokens of a chunk at most; for a new index.")] = 200,
+    overlap: Annotated[int, typer.Option(min=0, help="Tokens that neighbouring chunks share; for a new index.")] = 40,
     as_json: AsJson = False,
 ) -> None:
     """Read documents and add them to an index; what did not change costs nothing."""
@@ -135,6 +128,9 @@ def demo(
     from graphwright.cli.demo import run_demo
 
     run_demo(folder)
+
+
+app.command()(evaluate)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -27,10 +27,7 @@ def run_demo(folder: Path | None) -> None:
     begun = time.perf_counter()
     with ExitStack() as stack:
         corpus = stack.enter_context(as_file(files("graphwright.cli") / "demo_corpus"))
-        if folder is None:
-            place = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index"
-        else:
-            place = folder
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index" if folder is None else folder
         index = _indexed(place, corpus)
         console = Console(highlight=False)
         for record in read_questions(corpus / "questions.jsonl")[:_ASKED]:
@@ -42,10 +39,7 @@ def run_demo(folder: Path | None) -> None:
 
 
 def _indexed(place: Path, corpus: Path) -> Index:
-    if (place / "index.sqlite").exists():
-        index = Index.open(place)
-    else:
-        index = Index.create(place)
+    index = Index.open(place) if (place / "index.sqlite").exists() else Index.create(place)
     with progress_bar() as show:
         index.add(corpus / "corpus.jsonl", progress=show)
     held = index.info()

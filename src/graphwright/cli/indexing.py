@@ -98,11 +98,7 @@ def report(added: Added, index: Index, seconds: float, as_json: bool) -> None:
     counts = {name: len(getattr(added, name)) for name in ("added", "replaced", "unchanged", "skipped")}
     if as_json:
         skipped = [{"path": s.path, "reason": s.reason} for s in added.skipped]
-        print(
-            json.dumps(
-                {**counts, "skipped": skipped, "notes": added.notes, "seconds": seconds, "index": held}
-            )
-        )
+        print(json.dumps({**counts, "skipped": skipped, "notes": added.notes, "seconds": seconds, "index": held}))
         return
     for one in added.skipped[:_SHOWN]:
         print(f"skipped {one.path}: {one.reason}", file=sys.stderr)

@@ -146,9 +146,7 @@ def _show_passages(console: Console, state: State, k: int) -> None:
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, style in (("", "dim"), ("passage", ""), ("score", "dim"), ("text", "")):
-        table.add_column(
-            name, style=style, justify="right" if name in ("", "score") else "left", overflow="fold"
-        )
+        table.add_column(name, style=style, justify="right" if name in ("", "score") else "left", overflow="fold")
     for rank, row in enumerate(found, 1):
         name = f"{row['title']}\n{row['id']}" if row["title"] else row["id"]
         text = textwrap.shorten(row["text"], 200, placeholder=" …")
@@ -194,8 +192,7 @@ def _found(step: Step) -> str:
     if state.evidence is None:
         return f"{step.sizes['nodes']} nodes"
     best = [
-        ", ".join(graph.names.take(nodes)) or graph.edge_text(int(edges[0]))
-        for nodes, edges in state.evidence.top(3)
+        ", ".join(graph.names.take(nodes)) or graph.edge_text(int(edges[0])) for nodes, edges in state.evidence.top(3)
     ]
     return f"{len(state.evidence)} pieces: {textwrap.shorten('; '.join(best), 120, placeholder=' …')}"
 

@@ -21,7 +21,7 @@ from graphwright.index.contribution import Extractor
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.openie import Precomputed
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.registry import METHODS, checked_name
+from graphwright.methods.registry import METHODS
 from graphwright.retrieve.operator import Operator
 
 __all__ = ["EXTRACTIONS", "Builder", "Experiment", "Subject"]
@@ -94,7 +94,8 @@ class Experiment:
                 f"the baseline {self.baseline!r} is not among the methods {', '.join(named)}; add it to them."
             )
         if self.extraction not in EXTRACTIONS:
-            raise OptionError(f"there is no extraction {self.extraction!r}; there are {', '.join(EXTRACTIONS)}.")
+            known = ", ".join(EXTRACTIONS)
+            raise OptionError(f"there is no extraction {self.extraction!r}; there are {known}.")
         if not set(self.embed) <= set(SPACES) or "passages" not in self.embed:
             raise OptionError(f"embed is {self.embed}; choose from {SPACES}, passages always among them.")
         if self.limit is not None and self.limit < 1:
@@ -144,12 +145,14 @@ class Experiment:
 def _name(method: str | Builder) -> str:
     """Return a method's name. Raises OptionError for one that the registry does not know."""
     if isinstance(method, str):
-        return checked_name(method)
+        if method not in METHODS:
+            raise OptionError(f"there is no method {method!r}; there are {', '.join(sorted(METHODS))}.")
+        return method
     name = getattr(method, "__name__", None)
     if not callable(method) or name is None:
         raise OptionError(
-            f"{method!r} is no method here: give a name, or a function from a snapshot to an operator, so that "
-            f"each run builds it over a freshly opened index."
+            f"{method!r} is no method here: give a name, or a function from a snapshot to an operator, which "
+            f"a run builds over an index that it opens."
         )
     return str(name)
 

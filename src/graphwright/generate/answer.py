@@ -57,9 +57,7 @@ def _cite(state: State, node: int, reading: str, span: Span) -> Citation:
     path = walk_to(state, node)
     if passage is None:
         return Citation("", graph.names[node], start, end, text[start:end], path)
-    return Citation(
-        passage.document, passage.id, passage.start + start, passage.start + end, text[start:end], path
-    )
+    return Citation(passage.document, passage.id, passage.start + start, passage.start + end, text[start:end], path)
 
 
 def walk_to(state: State, node: int, hops: int = 4) -> tuple[str, ...]:

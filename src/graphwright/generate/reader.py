@@ -16,7 +16,10 @@ from graphwright.retrieve.operator import source_of
 
 __all__ = ["SentenceReader"]
 
-_COUNTED = re.compile(r"\b(when|how (many|much|old|long|far|tall|large)|(what|which|whose) (year|date|age|number|percentage))\b", re.I)
+_COUNTED = re.compile(
+    r"\b(when|how (many|much|old|long|far|tall|large)|(what|which|whose) (year|date|age|number|percentage))\b",
+    re.I,
+)
 _NUMBER = re.compile(r"\d")
 _NAME = re.compile(r"(?<=\s)[A-Z]\w+")
 
@@ -102,8 +105,6 @@ def _weights(question: str, sentences: Sequence[str]) -> dict[str, float]:
     """Return the words of the question that some sentence holds, with weights that sum to 1."""
     holders = [set(words(sentence)) for sentence in sentences]
     counts = {w: sum(w in h for h in holders) for w in dict.fromkeys(words(question))}
-    raw: NDArray[np.float64] = np.array(
-        [np.log(1 + len(sentences) / c) if c else 0.0 for c in counts.values()]
-    )
+    raw: NDArray[np.float64] = np.array([np.log(1 + len(sentences) / c) if c else 0.0 for c in counts.values()])
     total = raw.sum()
     return {w: float(r / total) for w, r in zip(counts, raw, strict=True) if r > 0}

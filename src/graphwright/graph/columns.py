@@ -81,19 +81,25 @@ class TextColumn(Sequence[str]):
         [0, 2, 3]
         """
         sought = text.encode("utf-8", "surrogatepass")
-        length = len(sought) if prefix else None
+        first = self._bisect(order, sought, 0)
+        if not prefix:
+            return first, self._bisect(order, sought + b"\0", first)
+        # No byte of UTF-8 is 0xff, so this comes after all that begins with the text.
+        return first, self._bisect(order, sought + b"\xff", first)
 
-        def bisect(after: bool) -> int:
-            low, high = 0, len(order)
-            while low < high:
-                middle = (low + high) // 2
-                found = self._bytes(int(order[middle]))[:length]
-                low, high = (
-                    (middle + 1, high) if found < sought or (after and found == sought) else (low, middle)
-                )
-            return low
+    def first(self, text: str, order: NDArray[np.int64], low: int = 0) -> int:
+        """Return where in `order`, from `low` on, `text` stands or would stand."""
+        return self._bisect(order, text.encode("utf-8", "surrogatepass"), low)
 
-        return bisect(False), bisect(True)
+    def _bisect(self, order: NDArray[np.int64], sought: bytes, low: int) -> int:
+        high = len(order)
+        while low < high:
+            middle = (low + high) // 2
+            if self._bytes(int(order[middle])) < sought:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TextColumn):

@@ -97,9 +97,7 @@ class Evidence:
     edge_ptr: Ints
     scores: Scores | None
 
-    def __init__(
-        self, nodes: Ints, node_ptr: Ints, edges: Ints, edge_ptr: Ints, scores: Scores | None
-    ) -> None:
+    def __init__(self, nodes: Ints, node_ptr: Ints, edges: Ints, edge_ptr: Ints, scores: Scores | None) -> None:
         """Take ragged arrays that are already in order; `of_nodes`, `of_edges` and `of_pieces` rank."""
         self.nodes, self.node_ptr = nodes, node_ptr
         self.edges, self.edge_ptr = edges, edge_ptr
@@ -122,9 +120,7 @@ class Evidence:
         return cls(_frozen([], np.int64), _zeros(len(edges)), edges, _steps(len(edges)), values)
 
     @classmethod
-    def of_pieces(
-        cls, pieces: Iterable[tuple[ArrayLike, ArrayLike]], scores: ArrayLike | None = None
-    ) -> Evidence:
+    def of_pieces(cls, pieces: Iterable[tuple[ArrayLike, ArrayLike]], scores: ArrayLike | None = None) -> Evidence:
         """Pieces of any shape, each (nodes, edges) in walk order.
 
         >>> path = Evidence.of_pieces([([0, 4, 7], [2, 9])])
@@ -263,6 +259,4 @@ def _gather(flat: Ints, ptr: Ints, at: Ints) -> tuple[Ints, Ints]:
 
 
 def _joined(a: Ints, a_ptr: Ints, b: Ints, b_ptr: Ints) -> tuple[Ints, Ints]:
-    return _frozen(np.concatenate((a, b)), np.int64), _frozen(
-        np.concatenate((a_ptr, b_ptr[1:] + a_ptr[-1])), np.int64
-    )
+    return _frozen(np.concatenate((a, b)), np.int64), _frozen(np.concatenate((a_ptr, b_ptr[1:] + a_ptr[-1])), np.int64)

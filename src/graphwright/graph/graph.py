@@ -18,8 +18,13 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.passages import Passages
 from graphwright.kernels.csr import group, induced, undirected
 
-__all__ = ["Columns", "Csr", "Graph", "Kind"]
+__all__ = ["ABOUT", "ALIAS", "MENTIONS", "SYNONYM", "Columns", "Csr", "Graph", "Kind"]
 
+# Relations that an index gives its edges besides those that texts state.
+ABOUT = "about"  # chunk to the entity that its title names
+MENTIONS = "mentions"  # chunk to any other entity in it
+ALIAS = "alias"  # a shorter name to the entities that it may mean
+SYNONYM = "synonym"  # two names whose vectors are close
 
 
 Ids32 = NDArray[np.int32]
@@ -108,6 +113,20 @@ class Columns:
     def into(self) -> Csr:
         """The edges that end at each node, by edge id."""
         return Csr(*group(len(self.names), self.tails, np.arange(len(self.tails), dtype=np.int32)))
+
+    def by_relation(self, *relations: str) -> Csr:
+        """Return the neighbours of each node over edges of these relations, both directions, without self-loops."""
+        kept = self._by_relation.get(relations)
+        if kept is None:
+            wanted = [i for i, name in enumerate(self.relations) if name in relations]
+            chosen = np.isin(self.relation, wanted)
+            kept = Csr(*undirected(len(self.names), self.heads[chosen], self.tails[chosen]))
+            self._by_relation[relations] = kept
+        return kept
+
+    @cached_property
+    def _by_relation(self) -> dict[tuple[str, ...], Csr]:
+        return {}
 
     @cached_property
     def checksum(self) -> str:
@@ -283,7 +302,7 @@ class Graph:
         """Return a node's text as a model should read it: a passage has its document's title before it."""
         text = self.text(node)
         title = self.passages.title_of(node) if self.passages is not None else ""
-        return f"{title}\n{text}" if title and not text.startswith(title) else text
+        return f"{title}\n{text}" if title else text
 
     def triple(self, edge: int) -> tuple[str, str, str]:
         """Return the names of an edge: head, relation, tail."""
@@ -343,8 +362,6 @@ def _checked(triple: object, at: int) -> tuple[str, str, str]:
     tail: object = None
     if isinstance(triple, Sequence) and len(triple) == 3:
         head, relation, tail = triple
-    if isinstance(triple, str) or not (
-        isinstance(head, str) and isinstance(relation, str) and isinstance(tail, str)
-    ):
+    if isinstance(triple, str) or not (isinstance(head, str) and isinstance(relation, str) and isinstance(tail, str)):
         raise OptionError(f"triple {at} is {triple!r}; a triple is three strings: head, relation, tail.")
     return head, relation, tail

@@ -71,7 +71,7 @@ def build(
     clock.lap("synonyms")
     graph = made.graph(near)
     clock.lap("graph")
-    words = WordIndex.of(texts["passages"], np.arange(len(made.chunks)))
+    words = WordIndex.of(_word_texts(made, texts["passages"]), np.arange(len(made.chunks)))
     clock.lap("words")
     spaces = {name: Space(matrix, _rows(name, graph, made)) for name, matrix in vectors.items()}
     counts = {name: len(some) for name, some in texts.items()}
@@ -99,16 +99,20 @@ class _Clock:
 
 def _texts(made: Draft, settings: Settings) -> dict[str, list[str]]:
     titles = {d.number: d.title for d in made.documents}
-    readings = [
-        c.text if c.text.startswith(titles[c.document]) else f"{titles[c.document]}\n{c.text}"
-        for c in made.chunks
-    ]
+    # As Graph.reading gives them to models.
+    readings = [f"{titles[c.document]}\n{c.text}" if titles[c.document] else c.text for c in made.chunks]
     texts = {"passages": readings}
     if "names" in settings.embed:
         texts["names"] = made.names()
     if "triples" in settings.embed:
         texts["triples"] = made.sentences()
     return texts
+
+
+def _word_texts(made: Draft, readings: list[str]) -> list[str]:
+    """Return the passages as BM25 reads them: a title counts twice."""
+    titles = {d.number: d.title for d in made.documents}
+    return [f"{titles[c.document]}\n{reading}" for c, reading in zip(made.chunks, readings, strict=True)]
 
 
 def _rows(name: str, graph: Graph, made: Draft) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -119,11 +123,7 @@ def _rows(name: str, graph: Graph, made: Draft) -> np.ndarray[tuple[int], np.dty
         sentence = columns.edge_text
         return np.empty(0, np.int32) if sentence is None else sentence
     node = np.arange(n, dtype=np.int32)
-    return (
-        np.where(node < p, node, -1)
-        if name == "passages"
-        else np.where(node < p, -1, node - p).astype(np.int32)
-    )
+    return np.where(node < p, node, -1) if name == "passages" else np.where(node < p, -1, node - p).astype(np.int32)
 
 
 def _encode(encoder: Encoder, name: str, texts: Sequence[str], progress: Progress | None) -> Floats:

@@ -59,9 +59,7 @@ class Contribution:
     def dump(self) -> str:
         """Return this as compact JSON; a sentence that states several relations is written once."""
         texts: dict[str, int] = {}
-        relations = [
-            (r.head, r.relation, r.tail, texts.setdefault(r.text, len(texts))) for r in self.relations
-        ]
+        relations = [(r.head, r.relation, r.tail, texts.setdefault(r.text, len(texts))) for r in self.relations]
         mentions = [(m.name, m.start, m.end) for m in self.mentions]
         return json.dumps([mentions, relations, list(texts)], ensure_ascii=False, separators=(",", ":"))
 

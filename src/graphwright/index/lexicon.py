@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -29,7 +31,7 @@ class Lexicon:
     forms: TextColumn
     nodes: Ints
 
-    @property
+    @cached_property
     def _order(self) -> Ints:
         return np.arange(len(self.forms))
 
@@ -38,10 +40,19 @@ class Lexicon:
         first, last = self.forms.ends(form, self._order)
         return np.unique(self.nodes[first:last])
 
-    def extends(self, form: str) -> bool:
-        """Return whether some form begins with these words, so that a longer name may follow."""
-        first, last = self.forms.ends(form, self._order, prefix=True)
-        return last > first
+    def longest(self, forms: Sequence[str]) -> tuple[int, Ints]:
+        """Return the last of `forms` that is known, and its nodes; (-1, none) if none is.
+
+        Each form continues the one before it, so the search ends where no known form begins with one.
+        """
+        best, found, low = -1, np.empty(0, np.int64), 0
+        for at, form in enumerate(forms):
+            low = self.forms.first(form, self._order, low)
+            if low == len(self.forms) or not self.forms[low].startswith(form):
+                break
+            if self.forms[low] == form:
+                best, found = at, self.find(form)
+        return best, found
 
     def near(self, form: str, least: float) -> tuple[Ints, float]:
         """Return the nodes of the most similar form that begins with the same two letters, and how similar.
@@ -66,12 +77,8 @@ def lexicon_of(columns: Columns) -> Lexicon:
         if len(columns.aliases):
             lexicon = Lexicon(columns.aliases, columns.alias_node)
         else:
-            pairs = sorted(
-                _forms(columns), key=lambda pair: (pair[0].encode("utf-8", "surrogatepass"), pair[1])
-            )
-            lexicon = Lexicon(
-                TextColumn.of(form for form, _ in pairs), np.array([node for _, node in pairs], np.int64)
-            )
+            pairs = sorted(_forms(columns), key=lambda pair: (pair[0].encode("utf-8", "surrogatepass"), pair[1]))
+            lexicon = Lexicon(TextColumn.of(form for form, _ in pairs), np.array([node for _, node in pairs], np.int64))
         _known[columns] = lexicon
     return lexicon
 

@@ -23,9 +23,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
     try:
         db = sqlite3.connect(path, isolation_level=None, timeout=0.2)
     except sqlite3.Error as error:
-        raise StoreError(
-            f"{path} cannot be opened for writing ({error}); is the folder read-only?"
-        ) from error
+        raise StoreError(f"{path} cannot be opened for writing ({error}); is the folder read-only?") from error
     try:
         try:
             db.execute("BEGIN EXCLUSIVE")

@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
-from graphwright.graph.graph import Columns, Csr, Graph, Kind
+from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, SYNONYM, Columns, Csr, Graph, Kind
 from graphwright.graph.passages import Passages
-from graphwright.index.names import aliases_of, normal_form
+from graphwright.index.contribution import Contribution
+from graphwright.index.names import normal_form
 from graphwright.index.store import StoredChunk, StoredDocument
+from graphwright.index.topics import claimed_aliases, named_in, topic_of
 from graphwright.kernels.csr import group
 
 __all__ = ["Draft", "draft"]
-
-MENTIONS = "mentions"
-SYNONYM = "synonym"
 
 
 @dataclass
@@ -28,21 +27,22 @@ class Draft:
 
     documents: Sequence[StoredDocument]
     chunks: list[StoredChunk] = field(default_factory=list)
+    topics: list[str] = field(default_factory=list)  # what each chunk is about, "" where nobody knows
+    mentioned: list[dict[int, None]] = field(default_factory=list)  # entities of each chunk, in reading order
     entity_of: dict[str, int] = field(default_factory=dict)  # by normal form
     surfaces: list[Counter[str]] = field(default_factory=list)  # of each entity
-    forms: dict[str, str] = field(default_factory=dict)  # normal form by surface form
-    edges: list[tuple[int, int, int, int, int]] = field(
-        default_factory=list
-    )  # head, relation, tail, sentence, chunk
-    relation_of: dict[str, int] = field(default_factory=dict)
-    sentence_of: dict[str, int] = field(default_factory=dict)
+    relations: list[tuple[int, int, int, int, int]] = field(default_factory=list)  # head, label, tail, text, chunk
+    aliases: dict[str, list[int]] = field(default_factory=dict)  # entities that a shorter form may mean
+    _forms: dict[str, str] = field(default_factory=dict)  # normal form by surface form
+    _labels: dict[str, int] = field(default_factory=dict)
+    _sentences: dict[str, int] = field(default_factory=dict)
 
     def entity(self, surface: str) -> int:
-        """Return the number of the entity that a surface form means, -1 for one without letter or digit."""
-        form = self.forms.get(surface)
+        """Return the number of the entity that a surface form means, -1 for one of less than two letters."""
+        form = self._forms.get(surface)
         if form is None:
-            form = self.forms[surface] = normal_form(surface)
-        if not form:
+            form = self._forms[surface] = normal_form(surface)
+        if len(form) < 2:
             return -1
         number = self.entity_of.setdefault(form, len(self.entity_of))
         if number == len(self.surfaces):
@@ -50,27 +50,37 @@ class Draft:
         self.surfaces[number][surface] += 1
         return number
 
-    def add(self, chunk: StoredChunk) -> None:
-        """Add a chunk with its mentions and relations."""
-        at = len(self.chunks)
-        # Only the text is needed from here on; contributions are large.
-        self.chunks.append(chunk._replace(contribution=None))  # type: ignore[arg-type]
+    def add(self, chunk: StoredChunk, title: str) -> None:
+        """Add a chunk with its mentions and relations; `title` is its document's."""
         made = chunk.contribution
-        mentioned = dict.fromkeys(self.entity(m.name) for m in made.mentions)
-        relations = []
+        topic = topic_of(title, [m.name for m in made.mentions])
+        named = dict.fromkeys([self.entity(topic)] if topic else [])
+        named |= dict.fromkeys(self.entity(m.name) for m in made.mentions)
         for r in made.relations:
             head, tail = self.entity(r.head), self.entity(r.tail)
             if head < 0 or tail < 0 or head == tail:
                 continue
-            mentioned.update({head: None, tail: None})
-            label = self.relation_of.setdefault(r.relation, len(self.relation_of))
-            sentence = self.sentence_of.setdefault(r.text, len(self.sentence_of))
-            relations.append((head, label, tail, sentence, at))
-        mentioned.pop(-1, None)
-        label = self.relation_of.setdefault(MENTIONS, len(self.relation_of))
-        # Chunk nodes are told from entities by sign until their number is known.
-        self.edges += [(-1 - at, label, entity, -1, at) for entity in mentioned]
-        self.edges += relations
+            named |= {head: None, tail: None}
+            label = self._labels.setdefault(r.relation, len(self._labels))
+            sentence = self._sentences.setdefault(r.text, len(self._sentences))
+            self.relations.append((head, label, tail, sentence, len(self.chunks)))
+        named.pop(-1, None)
+        self.topics.append(topic)
+        self.mentioned.append(named)
+        # Only the text is needed from here on; contributions are large.
+        self.chunks.append(chunk._replace(contribution=Contribution()))
+
+    def settle(self) -> None:
+        """Find what only the whole corpus tells: shorter names of topics, and topics that other chunks name."""
+        topics = {topic: self.entity(topic) for topic in dict.fromkeys(self.topics) if topic}
+        self.aliases = claimed_aliases({t: e for t, e in topics.items() if e >= 0})
+        for alias in self.aliases:
+            self.entity(alias)
+        sought = {normal_form(t): e for t, e in topics.items() if e >= 0}
+        sought |= {alias: self.entity_of[alias] for alias in self.aliases if alias in self.entity_of}
+        found = named_in([c.text for c in self.chunks], sought)
+        for named, more in zip(self.mentioned, found, strict=True):
+            named |= dict.fromkeys(more)
 
     def names(self) -> list[str]:
         """Return the entities' names: of each, the surface form most often seen, the first seen of equals."""
@@ -78,23 +88,15 @@ class Draft:
 
     def sentences(self) -> list[str]:
         """Return the distinct texts of relations."""
-        return list(self.sentence_of)
+        return list(self._sentences)
 
     def graph(self, synonyms: NDArray[np.int64]) -> Graph:
         """Return the graph; `synonyms: int64[pairs, 2]` are numbers of entities that mean nearly the same."""
         p, names = len(self.chunks), self.names()
-        table = np.array(self.edges, np.int64).reshape(-1, 5)
-        table[:, [0, 2]] = np.where(table[:, [0, 2]] < 0, -1 - table[:, [0, 2]], table[:, [0, 2]] + p)
-        near = np.full((len(synonyms), 5), -1, np.int64)
-        near[:, [0, 2]] = synonyms + p
-        near[:, 1] = self.relation_of.setdefault(SYNONYM, len(self.relation_of))
-        table = np.concatenate((table, near))
-        heads, relation, tails, sentence, chunk = (np.ascontiguousarray(c, np.int32) for c in table.T)
-        ids = [self.documents[d].id for d in self._document_rows()]
-        chunk_names = [f"{i}#{c.ordinal}" for i, c in zip(ids, self.chunks, strict=True)]
-        n = p + len(names)
-        mentions = table[table[:, 0] < p]
-        aliases = self._aliases(p)
+        rows = self._rows_of_documents()
+        chunk_names = [f"{self.documents[row].id}#{c.ordinal}" for row, c in zip(rows, self.chunks, strict=True)]
+        heads, relation, tails, sentence, chunk = self._edges(p, synonyms)
+        forms = self._lexicon(p)
         return Graph(
             Columns(
                 names=TextColumn.of([*chunk_names, *names]),
@@ -103,25 +105,46 @@ class Draft:
                 heads=heads,
                 relation=relation,
                 tails=tails,
-                relations=TextColumn.of(self.relation_of),
+                relations=TextColumn.of(self._labels),
                 edge_text=sentence,
-                sentences=TextColumn.of(self.sentence_of),
-                node_chunks=Csr(*group(n, mentions[:, 2].astype(np.int32), mentions[:, 0].astype(np.int32))),
+                sentences=TextColumn.of(self._sentences),
+                node_chunks=self._node_chunks(p, len(names)),
                 edge_chunks=_edge_chunks(chunk),
-                passages=self._passages(chunk_names),
-                aliases=TextColumn.of(form for form, _ in aliases),
-                alias_node=np.array([node for _, node in aliases], np.int64),
+                passages=self._passages(chunk_names, rows),
+                aliases=TextColumn.of(form for form, _ in forms),
+                alias_node=np.array([node for _, node in forms], np.int64),
             )
         )
 
-    def _document_rows(self) -> list[int]:
+    def _edges(self, p: int, synonyms: NDArray[np.int64]) -> tuple[NDArray[np.int32], ...]:
+        """Return heads, relations, tails, sentences and chunks of all edges: int32 each."""
+        about, mentions, alias, synonym = (
+            self._labels.setdefault(name, len(self._labels)) for name in (ABOUT, MENTIONS, ALIAS, SYNONYM)
+        )
+        table: list[tuple[int, int, int, int, int]] = []
+        for at, (topic, named) in enumerate(zip(self.topics, self.mentioned, strict=True)):
+            subject = self.entity_of.get(self._forms.get(topic, ""), -1) if topic else -1
+            table += ((at, about if e == subject else mentions, p + e, -1, at) for e in named)
+        table += ((p + h, label, p + t, sentence, at) for h, label, t, sentence, at in self.relations)
+        for form, meant in self.aliases.items():
+            table += ((p + self.entity_of[form], alias, p + e, -1, -1) for e in meant if form in self.entity_of)
+        table += ((p + a, synonym, p + b, -1, -1) for a, b in synonyms.tolist())
+        columns = np.array(table, np.int32).reshape(-1, 5).T
+        return tuple(np.ascontiguousarray(column) for column in columns)
+
+    def _node_chunks(self, p: int, entities: int) -> Csr:
+        counts = np.fromiter(map(len, self.mentioned), np.int64, p)
+        nodes = np.fromiter((p + e for named in self.mentioned for e in named), np.int32, int(counts.sum()))
+        return Csr(*group(p + entities, nodes, np.repeat(np.arange(p, dtype=np.int32), counts)))
+
+    def _rows_of_documents(self) -> list[int]:
         row_of = {d.number: row for row, d in enumerate(self.documents)}
         return [row_of[c.document] for c in self.chunks]
 
-    def _passages(self, names: list[str]) -> Passages:
+    def _passages(self, names: list[str], rows: list[int]) -> Passages:
         return Passages(
             nodes=np.arange(len(self.chunks)),
-            document=np.array(self._document_rows(), np.int32),
+            document=np.array(rows, np.int32),
             start=np.array([c.start for c in self.chunks], np.int64),
             end=np.array([c.end for c in self.chunks], np.int64),
             names=TextColumn.of(names),
@@ -129,12 +152,10 @@ class Draft:
             titles=TextColumn.of(d.title for d in self.documents),
         )
 
-    def _aliases(self, first: int) -> list[tuple[str, int]]:
-        """Return (normal form, node), sorted: each entity's own form, and shorter ones that no entity has as its own."""
+    def _lexicon(self, first: int) -> list[tuple[str, int]]:
+        """Return (normal form, node) in order: each entity under its own form, topics under shorter ones too."""
         found = {(form, first + number) for form, number in self.entity_of.items()}
-        for number, seen in enumerate(self.surfaces):
-            for surface in seen:
-                found |= {(a, first + number) for a in aliases_of(surface) if a not in self.entity_of}
+        found |= {(form, first + number) for form, meant in self.aliases.items() for number in meant}
         return sorted(found, key=lambda pair: (pair[0].encode("utf-8", "surrogatepass"), pair[1]))
 
 
@@ -146,6 +167,8 @@ def _edge_chunks(chunk: NDArray[np.int32]) -> Csr:
 def draft(documents: Sequence[StoredDocument], chunks: Iterable[StoredChunk]) -> Draft:
     """Merge all contributions, in the order of documents and chunks."""
     made = Draft(documents)
+    title_of = {document.number: document.title for document in documents}
     for chunk in chunks:
-        made.add(chunk)
+        made.add(chunk, title_of[chunk.document])
+    made.settle()
     return made

@@ -44,8 +44,7 @@ class Precomputed:
         unknown = [e for e in excerpts if e.document not in self.records]
         others = iter(self.otherwise.extract(unknown))
         return [
-            _contribution(self.records[e.document], e) if e.document in self.records else next(others)
-            for e in excerpts
+            _contribution(self.records[e.document], e) if e.document in self.records else next(others) for e in excerpts
         ]
 
 

@@ -71,16 +71,10 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise StoreError(
-            f"{folder} is not a readable snapshot ({error}); index the documents again."
-        ) from error
+        raise StoreError(f"{folder} is not a readable snapshot ({error}); index the documents again.") from error
     if about.get("format") != FORMAT:
-        raise StoreError(
-            f"{folder} has format {about.get('format')}; this version reads {FORMAT}. Index again."
-        )
-    spaces = {
-        name: _open_space(folder, name, checksum, encoder) for name, checksum in about["spaces"].items()
-    }
+        raise StoreError(f"{folder} has format {about.get('format')}; this version reads {FORMAT}. Index again.")
+    spaces = {name: _open_space(folder, name, checksum, encoder) for name, checksum in about["spaces"].items()}
     return Snapshot(
         load_graph(folder / "graph"),
         spaces["passages"],

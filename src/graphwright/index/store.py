@@ -77,9 +77,7 @@ class Store:
         """Open an existing store; `create` makes one."""
         self.path = path
         if not path.is_file():
-            raise StoreError(
-                f"{path.parent} is not an index: it holds no {path.name}. Make one with Index.create."
-            )
+            raise StoreError(f"{path.parent} is not an index: it holds no {path.name}. Make one with Index.create.")
         try:
             self._db = _connect(path)
             found = self._db.execute("PRAGMA user_version").fetchone()[0]
@@ -142,8 +140,7 @@ class Store:
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
         rows = (
-            (number, c.ordinal, c.start, c.end, c.text, extractor, contribution.dump())
-            for c, contribution in chunks
+            (number, c.ordinal, c.start, c.end, c.text, extractor, contribution.dump()) for c, contribution in chunks
         )
         self._db.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 

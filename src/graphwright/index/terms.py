@@ -31,9 +31,7 @@ OPENERS = frozenset(
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 # Scripts that are written without spaces between words: kana, Chinese characters, Thai, Lao, Burmese, Khmer.
-_UNSPACED = re.compile(
-    "[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff]+"
-)
+_UNSPACED = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff]+")
 # A word with its vowel signs, which `\w` does not hold: Indic scripts, Hebrew and Arabic points.
 _MARKED = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0591-\u05c7\u0610-\u065f\u0900-\u0d7f\u200c\u200d])+")
 _MOST_PHRASES = 8

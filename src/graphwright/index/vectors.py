@@ -37,9 +37,7 @@ class VectorIndex:
         if array.ndim != 2:
             raise OptionError(f"vectors are a table of one row per node; these have shape {array.shape}.")
         if not np.isfinite(array).all():
-            raise OptionError(
-                f"row {int(np.argwhere(~np.isfinite(array))[0, 0])} of the vectors is not finite."
-            )
+            raise OptionError(f"row {int(np.argwhere(~np.isfinite(array))[0, 0])} of the vectors is not finite.")
         array = array.copy() if array is vectors else array
         array.flags.writeable = False
         return cls(array, None, encoder)
@@ -52,16 +50,15 @@ class VectorIndex:
     def encode(self, text: str) -> Floats:
         """Return the vector of a text: float32[dimension]. Needs an encoder of this index's dimension."""
         if self.encoder is None:
-            raise OptionError(
-                f"{self!r} has no encoder; give one to VectorIndex.from_array to search by text."
-            )
+            raise OptionError(f"{self!r} has no encoder; give one to VectorIndex.from_array to search by text.")
         vector = np.asarray(self.encoder.encode([text]), np.float32)
         if vector.shape != (1, self.dimension):
             raise StoreError(
                 f"{self.encoder!r} gives vectors of shape {vector.shape}, but {self!r} holds {self.dimension} "
                 f"numbers a row. Use the encoder that the index was written with."
             )
-        return vector[0]
+        row: Floats = vector[0]
+        return row
 
     def scores(self, query: Floats) -> Floats:
         """Return the dot product of every row with `query`: float32[rows]."""

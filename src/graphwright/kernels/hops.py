@@ -39,14 +39,6 @@ def _spread(indptr: Pointers, neighbours: Ids, seeds: Ids, hops: int, marks: Ids
 
 
 @kernel
-def _collect(nodes: Ids, marks: Ids, found: Ids) -> None:
-    """Move the marks of `nodes` to `found`, leaving zero behind."""
-    for i in range(nodes.size):
-        found[i] = marks[nodes[i], 0]
-        marks[nodes[i], 0] = 0
-
-
-@kernel
 def _draw(state: NDArray[np.uint64]) -> float:
     """Return the next number in [0, 1) of splitmix64 (Steele, Lea, Flood, 2014)."""
     state[0] += _GOLDEN
@@ -113,8 +105,9 @@ def khop(indptr: Pointers, neighbours: Ids, seeds: ArrayLike, hops: int) -> tupl
     graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
     try:
         size = _spread(*graph, ids, min(int(hops), n), scratch.marks, scratch.queue)
-        nodes, distance = scratch.queue[:size].copy(), np.empty(size, np.int32)
-        _collect(readonly(nodes, np.int32), scratch.marks, distance)
+        nodes = scratch.queue[:size].copy()
+        distance = scratch.marks[nodes, 0]
+        scratch.marks[nodes] = 0
     except BaseException:
         release()  # an interrupt leaves marks behind
         raise
@@ -134,9 +127,7 @@ def reachable(indptr: Pointers, neighbours: Ids, seeds: ArrayLike) -> Ids:
     n = indptr.size - 1
     ids, scratch = node_ids(seeds, n, "seeds"), workspace(n)
     try:
-        size = _spread(
-            readonly(indptr, np.int64), readonly(neighbours, np.int32), ids, n, scratch.marks, scratch.queue
-        )
+        size = _spread(readonly(indptr, np.int64), readonly(neighbours, np.int32), ids, n, scratch.marks, scratch.queue)
         if size == n:  # the common case needs no sort
             nodes = np.arange(n, dtype=np.int32)
             scratch.marks[:n] = 0
@@ -189,8 +180,9 @@ def random_walk(
     state = np.array([seed % 2**64], np.uint64)
     try:
         size = _walk(*graph, ids, upto, walks, steps, float(restart), state, scratch.marks, scratch.queue)
-        nodes, visits = scratch.queue[:size].copy(), np.empty(size, np.int32)
-        _collect(readonly(nodes, np.int32), scratch.marks, visits)
+        nodes = scratch.queue[:size].copy()
+        visits = scratch.marks[nodes, 0]
+        scratch.marks[nodes] = 0
     except BaseException:
         release()
         raise

@@ -9,9 +9,11 @@ from graphwright.index.snapshot import Snapshot
 from graphwright.retrieve.fusion import ReciprocalRank
 from graphwright.retrieve.link import Link
 from graphwright.retrieve.narrow import Only
-from graphwright.retrieve.operator import Operator
+from graphwright.retrieve.operator import Keep, Operator
+from graphwright.retrieve.pairs import Pairs
 from graphwright.retrieve.search import VectorSearch, WordSearch
 from graphwright.retrieve.sources import Sources
+from graphwright.retrieve.support import SupportSearch
 from graphwright.retrieve.walk import PersonalizedPageRank
 
 __all__ = ["bm25", "hybrid", "ppr", "vector"]
@@ -33,12 +35,9 @@ def hybrid(ix: Snapshot, passages: int = 20, depth: int = 100) -> Operator:
     return both % passages >> Sources() >> Answer(SentenceReader(ix.encoder))
 
 
-def ppr(
-    ix: Snapshot, passages: int = 20, depth: int = 100, seeds: int = 10, restart: float = 0.5
-) -> Operator:
-    """Passages and entities in one graph, walked from the passages that the hybrid search finds best."""
-    both = ReciprocalRank(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
-    walk = PersonalizedPageRank(restart) % 1000 >> Only(Kind.CHUNK)
-    return (
-        Link(ix.names) >> both % seeds >> walk % passages >> Sources() >> Answer(SentenceReader(ix.encoder))
-    )
+def ppr(ix: Snapshot, passages: int = 20, seeds: int = 20, pool: int = 100, restart: float = 0.5) -> Operator:
+    """Passages and entities in one graph, walked from the best passages; what is reached is judged in pairs."""
+    begin = Link(ix.names) >> SupportSearch(ix.passages, ix.words) % seeds
+    reached = PersonalizedPageRank(restart) % 1000 >> Only(Kind.CHUNK) % pool | Keep()
+    best = begin >> reached >> Pairs(ix.passages, ix.words) % passages
+    return best >> Sources() >> Answer(SentenceReader(ix.encoder))

@@ -55,9 +55,7 @@ def pipeline(name: str, snapshot: Snapshot, **options: Any) -> Operator:
         raise OptionError(f"there is no method {name!r}; there are {', '.join(sorted(METHODS))}.{hint}")
     unknown = sorted(set(options) - set(method.options))
     if unknown:
-        raise OptionError(
-            f"{name} has no argument {unknown[0]!r}; it takes {', '.join(method.options) or 'none'}."
-        )
+        raise OptionError(f"{name} has no argument {unknown[0]!r}; it takes {', '.join(method.options) or 'none'}.")
     built = method.build(snapshot, **options)
     if built.needs:
         # A named method starts from a question alone, so what it needs besides is a fault in its wiring.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -25,7 +25,7 @@ _ASKED = 16_384  # keys in one query; SQLite takes 32,766 parameters
 _APPLICATION = 0x67777663  # "gwvc", in the header of the file
 _SECONDS = 60.0  # to wait for another process that writes
 
-_Found = dict[bytes, bytes]
+_Piece = tuple[list[bytes], Floats]  # keys, and a row for each
 
 
 class _Named(Protocol):
@@ -92,22 +92,35 @@ class CachedEncoder:
             return self.encoder.encode([])
         keys = self._keys(texts)
         wanted = dict(zip(keys, texts, strict=True))  # each distinct text once, in order
-        found = self._remembered(wanted) if self.path is None else self._stored(wanted)
+        rows = {key: row for row, key in enumerate(wanted)}
         report = _reporter(keys, progress)
-        report(found)
-        missing = (item for item in wanted.items() if item[0] not in found)
-        while block := dict(islice(missing, _BLOCK)):
-            fresh = self._encode(block)
+        vectors: Floats | None = None
+        for some, piece in self._pieces(wanted):
+            if vectors is None:
+                vectors = np.empty((len(rows), piece.shape[1]), np.float32)
+            self._check(piece.shape[1] == vectors.shape[1])
+            vectors[[rows[key] for key in some]] = piece
+            report(some)
+        if vectors is None:
+            raise ModelError(f"{self.encoder!r} gave no vector for {len(texts)} texts.")
+        return vectors if len(rows) == len(texts) else vectors[[rows[key] for key in keys]]
+
+    def _pieces(self, wanted: dict[bytes, str]) -> Iterator[_Piece]:
+        """Give the vectors that are known, then the others, kept as soon as they are there."""
+        missing = dict(wanted)
+        for keys, piece in self._remembered(wanted) if self.path is None else self._stored(wanted):
+            for key in keys:
+                del missing[key]
+            yield keys, piece
+        new = iter(missing.items())
+        while block := dict(islice(new, _BLOCK)):
+            piece = self._encode(list(block.values()))
+            fresh = zip(block, map(bytes, piece), strict=True)
             if self.path is None:
                 self._remember(fresh)
             else:
                 self._store(fresh)
-            found.update(fresh)
-            report(fresh)
-        if len(sizes := {len(vector) for vector in found.values()}) > 1:
-            raise StoreError(f"{self.path} holds vectors of {sorted(sizes)} bytes for {self.id}. {_WAY_OUT}")
-        rows = np.frombuffer(b"".join([found[key] for key in keys]), "<f4")
-        return rows.reshape(len(texts), -1).astype(np.float32)
+            yield list(block), piece
 
     def _keys(self, texts: Sequence[str]) -> list[bytes]:
         """Return 16 bytes for each text under this encoder."""
@@ -116,40 +129,50 @@ class CachedEncoder:
             blake2b(t.encode("utf-8", "surrogatepass"), digest_size=16, key=space).digest() for t in texts
         ]
 
-    def _encode(self, block: dict[bytes, str]) -> _Found:
-        vectors = np.ascontiguousarray(self.encoder.encode(list(block.values())), "<f4")
-        if vectors.ndim != 2 or len(vectors) != len(block):
+    def _encode(self, texts: list[str]) -> Floats:
+        vectors = np.ascontiguousarray(self.encoder.encode(texts), "<f4")
+        if vectors.ndim != 2 or len(vectors) != len(texts):
             raise ModelError(
-                f"{self.encoder!r} gave an array of shape {vectors.shape} for {len(block)} texts; "
+                f"{self.encoder!r} gave an array of shape {vectors.shape} for {len(texts)} texts; "
                 f"an encoder returns one row per text."
             )
-        return dict(zip(block, map(bytes, vectors), strict=True))
+        return vectors
 
-    def _remembered(self, wanted: dict[bytes, str]) -> _Found:
+    def _remembered(self, wanted: dict[bytes, str]) -> Iterator[_Piece]:
         with self._lock:
             found = {key: self._recent[key] for key in wanted if key in self._recent}
             for key in found:
                 self._recent.move_to_end(key)
-        return found
+        if found:
+            yield list(found), self._matrix(found.values())
 
-    def _remember(self, fresh: _Found) -> None:
+    def _remember(self, fresh: Iterable[tuple[bytes, bytes]]) -> None:
         with self._lock:
             self._recent.update(fresh)
             while len(self._recent) > self.memory:
                 self._recent.popitem(last=False)
 
-    def _stored(self, wanted: dict[bytes, str]) -> _Found:
-        found: _Found = {}
+    def _stored(self, wanted: dict[bytes, str]) -> Iterator[_Piece]:
         keys = iter(wanted)
         with self._opened() as db:
             while asked := list(islice(keys, _ASKED)):
                 marks = ",".join("?" * len(asked))
-                found.update(db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", asked))
-        return found
+                answer = db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", asked)
+                while rows := answer.fetchmany(_BLOCK):
+                    yield [key for key, _ in rows], self._matrix(vector for _, vector in rows)
 
-    def _store(self, fresh: _Found) -> None:
+    def _store(self, fresh: Iterable[tuple[bytes, bytes]]) -> None:
         with self._opened() as db, db:
-            db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", fresh.items())
+            db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", fresh)
+
+    def _matrix(self, vectors: Iterable[bytes]) -> Floats:
+        parts = list(vectors)
+        self._check(len(parts[0]) % 4 == 0 and len({len(part) for part in parts}) == 1)
+        return np.frombuffer(b"".join(parts), "<f4").reshape(len(parts), -1)
+
+    def _check(self, same_length: bool) -> None:
+        if not same_length:
+            raise StoreError(f"{self.path} holds vectors of several lengths for {self.id}. {_WAY_OUT}")
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -168,6 +191,9 @@ class CachedEncoder:
                 raise StoreError(
                     f"{self.path} is an SQLite file, but not a cache of vectors. Give another path."
                 )
+            db.execute(
+                "PRAGMA page_size = 16384"
+            )  # ten vectors on a page; two, and a quarter empty, on 4,096
             with suppress(sqlite3.OperationalError):  # another process is just setting it
                 db.execute("PRAGMA journal_mode = WAL")
             db.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)")
@@ -181,16 +207,9 @@ _WAY_OUT = (
 )
 
 
-def _reporter(keys: list[bytes], progress: Callable[[int], None] | None) -> Callable[[_Found], None]:
-    """Return a function that reports how many of the texts asked for, repeats included, a dict answers."""
+def _reporter(keys: list[bytes], progress: Callable[[int], None] | None) -> Callable[[list[bytes]], None]:
+    """Return a function that reports how many of the texts asked for, repeats included, some keys answer."""
     if progress is None:
-        return lambda done: None
-    repeats: dict[bytes, int] = {}
-    for key in keys:
-        repeats[key] = repeats.get(key, 0) + 1
-
-    def report(done: _Found) -> None:
-        if done:
-            progress(sum(repeats[key] for key in done))
-
-    return report
+        return lambda some: None
+    repeats = Counter(keys)
+    return lambda some: progress(sum(repeats[key] for key in some))

@@ -107,9 +107,7 @@ class ScoreSum(_Fusion):
     def __init__(self, *parts: Operator, weights: tuple[float, ...] | None = None) -> None:
         given = (1.0,) * len(parts) if weights is None else tuple(weights)
         if len(given) != len(parts):
-            raise OptionError(
-                f"ScoreSum has {len(parts)} parts and {len(given)} weights; give one weight for each."
-            )
+            raise OptionError(f"ScoreSum has {len(parts)} parts and {len(given)} weights; give one weight for each.")
         object.__setattr__(self, "parts", _checked(parts))
         object.__setattr__(self, "weights", given)
 

@@ -20,6 +20,7 @@ __all__ = ["Link"]
 
 _WORD = re.compile(r"\w+(?:[.'’&-]\w+)*\.?")
 _LONGEST = 12  # words in a name
+_ARTICLES = frozenset({"the", "a", "an"})
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,7 @@ class Link(Operator):
         taken = {at for span in found for at in range(span.first, span.last + 1)}
         for first, last, text in _named(state.question.text, taken):
             form = normal_form(text)
-            nodes, certainty = (
-                lexicon.near(form, self.fuzzy) if len(form) > 3 and self.fuzzy < 1 else (_NONE, 0.0)
-            )
+            nodes, certainty = lexicon.near(form, self.fuzzy) if len(form) > 3 and self.fuzzy < 1 else (_NONE, 0.0)
             if not len(nodes) and self.names is not None:
                 nodes, certainty = self._by_meaning(text)
             nodes = nodes[state.graph.holds(nodes)]
@@ -92,25 +91,18 @@ _NONE = np.empty(0, np.int64)
 def _exact(question: str, lexicon: Lexicon, state: State) -> Iterator[_Span]:
     """Yield the longest names from left to right."""
     spans = [(m.start(), m.end()) for m in _WORD.finditer(question)]
+    marked = _is_marked if any(map(str.isupper, question)) else bool
     at = 0
     while at < len(spans):
-        best = None
-        for last in range(at, min(at + _LONGEST, len(spans))):
-            text = question[spans[at][0] : spans[last][1]]
-            form = normal_form(text)
-            if not form or not lexicon.extends(form):
-                # "the Who" is written without its article, so a first word alone may lead nowhere.
-                if last > at or form:
-                    break
-                continue
-            nodes = lexicon.find(form)
-            nodes = nodes[state.graph.holds(nodes)]
-            # A stop word alone is a name only where it is written as one.
-            if len(nodes) and (last > at or words(text) or (at and text[0].isupper())):
-                best = _Span(at, last, text.rstrip("."), nodes, 1.0)
-        if best is not None:
-            yield best
-            at = best.last
+        texts = [question[spans[at][0] : end] for _, end in spans[at : at + _LONGEST]]
+        # A name is known without its article, so it is looked for from the word after it.
+        forms = [] if texts[0].lower() in _ARTICLES else [normal_form(text) for text in texts]
+        more, nodes = lexicon.longest(forms)
+        nodes = nodes[state.graph.holds(nodes)]
+        # Stop words are no name, and a single word is one only where it is written as one.
+        if len(nodes) and words(texts[more]) and (more or marked(texts[0])):
+            yield _Span(at, at + more, texts[more].rstrip("."), nodes, 1.0)
+            at += more
         at += 1
 
 
@@ -120,11 +112,7 @@ def _named(question: str, taken: set[int]) -> Iterator[tuple[int, int, str]]:
     run: list[int] = []
     for at in range(len(spans) + 1):
         word = question[slice(*spans[at])] if at < len(spans) else ""
-        if (
-            word
-            and at not in taken
-            and (word[0].isupper() and (at or not _stops(word)) or (run and word.isdigit()))
-        ):
+        if word and at not in taken and ((word[0].isupper() and (at or not _stops(word))) or (run and word.isdigit())):
             run.append(at)
             continue
         if run:
@@ -134,3 +122,8 @@ def _named(question: str, taken: set[int]) -> Iterator[tuple[int, int, str]]:
 
 def _stops(word: str) -> bool:
     return not words(word)
+
+
+def _is_marked(text: str) -> bool:
+    """Whether a word is written as names are: with a capital or a digit, or in a script that has no capitals."""
+    return any(not c.islower() for c in text if c.isalnum())

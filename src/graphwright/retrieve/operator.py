@@ -201,9 +201,7 @@ class Cut(_Wrapper):
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not hasattr(self.k, "__index__") or self.k < 1:
-            raise OptionError(
-                f"{self.inner!r} % {self.k!r}: the number to keep is a whole number, 1 or more."
-            )
+            raise OptionError(f"{self.inner!r} % {self.k!r}: the number to keep is a whole number, 1 or more.")
 
     def apply(self, state: State) -> State:
         """Run, keeping the k best."""

@@ -73,9 +73,7 @@ class WordSearch(Ranker):
         return state.with_(evidence=Evidence.of_nodes(*_best(self.index.nodes[found], scores[found], k)))
 
 
-def _scored(
-    index: VectorIndex, state: State, ids: NDArray[np.int64], whole: bool
-) -> tuple[NDArray[np.int64], Floats]:
+def _scored(index: VectorIndex, state: State, ids: NDArray[np.int64], whole: bool) -> tuple[NDArray[np.int64], Floats]:
     query = index.encode(state.question.text)
     if whole and index.row_of is None:
         return ids[: len(index.vectors)], index.scores(query)[: len(ids)]

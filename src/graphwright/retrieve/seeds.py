@@ -14,8 +14,8 @@ __all__ = ["seed_groups", "seeds"]
 def seed_groups(state: State) -> list[tuple[Ints, float]]:
     """Return the seed nodes of each piece of evidence, or of each anchor where there is no evidence.
 
-    Nodes are snapshot ids, and come with the group's weight: the scores when all are 0 or more and one is above 0, else 1/rank. The nodes of a
-    group share its weight; an edge stands for both its ends.
+    Nodes are snapshot ids, and come with the group's weight: the scores when all are 0 or more and one is above 0,
+    else 1/rank. The nodes of a group share its weight; an edge stands for both its ends.
     """
     graph = state.graph
     if state.evidence is not None:

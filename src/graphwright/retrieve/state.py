@@ -45,9 +45,7 @@ class Anchor:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.weight, int | float) and math.isfinite(self.weight) and self.weight >= 0):
-            raise OptionError(
-                f"anchor {self.text!r} has weight {self.weight!r}; a weight is a number, 0 or more."
-            )
+            raise OptionError(f"anchor {self.text!r} has weight {self.weight!r}; a weight is a number, 0 or more.")
         for name in ("nodes", "edges"):
             # Evidence checks and freezes ids; an anchor's are of the same kind.
             object.__setattr__(self, name, Evidence.of_nodes(getattr(self, name)).nodes)
@@ -137,9 +135,7 @@ class State:
         """Return how much of everything there is: nodes, anchors, pieces of evidence, passages."""
         counts = {"nodes": len(self.graph)}
         counts |= {
-            name: len(getattr(self, name))
-            for name in ("anchors", "evidence", "chunks")
-            if name in self.fields()
+            name: len(getattr(self, name)) for name in ("anchors", "evidence", "chunks") if name in self.fields()
         }
         return counts
 

@@ -41,9 +41,7 @@ class PersonalizedPageRank(Ranker):
 
     def __post_init__(self) -> None:
         if not 0 < self.restart < 1:
-            raise OptionError(
-                f"PersonalizedPageRank(restart={self.restart!r}): a probability between 0 and 1."
-            )
+            raise OptionError(f"PersonalizedPageRank(restart={self.restart!r}): a probability between 0 and 1.")
 
     def ranked(self, state: State, k: int | None) -> State:
         """Rank the nodes that the walk reaches."""
@@ -103,9 +101,7 @@ class RandomWalk(Operator):
             restart=self.restart,
             seed=self.seed,
         )
-        return state.with_(
-            evidence=Evidence.of_nodes(state.graph.nodes[nodes], visits / max(visits.sum(), 1))
-        )
+        return state.with_(evidence=Evidence.of_nodes(state.graph.nodes[nodes], visits / max(visits.sum(), 1)))
 
 
 def _united(runs: list[Found]) -> Found:

@@ -1,0 +1,93 @@
+"""The index that a run asks: made once in its folder, or one that was made before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from graphwright.data.base import Document
+from graphwright.errors import OptionError, StoreError
+from graphwright.evaluate.experiment import Experiment, Subject
+from graphwright.folder import Index
+from graphwright.graph.graph import Graph
+from graphwright.index.build import Progress, Settings
+from graphwright.models.base import NamedEncoder, metered
+
+__all__ = ["checked", "made"]
+
+
+def made(
+    folder: Path,
+    experiment: Experiment,
+    subject: Subject,
+    encoder: NamedEncoder,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    """Index the documents in a folder and check that it holds them; return what that took, {} if nothing.
+
+    What it took: the seconds of each part, and what the encoder did in them. Where the index was made
+    before, that costs a look at every document; where that was interrupted, it is finished.
+    """
+    settings = Settings(embed=experiment.embed)
+    if folder.exists():
+        index = Index.open(folder, encoder=encoder, extractor=subject.extractor)
+    else:
+        index = Index.create(folder, encoder=encoder, extractor=subject.extractor, settings=settings)
+    with closing(index), metered() as usage:
+        added = index.add(subject.documents, progress=progress)
+        _check(index, experiment, subject)
+    model = {"texts": usage.texts, "tokens": usage.tokens, "seconds": round(usage.seconds, 3)}
+    seconds = {name: round(value, 3) for name, value in added.seconds.items()}
+    return {"seconds": seconds, "texts": added.texts, "model": model} if seconds else {}
+
+
+def checked(folder: Path, experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> None:
+    """Check that an index holds the documents to the letter, extracted and embedded as the experiment says.
+
+    Raises OptionError where it does not, StoreError where it is no index or has another encoder.
+    """
+    with closing(Index.open(folder, encoder=encoder, extractor=subject.extractor)) as index:
+        _check(index, experiment, subject)
+
+
+def _check(index: Index, experiment: Experiment, subject: Subject) -> None:
+    held = index.info()
+    if not held["current"]:
+        raise StoreError(f"{index.path} was not finished; add its documents to it again.")
+    if held["extractor"] != subject.extractor.id:
+        raise OptionError(
+            f"{index.path} was made with the extractor {held['extractor']}, and extraction "
+            f"{experiment.extraction!r} of this data is {subject.extractor.id}. Ask for the one that it was "
+            f"made with, or let the run make its own index."
+        )
+    if set(held["settings"]["embed"]) != set(experiment.embed):
+        raise OptionError(
+            f"{index.path} embeds {', '.join(held['settings']['embed'])}, and this run asks for "
+            f"{', '.join(experiment.embed)}. Ask for the same, or let the run make its own index."
+        )
+    differs = _difference(index.graph, subject.documents)
+    if differs:
+        raise OptionError(
+            f"{index.path} does not hold the corpus of {subject.name}"
+            f"{'' if experiment.titles else ' without titles'}: {differs}. Let the run make its own index."
+        )
+
+
+def _difference(graph: Graph, documents: Sequence[Document]) -> str:
+    """Say how the passages of a graph differ from the documents; nothing where they are the same."""
+    known = {document.id: document for document in documents}
+    passages = graph.passages
+    held = set() if passages is None else set(passages.documents)
+    if passages is None or held != known.keys():
+        example = min(held ^ known.keys())
+        return f"{len(held & known.keys())} of {len(known)} ids are the same; {example!r} is in one only"
+    for row, node in enumerate(passages.nodes.tolist()):
+        number = int(passages.document[row])
+        document = known[passages.documents[number]]
+        if passages.titles[number] != document.title:
+            return f"document {document.id!r} has the title {passages.titles[number]!r} there"
+        if graph.text(node) != document.text[int(passages.start[row]) : int(passages.end[row])]:
+            return f"document {document.id!r} has another text there"
+    return ""

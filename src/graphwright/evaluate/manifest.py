@@ -1,0 +1,120 @@
+"""What a run was: enough to repeat it, and to refuse to go on with another one in its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import graphwright
+from graphwright.errors import DataError, OptionError
+from graphwright.evaluate.experiment import Experiment, Subject
+
+__all__ = ["described", "resumed", "write_json"]
+
+_OF_THE_OCCASION = ("machine", "started", "baseline", "index")
+_LIBRARIES = ("bm25s", "numba", "numpy", "onnxruntime", "tokenizers")
+
+
+def described(experiment: Experiment, subject: Subject, encoder: str) -> dict[str, Any]:
+    """Return what a run of the experiment is; the methods' expressions are not known before the index is."""
+    return {
+        "graphwright": graphwright.__version__,
+        "methods": dict.fromkeys(experiment.named(), ""),
+        "settings": {
+            "extraction": experiment.extraction,
+            "titles": experiment.titles,
+            "embed": list(experiment.embed),
+            "limit": experiment.limit,
+            "seed": experiment.seed,
+        },
+        "data": {
+            "name": subject.name,
+            "documents": len(subject.documents),
+            "questions": len(subject.questions),
+            "unjudged questions left out": subject.unjudged,
+            "rows that could not be read": len(subject.skipped),
+            "sha256": dict(subject.checksums),
+        },
+        "encoder": encoder,
+        "extractor": subject.extractor.id,
+        "baseline": experiment.against(),
+        "index": {},
+        "machine": {
+            "processors": os.cpu_count(),
+            "platform": platform.platform(),
+            "python": platform.python_version(),
+            **_versions(),
+        },
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):  # a variant under another name, such as onnxruntime-gpu
+            found[name] = version(name)
+    return found
+
+
+def resumed(out: Path, run: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the manifest of the run in a folder, None where there is none yet.
+
+    Raises OptionError if it is another run than `run`, or if the folder holds something else: its results
+    would be mixed or lost.
+    """
+    path = out / "manifest.json"
+    if not path.exists():
+        if out.exists() and (not out.is_dir() or any(not _lock(one) for one in out.iterdir())):
+            raise OptionError(f"{out} is not empty and holds no run; give a new or empty folder.")
+        return None
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        differing = _differing(_identity(found), _identity(run))
+    except (OSError, ValueError, AttributeError) as error:
+        raise DataError(f"{path} cannot be read ({error}); give a new folder, or remove this one.") from error
+    if differing:
+        name, there, here = differing
+        raise OptionError(
+            f"{out} holds another run: there {name or 'the manifest'} is {_short(there)}, and here "
+            f"{_short(here)}. Give another folder, or repeat that run as it was."
+        )
+    return found
+
+
+def _lock(path: Path) -> bool:
+    return path.name.startswith("writer.lock")
+
+
+def _differing(there: Any, here: Any, name: str = "") -> tuple[str, Any, Any] | None:
+    """Return the first thing in which two manifests differ, and both values; None where they agree."""
+    if not isinstance(there, Mapping) or not isinstance(here, Mapping):
+        # An expression that is not known yet agrees with any.
+        return None if there == here or "" in (there, here) else (name, there, here)
+    if there.keys() != here.keys():
+        return name, ", ".join(there), ", ".join(here)
+    parts = (_differing(there[part], here[part], f"{name} {part}".strip()) for part in here)
+    return next((found for found in parts if found is not None), None)
+
+
+def _identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in manifest.items() if name not in _OF_THE_OCCASION}
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 120 else f"{text[:60]} … {text[-40:]}"
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(draft, path)

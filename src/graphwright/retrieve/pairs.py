@@ -1,0 +1,130 @@
+"""Passages judged two by two: what one leaves open, a passage that it is connected with may close."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.evidence import Evidence, Ints
+from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph
+from graphwright.index.vectors import VectorIndex
+from graphwright.index.words import WordIndex
+from graphwright.kernels.overlap import heaviest_common
+from graphwright.retrieve.operator import Operator
+from graphwright.retrieve.state import State
+from graphwright.retrieve.support import Support
+
+__all__ = ["Pairs"]
+
+Table = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class Pairs(Operator):
+    """Rerank passages by the best pair that each makes with a passage that it is connected with.
+
+    Two passages of the evidence are connected when they share an entity (one alias edge allowed). A pair s, t
+    is read as if it were one text:
+
+        F(s, t) = cos(q, s + t)/best + Σ_w max(B_s(w), B_t(w)) + anchors that s or t is about + strength(s, t)
+
+    where cos(q, s + t) = (q·s + q·t)/|s + t| needs no encoding, B is BM25 by word, and strength is `about`
+    where one is about what the other mentions, else `shared` times the idf of the rarest entity shared (0 for
+    entities in more than `common` of all passages). With h the sum of the signals for a passage alone,
+
+        score(t) = max(h(t), max_s F(s, t)) + own · h(t).
+
+    Ours. On the multihop sets it is where most of the recall beyond the hybrid search comes from.
+    """
+
+    passages: VectorIndex
+    words: WordIndex
+    about: float = 0.8
+    shared: float = 0.3
+    own: float = 0.5
+    common: float = 0.02
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def apply(self, state: State) -> State:
+        """Score each passage of the evidence; other nodes are left out."""
+        if state.evidence is None:
+            return state
+        every = Support.of(state, self.passages, self.words)
+        pool = every.take(np.flatnonzero(np.isin(every.nodes, state.evidence.nodes)))
+        if not len(pool.nodes):
+            return state.with_(evidence=Evidence.of_nodes([]))
+        alone = pool.total()
+        together = self._together(pool) + self._strength(state.graph, pool.nodes)
+        best = np.maximum(alone, together.max(axis=1))
+        return state.with_(evidence=Evidence.of_nodes(pool.nodes, best + self.own * alone))
+
+    def _together(self, pool: Support) -> Table:
+        """Return F without the strength for all pairs: float64[p, p]."""
+        vectors = self.passages.vectors[self.passages.rows_of(pool.nodes)[1]]
+        inner = vectors @ vectors.T
+        length = np.sqrt(np.maximum(inner.diagonal()[:, None] + inner.diagonal()[None] + 2 * inner, 1e-9))
+        near = (pool.near[:, None] + pool.near[None]) / length
+        signals = np.concatenate((pool.terms, pool.named), axis=1)
+        covered: Table = near.astype(np.float64)
+        for signal in signals.T:
+            covered += np.maximum(signal[:, None], signal[None])
+        return covered
+
+    def _strength(self, graph: Graph, nodes: Ints) -> Table:
+        """Return the strength of each pair that is connected, minus infinity for the others: float64[p, p]."""
+        entities, mentions = _reach(graph, nodes)
+        rarity = _rarity(graph, entities, self.common)
+        shared = heaviest_common(mentions.indptr, mentions.values, rarity)
+        subject = _is_about(graph, nodes, entities, mentions)
+        strength = np.maximum(self.shared * shared, np.where(subject, self.about, 0.0))
+        strength = np.where(subject | (shared > 0), strength, -np.inf)
+        np.fill_diagonal(strength, -np.inf)
+        return strength
+
+
+def _reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
+    """Return the entities that the passages mention or name by an alias, ascending, and which of them each does.
+
+    The rows hold positions in the entities, ascending.
+    """
+    owner, mentioned = _expand(graph.columns.adjacency, nodes)
+    through, same = _expand(graph.columns.by_relation(ALIAS), mentioned)
+    owners = np.concatenate((owner, owner[through]))
+    entities, at = np.unique(np.concatenate((mentioned, same)), return_inverse=True)
+    # One number per (passage, entity): distinct, and ascending as the rows must be.
+    held = np.unique(owners * len(entities) + at)
+    indptr = np.searchsorted(held, np.arange(len(nodes) + 1) * len(entities))
+    return entities, Csr(indptr, (held % max(len(entities), 1)).astype(np.int32))
+
+
+def _expand(rows: Csr, ids: Ints) -> tuple[Ints, Ints]:
+    """Return all values of these rows, each with the position in `ids` of the row that holds it."""
+    return np.repeat(np.arange(len(ids)), rows.indptr[ids + 1] - rows.indptr[ids]), rows.rows(ids)
+
+
+def _rarity(graph: Graph, entities: Ints, common: float) -> NDArray[np.float64]:
+    """Return log(N/df)/log(N) of each entity, 0 for one in a single passage or in too many."""
+    chunks = graph.columns.node_chunks
+    count = max(len(graph.passages) if graph.passages is not None else 0, 2)
+    if chunks is None:
+        return np.zeros(len(entities))
+    owner, same = _expand(graph.columns.by_relation(ALIAS), entities)
+    held = np.diff(chunks.indptr)
+    df = held[entities] + np.bincount(owner, held[same], len(entities))
+    rare = np.log(count / np.maximum(df, 1)) / np.log(count)
+    return np.where((df > 1) & (df <= max(5, common * count)), rare, 0.0)
+
+
+def _is_about(graph: Graph, nodes: Ints, entities: Ints, mentions: Csr) -> NDArray[np.bool_]:
+    """Return for each pair whether one is about an entity that the other reaches: bool[p, p]."""
+    topics = graph.columns.by_relation(ABOUT)
+    holds = np.zeros((len(nodes), len(entities)), bool)
+    holds[np.repeat(np.arange(len(nodes)), np.diff(mentions.indptr)), mentions.values] = True
+    found = np.zeros((len(nodes), len(nodes)), bool)
+    for at, node in enumerate(nodes.tolist()):
+        for topic in np.searchsorted(entities, topics.row(node)):
+            found[:, at] |= holds[:, topic]
+    return found | found.T

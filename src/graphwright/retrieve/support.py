@@ -1,0 +1,97 @@
+"""How much passages support an answer: by meaning, by words, and by being about what the question names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.evidence import Evidence, Ints
+from graphwright.graph.graph import ABOUT, Graph
+from graphwright.index.vectors import VectorIndex
+from graphwright.index.words import WordIndex, words
+from graphwright.kernels.rank import top
+from graphwright.models.base import Floats
+from graphwright.retrieve.operator import Ranker
+from graphwright.retrieve.state import State
+
+__all__ = ["Support", "SupportSearch"]
+
+
+@dataclass(frozen=True)
+class Support:
+    """Three signals for p passages (`nodes`), each at most about 1.
+
+    `near: float32[p]` is the cosine with the question over the best cosine. `terms: float32[p, t]` has what each of
+    the question's words adds to BM25, over the best BM25 of the whole question; words that only name a passage
+    that is found by its title are left out, since the title tells it better. `named: float32[p, a]` is 1 where
+    the passage is about anchor a.
+    """
+
+    nodes: Ints
+    near: Floats
+    terms: Floats
+    named: Floats
+
+    @classmethod
+    def of(cls, state: State, vectors: VectorIndex, index: WordIndex) -> Support:
+        """Read the signals of every passage of the graph."""
+        graph = state.graph
+        inside = np.ones(len(index.nodes), bool) if graph.whole else graph.holds(index.nodes)
+        nodes = index.nodes[inside]
+        _, near = vectors.scores_of(nodes, vectors.encode(state.question.text))
+        columns, rest = _named(state, index.nodes)
+        asked = list(dict.fromkeys(words(state.question.text)))
+        best = index.scores(" ".join(asked)).max(initial=0.0)
+        terms = np.zeros((len(index.nodes), len(rest)), np.float32)
+        for at, word in enumerate(rest):
+            rows, scores = index.postings(word)
+            terms[rows, at] = scores / best
+        return cls(nodes, near / max(near.max(initial=0.0), 1e-9), terms[inside], columns[inside])
+
+    def take(self, at: Ints) -> Support:
+        """Return the signals of some of the passages, by position."""
+        return Support(self.nodes[at], self.near[at], self.terms[at], self.named[at])
+
+    def total(self) -> NDArray[np.float64]:
+        """Return the sum of the signals: float64[p]."""
+        signals: NDArray[np.float64] = self.near.astype(np.float64) + self.terms.sum(1) + self.named.sum(1)
+        return signals
+
+
+def _named(state: State, nodes: Ints) -> tuple[Floats, list[str]]:
+    """Return which passages (rows: `nodes`) are about each anchor, and the question's words beside those anchors."""
+    rest, columns = state.question.text, []
+    for anchor in state.anchors or ():
+        about = _chunks_about(state.graph, anchor.seeds(state.graph))
+        if len(about):
+            columns.append(np.isin(nodes, about, assume_unique=True).astype(np.float32))
+            rest = rest.replace(anchor.text, " ", 1)
+    table = np.stack(columns, 1) if columns else np.zeros((len(nodes), 0), np.float32)
+    return table, list(dict.fromkeys(words(rest)))
+
+
+def _chunks_about(graph: Graph, entities: Ints) -> Ints:
+    return np.unique(graph.columns.by_relation(ABOUT).rows(entities))
+
+
+@dataclass(frozen=True, repr=False)
+class SupportSearch(Ranker):
+    """Passages by the sum of three signals: cosine, BM25, and whether the question names what they are about.
+
+    `passages`: vectors of the passages; `words`: their word index. Takes the anchors where there are any.
+    """
+
+    passages: VectorIndex
+    words: WordIndex
+    gives = ("evidence",)
+
+    def ranked(self, state: State, k: int | None) -> State:
+        """Rank the passages of the graph."""
+        support = Support.of(state, self.passages, self.words)
+        scores = support.total()
+        if k is not None and k < len(scores):
+            kept = top(scores, k)
+            return state.with_(evidence=Evidence.of_nodes(support.nodes[kept], scores[kept]))
+        return state.with_(evidence=Evidence.of_nodes(support.nodes, scores))

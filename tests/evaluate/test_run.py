@@ -1,0 +1,375 @@
+"""A run from a folder of files to its summary: whole, interrupted, and refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphwright.errors import DataError, NeedsError, OptionError, StoreError
+from graphwright.evaluate.experiment import Experiment
+from graphwright.evaluate.run import run
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.passages import bm25
+from graphwright.models.fake import HashEncoder
+from graphwright.retrieve.operator import Operator
+from graphwright.retrieve.search import VectorSearch
+from graphwright.retrieve.sources import Sources
+from graphwright.retrieve.walk import PersonalizedPageRank
+
+RIVERS = {
+    "mur": ("Mur", "The river flows through Graz and joins the Drava near Legrad."),
+    "drava": ("Drava", "The river joins the Danube near Osijek in Croatia."),
+    "danube": ("Danube", "The river flows through Vienna and Budapest to the Black Sea."),
+    "graz": ("Graz", "A city in Styria, whose clock tower stands on a hill."),
+    "osijek": ("Osijek", "A city in Slavonia with a fortress."),
+    "vienna": ("Vienna", "A city of music, the capital of Austria."),
+}
+QUESTIONS = [
+    ("q1", "Which river flows through Graz and joins the Drava?", ["mur"], "one"),
+    ("q2", "Which city with a clock tower lies on a river that joins the Drava?", ["graz", "mur"], "two"),
+    ("q3", "The river that joins the Danube near Osijek is joined by which river?", ["drava", "mur"], "two"),
+    ("q4", "Which capital does the Danube flow through?", ["vienna", "danube"], "two"),
+    ("q5", "Who is asked about here?", [], "none"),
+]
+METHODS = ("vector", "bm25", "ppr")
+
+
+def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def write_data(folder: Path) -> Path:
+    folder.mkdir()
+    corpus = [{"id": i, "title": title, "text": text} for i, (title, text) in RIVERS.items()]
+    asked = [{"id": i, "question": text, "gold_ids": gold, "type": kind} for i, text, gold, kind in QUESTIONS]
+    openie = [{"id": "mur", "entities": ["Graz", "Drava"], "triples": [["Mur", "flows through", "Graz"]]}]
+    write_lines(folder / "corpus.jsonl", corpus)
+    write_lines(folder / "questions.jsonl", asked)
+    write_lines(folder / "openie.jsonl", openie)
+    return folder
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_data(tmp_path / "rivers")
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("once")
+    ask(Experiment(write_data(folder / "rivers"), METHODS), folder / "run")
+    return folder / "run"
+
+
+@pytest.fixture
+def finished(once: Path, tmp_path: Path) -> Path:
+    """A finished run of METHODS over `data`, of one's own."""
+    return Path(shutil.copytree(once, tmp_path / "run"))
+
+
+def ask(experiment: Experiment, out: Path, **more: Any) -> dict[str, Any]:
+    return run(experiment, out, encoder=HashEncoder(), **more)
+
+
+def rows(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def pairs(out: Path) -> list[tuple[str, str]]:
+    return [(row["method"], row["question"]) for row in rows(out)]
+
+
+ALL = list(product(METHODS, ["q1", "q2", "q3", "q4"]))
+
+
+def test_run_leaves_results_manifest_and_summary_that_agree(once: Path) -> None:
+    out = once
+    assert pairs(out) == ALL
+    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    recalls = [row["recall@2"] for row in rows(out) if row["method"] == "bm25"]
+    metric = summary["methods"]["bm25"]["metrics"]["recall@2"]
+    assert metric["mean"] == pytest.approx(sum(recalls) / 4)
+    assert metric["low"] <= metric["mean"] <= metric["high"]
+    assert summary["methods"]["vector"]["against_baseline"] is None
+    assert 0 < summary["methods"]["ppr"]["against_baseline"]["p"] <= 1
+    table = (out / "summary.md").read_text(encoding="utf-8")
+    assert f"| bm25 | {100 * metric['mean']:.1f} (" in table
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["data"]["unjudged questions left out"] == 1
+    assert manifest["methods"]["bm25"].startswith("WordSearch(WordIndex(6 × ")
+
+
+def test_row_holds_the_ranking_its_metrics_and_the_cost_of_every_step(once: Path) -> None:
+    found = {(row["method"], row["question"]): row for row in rows(once)}
+    one = found["bm25", "q1"]
+    assert one["documents"][0][0] == "mur" and one["gold"] == ["mur"] and one["type"] == "one"
+    assert one["recall@2"] == one["ndcg@10"] == 1.0
+    scores = [score for _, score in one["documents"]]
+    assert scores == sorted(scores, reverse=True)
+    assert [step["operator"].split("(")[0] for step in one["steps"]] == ["WordSearch", "Sources"]
+    assert 0 < sum(step["seconds"] for step in one["steps"]) <= one["seconds"]
+    # Each method pays for the encoding of its questions, whichever was asked before it.
+    assert one["tokens"] == 0
+    assert all(found[method, q]["tokens"] > 0 for method in ("vector", "ppr") for q in ("q1", "q4"))
+
+
+def test_document_of_many_chunks_is_ranked_once(data: Path, tmp_path: Path) -> None:
+    river = " ".join(f"The river bends past mill number {i} on its way." for i in range(900))
+    with (data / "corpus.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"id": "long", "title": "Mills", "text": river}) + "\n")
+    ask(Experiment(data, ("bm25",)), tmp_path / "run")
+    ranked = [document for document, _ in rows(tmp_path / "run")[0]["documents"]]
+    assert "long" in ranked and len(ranked) == len(set(ranked))
+
+
+class Stop(Exception):
+    """Stands for the end of the process."""
+
+
+def stop_after(count: int) -> Callable[[str, int, int], None]:
+    asked: list[str] = []
+
+    def progress(what: str, done: int, total: int) -> None:
+        asked.extend([what] * what.startswith("ask"))
+        if len(asked) == count:
+            raise Stop
+
+    return progress
+
+
+def test_interrupted_run_goes_on_where_it_stopped(data: Path, tmp_path: Path) -> None:
+    out, experiment = tmp_path / "run", Experiment(data, METHODS)
+    with pytest.raises(Stop):
+        ask(experiment, out, progress=stop_after(6))
+    assert pairs(out) == ALL[:6]
+    asked: list[tuple[str, int, int]] = []
+    ask(experiment, out, progress=lambda *said: asked.append(said))
+    assert pairs(out) == ALL
+    assert [said for said in asked if said[0].startswith("ask")] == [
+        *(("ask bm25", done, 2) for done in (1, 2)),
+        *(("ask ppr", done, 4) for done in (1, 2, 3, 4)),
+    ]
+
+
+@pytest.mark.parametrize("lost", [1, 2, 300])
+def test_half_written_line_is_dropped_and_nothing_is_lost_or_doubled(
+    data: Path, finished: Path, lost: int
+) -> None:
+    path = finished / "results.jsonl"
+    whole = path.read_bytes().splitlines(keepends=True)[:6]
+    path.write_bytes(b"".join(whole)[:-lost])
+    ask(Experiment(data, METHODS), finished)
+    assert pairs(finished) == ALL
+    assert path.read_bytes().splitlines(keepends=True)[:5] == whole[:5]
+
+
+def test_run_interrupted_while_indexing_is_finished(data: Path, tmp_path: Path) -> None:
+    def progress(what: str, done: int, total: int) -> None:
+        raise Stop
+
+    out, experiment = tmp_path / "run", Experiment(data, ("bm25",))
+    with pytest.raises(Stop):
+        ask(experiment, out, progress=progress)
+    ask(experiment, out)
+    assert pairs(out) == [("bm25", q) for q in ("q1", "q2", "q3", "q4")]
+
+
+def test_finished_run_asks_nothing_again_and_takes_another_baseline(data: Path, finished: Path) -> None:
+    out = finished
+    first = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    before = (out / "results.jsonl").read_bytes()
+    asked: list[str] = []
+    again = ask(Experiment(data, METHODS, baseline="ppr"), out, progress=lambda what, *_: asked.append(what))
+    assert not [what for what in asked if what.startswith("ask")]
+    assert (out / "results.jsonl").read_bytes() == before
+    assert again["methods"]["vector"]["metrics"] == first["methods"]["vector"]["metrics"]
+    assert again["methods"]["vector"]["against_baseline"]["difference"] == pytest.approx(
+        -first["methods"]["ppr"]["against_baseline"]["difference"]
+    )
+
+
+def test_limit_draws_the_same_questions_for_a_seed(data: Path) -> None:
+    def drawn(limit: int, seed: int) -> list[str]:
+        return [q.id for q in Experiment(data, ("bm25",), limit=limit, seed=seed).read().questions]
+
+    assert drawn(2, 1) == drawn(2, 1) and len(drawn(2, 1)) == 2
+    assert len({tuple(drawn(2, seed)) for seed in range(9)}) > 1
+    assert drawn(99, 1) == ["q1", "q2", "q3", "q4"]
+
+
+def test_titles_can_be_left_out(data: Path, tmp_path: Path) -> None:
+    ask(Experiment(data, ("bm25",), titles=False), tmp_path / "run")
+    ranked = {row["question"]: [i for i, _ in row["documents"]] for row in rows(tmp_path / "run")}
+    assert "vienna" in ranked["q4"]
+    assert "graz" not in ranked["q1"]  # only its title names it
+
+
+def test_extraction_is_that_of_the_folder(data: Path, tmp_path: Path) -> None:
+    ask(Experiment(data, ("ppr",), extraction="openie", embed=("passages", "names")), tmp_path / "run")
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["extractor"].startswith("precomputed:") and "openie" in manifest["data"]["sha256"]
+    assert manifest["index"]["texts"].keys() == {"passages", "names"}
+
+
+def named_by_its_function(ix: Snapshot) -> Operator:
+    return VectorSearch(ix.passages) % 3 >> Sources()
+
+
+def needy(ix: Snapshot) -> Operator:
+    return PersonalizedPageRank() >> Sources()
+
+
+def without_passages(ix: Snapshot) -> Operator:
+    return VectorSearch(ix.passages)
+
+
+def test_method_can_be_a_function_from_a_snapshot(data: Path, tmp_path: Path) -> None:
+    summary = ask(Experiment(data, (named_by_its_function,)), tmp_path / "run")
+    assert list(summary["methods"]) == ["named_by_its_function"]
+    assert all(len(row["documents"]) == 3 for row in rows(tmp_path / "run"))
+
+
+@pytest.mark.parametrize(
+    ("method", "error", "says"), [(needy, NeedsError, "anchors"), (without_passages, OptionError, "Sources")]
+)
+def test_method_that_cannot_be_measured_is_refused_before_any_is_asked(
+    data: Path, tmp_path: Path, method: Any, error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        ask(Experiment(data, ("bm25", method)), tmp_path / "run")
+    assert not (tmp_path / "run" / "results.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"methods": ("vector",)}, "there methods is vector, bm25, ppr, and here vector"),
+        ({"titles": False}, "settings titles is true, and here false"),
+        ({"seed": 3}, "settings seed is 0, and here 3"),
+        ({"extraction": "openie"}, "settings extraction is lexical, and here openie"),
+    ],
+)
+def test_folder_of_another_run_is_refused_and_left_alone(
+    data: Path, finished: Path, changed: dict[str, Any], says: str
+) -> None:
+    before = {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()}
+    with pytest.raises(OptionError, match=f"holds another run: .*{says}"):
+        ask(Experiment(**{"data": data, "methods": METHODS, **changed}), finished)
+    assert {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()} == before
+
+
+def test_changed_data_is_another_run(data: Path, finished: Path) -> None:
+    with (data / "corpus.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"id": "sava", "title": "Sava", "text": "A river in Slovenia."}) + "\n")
+    with pytest.raises(OptionError, match="there data documents is 6, and here 7"):
+        ask(Experiment(data, METHODS), finished)
+
+
+def test_folder_with_other_things_is_refused(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="holds no run"):
+        ask(Experiment(data, ("bm25",)), data)
+    assert not (data / "manifest.json").exists() and not (data / "index").exists()
+
+
+def test_damaged_results_name_the_line(data: Path, finished: Path) -> None:
+    out, experiment = finished, Experiment(data, METHODS)
+    lines = (out / "results.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "results.jsonl").write_bytes(b"".join([lines[0], lines[1][:20], b"\n", *lines[2:]]))
+    with pytest.raises(DataError, match=r"results\.jsonl:2 is no result"):
+        ask(experiment, out)
+    (out / "results.jsonl").write_bytes(b"".join([*lines, lines[1]]))
+    with pytest.raises(DataError, match=r"results\.jsonl:13 repeats"):
+        ask(experiment, out)
+
+
+def test_index_of_another_run_serves_where_the_corpus_is_the_same(
+    data: Path, once: Path, tmp_path: Path
+) -> None:
+    ask(Experiment(data, ("vector",)), tmp_path / "second", index=once / "index")
+    assert not (tmp_path / "second" / "index").exists()
+    assert len(rows(tmp_path / "second")) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "says"),
+    [
+        (None, {"titles": False}, "without titles: document '.*' has the title"),
+        (None, {"extraction": "openie"}, "made with the extractor lexical"),
+        (None, {"embed": ("passages", "names")}, "embeds passages, and this run asks for"),
+        ({"id": "mur", "title": "Mur", "text": "Another text."}, {}, "document 'mur' has another text"),
+        ({"id": "sava", "title": "Sava", "text": "A river."}, {}, "5 of 6 ids are the same"),
+    ],
+)
+def test_index_that_holds_something_else_is_refused(
+    data: Path, once: Path, tmp_path: Path, change: dict[str, str] | None, more: dict[str, Any], says: str
+) -> None:
+    if change is not None:
+        lines = (data / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
+        corpus = [change, *map(json.loads, lines[1:])]
+        asked = [{"id": "q", "question": "Which river?", "gold_ids": ["drava"]}]
+        write_lines(data / "corpus.jsonl", corpus)
+        write_lines(data / "questions.jsonl", asked)
+    with pytest.raises(OptionError, match=says):
+        ask(Experiment(data, ("bm25",), **more), tmp_path / "second", index=once / "index")
+    assert not (tmp_path / "second").exists()
+
+
+def test_index_of_another_encoder_is_refused(data: Path, once: Path, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="hash"):
+        run(
+            Experiment(data, ("bm25",)),
+            tmp_path / "second",
+            index=once / "index",
+            encoder=HashEncoder(32),
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"methods": ()}, "the methods are none"),
+        ({"methods": ("bm25", "bm25")}, "each under its own name"),
+        ({"methods": ("bm52",)}, "no method 'bm52'; there are bm25"),
+        ({"methods": (3,)}, "3 is no method"),
+        ({"baseline": "vector"}, "baseline 'vector' is not among the methods bm25"),
+        ({"extraction": "llm"}, "no extraction 'llm'; there are lexical, openie"),
+        ({"embed": ("names",)}, "passages always among them"),
+        ({"limit": 0}, "limit is 0"),
+    ],
+)
+def test_experiment_that_cannot_be_run_is_refused(arguments: dict[str, Any], says: str) -> None:
+    with pytest.raises(OptionError, match=says):
+        Experiment(**{"data": Path(), "methods": (bm25,), **arguments})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda folder: (folder / "corpus.jsonl").unlink(), "no corpus"),
+        (lambda folder: (folder / "openie.jsonl").unlink(), "openie.jsonl"),
+        (lambda folder: shutil.rmtree(folder), "no such file or folder"),
+        (
+            lambda folder: write_lines(folder / "questions.jsonl", [{"id": "q", "question": "Who?"}]),
+            "gold_ids",
+        ),
+        (
+            lambda folder: write_lines(
+                folder / "questions.jsonl", [{"id": "q", "question": "Who?", "gold_ids": ["p9"]}]
+            ),
+            "'p9'",
+        ),
+    ],
+)
+def test_data_that_cannot_be_used_is_refused_before_work(
+    data: Path, tmp_path: Path, spoil: Callable[[Path], None], says: str
+) -> None:
+    spoil(data)
+    with pytest.raises(DataError, match=says):
+        ask(Experiment(data, ("bm25",), extraction="openie"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
