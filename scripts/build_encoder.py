@@ -258,7 +258,6 @@ def fetch(folder: Path) -> Path:
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

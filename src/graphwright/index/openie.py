@@ -57,5 +57,9 @@ def _contribution(record: OpenieRecord, excerpt: Excerpt) -> Contribution:
         # Lower-casing can change the length of a text; a span that would not hold the name is not given.
         exact = at >= 0 and excerpt.text[at : at + len(name)].lower() == name.lower()
         mentions.append(Mention(name, at, at + len(name)) if exact else Mention(name))
+    # In reading order, as the first name in a text without a title is taken for its topic.
+    mentions.sort(key=lambda m: m.start if m.end else len(excerpt.text))
+    if excerpt.title:
+        mentions.sort(key=lambda m: m.name != excerpt.title)
     relations = [Relation(h, r, t, f"{h} {r} {t}") for h, r, t in record.triples]
     return Contribution(tuple(mentions), tuple(relations))

@@ -25,14 +25,15 @@ Table = NDArray[np.float64]
 class Pairs(Operator):
     """Rerank passages by the best pair that each makes with a passage that it is connected with.
 
-    Two passages of the evidence are connected when they share an entity (one alias edge allowed). A pair s, t
-    is read as if it were one text:
+    Two passages of the evidence are connected when they share an entity (one alias edge allowed), when one is
+    about what the other mentions, or when the question names what both are about. A pair s, t is read as if
+    it were one text:
 
         F(s, t) = cos(q, s + t)/best + Σ_w max(B_s(w), B_t(w)) + anchors that s or t is about + strength(s, t)
 
     where cos(q, s + t) = (q·s + q·t)/|s + t| needs no encoding, B is BM25 by word, and strength is `about`
-    where one is about what the other mentions, else `shared` times the idf of the rarest entity shared (0 for
-    entities in more than `common` of all passages). With h the sum of the signals for a passage alone,
+    where one is about what the other mentions, else `shared` times the idf of the rarest entity shared (one in more
+    than `common` of all passages connects nothing). With h the sum of the signals for a passage alone,
 
         score(t) = max(h(t), max_s F(s, t)) + own · h(t).
 
@@ -57,7 +58,7 @@ class Pairs(Operator):
         if not len(pool.nodes):
             return state.with_(evidence=Evidence.of_nodes([]))
         alone = pool.total()
-        together = self._together(pool) + self._strength(state.graph, pool.nodes)
+        together = self._together(pool) + self._strength(state.graph, pool)
         best = np.maximum(alone, together.max(axis=1))
         return state.with_(evidence=Evidence.of_nodes(pool.nodes, best + self.own * alone))
 
@@ -73,14 +74,18 @@ class Pairs(Operator):
             covered += np.maximum(signal[:, None], signal[None])
         return covered
 
-    def _strength(self, graph: Graph, nodes: Ints) -> Table:
+    def _strength(self, graph: Graph, pool: Support) -> Table:
         """Return the strength of each pair that is connected, minus infinity for the others: float64[p, p]."""
+        nodes = pool.nodes
         entities, mentions = _reach(graph, nodes)
         rarity = _rarity(graph, entities, self.common)
         shared = heaviest_common(mentions.indptr, mentions.values, rarity)
         subject = _is_about(graph, nodes, entities, mentions)
         strength = np.maximum(self.shared * shared, np.where(subject, self.about, 0.0))
-        strength = np.where(subject | (shared > 0), strength, -np.inf)
+        # The question itself connects two passages that are both about what it names.
+        asked = pool.named.any(axis=1)
+        unconnected = np.where(asked[:, None] & asked[None], 0.0, -np.inf)
+        strength = np.where(subject | (shared > 0), strength, unconnected)
         np.fill_diagonal(strength, -np.inf)
         return strength
 

@@ -67,13 +67,19 @@ def _named(state: State, nodes: Ints) -> tuple[Floats, list[str]]:
         about = _chunks_about(state.graph, anchor.seeds(state.graph))
         if len(about):
             columns.append(np.isin(nodes, about, assume_unique=True).astype(np.float32))
-            rest = rest.replace(anchor.text, " ", 1)
+            # A topic that was only inferred is no title: its words still have to be found.
+            if _titled(state.graph, about):
+                rest = rest.replace(anchor.text, " ", 1)
     table = np.stack(columns, 1) if columns else np.zeros((len(nodes), 0), np.float32)
     return table, list(dict.fromkeys(words(rest)))
 
 
 def _chunks_about(graph: Graph, entities: Ints) -> Ints:
     return np.unique(graph.columns.by_relation(ABOUT).rows(entities))
+
+
+def _titled(graph: Graph, chunks: Ints) -> bool:
+    return graph.passages is not None and any(graph.passages.title_of(int(chunk)) for chunk in chunks)
 
 
 @dataclass(frozen=True, repr=False)
