@@ -105,9 +105,7 @@ def latency(folder, exact):
                 started = time.perf_counter()
                 MiniLM().encode([question])
                 taken.append(1000 * (time.perf_counter() - started))
-        out[f"question_ms_p50_{name}"], out[f"question_ms_p95_{name}"] = np.percentile(
-            taken, (50, 95)
-        ).tolist()
+        out[f"question_ms_p50_{name}"], out[f"question_ms_p95_{name}"] = np.percentile(taken, (50, 95)).tolist()
     started = time.perf_counter()
     minilm._load_session.__wrapped__()
     minilm._load_tokenizer.__wrapped__()

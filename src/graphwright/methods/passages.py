@@ -6,7 +6,7 @@ from graphwright.generate.answer import Answer
 from graphwright.generate.reader import SentenceReader
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
-from graphwright.retrieve.fusion import ReciprocalRank
+from graphwright.retrieve.fusion import ScoreSum
 from graphwright.retrieve.link import Link
 from graphwright.retrieve.narrow import Only
 from graphwright.retrieve.operator import Keep, Operator
@@ -29,15 +29,16 @@ def bm25(ix: Snapshot, passages: int = 20) -> Operator:
     return WordSearch(ix.words) % passages >> Sources() >> Answer(SentenceReader(ix.encoder))
 
 
-def hybrid(ix: Snapshot, passages: int = 20, depth: int = 100) -> Operator:
-    """Passages by vectors and by words, fused by reciprocal rank."""
-    both = ReciprocalRank(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
+def hybrid(ix: Snapshot, passages: int = 20, depth: int = 200) -> Operator:
+    """Passages by vectors and by words, their scores summed, each over its largest."""
+    both = ScoreSum(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
     return both % passages >> Sources() >> Answer(SentenceReader(ix.encoder))
 
 
 def ppr(ix: Snapshot, passages: int = 20, seeds: int = 20, pool: int = 100, restart: float = 0.5) -> Operator:
     """Passages and entities in one graph, walked from the best passages; what is reached is judged in pairs."""
     begin = Link(ix.names) >> SupportSearch(ix.passages, ix.words) % seeds
-    reached = PersonalizedPageRank(restart) % 1000 >> Only(Kind.CHUNK) % pool | Keep()
+    # About one node in three that a walk reaches is a passage.
+    reached = PersonalizedPageRank(restart) % (5 * pool) >> Only(Kind.CHUNK) % pool | Keep()
     best = begin >> reached >> Pairs(ix.passages, ix.words) % passages
     return best >> Sources() >> Answer(SentenceReader(ix.encoder))

@@ -1,0 +1,62 @@
+"""Recall of all methods on the multihop sets, titles given and removed: the README's first table.
+
+    python benchmarks/recall.py --data DIR/multihop [--out runs/recall] [--sets musique hotpotqa ...]
+
+Runs `graphwright evaluate` on each set (an interrupted run goes on where it stopped) and writes the tables to
+benchmarks/results/recall.md, the summaries with every step's time to benchmarks/results/recall.json.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from rich.progress import Progress
+
+from graphwright.evaluate.experiment import Experiment
+from graphwright.evaluate.run import run
+from graphwright.evaluate.summary import heading, table
+
+RESULTS = Path(__file__).parent / "results"
+METHODS = ("hybrid", "vector", "bm25", "ppr")
+RUNS = {
+    "musique": [("lexical", True), ("openie", True), ("lexical", False), ("openie", False)],
+    "hotpotqa": [("lexical", True), ("lexical", False)],
+    "hotpotqa100": [("lexical", True), ("lexical", False)],
+    "2wiki": [("lexical", True), ("lexical", False)],
+}
+
+
+def markdown(rows):
+    header, *body = rows
+    lines = [header, ["---"] * len(header), *body]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("runs/recall"))
+    parser.add_argument("--sets", nargs="+", default=list(RUNS))
+    given = parser.parse_args()
+    summaries, parts = {}, []
+    for name in given.sets:
+        for extraction, titles in RUNS[name]:
+            label = f"{name}-{extraction}{'' if titles else '-untitled'}"
+            experiment = Experiment(given.data / name, METHODS, extraction=extraction, titles=titles)
+            with Progress(transient=True) as bars:
+                tasks = {}
+
+                def show(what, done, total, bars=bars, tasks=tasks):
+                    task = tasks.setdefault(what, bars.add_task(what, total=total))
+                    bars.update(task, completed=done, total=total)
+
+                summaries[label] = run(experiment, given.out / label, progress=show)
+            parts.append(f"## {label}\n\n{heading(summaries[label])}\n\n{markdown(table(summaries[label]))}\n")
+            print(parts[-1], flush=True)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "recall.md").write_text("# Recall on the multihop sets\n\n" + "\n".join(parts), encoding="utf-8")
+    (RESULTS / "recall.json").write_text(json.dumps(summaries, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
