@@ -67,9 +67,7 @@ class Builder:
         self.nodes: list[onnx.NodeProto] = []
         self.tensors: dict[str, onnx.TensorProto] = {}
 
-    def node(
-        self, op: str, inputs: Sequence[str], domain: str = "", outputs: int = 1, **attributes: Any
-    ) -> str:
+    def node(self, op: str, inputs: Sequence[str], domain: str = "", outputs: int = 1, **attributes: Any) -> str:
         """Add a node and return the name of its first output (the others are that name with .1, .2)."""
         name = f"{op}_{len(self.nodes)}"
         names = [name] + [f"{name}.{i}" for i in range(1, outputs)]
@@ -107,9 +105,7 @@ class Builder:
         b = self.const(name + ".bias", bias)
         self.inputs[name] = x
         if self.ranges:
-            return self.node(
-                "MatMulIntegerToFloat", [*self.quantised(x, name, weight, self.ranges), "", b], MS
-            )
+            return self.node("MatMulIntegerToFloat", [*self.quantised(x, name, weight, self.ranges), "", b], MS)
         return self.node("Add", [self.node("MatMul", [x, self.const(name + ".weight", weight)]), b])
 
     def attention(self, x: str, name: str) -> str:
@@ -147,9 +143,7 @@ class Builder:
         """Word, position and type embeddings, normalised; every token is of type 0."""
         table = self.weights["embeddings.position_embeddings.weight"]
         table = table + self.weights["embeddings.token_type_embeddings.weight"][0]
-        x = self.node(
-            "Add", [self.words(ids), self.node("Gather", [self.const("positions", table), positions])]
-        )
+        x = self.node("Add", [self.words(ids), self.node("Gather", [self.const("positions", table), positions])])
         return self.norm(x, "embeddings.LayerNorm")
 
 
@@ -277,9 +271,7 @@ def write(source: Path, float32: Path | None) -> None:
     vectors, ours = (np.array([found[0][0] for found in run(model, texts)]) for model in (exact, small))
     np.save(FIXTURES / "sentences_float32.npy", vectors.astype(np.float16))
     cosines = (vectors * ours).sum(axis=1)
-    print(
-        f"cosine to float32 over {len(texts)} sentences: mean {cosines.mean():.4f}, least {cosines.min():.4f}"
-    )
+    print(f"cosine to float32 over {len(texts)} sentences: mean {cosines.mean():.4f}, least {cosines.min():.4f}")
 
 
 def main(argv: Sequence[str] | None = None) -> None:

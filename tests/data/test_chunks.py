@@ -59,9 +59,7 @@ def test_a_heading_goes_with_what_follows_it() -> None:
     assert texts == ["One two three four five. Six seven eight.", "A Heading\n\nNine ten eleven. Twelve."]
     texts = [chunk.text for chunk in split(Document("d", text), words, budget=24, overlap=4)]
     assert texts == [text]
-    text = (
-        "One two three.\n\nA Heading\n\nFour five six seven eight nine ten eleven."  # too long to go with it
-    )
+    text = "One two three.\n\nA Heading\n\nFour five six seven eight nine ten eleven."  # too long to go with it
     texts = [chunk.text for chunk in split(Document("d", text), words, budget=9, overlap=4)]
     assert texts == ["One two three.\n\nA Heading", "Four five six seven eight nine ten eleven."]
 

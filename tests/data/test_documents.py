@@ -99,9 +99,7 @@ def test_a_repeated_document_is_passed_over_and_a_different_one_refused(tmp_path
     assert [document.id for document in documents] == ["1", "2"]
     assert skipped == [Skipped(f"{rows}:3", f"the same as {rows}:1, id '1'")]
     rows.write_text('{"id": 1, "text": "x"}\n{"id": 1, "text": "x", "title": "other"}\n')
-    with pytest.raises(
-        DataError, match=r"different documents have the id '1': .*:1 and .*:2\. Give each its own"
-    ):
+    with pytest.raises(DataError, match=r"different documents have the id '1': .*:1 and .*:2\. Give each its own"):
         read(rows)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

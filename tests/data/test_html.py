@@ -46,9 +46,7 @@ def test_malformed_pages_give_what_they_hold(page: str, expected: tuple[str, str
     assert html_text(page) == expected
 
 
-@given(
-    st.text(), st.lists(st.sampled_from(["<p>", "</div>", "<td", "<b>x", "&#x0;", "<!--", "<pre>", "<br/>"]))
-)
+@given(st.text(), st.lists(st.sampled_from(["<p>", "</div>", "<td", "<b>x", "&#x0;", "<!--", "<pre>", "<br/>"])))
 def test_no_page_fails(text: str, tags: list[str]) -> None:
     html_text(text.join(tags))
 

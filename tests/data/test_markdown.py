@@ -75,9 +75,7 @@ def test_the_first_heading_is_the_title() -> None:
     assert markdown_text("") == ("", "", {})
 
 
-@pytest.mark.parametrize(
-    "unit", ["[", "![", "*", "*a ", "_a ", "`", "` a", "<a ", "<!-- ", "> ", "- ", "|-", "[a]("]
-)
+@pytest.mark.parametrize("unit", ["[", "![", "*", "*a ", "_a ", "`", "` a", "<a ", "<!-- ", "> ", "- ", "|-", "[a]("])
 def test_time_is_linear_whatever_repeats(unit: str) -> None:
     begun = time.perf_counter()
     markdown_text(unit * 100_000)

@@ -29,9 +29,7 @@ ROG = {"id": "W-1", "question": "where", "answer": "there", "graph": [["a", "r",
 
 def write(path: Path, *records: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        "\n".join(record if isinstance(record, str) else json.dumps(record) for record in records)
-    )
+    path.write_text("\n".join(record if isinstance(record, str) else json.dumps(record) for record in records))
     return path
 
 

@@ -93,9 +93,7 @@ def test_a_table_may_hold_lines_quotes_and_fields_of_any_length(tmp_path: Path) 
 
 def test_broken_rows_are_named_by_line_and_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
-    path.write_text(
-        '{"id": 1, "text": "a"}\n{"id": 2, "tex\n[1]\n"x"\n{"q": 1}\n{"text": " "}\n' + "[" * 99_999
-    )
+    path.write_text('{"id": 1, "text": "a"}\n{"id": 2, "tex\n[1]\n"x"\n{"q": 1}\n{"text": " "}\n' + "[" * 99_999)
     good, *bad = rows(path)
     assert isinstance(good, Document)
     assert [(str(item.path).rpartition(":")[2], item.reason.split(" at ")[0]) for item in bad] == [
@@ -109,9 +107,7 @@ def test_broken_rows_are_named_by_line_and_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("broken", "refused"), [(10, False), (11, True)])
-def test_more_than_ten_and_one_in_a_hundred_broken_rows_are_refused(
-    tmp_path: Path, broken: int, refused: bool
-) -> None:
+def test_more_than_ten_and_one_in_a_hundred_broken_rows_are_refused(tmp_path: Path, broken: int, refused: bool) -> None:
     records = [{"text": "x"}] * 500 + ["broken"] * broken
     path = write(tmp_path / "c.jsonl", records)
     if not refused:

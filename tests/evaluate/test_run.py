@@ -158,9 +158,7 @@ def test_interrupted_run_goes_on_where_it_stopped(data: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("lost", [1, 2, 300])
-def test_half_written_line_is_dropped_and_nothing_is_lost_or_doubled(
-    data: Path, finished: Path, lost: int
-) -> None:
+def test_half_written_line_is_dropped_and_nothing_is_lost_or_doubled(data: Path, finished: Path, lost: int) -> None:
     path = finished / "results.jsonl"
     whole = path.read_bytes().splitlines(keepends=True)[:6]
     path.write_bytes(b"".join(whole)[:-lost])
@@ -288,9 +286,7 @@ def test_damaged_results_name_the_line(data: Path, finished: Path) -> None:
         ask(experiment, out)
 
 
-def test_index_of_another_run_serves_where_the_corpus_is_the_same(
-    data: Path, once: Path, tmp_path: Path
-) -> None:
+def test_index_of_another_run_serves_where_the_corpus_is_the_same(data: Path, once: Path, tmp_path: Path) -> None:
     ask(Experiment(data, ("vector",)), tmp_path / "second", index=once / "index")
     assert not (tmp_path / "second" / "index").exists()
     assert len(rows(tmp_path / "second")) == 4

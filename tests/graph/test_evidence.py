@@ -35,11 +35,11 @@ def test_pieces_come_back_whole_and_ranked(
     )
     found = Evidence.of_pieces(given_pieces, scores)
     expected = sorted(((-s, tuple(n), tuple(e)) for s, (n, e) in zip(scores, given_pieces, strict=True)))
-    assert found.keys() == [(n, e) for _, n, e in expected]
+    assert found.identities() == [(n, e) for _, n, e in expected]
     assert found.scores is not None and found.scores.tolist() == [-s for s, *_ in expected]
-    assert Evidence.of_pieces(given_pieces).keys() == [(tuple(n), tuple(e)) for n, e in given_pieces]
+    assert Evidence.of_pieces(given_pieces).identities() == [(tuple(n), tuple(e)) for n, e in given_pieces]
     k = data.draw(st.integers(0, len(given_pieces) + 1))
-    assert found.top(k).keys() == found.keys()[:k]
+    assert found.top(k).identities() == found.identities()[:k]
 
 
 @given(pieces, pieces, st.integers(0, 12))
@@ -47,12 +47,12 @@ def test_union_takes_new_pieces_in_order_within_the_cap(
     a: list[tuple[list[int], list[int]]], b: list[tuple[list[int], list[int]]], cap: int
 ) -> None:
     first, second = Evidence.of_pieces(a), Evidence.of_pieces(b)
-    expected = first.keys()
-    for key in second:
+    expected = first.identities()
+    for key in second.identities():
         if key not in expected and len(expected) < cap:
             expected.append(key)
     united = first.union(second, cap)
-    assert united.keys() == expected and united.scores is None
+    assert united.identities() == expected and united.scores is None
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,7 @@ def test_the_same_call_gives_the_same_bits():
     assert (MiniLM().encode(SENTENCES) == MiniLM().encode(SENTENCES)).all()
 
 
-@pytest.mark.parametrize(
-    "text", ["", " \n", "\x00", "\ud800 alone", "é" * 9, "🙂", "x" * 5000, "[PAD] [CLS]"]
-)
+@pytest.mark.parametrize("text", ["", " \n", "\x00", "\ud800 alone", "é" * 9, "🙂", "x" * 5000, "[PAD] [CLS]"])
 def test_any_string_has_a_vector(text):
     vector = MiniLM().encode([text])[0]
     assert np.isfinite(vector).all() and np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)

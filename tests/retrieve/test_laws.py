@@ -89,7 +89,7 @@ def fingerprint(state: State) -> tuple[object, ...]:
     return (
         state.graph.checksum,
         state.anchors,
-        None if e is None else (e.keys(), None if e.scores is None else e.scores.tolist()),
+        None if e is None else (e.identities(), None if e.scores is None else e.scores.tolist()),
         None if c is None else (c.ids.tolist(), c.scores.tolist()),
         state.prompt,
         state.answer,
@@ -117,7 +117,7 @@ class TestEveryOperator:
     def test_ranked_outputs_descend_with_ties_by_id(self, op: Operator) -> None:
         found = op(full_state()).evidence
         if found is not None and found.scores is not None:
-            keys = [(-s, *key) for s, key in zip(found.scores.tolist(), found.keys(), strict=True)]
+            keys = [(-s, *key) for s, key in zip(found.scores.tolist(), found.identities(), strict=True)]
             assert keys == sorted(keys)
 
     def test_cut_equals_the_first_of_all(self, op: Operator) -> None:
@@ -131,13 +131,13 @@ class TestEveryOperator:
                 assert cut.chunks.ids.tolist() == whole.chunks.ids[:k].tolist()
             elif whole.evidence is not None and cut.evidence is not None:
                 if not any("PersonalizedPageRank" in step.operator for step in cut.trace):
-                    assert cut.evidence.keys() == whole.evidence.keys()[:k]
+                    assert cut.evidence.identities() == whole.evidence.identities()[:k]
                 elif len(whole.evidence):
                     # By push the k best are the k best but for near-ties.
-                    exact = dict(zip(whole.evidence.keys(), whole.evidence.scores.tolist(), strict=True))  # type: ignore[union-attr]
+                    exact = dict(zip(whole.evidence.identities(), whole.evidence.scores.tolist(), strict=True))  # type: ignore[union-attr]
                     least = sorted(exact.values(), reverse=True)[min(k, len(exact)) - 1]
                     assert len(cut.evidence) == min(k, len(exact))
-                    assert all(exact[key] >= 0.9 * least for key in cut.evidence)
+                    assert all(exact[key] >= 0.9 * least for key in cut.evidence.identities())
 
     def test_empty_in_empty_out(self, op: Operator) -> None:
         if "evidence" not in "".join(op.needs) or "answer" in op.gives:

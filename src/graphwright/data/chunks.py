@@ -83,9 +83,7 @@ def _sentences(text: str, count: TokenCounter, budget: int) -> Iterator[_Sentenc
                 yield _Sentence(start, end, tokens, _is_heading(text, start, end))
 
 
-def _cut(
-    text: str, start: int, end: int, tokens: int, count: TokenCounter, budget: int
-) -> Iterator[_Sentence]:
+def _cut(text: str, start: int, end: int, tokens: int, count: TokenCounter, budget: int) -> Iterator[_Sentence]:
     """Halve a span, at the space nearest to its middle, until each part is within the budget."""
     if tokens <= budget or end - start < 2:
         yield _Sentence(start, end, tokens, False)

@@ -57,9 +57,7 @@ def read_documents(
     return _read(given, skip, left_out)
 
 
-def _read(
-    given: Sequence[Path], skip: Callable[[Skipped], None], left_out: frozenset[Path]
-) -> Iterator[Document]:
+def _read(given: Sequence[Path], skip: Callable[[Skipped], None], left_out: frozenset[Path]) -> Iterator[Document]:
     seen = _Seen()
     skipped: list[Skipped] = []
     for path, name in _files(given, skip, left_out):
@@ -92,9 +90,7 @@ def _files(
             continue
         for folder, folders, names in os.walk(path, onerror=closed):
             here = Path(folder)
-            folders[:] = sorted(
-                name for name in folders if name[0] != "." and (here / name).resolve() not in left_out
-            )
+            folders[:] = sorted(name for name in folders if name[0] != "." and (here / name).resolve() not in left_out)
             for name in sorted(names):
                 if name[0] != ".":
                     yield here / name, (here / name).relative_to(path).as_posix()

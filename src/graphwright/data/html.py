@@ -13,8 +13,7 @@ __all__ = ["declared_encoding", "html_text"]
 _WORD = re.compile(r"\w+")
 _UNSEEN = frozenset(
     _WORD.findall(
-        "head script style noscript template nav svg math iframe object canvas audio video select button"
-        " dialog"
+        "head script style noscript template nav svg math iframe object canvas audio video select button dialog"
     )
 )
 _PARAGRAPH = frozenset(

@@ -51,8 +51,7 @@ def _read(path: Path, skip: Callable[[Skipped], None]) -> Iterator[OpenieRecord]
             raise DataError(f"{path}:{number}: {record}. Repair or remove this record.")
         if record.id in first:
             raise DataError(
-                f"{path}:{number}: passage {record.id!r} was already given at {first[record.id]}. "
-                "Join the two."
+                f"{path}:{number}: passage {record.id!r} was already given at {first[record.id]}. Join the two."
             )
         first[record.id] = number
         if dropped := len(_field(source, _TRIPLES)) - len(record.triples):

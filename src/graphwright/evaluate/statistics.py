@@ -33,8 +33,7 @@ def bootstrap_interval(
         raise OptionError(f"level is {level!r}; it is a share between 0 and 1, such as 0.95.")
     rng = np.random.default_rng(seed)
     means = [
-        given[rng.integers(0, given.size, (rows, given.size))].mean(axis=1)
-        for rows in _blocks(resamples, given.size)
+        given[rng.integers(0, given.size, (rows, given.size))].mean(axis=1) for rows in _blocks(resamples, given.size)
     ]
     low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
@@ -55,9 +54,7 @@ def paired_test(a: ArrayLike, b: ArrayLike, resamples: int = 10_000, seed: int =
     """
     one, other = _values(a, "a"), _values(b, "b")
     if one.size != other.size:
-        raise OptionError(
-            f"a holds {one.size} values and b {other.size}; give the value of both for each question."
-        )
+        raise OptionError(f"a holds {one.size} values and b {other.size}; give the value of both for each question.")
     _positive(resamples)
     difference = one - other
     difference = difference[difference != 0]  # a sign there changes nothing

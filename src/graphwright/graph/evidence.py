@@ -156,7 +156,7 @@ class Evidence:
         """Whether every piece is one node, so that `nodes` is the list of pieces."""
         return not len(self.edges) and len(self.nodes) == len(self) and bool((np.diff(self.node_ptr) == 1).all())
 
-    def keys(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    def identities(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Return what makes each piece itself: its nodes and edges, in order."""
         return [_key(piece) for piece in self]
 
@@ -191,9 +191,9 @@ class Evidence:
         >>> a.union(b).nodes.tolist(), a.union(b, cap=3).nodes.tolist()
         ([5, 1, 2, 3], [5, 1, 2])
         """
-        held = set(self.keys())
+        held = set(self.identities())
         new: list[int] = []
-        for i, key in enumerate(other.keys()):
+        for i, key in enumerate(other.identities()):
             if cap is not None and len(self) + len(new) >= cap:
                 break
             if key not in held:

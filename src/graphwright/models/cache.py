@@ -55,9 +55,7 @@ class CachedEncoder:
     encoder: _Named
     path: Path | None = None
     memory: int = 4096
-    _recent: OrderedDict[bytes, bytes] = field(
-        default_factory=OrderedDict, init=False, repr=False, compare=False
-    )
+    _recent: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -125,9 +123,7 @@ class CachedEncoder:
     def _keys(self, texts: Sequence[str]) -> list[bytes]:
         """Return 16 bytes for each text under this encoder."""
         space = blake2b(self.id.encode(), digest_size=32).digest()
-        return [
-            blake2b(t.encode("utf-8", "surrogatepass"), digest_size=16, key=space).digest() for t in texts
-        ]
+        return [blake2b(t.encode("utf-8", "surrogatepass"), digest_size=16, key=space).digest() for t in texts]
 
     def _encode(self, texts: list[str]) -> Floats:
         vectors = np.ascontiguousarray(self.encoder.encode(texts), "<f4")
@@ -188,12 +184,8 @@ class CachedEncoder:
         (mark,) = db.execute("PRAGMA application_id").fetchone()
         if mark != _APPLICATION:
             if db.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != 'vectors'").fetchone():
-                raise StoreError(
-                    f"{self.path} is an SQLite file, but not a cache of vectors. Give another path."
-                )
-            db.execute(
-                "PRAGMA page_size = 16384"
-            )  # ten vectors on a page; two, and a quarter empty, on 4,096
+                raise StoreError(f"{self.path} is an SQLite file, but not a cache of vectors. Give another path.")
+            db.execute("PRAGMA page_size = 16384")  # ten vectors on a page; two, and a quarter empty, on 4,096
             with suppress(sqlite3.OperationalError):  # another process is just setting it
                 db.execute("PRAGMA journal_mode = WAL")
             db.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)")

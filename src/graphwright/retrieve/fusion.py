@@ -49,7 +49,7 @@ class _Fusion(Operator):
             return self._fuse_nodes(found)
         totals: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
         for at, evidence in enumerate(found):
-            for key, score in zip(evidence.keys(), self.scores(at, evidence).tolist(), strict=True):
+            for key, score in zip(evidence.identities(), self.scores(at, evidence).tolist(), strict=True):
                 totals[key] = totals.get(key, 0.0) + score
         return Evidence.of_pieces(totals, list(totals.values()))
 

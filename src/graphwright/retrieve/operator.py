@@ -330,10 +330,10 @@ class Repeat(_Wrapper):
     def run(self, state: State, k: int | None = None) -> State:
         """Run the loop, then keep the k best."""
         step = self.step if self.until.cap is None else self.step.capped(self.until.cap)
-        seen = set(state.evidence.keys()) if state.evidence is not None else set()
+        seen = set(state.evidence.identities()) if state.evidence is not None else set()
         while state.answer is None and not self.until(state):
             state = step.run(state)
-            new = set(state.evidence.keys()) - seen if state.evidence is not None else set()
+            new = set(state.evidence.identities()) - seen if state.evidence is not None else set()
             if not new:
                 break
             seen |= new
