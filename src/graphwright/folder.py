@@ -6,10 +6,13 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
@@ -38,18 +41,23 @@ __all__ = ["Added", "Index"]
 Source = Document | Mapping[str, Any] | Path
 Method = str | Operator | Callable[[Snapshot], Operator]
 _HALVES = re.compile("[\ud800-\udfff]")
+_SAMPLE = 1000  # characters that tell how a document is written
 _BATCH = 500  # documents that are held in memory at once
 
 
 @dataclass
 class Added:
-    """What came of adding documents: ids by what happened to them, and what could not be read."""
+    """What came of adding documents: ids by what happened to them, and what could not be read.
+
+    `unfit` counts documents that the extractor can make little of, by the reason why. `seconds` are those of each part
+    of the build, `texts` how many texts have a vector.
+    """
 
     added: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    unfit: Counter[str] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
 
@@ -92,8 +100,10 @@ class Index:
         `encoder`: the embedded MiniLM unless given; its id is kept, and another one is refused later.
         `extractor`: lexical unless given. Raises StoreError if the folder holds something already.
         """
-        folder, encoder, extractor = Path(path), encoder or MiniLM(), extractor or LexicalExtractor()
+        folder, encoder, extractor = Path(path).resolve(), encoder or MiniLM(), extractor or LexicalExtractor()
         settings = settings or Settings()
+        if not 0 <= settings.overlap < settings.chunk_tokens:
+            raise OptionError(f"{settings}: the overlap must be at least 0 and below the tokens of a chunk.")
         unknown = set(settings.embed) - set(SPACES)
         if unknown or "passages" not in settings.embed:
             raise OptionError(f"embed={settings.embed}: choose from {SPACES}; passages are always embedded.")
@@ -118,9 +128,11 @@ class Index:
             store.close()
             (draft / "CURRENT").write_text("snapshot-0", encoding="utf-8")
             draft.chmod(0o755)
-            os.replace(draft, folder)
-        except BaseException:
+            _become(draft, folder)
+        except BaseException as error:
             shutil.rmtree(draft, ignore_errors=True)
+            if isinstance(error, OSError | sqlite3.Error):
+                raise StoreError(f"{folder} cannot be made an index ({error}); choose a folder of your own.") from error
             raise
         return cls.open(folder, encoder=encoder, extractor=extractor)
 
@@ -168,6 +180,11 @@ class Index:
         return self.snapshot.graph
 
     @property
+    def documents(self) -> int:
+        """How many documents are stored."""
+        return self._store.counts()[0]
+
+    @property
     def settings(self) -> Settings:
         """How documents become a graph here."""
         kept = json.loads(self._store.setting("settings") or "{}")
@@ -184,7 +201,7 @@ class Index:
             self._check_extractor()
             known: dict[str, bytes] = self._store.hashes()
             seen: dict[str, bytes] = {}
-            sources = [documents] if isinstance(documents, Document | Mapping | Path) else documents
+            sources = [documents] if isinstance(documents, Document | Mapping | Path | str) else documents
             given = _documents(sources, made, self.path)
             # All or nothing: an error in the last document leaves none of the first.
             with self._store.writing():
@@ -199,14 +216,16 @@ class Index:
         """Take documents away; the graph is then the one built without them. Raises DataError for an unknown id."""
         wanted = [ids] if isinstance(ids, str) else list(ids)
         with writer_lock(self.path):
-            unknown = [i for i in wanted if i not in self._store.hashes()]
+            known = self._store.hashes()
+            unknown = [i for i in wanted if i not in known]
             if unknown:
                 raise DataError(
                     f"{self.path} holds no document {unknown[0]!r} ({len(unknown)} unknown); nothing was removed."
                 )
-            with self._store.writing():
-                self._store.remove(wanted)
-                self._bump()
+            if wanted:
+                with self._store.writing():
+                    self._store.remove(wanted)
+                    self._bump()
             self._renew(Added(), None)
 
     def retrieve(self, question: str | Question, method: Method = "ppr", **options: Any) -> State:
@@ -215,36 +234,36 @@ class Index:
         `method`: a name (`graphwright methods` lists them; `options` are its arguments), an operator, or a
         function from a snapshot to an operator.
         """
-        return retrieval_part(self.pipeline(method, **options))(start(question, self.graph))
+        snapshot = self.snapshot
+        return retrieval_part(_pipeline(method, snapshot, options))(start(question, snapshot.graph))
 
     def ask(self, question: str | Question, method: Method = "ppr", **options: Any) -> State:
         """Return the state with an answer and its citations."""
-        return self.pipeline(method, **options)(start(question, self.graph))
+        snapshot = self.snapshot
+        return _pipeline(method, snapshot, options)(start(question, snapshot.graph))
 
     def retrieve_many(
         self, questions: Sequence[str | Question], method: Method = "ppr", *, threads: int = 2, **options: Any
     ) -> list[State]:
         """`retrieve` for many questions, over threads."""
-        return self._many(questions, retrieval_part(self.pipeline(method, **options)), threads)
+        snapshot = self.snapshot
+        return _many(questions, snapshot, retrieval_part(_pipeline(method, snapshot, options)), threads)
 
     def ask_many(
         self, questions: Sequence[str | Question], method: Method = "ppr", *, threads: int = 2, **options: Any
     ) -> list[State]:
         """`ask` for many questions, over threads."""
-        return self._many(questions, self.pipeline(method, **options), threads)
+        snapshot = self.snapshot
+        return _many(questions, snapshot, _pipeline(method, snapshot, options), threads)
 
     def pipeline(self, method: Method, **options: Any) -> Operator:
         """Return a method as an operator over the current snapshot."""
-        if isinstance(method, str):
-            return pipeline(method, self.snapshot, **options)
-        if options:
-            raise OptionError(f"{sorted(options)} are arguments of a named method; {method!r} takes none.")
-        return method if isinstance(method, Operator) else method(self.snapshot)
+        return _pipeline(method, self.snapshot, options)
 
-    def _many(self, questions: Sequence[str | Question], operator: Operator, threads: int) -> list[State]:
-        graph = self.graph
-        with ThreadPoolExecutor(max_workers=threads) as pool:
-            return list(pool.map(lambda question: operator(start(question, graph)), questions))
+    @property
+    def current(self) -> bool:
+        """Whether the snapshot holds all that the store does; not so after indexing was interrupted."""
+        return bool(self.snapshot.about.get("revision") == self._revision())
 
     def info(self) -> dict[str, Any]:
         """Return what the index holds: counts, encoder, settings, bytes on disk."""
@@ -262,7 +281,7 @@ class Index:
             "extractor": self._store.setting("extractor"),
             "settings": asdict(self.settings),
             "bytes": size,
-            "current": snapshot.about.get("revision") == self._revision(),
+            "current": self.current,
         }
 
     def close(self) -> None:
@@ -281,6 +300,8 @@ class Index:
             )
 
     def _put(self, documents: Sequence[Document], made: Added, progress: Progress | None) -> None:
+        if not documents:
+            return
         settings = self.settings
         count = getattr(self._encoder, "count_tokens", None)
         counter = {} if count is None else {"count_tokens": count}
@@ -297,6 +318,7 @@ class Index:
             of[chunk.document].append((chunk, contribution))
         for document in documents:
             self._store.put(document, of[document.id], self._extractor.id)
+        made.unfit.update(_unfit(self._extractor, documents))
         if progress is not None:
             done = len(made.added) + len(made.replaced)
             progress("read documents", done, done)
@@ -310,8 +332,9 @@ class Index:
     def _renew(self, made: Added, progress: Progress | None) -> None:
         """Write a snapshot of the store as it is now and make it current, unless the current one is that."""
         revision = self._revision()
-        if self.snapshot.about.get("revision", 0) == revision:
-            return
+        with suppress(StoreError):  # a damaged snapshot is made again
+            if self.snapshot.about.get("revision") == revision:
+                return
         name = f"snapshot-{revision}"
         draft = self.path / f".{name}.draft"
         shutil.rmtree(draft, ignore_errors=True)
@@ -323,13 +346,51 @@ class Index:
             pointer = self.path / ".CURRENT.draft"
             pointer.write_text(name, encoding="utf-8")
             os.replace(pointer, self.path / "CURRENT")
-        except OSError as error:
+        except (OSError, sqlite3.Error) as error:
             shutil.rmtree(draft, ignore_errors=True)
             raise StoreError(f"{self.path} could not be written ({error}); the index is as it was before.") from error
         made.seconds, made.texts = built.seconds, built.texts
         for old in self.path.glob("snapshot-*"):
             if old.name != name:
                 shutil.rmtree(old, ignore_errors=True)
+
+
+def _pipeline(method: Method, snapshot: Snapshot, options: Mapping[str, Any]) -> Operator:
+    if isinstance(method, str):
+        return pipeline(method, snapshot, **options)
+    if options:
+        raise OptionError(f"{sorted(options)} are arguments of a named method; {method!r} takes none.")
+    if isinstance(method, Operator):
+        return method
+    if not callable(method):
+        raise OptionError(f"{method!r} is no method: give a name, an operator, or a function from a snapshot to one.")
+    return method(snapshot)
+
+
+def _many(questions: Sequence[str | Question], snapshot: Snapshot, operator: Operator, threads: int) -> list[State]:
+    if threads < 1 or isinstance(questions, str):
+        raise OptionError(f"give a list of questions and 1 thread or more; given: {questions!r}, {threads} threads.")
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        return list(pool.map(lambda question: operator(start(question, snapshot.graph)), questions))
+
+
+def _become(draft: Path, folder: Path) -> None:
+    """Put a new index in its place: at one stroke, or where the folder itself must stay, CURRENT last."""
+    try:
+        os.replace(draft, folder)
+    except OSError:
+        if not folder.is_dir() or any(folder.iterdir()):
+            raise
+        for part in sorted(draft.iterdir(), key=lambda part: part.name == "CURRENT"):
+            shutil.move(part, folder / part.name)
+        draft.rmdir()
+
+
+def _unfit(extractor: Extractor, documents: Sequence[Document]) -> Iterator[str]:
+    """Yield for each document that the extractor can make little of the reason why."""
+    fits = getattr(extractor, "fits", None)
+    if fits is not None:
+        yield from filter(None, (fits([document.text[:_SAMPLE]]) for document in documents))
 
 
 def _documents(sources: Iterable[Source], made: Added, left_out: Path) -> Iterator[Document]:
@@ -347,11 +408,12 @@ def _document(source: Any) -> Document:
         return _storable(source)
     if not isinstance(source, Mapping):
         raise OptionError(
-            f"{source!r} is not a document. Give Document(id, text), a mapping with 'id' and 'text', or a Path."
+            f"{source!r} is not a document. Give Document(id, text), a mapping with 'id' and 'text', or "
+            f"pathlib.Path(...) for a file or a folder."
         )
-    missing = [name for name in ("id", "text") if not isinstance(source.get(name), str)]
+    missing = [name for name in ("id", "text") if not (isinstance(source.get(name), str) and source[name])]
     if missing:
-        raise OptionError(f"the document {dict(source)!r} has no {missing[0]!r} that is a string.")
+        raise OptionError(f"the document {dict(source)!r} has no {missing[0]!r} that is a string and not empty.")
     more = {k: str(v) for k, v in source.items() if k not in ("id", "text", "title")}
     return _storable(Document(source["id"], source["text"], str(source.get("title") or ""), more))
 

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.toys import CORPUS
 
 RUN = "from graphwright.cli.app import main; main()"

@@ -6,7 +6,9 @@ Data goes to stdout, progress and messages to stderr. Exit codes: 0 done, 1 fail
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -62,10 +64,9 @@ def ask(
     explain: Explain = False,
 ) -> None:
     """Answer a question, with citations and the passages behind them."""
-    from graphwright.cli.show import show_state
-    from graphwright.folder import Index
+    from graphwright.cli.show import opened, show_state
 
-    show_state(Index.open(index).ask(question, method), passages, as_json=as_json, explain=explain)
+    show_state(opened(index).ask(question, method), passages, as_json=as_json, explain=explain)
 
 
 @app.command()
@@ -78,10 +79,9 @@ def retrieve(
     explain: Explain = False,
 ) -> None:
     """Rank passages for a question, without answering it."""
-    from graphwright.cli.show import show_state
-    from graphwright.folder import Index
+    from graphwright.cli.show import opened, show_state
 
-    show_state(Index.open(index).retrieve(question, method), passages, as_json=as_json, explain=explain)
+    show_state(opened(index).retrieve(question, method), passages, as_json=as_json, explain=explain)
 
 
 @app.command()
@@ -135,13 +135,17 @@ app.command()(evaluate)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: errors that graphwright raises on purpose become one message and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a letter shows its number; that is no reason to fail.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(arguments, standalone_mode=True)
-    except GraphwrightError as error:
+    except (GraphwrightError, OSError, sqlite3.Error) as error:
         _fail(error, arguments)
 
 
-def _fail(error: GraphwrightError, arguments: list[str] | None) -> None:
+def _fail(error: Exception, arguments: list[str] | None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     if "--json" in given:
         print(json.dumps({"error": type(error).__name__, "message": str(error)}))

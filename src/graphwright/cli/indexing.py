@@ -25,7 +25,7 @@ from rich.text import Text
 
 from graphwright.data.base import Skipped
 from graphwright.data.openie import read_openie
-from graphwright.errors import DataError, GraphwrightError
+from graphwright.errors import DataError
 from graphwright.folder import Added, Index
 from graphwright.index.build import Progress as Report
 from graphwright.index.build import Settings
@@ -76,6 +76,7 @@ def add_to(
     if missing:
         raise DataError(f"{missing[0]} does not exist; nothing was indexed.")
     created = not (into / "index.sqlite").exists()
+    existed = into.exists()
     if created:
         index = Index.create(into, extractor=extractor, settings=Settings(**settings))
     else:
@@ -83,10 +84,12 @@ def add_to(
     try:
         with progress_bar() as show:
             added = index.add(paths, progress=show)
-    except GraphwrightError:
-        if created and not index.info()["documents"]:
+    except Exception:
+        if created and not index.documents:
             index.close()
             shutil.rmtree(into, ignore_errors=True)
+            if existed:
+                into.mkdir(exist_ok=True)
         raise
     added.skipped += skipped
     return added, index, time.perf_counter() - begun
@@ -98,14 +101,18 @@ def report(added: Added, index: Index, seconds: float, as_json: bool) -> None:
     counts = {name: len(getattr(added, name)) for name in ("added", "replaced", "unchanged", "skipped")}
     if as_json:
         skipped = [{"path": s.path, "reason": s.reason} for s in added.skipped]
-        print(json.dumps({**counts, "skipped": skipped, "notes": added.notes, "seconds": seconds, "index": held}))
+        print(json.dumps({**counts, "skipped": skipped, "unfit": dict(added.unfit), "seconds": seconds, "index": held}))
         return
     for one in added.skipped[:_SHOWN]:
         print(f"skipped {one.path}: {one.reason}", file=sys.stderr)
     if len(added.skipped) > _SHOWN:
         print(f"… and {len(added.skipped) - _SHOWN} more; --json lists all", file=sys.stderr)
-    for note in added.notes:
-        print(f"note: {note}", file=sys.stderr)
+    for reason, count in added.unfit.items():
+        print(
+            f"note: {reason} in {count:,} document{'s' * (count != 1)}: names cannot be told by their capitals there, "
+            f"so frequent terms take their place and the graph is weaker.",
+            file=sys.stderr,
+        )
     print(", ".join(f"{count:,} {name}" for name, count in counts.items() if count or name == "added"))
     print(
         f"{index.path}: {held['documents']:,} documents, {held['chunks']:,} chunks, {held['nodes']:,} nodes, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from graphwright.folder import Index
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
+from graphwright.methods.registry import METHODS, pipeline
 from graphwright.retrieve.state import Citation, State, Step
 
-__all__ = ["as_dict", "show_info", "show_methods", "show_state"]
+__all__ = ["as_dict", "opened", "show_info", "show_methods", "show_state"]
 
 
 def as_dict(state: State, passages: int, pieces: int = 20) -> dict[str, Any]:
@@ -199,9 +202,6 @@ def _found(step: Step) -> str:
 
 def show_methods(index: Path | None, *, as_json: bool = False) -> None:
     """Print every method: name, what it does, its arguments, and over an index its expression."""
-    from graphwright.folder import Index
-    from graphwright.methods.registry import METHODS, pipeline
-
     snapshot = None if index is None else Index.open(index).snapshot
     rows = [
         {
@@ -234,3 +234,17 @@ def show_info(held: dict[str, Any], *, as_json: bool = False) -> None:
         elif isinstance(value, int) and not isinstance(value, bool):
             value = f"{value:,}"
         print(f"{name:<10} {value}")
+
+
+def opened(folder: Path) -> Index:
+    """Open an index to ask it, and say on stderr what the answers would not tell."""
+    index = Index.open(folder)
+    if not index.documents:
+        print(f"note: {folder} holds no documents; add some: graphwright index PATH --into {folder}", file=sys.stderr)
+    elif not index.current:
+        print(
+            f"note: indexing into {folder} was interrupted, and what came last is not searched yet; "
+            f"run the same graphwright index command again.",
+            file=sys.stderr,
+        )
+    return index

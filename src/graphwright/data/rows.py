@@ -111,7 +111,8 @@ def _field(record: Record, names: Sequence[str]) -> str | None:
         if record.get(name) is not None:
             return name
     lowered = {str(key).strip().lower(): key for key in record}
-    return next((lowered[name] for name in names if record.get(lowered.get(name, "")) is not None), None)
+    known = (lowered[name] for name in names if name in lowered)
+    return next((key for key in known if record[key] is not None), None)
 
 
 def _document(record: dict[str, Any], fallback: str) -> Document | str:

@@ -40,24 +40,31 @@ class Answer(Operator):
         """Read the passages and set the answer."""
         graph = state.graph
         nodes = [] if state.chunks is None else state.chunks.ids[: self.passages].tolist()
-        readings = [graph.reading(node) for node in nodes]
+        titles = [_title(graph, node) for node in nodes]
+        # Each passage begins with its title's line, empty or not, so that the reader can tell it from the text.
+        readings = [f"{title}\n{graph.text(node)}" for title, node in zip(titles, nodes, strict=True)]
         found = self.reader.read(state.question.text, readings)
-        cited = [_cite(state, nodes[s.passage], readings[s.passage], s) for s in found]
+        cited = [_cite(state, nodes[s.passage], len(titles[s.passage]) + 1, s) for s in found]
+        cited = [citation for citation in cited if citation.text]
         text = " ".join(citation.text for citation in cited)
         return state.with_(answer=Reply(text, tuple(cited)) if cited else Reply(NOTHING, found=False))
 
 
-def _cite(state: State, node: int, reading: str, span: Span) -> Citation:
+def _title(graph: Graph, node: int) -> str:
+    title = graph.passages.title_of(node) if graph.passages is not None else ""
+    return " ".join(title.split())
+
+
+def _cite(state: State, node: int, before: int, span: Span) -> Citation:
+    """Return a span of a reading as a citation; `before`: characters of the reading before the passage's text."""
     graph = state.graph
-    text = graph.text(node)
-    # The reader saw the title before the text.
-    before = len(reading) - len(text)
     start, end = max(span.start - before, 0), max(span.end - before, 0)
+    text = graph.text(node)[start:end]
     passage = graph.passages.of(node) if graph.passages is not None else None
     path = walk_to(state, node)
     if passage is None:
-        return Citation("", graph.names[node], start, end, text[start:end], path)
-    return Citation(passage.document, passage.id, passage.start + start, passage.start + end, text[start:end], path)
+        return Citation("", graph.names[node], start, end, text, path)
+    return Citation(passage.document, passage.id, passage.start + start, passage.start + end, text, path)
 
 
 def walk_to(state: State, node: int, hops: int = 4) -> tuple[str, ...]:

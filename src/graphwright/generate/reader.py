@@ -32,7 +32,7 @@ class SentenceReader:
     Sentences are taken one by one: each adds its cosine, its share of those words of the question that no
     sentence taken so far holds (rare words count more), up to `rank` for standing in the first passages, and
     `kind` if it holds the kind of thing that is asked for: a number or date, or a name that the question does
-    not hold. The first line of a passage is read as its title.
+    not hold. The first line of a passage of several is its title, perhaps empty: it is read, but not quoted.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> SentenceReader(HashEncoder(), most=1).read("Where is Graz?", ["Lyon is in France. Graz is in Austria."])
@@ -95,10 +95,9 @@ def _with_title(passage: str, start: int, end: int) -> str:
 
 
 def _title(passage: str) -> str:
-    """Return the first line if it is a title: short, not a sentence, and with text below it."""
+    """Return the first line with its end; a passage of one line has no title."""
     line, end, rest = passage.partition("\n")
-    is_title = len(line) <= 120 and rest.strip() and not line.rstrip().endswith((".", "!", "?", "。"))
-    return line + end if is_title else ""
+    return line + end if rest.strip() else ""
 
 
 def _weights(question: str, sentences: Sequence[str]) -> dict[str, float]:

@@ -16,7 +16,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Csr, Graph
 from graphwright.graph.passages import Passages
 
-__all__ = ["load_array", "load_graph", "save_array", "save_graph"]
+__all__ = ["flush", "load_array", "load_graph", "save_array", "save_graph"]
 
 FORMAT = 1
 # Computed once and kept on disk, because they take time on large graphs.
@@ -34,7 +34,7 @@ def save_graph(graph: Graph, folder: Path) -> None:
     described = {"format": FORMAT, "checksum": columns.checksum, "shapes": shapes}
     path = folder / "graph.json"
     path.write_text(json.dumps(described, indent=1), encoding="utf-8")
-    _flush(path)
+    flush(path)
 
 
 def load_graph(folder: Path) -> Graph:
@@ -120,6 +120,7 @@ _SHAPES_OF_PASSAGES = {
 }
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Wait until a file is on disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())

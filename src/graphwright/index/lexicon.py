@@ -12,7 +12,7 @@ import numpy as np
 
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Columns, Kind
+from graphwright.graph.graph import Columns, Graph, Kind
 from graphwright.index.names import aliases_of, normal_form
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class Lexicon:
         first, last = self.forms.ends(form, self._order)
         return np.unique(self.nodes[first:last])
 
-    def longest(self, forms: Sequence[str]) -> tuple[int, Ints]:
-        """Return the last of `forms` that is known, and its nodes; (-1, none) if none is.
+    def longest(self, forms: Sequence[str], graph: Graph) -> tuple[int, Ints]:
+        """Return the last of `forms` that some node of the graph goes by, and its nodes; (-1, none) if none is.
 
         Each form continues the one before it, so the search ends where no known form begins with one.
         """
@@ -51,7 +51,9 @@ class Lexicon:
             if low == len(self.forms) or not self.forms[low].startswith(form):
                 break
             if self.forms[low] == form:
-                best, found = at, self.find(form)
+                nodes = self.find(form)
+                nodes = nodes[graph.holds(nodes)]
+                best, found = (at, nodes) if len(nodes) else (best, found)
         return best, found
 
     def near(self, form: str, least: float) -> tuple[Ints, float]:

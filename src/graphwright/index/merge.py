@@ -20,6 +20,9 @@ from graphwright.kernels.csr import group
 
 __all__ = ["Draft", "draft"]
 
+_LONGEST = 200  # characters; what is longer is no name
+_OWN = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM})
+
 
 @dataclass
 class Draft:
@@ -37,31 +40,37 @@ class Draft:
     _labels: dict[str, int] = field(default_factory=dict)
     _sentences: dict[str, int] = field(default_factory=dict)
 
-    def entity(self, surface: str) -> int:
-        """Return the number of the entity that a surface form means, -1 for one of less than two letters."""
+    def entity(self, surface: str, seen: bool = True) -> int:
+        """Return the number of the entity that a surface form means, -1 for one too short or long.
+
+        `seen`: whether this is a sighting of the form, which counts for the entity's name.
+        """
         form = self._forms.get(surface)
         if form is None:
             form = self._forms[surface] = normal_form(surface)
-        if len(form) < 2:
+        if not 2 <= len(form) <= _LONGEST:
             return -1
         number = self.entity_of.setdefault(form, len(self.entity_of))
         if number == len(self.surfaces):
             self.surfaces.append(Counter())
-        self.surfaces[number][surface] += 1
+            seen = True
+        self.surfaces[number][surface] += seen
         return number
 
     def add(self, chunk: StoredChunk, title: str) -> None:
         """Add a chunk with its mentions and relations; `title` is its document's."""
         made = chunk.contribution
         topic = topic_of(title, [m.name for m in made.mentions])
-        named = dict.fromkeys([self.entity(topic)] if topic else [])
+        named = dict.fromkeys([self.entity(topic, topic not in {m.name for m in made.mentions})] if topic else [])
         named |= dict.fromkeys(self.entity(m.name) for m in made.mentions)
         for r in made.relations:
-            head, tail = self.entity(r.head), self.entity(r.tail)
+            head, tail = self.entity(r.head, seen=False), self.entity(r.tail, seen=False)
             if head < 0 or tail < 0 or head == tail:
                 continue
             named |= {head: None, tail: None}
-            label = self._labels.setdefault(r.relation, len(self._labels))
+            # A relation that a text states must not pass for one of the index's own.
+            relation = f"{r.relation} (stated)" if r.relation in _OWN else r.relation
+            label = self._labels.setdefault(relation, len(self._labels))
             sentence = self._sentences.setdefault(r.text, len(self._sentences))
             self.relations.append((head, label, tail, sentence, len(self.chunks)))
         named.pop(-1, None)
@@ -72,10 +81,10 @@ class Draft:
 
     def settle(self) -> None:
         """Find what only the whole corpus tells: shorter names of topics, and topics that other chunks name."""
-        topics = {topic: self.entity(topic) for topic in dict.fromkeys(self.topics) if topic}
+        topics = {topic: self.entity(topic, seen=False) for topic in dict.fromkeys(self.topics) if topic}
         self.aliases = claimed_aliases({t: e for t, e in topics.items() if e >= 0})
         for alias in self.aliases:
-            self.entity(alias)
+            self.entity(alias, seen=False)
         sought = {normal_form(t): e for t, e in topics.items() if e >= 0}
         sought |= {alias: self.entity_of[alias] for alias in self.aliases if alias in self.entity_of}
         found = named_in([c.text for c in self.chunks], sought)

@@ -66,7 +66,7 @@ def normal_form(name: str) -> str:
     ('cafe de flore', 'madonna book', 'who')
     """
     words = name_words(name)
-    if len(words) > 1 and words[0] in _ARTICLES:
+    while len(words) > 1 and words[0] in _ARTICLES:
         words = words[1:]
     return " ".join(words)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphwright.errors import StoreError
 from graphwright.graph.graph import Graph
-from graphwright.graph.snapshot import load_array, load_graph, save_array, save_graph
+from graphwright.graph.snapshot import flush, load_array, load_graph, save_array, save_graph
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex
 from graphwright.models.base import Encoder, Floats
@@ -62,25 +62,32 @@ def write_snapshot(
         save_array(space.vectors, folder / f"{name}.npy")
         save_array(space.row_of, folder / f"{name}.rows.npy")
         checksums[name] = VectorIndex(space.vectors, space.row_of).checksum
-    about = {"format": FORMAT, **about, "spaces": checksums}
+    about = {"format": FORMAT, **about, "spaces": checksums, "words": words.checksum}
     (folder / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
+    for path in (*(folder / "words").iterdir(), folder / "about.json"):
+        flush(path)
 
 
 def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
     """Open a snapshot; its arrays are memory-mapped. `encoder` must be the one it was written with."""
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        spaces = about["spaces"]
+        words = about["words"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder} is not a readable snapshot ({error}); index the documents again.") from error
     if about.get("format") != FORMAT:
         raise StoreError(f"{folder} has format {about.get('format')}; this version reads {FORMAT}. Index again.")
-    spaces = {name: _open_space(folder, name, checksum, encoder) for name, checksum in about["spaces"].items()}
+    opened = {name: _open_space(folder, name, checksum, encoder) for name, checksum in spaces.items()}
+    index = WordIndex.load(folder / "words")
+    if index.checksum != words:
+        raise StoreError(f"{folder / 'words'} is not what was written there; index the documents again.")
     return Snapshot(
         load_graph(folder / "graph"),
-        spaces["passages"],
-        WordIndex.load(folder / "words"),
-        spaces.get("names"),
-        spaces.get("triples"),
+        opened["passages"],
+        index,
+        opened.get("names"),
+        opened.get("triples"),
         encoder,
         about,
     )

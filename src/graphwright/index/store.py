@@ -79,7 +79,7 @@ class Store:
         if not path.is_file():
             raise StoreError(f"{path.parent} is not an index: it holds no {path.name}. Make one with Index.create.")
         try:
-            self._db = _connect(path)
+            self._db = _opened(path)
             found = self._db.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
             raise StoreError(
@@ -95,7 +95,9 @@ class Store:
     @classmethod
     def create(cls, path: Path, settings: Mapping[str, str]) -> Store:
         """Make a store with these settings. The folder must exist; the file must not."""
-        db = _connect(path)
+        db = _connect(str(path))
+        # Kept in the file: readers and one writer at a time, without waiting for each other.
+        db.execute("PRAGMA journal_mode = WAL")
         with db:
             db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
             db.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
@@ -172,8 +174,20 @@ class Store:
         self._db.close()
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, isolation_level=None, timeout=2.0, check_same_thread=False)
-    db.execute("PRAGMA journal_mode = WAL")
+def _connect(name: str) -> sqlite3.Connection:
+    db = sqlite3.connect(name, isolation_level=None, timeout=2.0, check_same_thread=False, uri=name.startswith("file:"))
     db.execute("PRAGMA foreign_keys = ON")
     return db
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """Open the store; where the folder cannot be written, as a file that nobody changes."""
+    try:
+        db = _connect(str(path))
+        db.execute("SELECT count(*) FROM sqlite_master")
+        return db
+    except sqlite3.OperationalError:
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        return _connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1")

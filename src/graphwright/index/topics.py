@@ -66,6 +66,6 @@ def _named(text: list[str], sought: Mapping[str, int], lengths: Mapping[str, set
     for at, word in enumerate(text):
         for length in lengths.get(word, ()):
             entity = sought.get(" ".join(text[at : at + length]))
-            if entity is not None:
+            if entity is not None and at + length <= len(text):
                 found[entity] = None
     return list(found)

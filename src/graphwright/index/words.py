@@ -239,7 +239,7 @@ class WordIndex:
             model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
             if (folder / "vocab.index.json").exists():
                 model = bm25s.BM25.load(folder, mmap=True)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError, KeyError) as error:
             raise StoreError(f"The word index in {folder} cannot be read ({error}); build the index again.") from error
         return cls(model, nodes)
 

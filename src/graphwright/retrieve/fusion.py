@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,6 +31,11 @@ class _Fusion(Operator):
     def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
         for part in self.parts:
             yield from part.lacks(have)
+
+    def capped(self, cap: int) -> Operator:
+        made = copy(self)
+        object.__setattr__(made, "parts", tuple(part.capped(cap) for part in self.parts))
+        return made
 
     def apply(self, state: State) -> State:
         return self.run(state)

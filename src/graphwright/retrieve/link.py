@@ -19,6 +19,7 @@ from graphwright.retrieve.state import Anchor, State
 __all__ = ["Link"]
 
 _WORD = re.compile(r"\w+(?:[.'’&-]\w+)*\.?")
+_QUOTED = re.compile(r"\"[^\"]{2,80}\"|“[^”]{2,80}”|„[^“”]{2,80}[“”]|«[^»]{2,80}»")
 _LONGEST = 12  # words in a name
 _ARTICLES = frozenset({"the", "a", "an"})
 
@@ -97,8 +98,7 @@ def _exact(question: str, lexicon: Lexicon, state: State) -> Iterator[_Span]:
         texts = [question[spans[at][0] : end] for _, end in spans[at : at + _LONGEST]]
         # A name is known without its article, so it is looked for from the word after it.
         forms = [] if texts[0].lower() in _ARTICLES else [normal_form(text) for text in texts]
-        more, nodes = lexicon.longest(forms)
-        nodes = nodes[state.graph.holds(nodes)]
+        more, nodes = lexicon.longest(forms, state.graph)
         # Stop words are no name, and a single word is one only where it is written as one.
         if len(nodes) and words(texts[more]) and (more or marked(texts[0])):
             yield _Span(at, at + more, texts[more].rstrip("."), nodes, 1.0)
@@ -107,8 +107,17 @@ def _exact(question: str, lexicon: Lexicon, state: State) -> Iterator[_Span]:
 
 
 def _named(question: str, taken: set[int]) -> Iterator[tuple[int, int, str]]:
-    """Yield stretches of capitalised words that are not taken, the first word of the question left out."""
+    """Yield quoted stretches, then those of capitalised words, that are not taken.
+
+    A capital at the beginning of the question says nothing, unless the word could be a name.
+    """
     spans = [(m.start(), m.end()) for m in _WORD.finditer(question)]
+    taken = set(taken)
+    for quoted in _QUOTED.finditer(question):
+        inside = [at for at, (start, end) in enumerate(spans) if quoted.start() < start and end < quoted.end()]
+        if inside and not taken.intersection(inside):
+            yield inside[0], inside[-1], question[spans[inside[0]][0] : spans[inside[-1]][1]]
+            taken.update(inside)
     run: list[int] = []
     for at in range(len(spans) + 1):
         word = question[slice(*spans[at])] if at < len(spans) else ""

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
+
 from graphwright.errors import NeedsError, OptionError
 from graphwright.models.base import metered
 from graphwright.retrieve.state import State, Step
@@ -270,7 +272,8 @@ class Both(Operator):
 
     def capped(self, cap: int) -> Operator:
         """Hold the total to `cap`."""
-        return Both(self.first.capped(cap), self.second.capped(cap), cap)
+        own = cap if self.cap is None else min(self.cap, cap)
+        return Both(self.first.capped(cap), self.second.capped(cap), own)
 
     def __repr__(self) -> str:
         second = f"({self.second!r})" if isinstance(self.second, Both) else repr(self.second)
@@ -278,9 +281,7 @@ class Both(Operator):
 
 
 class Until(Protocol):
-    """When to stop repeating; `cap` is the number of pieces that the loop works towards, or None."""
-
-    cap: int | None
+    """When to stop repeating; may have a `cap`, the number of pieces that the loop works towards."""
 
     def __call__(self, state: State) -> bool:
         """Return whether the state is enough."""
@@ -304,7 +305,10 @@ class Reached:
 
     def __call__(self, state: State) -> bool:
         """Return whether the state holds that many nodes."""
-        return state.evidence is not None and len(set(state.evidence.nodes.tolist())) >= self.nodes
+        found = state.evidence
+        if found is None:
+            return False
+        return len(np.union1d(found.nodes, state.graph.ends(found.edges))) >= self.nodes
 
 
 @dataclass(frozen=True, repr=False)
@@ -329,7 +333,8 @@ class Repeat(_Wrapper):
 
     def run(self, state: State, k: int | None = None) -> State:
         """Run the loop, then keep the k best."""
-        step = self.step if self.until.cap is None else self.step.capped(self.until.cap)
+        cap = getattr(self.until, "cap", None)
+        step = self.step if cap is None else self.step.capped(cap)
         seen = set(state.evidence.identities()) if state.evidence is not None else set()
         while state.answer is None and not self.until(state):
             state = step.run(state)
@@ -338,6 +343,10 @@ class Repeat(_Wrapper):
                 break
             seen |= new
         return top_of(state, ("evidence",), k)
+
+    def capped(self, cap: int) -> Operator:
+        """Hand the cap on to the step."""
+        return Repeat(self.step.capped(cap), self.until)
 
     def __repr__(self) -> str:
         return f"Repeat({self.step!r}, until={self.until!r})"
@@ -348,13 +357,17 @@ def _steps(operator: Operator) -> tuple[Operator, ...]:
 
 
 def top_of(state: State, gives: tuple[str, ...], k: int | None) -> State:
-    """Return the state cut to the k best of what was given: evidence, else passages."""
+    """Return the state cut to the k best of what was given: evidence, else passages.
+
+    An operator that gives neither, as Keep, lets through what came: then that is cut.
+    """
     if k is None:
         return state
-    cut_chunks = "chunks" in gives and "evidence" not in gives
-    if state.evidence is not None and not cut_chunks:
+    if "evidence" not in gives and "chunks" in gives:
+        return state if state.chunks is None else state.with_(chunks=state.chunks.top(k))
+    if state.evidence is not None and ("evidence" in gives or not gives):
         return state.with_(evidence=state.evidence.top(k))
-    return state if state.chunks is None else state.with_(chunks=state.chunks.top(k))
+    return state.with_(chunks=state.chunks.top(k)) if state.chunks is not None and not gives else state
 
 
 def _complaint(at: int, count: int, step: Operator, clause: str) -> str:

@@ -32,8 +32,9 @@ class Pairs(Operator):
         F(s, t) = cos(q, s + t)/best + Σ_w max(B_s(w), B_t(w)) + anchors that s or t is about + strength(s, t)
 
     where cos(q, s + t) = (q·s + q·t)/|s + t| needs no encoding, B is BM25 by word, and strength is `about`
-    where one is about what the other mentions, else `shared` times the idf of the rarest entity shared (one in more
-    than `common` of all passages connects nothing). With h the sum of the signals for a passage alone,
+    where one is about what the other mentions, and at least `shared` times the idf of the rarest entity shared (one
+    in more than `common` of all passages, and in more than five, connects nothing). With h the sum of the signals for a passage
+    alone,
 
         score(t) = max(h(t), max_s F(s, t)) + own · h(t).
 
@@ -83,7 +84,7 @@ class Pairs(Operator):
         subject = _is_about(graph, nodes, entities, mentions)
         strength = np.maximum(self.shared * shared, np.where(subject, self.about, 0.0))
         # The question itself connects two passages that are both about what it names.
-        asked = pool.named.any(axis=1)
+        asked = pool.named.max(axis=1, initial=0.0) > 0
         unconnected = np.where(asked[:, None] & asked[None], 0.0, -np.inf)
         strength = np.where(subject | (shared > 0), strength, unconnected)
         np.fill_diagonal(strength, -np.inf)

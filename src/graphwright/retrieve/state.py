@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class Anchor:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.weight, int | float) and math.isfinite(self.weight) and self.weight >= 0):
+        if not (isinstance(self.weight, Real) and math.isfinite(self.weight) and self.weight >= 0):
             raise OptionError(f"anchor {self.text!r} has weight {self.weight!r}; a weight is a number, 0 or more.")
         for name in ("nodes", "edges"):
             # Evidence checks and freezes ids; an anchor's are of the same kind.
@@ -164,6 +165,8 @@ def start(
     if not isinstance(asked.text, str) or not asked.text.strip():
         raise OptionError(f"The question is empty ({asked.text!r}); ask something.")
     names = (entities,) if isinstance(entities, str) else tuple(entities)
+    if not all(isinstance(name, str) for name in names):
+        raise OptionError(f"entities are names of nodes; given were {names!r}. For node ids, give anchors.")
     names = names or asked.entities
     if names and names != asked.entities:
         asked = replace(asked, entities=names)
@@ -171,8 +174,7 @@ def start(
     if anchors is None and names:
         anchors = [_anchor(name, graph, notes) for name in names]
     given = None if anchors is None else tuple(anchors)
-    if given is not None:
-        _check(given, graph)
+    _check(given or (), evidence, graph)
     state = State(asked, graph, given, evidence)
     return state if not notes else state.with_(trace=(_noted(state, notes),))
 
@@ -190,16 +192,19 @@ def _noted(state: State, notes: list[str]) -> Step:
     return Step("start", 0.0, Usage(calls=0), state.sizes(), tuple(notes), state)
 
 
-def _check(anchors: tuple[Anchor, ...], graph: Graph) -> None:
+def _check(anchors: tuple[Anchor, ...], evidence: Evidence | None, graph: Graph) -> None:
     n, m = len(graph.columns.names), len(graph.columns.heads)
     for anchor in anchors:
-        _within(anchor, anchor.nodes, n, "node")
-        _within(anchor, anchor.edges, m, "edge")
+        if not isinstance(anchor, Anchor):
+            raise OptionError(f"{anchor!r} is no anchor; give Anchor(text, nodes), or the name as one of the entities.")
+        _within(f"anchor {anchor.text!r}", anchor.nodes, n, "node")
+        _within(f"anchor {anchor.text!r}", anchor.edges, m, "edge")
+    if evidence is not None:
+        _within("the evidence", evidence.nodes, n, "node")
+        _within("the evidence", evidence.edges, m, "edge")
 
 
-def _within(anchor: Anchor, ids: ArrayLike, count: int, kind: str) -> None:
+def _within(what: str, ids: ArrayLike, count: int, kind: str) -> None:
     outside = [int(i) for i in np.asarray(ids) if i >= count]
     if outside:
-        raise OptionError(
-            f"anchor {anchor.text!r} has {kind} {outside[0]}, but the graph's {kind}s end at {count - 1}."
-        )
+        raise OptionError(f"{what} has {kind} {outside[0]}, but the graph's {kind}s end at {count - 1}.")

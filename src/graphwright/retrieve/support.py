@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,12 +44,17 @@ class Support:
         _, near = vectors.scores_of(nodes, vectors.encode(state.question.text))
         columns, rest = _named(state, index.nodes)
         asked = list(dict.fromkeys(words(state.question.text)))
-        best = index.scores(" ".join(asked)).max(initial=0.0)
+        postings = {word: index.postings(word) for word in asked}
+        whole = np.zeros(len(index.nodes), np.float32)
+        for rows, scores in postings.values():
+            whole[rows] += scores
         terms = np.zeros((len(index.nodes), len(rest)), np.float32)
         for at, word in enumerate(rest):
-            rows, scores = index.postings(word)
-            terms[rows, at] = scores / best
-        return cls(nodes, near / max(near.max(initial=0.0), 1e-9), terms[inside], columns[inside])
+            rows, scores = postings[word]
+            terms[rows, at] = scores / whole.max(initial=1e-9)
+        # Where nothing is near, nearness says nothing; and far is never farther than near is near.
+        near = near / np.abs(near).max() if near.max(initial=0.0) > 0 else np.zeros_like(near)
+        return cls(nodes, near, terms[inside], columns[inside])
 
     def take(self, at: Ints) -> Support:
         """Return the signals of some of the passages, by position."""
@@ -69,9 +75,10 @@ def _named(state: State, nodes: Ints) -> tuple[Floats, list[str]]:
             columns.append(np.isin(nodes, about, assume_unique=True).astype(np.float32))
             # A topic that was only inferred is no title: its words still have to be found.
             if _titled(state.graph, about):
-                rest = rest.replace(anchor.text, " ", 1)
+                rest = re.sub(rf"(?<!\w){re.escape(anchor.text)}(?!\w)", " ", rest, count=1)
     table = np.stack(columns, 1) if columns else np.zeros((len(nodes), 0), np.float32)
-    return table, list(dict.fromkeys(words(rest)))
+    known = set(words(state.question.text))
+    return table, [word for word in dict.fromkeys(words(rest)) if word in known]
 
 
 def _chunks_about(graph: Graph, entities: Ints) -> Ints:

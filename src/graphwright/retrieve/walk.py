@@ -63,7 +63,7 @@ class KHop(Operator):
     gives = ("evidence",)
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 0:
+        if isinstance(self.k, bool) or not hasattr(self.k, "__index__") or self.k < 0:
             raise OptionError(f"KHop({self.k!r}): the number of hops is a whole number, 0 or more.")
 
     def apply(self, state: State) -> State:

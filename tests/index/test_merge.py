@@ -1,0 +1,183 @@
+"""Contributions become one graph: what is merged, what is linked, and where everything came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+
+import numpy as np
+
+from graphwright.graph.graph import Graph, Kind
+from graphwright.index.contribution import Contribution, Mention, Relation
+from graphwright.index.lexicon import lexicon_of
+from graphwright.index.merge import Draft, draft
+from graphwright.index.store import StoredChunk, StoredDocument
+
+Triple = tuple[str, str, str]
+Doc = tuple[str, str, Sequence[str], Sequence[Triple]]  # title, text, mentions, relations
+NONE = np.empty((0, 2), np.int64)
+
+DOCS: Mapping[str, Doc] = {
+    "graz": (
+        "Graz",
+        "Graz lies on the Mur. The iron mountain is far.",
+        ["Graz", "Mur"],
+        [("Graz", "lies on", "Mur"), ("Graz", "in", "Styria")],
+    ),
+    "mountain": ("Iron Mountain", "It is a mine in styria.", ["Styria"], [("Iron Mountain", "in", "Styria")]),
+    "lilu": ("Lilu (mythology)", "A demon, Lilu or LILU.", ["Lilu"], []),
+    "note": ("", "In 1525 the Mur froze at Graz.", ["1525", "Mur", "Graz"], [("Mur", "froze at", "Graz")]),
+}
+
+
+def merged(docs: Mapping[str, Doc]) -> Draft:
+    documents = [StoredDocument(10 + 3 * i, name, doc[0]) for i, (name, doc) in enumerate(docs.items())]
+    chunks = []
+    for d, (_, text, mentions, relations) in zip(documents, docs.values(), strict=True):
+        made = Contribution(
+            tuple(Mention(m) for m in mentions), tuple(Relation(*r, f"{' '.join(r)}.") for r in relations)
+        )
+        chunks.append(StoredChunk(d.number, 0, 0, len(text), text, made))
+    return draft(documents, chunks)
+
+
+def graph_of(docs: Mapping[str, Doc]) -> Graph:
+    return merged(docs).graph(NONE)
+
+
+def triples(graph: Graph) -> list[Triple]:
+    return [graph.triple(int(e)) for e in graph.edges]
+
+
+def said(graph: Graph) -> list[tuple[object, ...]]:
+    """All edges by name, with the chunks they came from: what does not depend on numbers."""
+    sources = [tuple(graph.names.take(graph.chunks_of(edges=[int(e)]))) for e in graph.edges]
+    texts = [graph.edge_text(int(e)) for e in graph.edges]
+    return sorted(zip(triples(graph), texts, sources, strict=True))
+
+
+def test_every_edge_of_a_small_corpus() -> None:
+    graph = graph_of(DOCS)
+    assert graph.names.take(range(4)) == ["graz#0", "mountain#0", "lilu#0", "note#0"]
+    assert graph.columns.kinds.tolist() == [Kind.CHUNK] * 4 + [Kind.ENTITY] * (len(graph) - 4)
+    assert sorted(graph.names[4:]) == ["1525", "Graz", "Iron Mountain", "Lilu", "Lilu (mythology)", "Mur", "Styria"]
+    assert sorted(triples(graph)) == sorted(
+        [
+            ("graz#0", "about", "Graz"),
+            ("graz#0", "mentions", "Mur"),
+            ("graz#0", "mentions", "Styria"),  # named by a relation only
+            ("graz#0", "mentions", "Iron Mountain"),  # another chunk's topic, in lower case
+            ("mountain#0", "about", "Iron Mountain"),
+            ("mountain#0", "mentions", "Styria"),
+            ("lilu#0", "about", "Lilu (mythology)"),
+            ("lilu#0", "mentions", "Lilu"),
+            ("note#0", "about", "Mur"),  # no title: the first name that is no number
+            ("note#0", "mentions", "1525"),
+            ("note#0", "mentions", "Graz"),
+            ("Graz", "lies on", "Mur"),
+            ("Graz", "in", "Styria"),
+            ("Iron Mountain", "in", "Styria"),
+            ("Mur", "froze at", "Graz"),
+            ("Lilu", "alias", "Lilu (mythology)"),
+        ]
+    )
+
+
+def test_nodes_and_edges_know_their_chunks() -> None:
+    graph = graph_of(DOCS)
+
+    def chunks(name: str) -> list[str]:
+        return graph.names.take(graph.chunks_of(graph.ids(name)))
+
+    assert chunks("Mur") == ["graz#0", "note#0"] and chunks("Styria") == ["graz#0", "mountain#0"]
+    assert chunks("Iron Mountain") == ["graz#0", "mountain#0"] and chunks("note#0") == ["note#0"]
+    for edge in graph.edges.tolist():
+        (head, relation, _), found = graph.triple(edge), graph.names.take(graph.chunks_of(edges=[edge]))
+        if relation in ("about", "mentions"):
+            assert found == [head]
+        else:
+            wanted = {"lies on": ["graz#0"], "froze at": ["note#0"], "alias": []}
+            assert found == wanted.get(relation, ["graz#0"] if head == "Graz" else ["mountain#0"])
+    stated = next(e for e in graph.edges.tolist() if graph.triple(e)[1] == "lies on")
+    assert graph.edge_text(stated) == "Graz lies on Mur."
+    passages = graph.passages
+    assert passages is not None
+    assert [(p.document, p.title) for n in range(4) if (p := passages.of(n))] == [(k, d[0]) for k, d in DOCS.items()]
+
+
+def test_the_order_of_documents_changes_numbers_only() -> None:
+    wanted = said(graph_of(DOCS))
+    for names in permutations(DOCS):
+        assert said(graph_of({name: DOCS[name] for name in names})) == wanted
+
+
+def test_a_graph_without_a_document_is_the_graph_that_never_had_it() -> None:
+    for gone in DOCS:
+        kept = {name: doc for name, doc in DOCS.items() if name != gone}
+        graph = graph_of(kept)
+        assert not [s for s in said(graph) if f"{gone}#0" in s[2]]
+        # Nothing is left of names that only this document gave.
+        for node in np.flatnonzero(graph.columns.kinds == Kind.ENTITY).tolist():
+            assert len(graph.chunks_of([node])) or graph.columns.adjacency.row(node).size
+    without = said(graph_of({name: doc for name, doc in DOCS.items() if name != "mountain"}))
+    assert not [s for s in without if "Iron Mountain" in s[0]]  # the lower-case find went with the topic
+
+
+def test_surface_forms_of_one_normal_form_are_one_entity_named_as_most_often_seen() -> None:
+    docs: dict[str, Doc] = {
+        "a": ("Paris", "t", ["The Café Flore", "Cafe Flore"], []),
+        "b": ("Paris", "t", ["cafe flore", "Cafe Flore"], [("CAFÉ FLORE", "in", "Paris")]),
+    }
+    graph = graph_of(docs)
+    assert list(graph.names[2:]) == ["Paris", "Cafe Flore"]
+    assert sorted(triples(graph)) == [
+        ("Cafe Flore", "in", "Paris"),
+        ("a#0", "about", "Paris"),
+        ("a#0", "mentions", "Cafe Flore"),
+        ("b#0", "about", "Paris"),
+        ("b#0", "mentions", "Cafe Flore"),
+    ]
+
+
+def test_names_of_nothing_and_relations_to_oneself_give_nothing() -> None:
+    docs: dict[str, Doc] = {
+        "a": ("", "t", ["", "?!", "x", "Graz", "Graz"], [("", "r", "Graz"), ("Graz", "r", "GRAZ"), ("Graz", "r", "…")]),
+        "b": ("Q", "t", [], []),
+        "c": ("", "", [], []),
+    }
+    graph = graph_of(docs)
+    assert triples(graph) == [("a#0", "about", "Graz")]
+    assert len(graph) == 4 and len(graph_of({})) == 0
+
+
+def test_a_relation_stated_twice_is_two_edges_with_one_text() -> None:
+    twice: Doc = ("", "t", [], [("Graz", "in", "Styria"), ("Graz", "in", "Styria")])
+    graph = graph_of({"a": twice, "b": twice})
+    edges = graph.edges_between(graph.id("Graz"), graph.id("Styria"))
+    assert len(edges) == 4 and graph.columns.sentences is not None and len(graph.columns.sentences) == 1
+    assert [graph.names.take(graph.chunks_of(edges=[e])) for e in edges.tolist()] == [["a#0"]] * 2 + [["b#0"]] * 2
+
+
+def test_an_alias_leads_to_all_topics_that_claim_it_until_too_many_do() -> None:
+    def lilus(count: int) -> Graph:
+        return graph_of({f"d{i}": (f"Lilu ({kind})", "t", [], []) for i, kind in enumerate("abcdef"[:count])})
+
+    graph = lilus(5)
+    assert [t for t in triples(graph) if t[1] == "alias"] == [("lilu", "alias", f"Lilu ({k})") for k in "abcde"]
+    found = lexicon_of(graph.columns).find("lilu").tolist()
+    assert graph.names.take(found) == [*(f"Lilu ({k})" for k in "abcde"), "lilu"]
+    assert not [t for t in triples(lilus(6)) if t[1] == "alias"]
+
+
+def test_synonyms_join_entities_by_their_numbers() -> None:
+    made = merged(DOCS)
+    names = made.names()
+    graph = made.graph(np.array([[names.index("Graz"), names.index("Mur")]]))
+    (edge,) = [e for e in graph.edges.tolist() if graph.triple(e)[1] == "synonym"]
+    assert graph.triple(edge) == ("Graz", "synonym", "Mur") and not len(graph.chunks_of(edges=[edge]))
+
+
+def test_an_alias_that_begins_with_an_article_makes_no_stray_entity() -> None:
+    graph = graph_of({"a": ("The A-Team (series)", "t", [], [])})
+    entities = np.flatnonzero(graph.columns.kinds == Kind.ENTITY).tolist()
+    assert all(len(graph.columns.adjacency.row(node)) for node in entities)
