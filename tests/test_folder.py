@@ -324,3 +324,79 @@ def test_an_empty_index_answers_that_it_has_nothing(tmp_path: Path) -> None:
         state = index.ask("Anything?", method)
         assert state.answer is not None and not state.answer.found
     assert len(index.graph) == 0
+
+
+def test_an_index_that_cannot_be_written_can_be_asked_and_says_so_when_written(tmp_path: Path) -> None:
+    make(tmp_path / "a").close()
+    make(tmp_path / "b").close()
+    everything = [tmp_path / "a", *(tmp_path / "a").rglob("*")]
+    code = """
+import os, sys
+from graphwright import HashEncoder, Index, StoreError
+if os.getuid() == 0:
+    # Root may write anything. All that is imported late is imported before it steps down.
+    Index.open(sys.argv[2], encoder=HashEncoder()).ask("Who?")
+    os.setuid(65534)
+index = Index.open(sys.argv[1], encoder=HashEncoder())
+print(index.ask("Who married Teutberga?").answer.found)
+try:
+    index.add([{"id": "x", "text": "y"}])
+except StoreError as error:
+    print("StoreError", error)
+"""
+    for path in everything:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    for parent in tmp_path.parents[:3]:
+        parent.chmod(parent.stat().st_mode | 0o055)
+    tmp_path.chmod(0o755)
+    try:
+        command = [sys.executable, "-c", code, str(tmp_path / "a"), str(tmp_path / "b")]
+        done = subprocess.run(command, capture_output=True, text=True)
+    finally:
+        for path in everything:
+            path.chmod(0o755)
+    assert done.stdout.startswith("True\nStoreError"), done.stderr
+    assert "read-only" in done.stdout
+
+
+@pytest.mark.parametrize("harm", ["pointer", "gone", "vocabulary", "about"])
+def test_indexing_again_repairs_a_damaged_snapshot(harm: str, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    whole = make(path)
+    snapshot = path / (path / "CURRENT").read_text()
+    if harm == "pointer":
+        (path / "CURRENT").write_text("snapshot-99")
+    elif harm == "gone":
+        (path / "CURRENT").unlink()
+    elif harm == "vocabulary":
+        (snapshot / "words" / "vocab.index.json").unlink()
+    else:
+        (snapshot / "about.json").write_text("{}")
+    damaged = Index.open(path, encoder=HashEncoder())
+    with pytest.raises(StoreError, match="again"):
+        damaged.ask(QUESTION)
+    damaged.add([])
+    assert same_content(damaged, make(tmp_path / "b")) and whole.ask(QUESTION).answer is not None
+
+
+def test_an_index_may_be_made_in_an_empty_folder_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    index = Index.create(".", encoder=HashEncoder())
+    index.add(CORPUS)
+    assert Index.open(tmp_path / "here", encoder=HashEncoder()).ask(QUESTION).answer is not None
+    (tmp_path / "target").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    assert len(Index.create(tmp_path / "link", encoder=HashEncoder()).graph) == 0
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match=r"cannot be made|not empty"):
+        Index.create(tmp_path / "file" / "below", encoder=HashEncoder())
+
+
+def test_an_index_inside_the_folder_is_not_read_as_documents(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Anton lives in Gmunden.")
+    make(tmp_path / "old")
+    index = Index.create(tmp_path / "new", encoder=HashEncoder())
+    made = index.add(tmp_path)
+    assert made.added == ["a.txt"]
+    assert [s.reason for s in made.skipped] == ["an index, not documents"]

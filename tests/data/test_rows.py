@@ -127,3 +127,9 @@ def test_a_file_without_passages_is_passed_over_as_one(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("text,id\na,1\nb,2,3\n")
     assert rows(table)[1] == Skipped(f"{table}:3", "3 cells in a table of 2 columns")
+
+
+def test_a_column_without_a_name_as_pandas_writes_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(",text,title\n0,Hello Graz.,T\n", encoding="utf-8")
+    found = rows(tmp_path / "p.csv")
+    assert [(d.text, d.title) for d in found if isinstance(d, Document)] == [("Hello Graz.", "T")]

@@ -90,6 +90,10 @@ def _files(
             continue
         for folder, folders, names in os.walk(path, onerror=closed):
             here = Path(folder)
+            if {"index.sqlite", "CURRENT"} <= set(names):
+                folders.clear()
+                skip(Skipped(folder, "an index, not documents"))
+                continue
             folders[:] = sorted(name for name in folders if name[0] != "." and (here / name).resolve() not in left_out)
             for name in sorted(names):
                 if name[0] != ".":

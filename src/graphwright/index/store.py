@@ -115,10 +115,15 @@ class Store:
             ) from error
         try:
             yield
-        except BaseException:
+            self._db.commit()
+        except BaseException as error:
             self._db.rollback()
+            if isinstance(error, sqlite3.Error):
+                raise StoreError(
+                    f"{self.path} could not be written ({error}); nothing was changed. Is the disk full, or the folder "
+                    f"read-only?"
+                ) from error
             raise
-        self._db.commit()
 
     def setting(self, name: str) -> str | None:
         """Return a setting, None if it was never set."""

@@ -33,8 +33,8 @@ class Pairs(Operator):
 
     where cos(q, s + t) = (q·s + q·t)/|s + t| needs no encoding, B is BM25 by word, and strength is `about`
     where one is about what the other mentions, and at least `shared` times the idf of the rarest entity shared (one
-    in more than `common` of all passages, and in more than five, connects nothing). With h the sum of the signals for a passage
-    alone,
+    in more than `common` of all passages, and in more than five, connects nothing). With h the sum of the signals
+    for a passage alone,
 
         score(t) = max(h(t), max_s F(s, t)) + own · h(t).
 
