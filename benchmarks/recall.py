@@ -10,8 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
-from rich.progress import Progress
-
+from graphwright.cli.indexing import progress_bar
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run
 from graphwright.evaluate.summary import heading, table
@@ -45,13 +44,7 @@ def main():
         for extraction, titles in RUNS[name]:
             label = f"{name}-{extraction}{'' if titles else '-untitled'}"
             experiment = Experiment(given.data / name, METHODS, extraction=extraction, titles=titles)
-            with Progress(transient=True) as bars:
-                tasks = {}
-
-                def show(what, done, total, bars=bars, tasks=tasks):
-                    task = tasks.setdefault(what, bars.add_task(what, total=total))
-                    bars.update(task, completed=done, total=total)
-
+            with progress_bar() as show:
                 summaries[label] = run(experiment, given.out / label, progress=show)
             parts.append(f"## {label}\n\n{heading(summaries[label])}\n\n{markdown(table(summaries[label]))}\n")
             print(parts[-1], flush=True)

@@ -41,7 +41,7 @@ __all__ = ["Added", "Index"]
 Source = Document | Mapping[str, Any] | Path
 Method = str | Operator | Callable[[Snapshot], Operator]
 _HALVES = re.compile("[\ud800-\udfff]")
-_SAMPLE = 1000  # characters that tell how a document is written
+_SAMPLE = 300  # characters that tell how a document is written
 _BATCH = 500  # documents that are held in memory at once
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from string import ascii_lowercase, ascii_uppercase
 
 from graphwright.data.sentences import sentence_spans
 from graphwright.index.contribution import Contribution, Excerpt, Mention, Relation
@@ -29,7 +30,8 @@ _COUNT = re.compile(r"(\d[\d,]*)\w* (?=.)")
 _LOWER = re.compile(r"[^\W\d_]+")
 _EMPTY = frozenset(f"{_JOINING}|-|–".split("|"))
 _LABEL = 40  # characters between two names that are taken for their relation
-_SAMPLE = 4000  # characters that tell how a text is written
+_SAMPLE = 400  # characters that tell how a chunk is written
+_UPPER, _LOWER_CASE = ascii_uppercase.encode(), ascii_lowercase.encode()
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,7 @@ def _contribution(title: str, text: str) -> Contribution:
 
 def _unfit(text: str) -> str | None:
     """Say why the capitals of a text tell nothing; a text with fewer than three letters is let pass."""
-    upper, lower = sum(map(str.isupper, text)), sum(map(str.islower, text))
-    letters = sum(map(str.isalpha, text))
+    upper, lower, letters = _letters(text)
     if letters < 3:
         return None
     if 2 * (upper + lower) < letters:
@@ -96,6 +97,16 @@ def _unfit(text: str) -> str | None:
     if upper * 200 < lower or not upper:
         return "all lower case"
     return "all upper case" if upper > 2 * lower else None
+
+
+def _letters(text: str) -> tuple[int, int, int]:
+    """Return how many letters are upper case, lower case, and letters at all."""
+    if text.isascii():
+        data = text.encode()
+        upper = len(data) - len(data.translate(None, _UPPER))
+        lower = len(data) - len(data.translate(None, _LOWER_CASE))
+        return upper, lower, upper + lower
+    return sum(map(str.isupper, text)), sum(map(str.islower, text)), sum(map(str.isalpha, text))
 
 
 @cache

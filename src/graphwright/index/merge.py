@@ -36,7 +36,7 @@ class Draft:
     surfaces: list[Counter[str]] = field(default_factory=list)  # of each entity
     relations: list[tuple[int, int, int, int, int]] = field(default_factory=list)  # head, label, tail, text, chunk
     aliases: dict[str, list[int]] = field(default_factory=dict)  # entities that a shorter form may mean
-    _forms: dict[str, str] = field(default_factory=dict)  # normal form by surface form
+    _numbers: dict[str, int] = field(default_factory=dict)  # entity by surface form
     _labels: dict[str, int] = field(default_factory=dict)
     _sentences: dict[str, int] = field(default_factory=dict)
 
@@ -45,16 +45,21 @@ class Draft:
 
         `seen`: whether this is a sighting of the form, which counts for the entity's name.
         """
-        form = self._forms.get(surface)
-        if form is None:
-            form = self._forms[surface] = normal_form(surface)
+        number = self._numbers.get(surface)
+        if number is None:
+            number = self._numbers[surface] = self._numbered(surface)
+        if seen and number >= 0:
+            self.surfaces[number][surface] += 1
+        return number
+
+    def _numbered(self, surface: str) -> int:
+        form = normal_form(surface)
         if not 2 <= len(form) <= _LONGEST:
             return -1
         number = self.entity_of.setdefault(form, len(self.entity_of))
         if number == len(self.surfaces):
             self.surfaces.append(Counter())
-            seen = True
-        self.surfaces[number][surface] += seen
+        self.surfaces[number].setdefault(surface, 0)
         return number
 
     def add(self, chunk: StoredChunk, title: str) -> None:
@@ -132,7 +137,7 @@ class Draft:
         )
         table: list[tuple[int, int, int, int, int]] = []
         for at, (topic, named) in enumerate(zip(self.topics, self.mentioned, strict=True)):
-            subject = self.entity_of.get(self._forms.get(topic, ""), -1) if topic else -1
+            subject = self._numbers.get(topic, -1)
             table += ((at, about if e == subject else mentions, p + e, -1, at) for e in named)
         table += ((p + h, label, p + t, sentence, at) for h, label, t, sentence, at in self.relations)
         for form, meant in self.aliases.items():

@@ -16,6 +16,10 @@ _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
 _INITIALS = re.compile(r"\b[^\W\d_]\.(?:\s?[^\W\d_]\.)+")
 _QUALIFIER = re.compile(r"\s*\(([^()]*)\)\s*$")
+# Accents as Latin, Greek and Cyrillic letters bear them, and letters of any other script.
+_ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u20d0-\u20f0]+")
+_OTHER_SCRIPTS = re.compile("[\u0590-\u1cff\u1dc0-\u1fff\u2c00-\ud7ff\uf900-\U0010ffff]")
+_APART = re.compile(r"[\W_]+")
 _ARTICLES = frozenset({"the", "a", "an"})
 _PARTICLES = frozenset({"of", "for", "in", "at", "on", "and", "to"})
 
@@ -44,9 +48,12 @@ def _join(initials: str) -> str:
 
 def _fold(text: str) -> str:
     """Fold case and compatibility forms, and turn all but letters, marks and digits into spaces."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    if not _OTHER_SCRIPTS.search(plain):
+        return _APART.sub(" ", _ACCENTS.sub("", plain))
     out: list[str] = []
     alphabetic = False  # whether the last base letter is of a script whose marks are mere accents
-    for char in unicodedata.normalize("NFKD", text.casefold()):
+    for char in plain:
         if unicodedata.combining(char) or unicodedata.category(char) == "Mc":
             if not alphabetic:
                 out.append(char)

@@ -20,6 +20,7 @@ from graphwright.models.base import Floats
 __all__ = ["WordIndex", "words"]
 
 _WORD = re.compile(r"[^\W_]+(?:[.,](?=\d)\d+)*")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
 # Scripts that are written without spaces: kana, CJK ideographs, Thai, Lao, Khmer, Burmese.
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
 # English words that say nothing about a passage; a question is full of them.
@@ -160,8 +161,7 @@ def words(text: str) -> list[str]:
     """
     folded = text.lower()
     if not folded.isascii():
-        folded = "".join(c for c in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(c))
-        folded = unicodedata.normalize("NFC", folded)
+        folded = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", folded)))
     found = [_singular(w) for w in _WORD.findall(folded) if w not in _STOP]
     return found if folded.isascii() else [part for w in found for part in _parts(w)]
 
@@ -194,9 +194,12 @@ class WordIndex:
         import bm25s
 
         model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
-        tokens = [words(text) for text in texts]
+        # Numbered by first appearance: left to itself bm25s numbers them by hash, otherwise in every process.
+        vocabulary: dict[str, int] = {}
+        ids = [[vocabulary.setdefault(word, len(vocabulary)) for word in words(text)] for text in texts]
         # bm25s cannot index a corpus without a single word.
-        if any(tokens):
+        if vocabulary:
+            tokens = bm25s.tokenization.Tokenized(ids=ids, vocab=vocabulary)
             model.index(tokens, show_progress=False, leave_progress=False)
         return cls(model, nodes)
 
