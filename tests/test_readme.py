@@ -12,7 +12,9 @@ def test_python_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     blocks = [b for b in re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S) if "import" in b]
     assert len(blocks) == 3
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "abbey.md").write_text("# Erstein Abbey\n\nErmengarde of Tours founded the abbey of Erstein.\n")
+    (tmp_path / "docs" / "abbey.md").write_text(
+        "# Erstein Abbey\n\nErmengarde of Tours founded the abbey of Erstein.\n"
+    )
     monkeypatch.chdir(tmp_path)
     known: dict[str, object] = {}
     for block in blocks:

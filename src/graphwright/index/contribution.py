@@ -22,8 +22,7 @@ class Excerpt(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """An entity as the chunk names it: surface form, character span in the chunk (start, end).
 
     A name that does not stand in the chunk (its title, or one that a model wrote) has the span (0, 0).
@@ -34,8 +33,7 @@ class Mention:
     end: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(NamedTuple):
     """A directed, labelled link between two surface forms, and the text that states it."""
 
     head: str
@@ -60,15 +58,14 @@ class Contribution:
         """Return this as compact JSON; a sentence that states several relations is written once."""
         texts: dict[str, int] = {}
         relations = [(r.head, r.relation, r.tail, texts.setdefault(r.text, len(texts))) for r in self.relations]
-        mentions = [(m.name, m.start, m.end) for m in self.mentions]
-        return json.dumps([mentions, relations, list(texts)], ensure_ascii=False, separators=(",", ":"))
+        return json.dumps([self.mentions, relations, list(texts)], ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def parse(cls, dumped: str) -> Contribution:
         """Read what `dump` wrote."""
         mentions, relations, texts = json.loads(dumped)
         return cls(
-            tuple(Mention(*m) for m in mentions),
+            tuple(map(Mention._make, mentions)),
             tuple(Relation(head, relation, tail, texts[at]) for head, relation, tail, at in relations),
         )
 
