@@ -1,3 +1,4 @@
+from . import methods as methods
 from .data.base import Document as Document
 from .errors import DataError as DataError
 from .errors import GraphwrightError as GraphwrightError

@@ -63,3 +63,12 @@ def test_the_retrieval_part_ends_before_the_answer() -> None:
         whole, part = pipeline(name, SNAPSHOT), retrieval_part(pipeline(name, SNAPSHOT))
         assert "answer" not in part(state).fields() and "answer" in whole(state).fields()
         assert part(state).chunks.ids.tolist() == whole(state).chunks.ids.tolist()  # type: ignore[union-attr]
+
+
+def test_the_package_is_the_registry() -> None:
+    from graphwright import methods
+
+    snapshot = corpus_index().snapshot
+    assert set(methods) == set(METHODS) and len(methods) == len(METHODS)
+    assert methods["ppr"](snapshot, passages=3) == pipeline("ppr", snapshot, passages=3)
+    assert "pprr" not in methods

@@ -1,1 +1,40 @@
-"""Published methods and baselines, each an expression of operators."""
+"""Published methods and baselines, each an expression of operators.
+
+The package is itself the registry, name to builder: `methods["ppr"](index.snapshot)` is a pipeline.
+
+>>> from graphwright import methods
+>>> sorted(methods), "ppr" in methods
+(['bm25', 'hybrid', 'ppr', 'vector'], True)
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphwright.methods.registry import Method
+
+
+class _Registry(ModuleType, Mapping[str, Any]):
+    """A module that is read as the mapping that it holds."""
+
+    def _methods(self) -> dict[str, Method]:
+        from graphwright.methods.registry import METHODS
+
+        return METHODS
+
+    def __getitem__(self, name: str) -> Method:
+        return self._methods()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._methods())
+
+    def __len__(self) -> int:
+        return len(self._methods())
+
+
+# A package's name and the registry's are one in the public contract, so one object has to be both.
+sys.modules[__name__].__class__ = _Registry

@@ -23,6 +23,10 @@ class Method:
     name: str
     build: Callable[..., Operator]
 
+    def __call__(self, snapshot: Snapshot, **options: Any) -> Operator:
+        """Return the pipeline over a snapshot."""
+        return self.build(snapshot, **options)
+
     @property
     def about(self) -> str:
         """The first line of what it says about itself."""
