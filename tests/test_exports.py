@@ -13,6 +13,7 @@ CONTRACT = [
     "VectorSearch",
     "PersonalizedPageRank",
     "KHop",
+    "methods",
     "RandomWalk",
     "Keep",
     "Induce",

@@ -335,7 +335,7 @@ import os, sys
 from graphwright import HashEncoder, Index, StoreError
 if os.getuid() == 0:
     # Root may write anything. All that is imported late is imported before it steps down.
-    Index.open(sys.argv[2], encoder=HashEncoder()).ask("Who?")
+    Index.open(sys.argv[2], encoder=HashEncoder()).ask("Who married Teutberga?")
     os.setuid(65534)
 index = Index.open(sys.argv[1], encoder=HashEncoder())
 print(index.ask("Who married Teutberga?").answer.found)
