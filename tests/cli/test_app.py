@@ -80,7 +80,7 @@ def test_indexing_again_changes_nothing_and_remove_takes_away(folder: Path, tmp_
     again = graphwright("index", tmp_path / "docs", "--into", copy)
     assert "0 added" in again.stdout and "2 unchanged" in again.stdout
     assert graphwright("remove", "a.txt", "--index", copy).returncode == 0
-    assert json.loads(graphwright("info", copy, "--json").stdout)["documents"] == 1
+    assert json.loads(graphwright("info", "--index", copy, "--json").stdout)["documents"] == 1
     gone = graphwright("remove", "a.txt", "--index", copy)
     assert gone.returncode == 1 and "holds no document 'a.txt'" in gone.stderr
 

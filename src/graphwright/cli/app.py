@@ -110,12 +110,19 @@ def methods(
 
 
 @app.command()
-def info(index: Annotated[Path, typer.Argument(help="The index folder.")], as_json: AsJson = False) -> None:
+def info(
+    folder: Annotated[Path | None, typer.Argument(help="The index folder.")] = None,
+    index: Annotated[Path | None, typer.Option("--index", help="The index folder, said as elsewhere.")] = None,
+    as_json: AsJson = False,
+) -> None:
     """Say what an index holds."""
     from graphwright.cli.show import show_info
     from graphwright.folder import Index
 
-    show_info(Index.open(index).info(), as_json=as_json)
+    place = folder or index
+    if place is None:
+        raise OptionError("info needs an index folder: graphwright info --index DIR")
+    show_info(Index.open(place).info(), as_json=as_json)
 
 
 @app.command()

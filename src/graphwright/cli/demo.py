@@ -19,7 +19,7 @@ from graphwright.folder import Index
 
 __all__ = ["run_demo"]
 
-_ASKED = (2, 4, 1)  # of the bundled questions, three whose both steps fit on a screen
+_ASKED = (2, 1)  # of the bundled questions, two whose both steps fit on a screen
 
 
 def run_demo(folder: Path | None) -> None:

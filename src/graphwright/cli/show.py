@@ -186,7 +186,8 @@ def _found(step: Step) -> str:
         return ""
     graph = state.graph
     if state.answer is not None:
-        return f"an answer with {len(state.answer.citations)} citations"
+        count = len(state.answer.citations)
+        return f"an answer with {count} citation{'s' * (count != 1)}"
     if step.operator.startswith("Link"):
         named = [f"{a.text} → {', '.join(graph.names.take(a.nodes[:3]))}" for a in state.anchors or ()]
         return "; ".join(named) or "the question names nothing in the graph"

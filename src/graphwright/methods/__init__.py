@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class _Registry(ModuleType, Mapping[str, Any]):
-    """A module that is read as the mapping that it holds."""
+    """A module that is read as the mapping that it holds; hashed and compared as modules are."""
+
+    __hash__ = ModuleType.__hash__
+    __eq__ = ModuleType.__eq__
 
     def _methods(self) -> dict[str, Method]:
         from graphwright.methods.registry import METHODS
