@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sqlite3
 import tempfile
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from itertools import groupby, islice
+from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.base import Chunk, Document, Skipped
+from graphwright.data.base import Chunk, Document
 from graphwright.data.chunks import split
-from graphwright.data.documents import read_documents
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.graph.graph import Graph
 from graphwright.index.build import SPACES, Progress, Settings, build
 from graphwright.index.contribution import Contribution, Excerpt, Extractor
+from graphwright.index.intake import Added, Source, documents_of, is_new, unfit
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.lock import writer_lock
 from graphwright.index.snapshot import Snapshot, open_snapshot
-from graphwright.index.store import Store, content_hash
+from graphwright.index.store import Store
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.base import NamedEncoder
 from graphwright.models.cache import CachedEncoder
@@ -38,28 +36,8 @@ from graphwright.retrieve.state import Question, State, start
 
 __all__ = ["Added", "Index"]
 
-Source = Document | Mapping[str, Any] | Path
 Method = str | Operator | Callable[[Snapshot], Operator]
-_HALVES = re.compile("[\ud800-\udfff]")
-_SAMPLE = 300  # characters that tell how a document is written
 _BATCH = 500  # documents that are held in memory at once
-
-
-@dataclass
-class Added:
-    """What came of adding documents: ids by what happened to them, and what could not be read.
-
-    `unfit` counts documents that the extractor can make little of, by the reason why. `seconds` are those of each part
-    of the build, `texts` how many texts have a vector.
-    """
-
-    added: list[str] = field(default_factory=list)
-    replaced: list[str] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    unfit: Counter[str] = field(default_factory=Counter)
-    seconds: dict[str, float] = field(default_factory=dict)
-    texts: dict[str, int] = field(default_factory=dict)
 
 
 class Index:
@@ -202,11 +180,11 @@ class Index:
             known: dict[str, bytes] = self._store.hashes()
             seen: dict[str, bytes] = {}
             sources = [documents] if isinstance(documents, Document | Mapping | Path | str) else documents
-            given = _documents(sources, made, self.path)
+            given = documents_of(sources, made, self.path)
             # All or nothing: an error in the last document leaves none of the first.
             with self._store.writing():
                 while batch := list(islice(given, _BATCH)):
-                    self._put([d for d in batch if _is_new(d, known, seen, made)], made, progress)
+                    self._put([d for d in batch if is_new(d, known, seen, made)], made, progress)
                 if made.added or made.replaced:
                     self._bump()
             self._renew(made, progress)
@@ -318,7 +296,7 @@ class Index:
             of[chunk.document].append((chunk, contribution))
         for document in documents:
             self._store.put(document, of[document.id], self._extractor.id)
-        made.unfit.update(_unfit(self._extractor, documents))
+        made.unfit.update(unfit(self._extractor, documents))
         if progress is not None:
             done = len(made.added) + len(made.replaced)
             progress("read documents", done, done)
@@ -384,58 +362,3 @@ def _become(draft: Path, folder: Path) -> None:
         for part in sorted(draft.iterdir(), key=lambda part: part.name == "CURRENT"):
             shutil.move(part, folder / part.name)
         draft.rmdir()
-
-
-def _unfit(extractor: Extractor, documents: Sequence[Document]) -> Iterator[str]:
-    """Yield for each document that the extractor can make little of the reason why."""
-    fits = getattr(extractor, "fits", None)
-    if fits is not None:
-        yield from filter(None, (fits([document.text[:_SAMPLE]]) for document in documents))
-
-
-def _documents(sources: Iterable[Source], made: Added, left_out: Path) -> Iterator[Document]:
-    """Read what was given; paths that follow each other are read as one, so that repeats among them are seen."""
-    for are_paths, some in groupby(sources, lambda source: isinstance(source, Path)):
-        if are_paths:
-            paths = [source for source in some if isinstance(source, Path)]
-            yield from read_documents(paths, made.skipped.append, exclude=[left_out])
-        else:
-            yield from (_document(source) for source in some)
-
-
-def _document(source: Any) -> Document:
-    if isinstance(source, Document):
-        return _storable(source)
-    if not isinstance(source, Mapping):
-        raise OptionError(
-            f"{source!r} is not a document. Give Document(id, text), a mapping with 'id' and 'text', or "
-            f"pathlib.Path(...) for a file or a folder."
-        )
-    missing = [name for name in ("id", "text") if not (isinstance(source.get(name), str) and source[name])]
-    if missing:
-        raise OptionError(f"the document {dict(source)!r} has no {missing[0]!r} that is a string and not empty.")
-    more = {k: str(v) for k, v in source.items() if k not in ("id", "text", "title")}
-    return _storable(Document(source["id"], source["text"], str(source.get("title") or ""), more))
-
-
-def _storable(document: Document) -> Document:
-    """Return the document with half surrogate pairs, which no file can hold, made U+FFFD; spans stay as they are."""
-    if document.id.isascii() and not (_HALVES.search(document.text) or _HALVES.search(document.title)):
-        return document
-    known, text, title = (_HALVES.sub("\ufffd", value) for value in (document.id, document.text, document.title))
-    return Document(known, text, title, document.metadata, document.whole)
-
-
-def _is_new(document: Document, known: dict[str, bytes], seen: dict[str, bytes], made: Added) -> bool:
-    digest = content_hash(document)
-    if document.id in seen:
-        if seen[document.id] != digest:
-            raise DataError(f"two documents have the id {document.id!r} and different content; ids must be distinct.")
-        made.skipped.append(Skipped(document.id, "the same document was given twice"))
-        return False
-    seen[document.id] = digest
-    if known.get(document.id) == digest:
-        made.unchanged.append(document.id)
-        return False
-    (made.replaced if document.id in known else made.added).append(document.id)
-    return True

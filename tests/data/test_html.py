@@ -48,7 +48,8 @@ def test_malformed_pages_give_what_they_hold(page: str, expected: tuple[str, str
 
 @given(st.text(), st.lists(st.sampled_from(["<p>", "</div>", "<td", "<b>x", "&#x0;", "<!--", "<pre>", "<br/>"])))
 def test_no_page_fails(text: str, tags: list[str]) -> None:
-    html_text(text.join(tags))
+    title, body = html_text(text.join(tags))
+    assert isinstance(title, str) and isinstance(body, str)
 
 
 @pytest.mark.parametrize(
