@@ -6,11 +6,22 @@
     ├── DataError      something in a file or a record cannot be read
     ├── StoreError     an index folder is missing, damaged, locked, or of another version or encoder
     └── ModelError     a model could not be loaded, or did not answer
+        ├── ReplyError   it answered, but not with what was asked for
+        └── BudgetError  the tokens or the money allowed for are spent
 
 Every message says what was asked, what was found, and what to do.
 """
 
-__all__ = ["DataError", "GraphwrightError", "ModelError", "NeedsError", "OptionError", "StoreError"]
+__all__ = [
+    "BudgetError",
+    "DataError",
+    "GraphwrightError",
+    "ModelError",
+    "NeedsError",
+    "OptionError",
+    "ReplyError",
+    "StoreError",
+]
 
 
 class GraphwrightError(Exception):
@@ -35,3 +46,11 @@ class StoreError(GraphwrightError):
 
 class ModelError(GraphwrightError):
     """A model could not be loaded or did not answer."""
+
+
+class ReplyError(ModelError):
+    """A language model answered, but not with what was asked for; it was asked to mend it once."""
+
+
+class BudgetError(ModelError):
+    """The tokens or the money that were allowed for are spent; what was done before is kept."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["Contribution", "Excerpt", "Extractor", "Mention", "Relation"]
+__all__ = ["Contribution", "Excerpt", "Extractor", "Mention", "Relation", "SetAside"]
 
 
 class Excerpt(NamedTuple):
@@ -26,20 +26,28 @@ class Mention(NamedTuple):
     """An entity as the chunk names it: surface form, character span in the chunk (start, end).
 
     A name that does not stand in the chunk (its title, or one that a model wrote) has the span (0, 0).
+    `type` and `description` are what a language model says of it, if one was asked.
     """
 
     name: str
     start: int = 0
     end: int = 0
+    type: str = ""
+    description: str = ""
 
 
 class Relation(NamedTuple):
-    """A directed, labelled link between two surface forms, and the text that states it."""
+    """A directed, labelled link between two surface forms, and the text that states it.
+
+    `text` is the sentence, or the description that a language model gives; `keywords` are the themes that such a
+    model sees in it.
+    """
 
     head: str
     relation: str
     tail: str
     text: str
+    keywords: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,9 @@ class Contribution:
     def dump(self) -> str:
         """Return this as compact JSON; a sentence that states several relations is written once."""
         texts: dict[str, int] = {}
-        relations = [(r.head, r.relation, r.tail, texts.setdefault(r.text, len(texts))) for r in self.relations]
+        relations = [
+            (r.head, r.relation, r.tail, texts.setdefault(r.text, len(texts)), *r.keywords) for r in self.relations
+        ]
         return json.dumps([self.mentions, relations, list(texts)], ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -65,9 +75,16 @@ class Contribution:
         """Read what `dump` wrote."""
         mentions, relations, texts = json.loads(dumped)
         return cls(
-            tuple(map(Mention._make, mentions)),
-            tuple(Relation(head, relation, tail, texts[at]) for head, relation, tail, at in relations),
+            tuple(Mention(*mention) for mention in mentions),
+            tuple(Relation(head, label, tail, texts[at], tuple(words)) for head, label, tail, at, *words in relations),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """In the place of a contribution: why a chunk could not be read. It is tried again, alone, in the next run."""
+
+    reason: str
 
 
 @runtime_checkable

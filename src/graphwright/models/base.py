@@ -5,16 +5,29 @@ The protocols name the least that an operator relies on, so that any object with
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from threading import Lock
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CrossEncoder", "Encoder", "Floats", "NamedEncoder", "Reader", "Span", "Usage", "metered", "spend"]
+__all__ = [
+    "LLM",
+    "Completion",
+    "CrossEncoder",
+    "Encoder",
+    "Floats",
+    "NamedEncoder",
+    "Reader",
+    "Span",
+    "Usage",
+    "metered",
+    "spend",
+]
 
 Floats = NDArray[np.float32]
 
@@ -70,22 +83,72 @@ class Reader(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a language model answered, and the tokens that it took; none where the reply came from a cache.
+
+    `value` is the reply as an instance of the schema that was asked for, None where none was.
+    """
+
+    text: str
+    value: Any = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@runtime_checkable
+class LLM(Protocol):
+    """A language model."""
+
+    @property
+    def id(self) -> str:
+        """Name of the model and of whatever else changes its replies."""
+        ...
+
+    def complete(
+        self,
+        system: str,
+        user: str,
+        *,
+        schema: type[Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Completion:
+        """Answer one prompt.
+
+        `schema`: a pydantic model that the reply has to be an instance of; the server is asked for it, the
+        reply is checked, and where it does not fit the model is told why and asked once more. `on_text` is
+        called with the reply's text piece by piece as it comes. Raises ReplyError where the reply does not
+        fit the schema twice, BudgetError where a budget is spent, and ModelError where there is no reply.
+        """
+        ...
+
+
 @dataclass
 class Usage:
-    """What models did while a meter ran."""
+    """What models did while a meter ran.
+
+    `texts` and `tokens` are those that encoders read; `prompt_tokens` and `completion_tokens` those of language models,
+    and `cost` the money for them, in the currency of the prices given.
+    """
 
     calls: int = 0
     texts: int = 0
     tokens: int = 0
     seconds: float = 0.0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
 
 
 _meters: ContextVar[tuple[Usage, ...]] = ContextVar("graphwright_meters", default=())
+_counting = Lock()
 
 
 @contextmanager
 def metered() -> Iterator[Usage]:
-    """Count what models do inside the block, in this thread or task; meters nest.
+    """Count what models do inside the block, in this thread or task, and in threads that run in its context.
+
+    Meters nest.
 
     >>> with metered() as usage:
     ...     spend(texts=2, tokens=9)
@@ -100,10 +163,23 @@ def metered() -> Iterator[Usage]:
         _meters.reset(token)
 
 
-def spend(*, calls: int = 1, texts: int = 0, tokens: int = 0, seconds: float = 0.0) -> None:
-    """Report work to every meter that runs; model adapters call this once for each batch."""
-    for usage in _meters.get():
-        usage.calls += calls
-        usage.texts += texts
-        usage.tokens += tokens
-        usage.seconds += seconds
+def spend(
+    *,
+    calls: int = 1,
+    texts: int = 0,
+    tokens: int = 0,
+    seconds: float = 0.0,
+    prompt_tokens: int = 0,
+    completion_tokens: int = 0,
+    cost: float = 0.0,
+) -> None:
+    """Report work to every meter that runs; model adapters call this once for each batch or request."""
+    with _counting:
+        for usage in _meters.get():
+            usage.calls += calls
+            usage.texts += texts
+            usage.tokens += tokens
+            usage.seconds += seconds
+            usage.prompt_tokens += prompt_tokens
+            usage.completion_tokens += completion_tokens
+            usage.cost += cost
