@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import re
 import shutil
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +28,11 @@ from graphwright import (
     Settings,
     StoreError,
     VectorSearch,
+    Within,
+    start,
 )
+from graphwright.index.contribution import Contribution, Excerpt, Extractor, Mention, SetAside
+from graphwright.models.base import metered
 from graphwright.retrieve.state import State
 
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -287,17 +297,192 @@ def test_documents_of_all_kinds_and_spans_of_long_ones(tmp_path: Path) -> None:
     assert all(story[c.start : c.end] == c.text for c in state.answer.citations if c.document == "story.txt")
 
 
-def test_an_extractor_of_another_kind_is_refused_when_adding(tmp_path: Path) -> None:
-    class Other:
-        id = "other:1"
+@dataclass
+class Shouting:
+    """Reads every word in capitals as a name, slowly, and only as often as it may."""
 
-        def extract(self, excerpts: object) -> list[object]:
+    may: int = 1000
+    seen: list[str] = field(default_factory=list)
+    meanwhile: Extractor = field(default_factory=LexicalExtractor)
+    id: str = "shouting:1"
+
+    def extract(self, excerpts: Sequence[Excerpt]) -> list[Contribution | SetAside]:
+        return [self._read(excerpt) for excerpt in excerpts]
+
+    def _read(self, excerpt: Excerpt) -> Contribution | SetAside:
+        if len(self.seen) >= self.may:
+            return SetAside("no breath left")
+        self.seen.append(excerpt.text)
+        return Contribution(tuple(Mention(m[0], *m.span()) for m in re.finditer(r"[A-Z]{3,}", excerpt.text)))
+
+
+def shouted(*names: str) -> list[dict[str, str]]:
+    return [{"id": name, "text": f"Here {name.upper()} met Ermengarde."} for name in names]
+
+
+def test_documents_read_by_several_extractors_stand_side_by_side(tmp_path: Path) -> None:
+    make(tmp_path / "a", shouted("anna")).close()
+    reader = Shouting()
+    index = Index.open(tmp_path / "a", encoder=HashEncoder(), extractor=reader)
+    made = index.add(shouted("anna", "berta"))
+    assert made.unchanged == ["anna"] and made.added == ["berta"] and made.deepened == 1
+    assert index.info()["extractors"] == {"lexical:1": 1, "shouting:1": 1}
+    assert [n for n in index.graph.names if "#" not in n] == ["ANNA", "Ermengarde", "BERTA"]
+    index.upgrade()
+    assert index.info()["extractors"] == {"shouting:1": 2} and len(reader.seen) == 2
+    assert [n for n in index.graph.names if "#" not in n] == ["ANNA", "BERTA"]
+    index.upgrade(["anna"])
+    assert len(reader.seen) == 2 and index.verify() == []  # nothing was left to read
+
+
+def test_what_a_reader_sets_aside_waits_is_listed_and_is_read_alone_in_the_next_run(tmp_path: Path) -> None:
+    reader = Shouting(may=1)
+    index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=reader)
+    seen: list[tuple[str, int, int]] = []
+    made = index.add(shouted("anna", "berta", "clara"), progress=lambda *step: seen.append(step))
+    assert (made.deepened, made.waiting) == (1, {"no breath left": 2}) and ("read deeper", 3, 3) in seen
+    # What waits can be asked all the same, as the offline extractor read it.
+    assert index.info()["waiting"] == {"no breath left": 2} and index.info()["current"]
+    assert "Ermengarde" in list(index.graph.names)
+    reader.may = 2
+    assert len(index.unseen([])) == 2
+    assert index.add([]).waiting == {"no breath left": 1}
+    reader.may = 1000
+    assert index.add(shouted("clara")).waiting == {} and len(reader.seen) == 3
+    whole = Index.create(tmp_path / "b", encoder=HashEncoder(), extractor=Shouting())
+    whole.add(shouted("anna", "berta", "clara"))
+    assert same_content(index, whole)
+
+
+def test_an_extractor_that_loses_chunks_is_named_and_changes_nothing(tmp_path: Path) -> None:
+    class Lossy(LexicalExtractor):
+        def extract(self, excerpts: object) -> list[Contribution]:
             return []
 
-    make(tmp_path / "a")
-    with pytest.raises(StoreError, match="written with the extractor"):
-        Index.open(tmp_path / "a", encoder=HashEncoder(), extractor=Other()).add([{"id": "x", "text": "y"}])  # type: ignore[arg-type]
-    assert LexicalExtractor().id
+    index = make(tmp_path / "a")
+    with pytest.raises(OptionError, match="gave 0 contributions for 1 chunks"):
+        Index.open(tmp_path / "a", encoder=HashEncoder(), extractor=Lossy()).add([{"id": "x", "text": "y"}])
+    assert index.documents == len(CORPUS) and index.current
+
+
+def files(folder: Path, **texts: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_sync_makes_the_documents_of_a_folder_those_that_are_in_it(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:1])
+    folder = files(tmp_path / "docs", one="One is in Graz.", two="Two is in Linz.", three="Three.")
+    assert sorted(index.sync(folder).added) == ["one.txt", "three.txt", "two.txt"]
+    files(folder, two="Two went to Wels.", four="Four is new.")
+    (folder / "one.txt").unlink()
+    made = index.sync(folder)
+    assert (made.added, made.replaced, made.removed) == (["four.txt"], ["two.txt"], ["one.txt"])
+    assert made.unchanged == ["three.txt"]
+    assert same_content(index, make(tmp_path / "b", [*CORPUS[:1], folder]))
+    again = index.sync(folder)
+    assert not (again.added or again.replaced or again.removed) and index.info()["folders"] == {str(folder): 3}
+
+
+def test_sync_does_not_touch_what_came_from_elsewhere_nor_take_it_for_its_own(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:1])
+    index.sync(files(tmp_path / "docs", one="One."))
+    with pytest.raises(DataError, match="came from another folder"):
+        index.sync(files(tmp_path / "other", one="Another one."))
+    with pytest.raises(DataError, match="lies in it or around it"):
+        index.sync(tmp_path)
+    with pytest.raises(DataError, match="is not a folder"):
+        index.sync(tmp_path / "none")
+    (tmp_path / "docs" / "one.txt").unlink()
+    with pytest.raises(DataError, match="nothing to read"):  # an unmounted disk looks like this
+        index.sync(tmp_path / "docs")
+    assert index.documents == 2 and index.current
+
+
+def test_where_a_file_cannot_be_read_sync_removes_nothing(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:1])
+    folder = files(tmp_path / "docs", one="One.", two="Two.")
+    (folder / "rows.jsonl").write_text('{"id": "r1", "text": "Row one."}\n{"id": "r2", "text": "Row two."}\n')
+    index.sync(folder)
+    (folder / "rows.jsonl").write_text('{"id": "r1", "text": "Row one."}\n{"id": "r2", "te\n')
+    (folder / "one.txt").unlink()
+    made = index.sync(folder)
+    assert made.removed == [] and made.kept == ["one.txt", "r2"] and index.documents == 5
+
+
+PRIVATE = [
+    {"id": "open/a.md", "title": "Anna", "text": "Anna of Graz wrote a book.", "year": "2023"},
+    {"id": "open/b.md", "title": "Book", "text": "The book tells of Berta.", "year": "2024"},
+    {"id": "secret/c.md", "title": "Berta", "text": "Berta of Graz is the spy Zora. Anna (Spy) knew.", "year": "2024"},
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_part_of_an_index_is_the_index_of_those_documents(method: str, tmp_path: Path) -> None:
+    index, alone = make(tmp_path / "a", PRIVATE), make(tmp_path / "b", PRIVATE[:2])
+    for within in (Within(folder="open"), Within(documents=["open/a.md", "open/b.md", "none"])):
+        part = index.part(within)
+        assert str(part.graph.names.take(range(len(part.graph)))) == str(list(alone.graph.names))
+        assert part.graph.checksum == alone.graph.checksum and part.words == alone.snapshot.words
+        assert np.allclose(part.passages.vectors, alone.snapshot.passages.vectors)
+        state = index.ask("Who is the spy in Graz?", method, within=within)
+        assert "Zora" not in str([state.graph.text(v) for v in state.graph.nodes]) + str(state.answer)
+        assert state.answer == alone.ask("Who is the spy in Graz?", method).answer
+    assert "Zora" in str(index.ask("Who is the spy in Graz?", method, within=Within(metadata={"year": 2024})).answer)
+    with pytest.raises(DataError, match="no document for"):
+        index.ask("Who?", within=Within(folder="ope"))
+    with pytest.raises(OptionError, match="would hide nothing"):
+        index.ask("Who?", index.pipeline(method), within=Within(folder="open"))
+
+
+def test_a_part_changes_with_the_index_and_costs_no_encoding(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", PRIVATE)
+    within = Within(folder="open")
+    with metered() as usage:
+        assert index.part(within) is index.part(within)
+    assert usage.texts == 0
+    index.add([{"id": "open/d.md", "title": "Dora", "text": "Dora is new."}])
+    assert "Dora" in list(index.part(within).graph.names)
+
+
+def test_a_snapshot_is_cleaned_up_when_nobody_reads_it_any_more(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:2])
+    reader = Index.open(tmp_path / "a", encoder=HashEncoder())
+    old = reader.snapshot
+    index.add(CORPUS[2:3])
+    kept = sorted(p.name for p in (tmp_path / "a").glob("snapshot-*"))
+    assert kept == ["snapshot-1", "snapshot-2"] and VectorSearch(old.passages)(start(QUESTION, old.graph)).evidence
+    del old
+    reader.close()
+    gc.collect()
+    index.add(CORPUS[3:4])
+    assert [p.name for p in (tmp_path / "a").glob("snapshot-*")] == ["snapshot-3"]
+
+
+def test_vectors_of_what_was_removed_are_forgotten(tmp_path: Path) -> None:
+    def vectors() -> int:
+        with closing(sqlite3.connect(tmp_path / "a" / "vectors.sqlite")) as db:
+            return int(db.execute("SELECT count(*) FROM vectors").fetchone()[0])
+
+    index = make(tmp_path / "a", CORPUS, Settings())
+    before = vectors()
+    index.remove([CORPUS[0]["id"]])
+    assert before == len(CORPUS) and vectors() == len(CORPUS) - 1
+
+
+def test_verify_names_what_is_wrong_and_repairs_a_snapshot(tmp_path: Path) -> None:
+    index = make(tmp_path / "a")
+    assert index.verify() == []
+    snapshot = tmp_path / "a" / (tmp_path / "a" / "CURRENT").read_text()
+    heads = np.load(snapshot / "graph" / "heads.npy")
+    heads[0] += 1
+    np.save(snapshot / "graph" / "heads.npy", heads)
+    damaged = Index.open(tmp_path / "a", encoder=HashEncoder())
+    (problem,) = damaged.verify()
+    assert "heads of the graph is not what the store gives" in problem.what and "--repair" in problem.remedy
+    assert damaged.verify(repair=True) == [] and same_content(damaged, make(tmp_path / "b"))
 
 
 def test_odd_documents_do_no_harm(tmp_path: Path) -> None:
@@ -369,7 +554,7 @@ def test_indexing_again_repairs_a_damaged_snapshot(harm: str, tmp_path: Path) ->
     elif harm == "gone":
         (path / "CURRENT").unlink()
     elif harm == "vocabulary":
-        (snapshot / "words" / "vocab.index.json").unlink()
+        (snapshot / "words" / "words.npy").unlink()
     else:
         (snapshot / "about.json").write_text("{}")
     damaged = Index.open(path, encoder=HashEncoder())

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 
 from graphwright import Evidence, Graph, HashEncoder, Index, Settings, VectorIndex
+from graphwright.index.contribution import Contribution
+from graphwright.index.entry import Entry
+from graphwright.index.ledger import Ledger
+from graphwright.index.merge import Merged
 from graphwright.retrieve.state import State, start
 
 # Lothair's kin: a small tree with one person of two marriages.
@@ -60,6 +66,20 @@ def vectors_of(graph: Graph) -> VectorIndex:
 
 def family_state(**more: object) -> State:
     return start("Who was the mother of Lothair II?", GRAPHS["family"], entities=["Lothair II"], **more)  # type: ignore[arg-type]
+
+
+def ledger_of(docs: Iterable[tuple[str, str, str, Contribution]]) -> Ledger:
+    """Documents (id, title, text, contribution) of one chunk each, in the order given."""
+    return Ledger.of(
+        [
+            (at, name, title, 0, 0, len(text), text.encode(), *Entry.of(title, text, made))
+            for at, (name, title, text, made) in enumerate(docs)
+        ]
+    )
+
+
+def merged_graph(docs: Iterable[tuple[str, str, str, Contribution]]) -> Graph:
+    return Merged(ledger_of(docs)).graph(np.empty((0, 2), np.int64))
 
 
 def same(a: Evidence | None, b: Evidence | None) -> bool:

@@ -28,6 +28,7 @@ from .index.build import Settings as Settings
 from .index.lexical import LexicalExtractor as LexicalExtractor
 from .index.openie import Precomputed as Precomputed
 from .index.vectors import VectorIndex as VectorIndex
+from .index.within import Within as Within
 from .index.words import WordIndex as WordIndex
 from .methods.registry import METHODS as METHODS
 from .models.fake import HashEncoder as HashEncoder

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sqlite3
-import tempfile
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.base import Chunk, Document
-from graphwright.data.chunks import split
+from graphwright.data.base import Document
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.graph.graph import Graph
 from graphwright.index.build import SPACES, Progress, Settings, build
-from graphwright.index.contribution import Contribution, Excerpt, Extractor
-from graphwright.index.intake import Added, Source, documents_of, is_new, unfit
+from graphwright.index.check import Problem, verify
+from graphwright.index.contribution import Excerpt, Extractor
+from graphwright.index.intake import Added, Source
 from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.lock import writer_lock
+from graphwright.index.place import Place
 from graphwright.index.snapshot import Snapshot, open_snapshot
 from graphwright.index.store import Store
+from graphwright.index.within import Within
+from graphwright.index.writer import Writer, revision_of, settings_of
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.base import NamedEncoder
-from graphwright.models.cache import CachedEncoder
+from graphwright.models.cache import CachedEncoder, KnownEncoder
 from graphwright.models.minilm import MiniLM
 from graphwright.retrieve.operator import Operator
 from graphwright.retrieve.state import Question, State, start
@@ -37,7 +34,7 @@ from graphwright.retrieve.state import Question, State, start
 __all__ = ["Added", "Index"]
 
 Method = str | Operator | Callable[[Snapshot], Operator]
-_BATCH = 500  # documents that are held in memory at once
+_PARTS = 16  # parts of an index (see Within) that stay in memory
 
 
 class Index:
@@ -57,11 +54,13 @@ class Index:
     def __init__(self, path: Path, store: Store, encoder: NamedEncoder, extractor: Extractor) -> None:
         """Use `create` or `open`."""
         self.path = path
+        self._place = Place(path)
         self._store = store
         self._encoder = encoder
         self._asking = CachedEncoder(encoder)
-        self._extractor = extractor
+        self._writer = Writer(self._place, store, encoder, extractor)
         self._opened: tuple[str, Snapshot] | None = None
+        self._parts: OrderedDict[tuple[Within, int], Snapshot] = OrderedDict()
         self._lock = threading.Lock()
 
     @classmethod
@@ -78,53 +77,33 @@ class Index:
         `encoder`: the embedded MiniLM unless given; its id is kept, and another one is refused later.
         `extractor`: lexical unless given. Raises StoreError if the folder holds something already.
         """
-        folder, encoder, extractor = Path(path).resolve(), encoder or MiniLM(), extractor or LexicalExtractor()
-        settings = settings or Settings()
-        if not 0 <= settings.overlap < settings.chunk_tokens:
-            raise OptionError(f"{settings}: the overlap must be at least 0 and below the tokens of a chunk.")
-        unknown = set(settings.embed) - set(SPACES)
-        if unknown or "passages" not in settings.embed:
-            raise OptionError(f"embed={settings.embed}: choose from {SPACES}; passages are always embedded.")
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            held = (
-                "is an index already; open it with Index.open" if (folder / "index.sqlite").exists() else "is not empty"
-            )
-            raise StoreError(f"{folder} {held}. A new index needs a new or empty folder.")
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        except OSError as error:
-            raise StoreError(f"{folder} cannot be made ({error}). Choose a folder that can be written.") from error
-        try:
-            kept = {
-                "encoder": encoder.id,
-                "extractor": extractor.id,
-                "settings": json.dumps(asdict(settings)),
-            }
-            store = Store.create(draft / "index.sqlite", {**kept, "revision": "0"})
-            build(store, settings, encoder, draft / "snapshot-0")
+        folder, encoder = Path(path).resolve(), encoder or MiniLM()
+        settings = _checked(settings or Settings())
+
+        def fill(place: Place) -> None:
+            kept = {"encoder": encoder.id, "settings": json.dumps(asdict(settings)), "revision": "0"}
+            store = Store.create(place.store, kept)
+            place.publish("snapshot-0", build(store.ledger(), settings, encoder).write)
             store.close()
-            (draft / "CURRENT").write_text("snapshot-0", encoding="utf-8")
-            draft.chmod(0o755)
-            _become(draft, folder)
-        except BaseException as error:
-            shutil.rmtree(draft, ignore_errors=True)
-            if isinstance(error, OSError | sqlite3.Error):
-                raise StoreError(f"{folder} cannot be made an index ({error}); choose a folder of your own.") from error
-            raise
+
+        Place.create(folder, fill)
         return cls.open(folder, encoder=encoder, extractor=extractor)
 
     @classmethod
     def open(
         cls, path: str | Path, *, encoder: NamedEncoder | None = None, extractor: Extractor | None = None
     ) -> Index:
-        """Open an index. The encoder must be the one that it was made with, by its id."""
+        """Open an index. The encoder must be the one that it was made with, by its id.
+
+        `extractor` reads what is added from now on; documents read by several extractors may stand side by side.
+        """
         folder, encoder = Path(path), encoder or MiniLM()
         if not folder.is_dir():
             raise StoreError(f"{folder} is not an index folder. Make one: graphwright index PATH --into {folder}")
-        store = Store(folder / "index.sqlite")
+        store = Store(Place(folder).store)
         written, given = store.setting("encoder"), encoder.id
         if written != given:
+            store.close()
             raise StoreError(
                 f"{folder} was written with the encoder {written!r}, and {given!r} was given. Their vectors cannot be "
                 f"compared: open it with the encoder it was written with, or index the documents again."
@@ -136,21 +115,38 @@ class Index:
         """The current snapshot; a newer one is opened when a writer has made it current."""
         with self._lock:
             while True:
-                name = self._current()
+                name = self._place.current()
                 if self._opened is not None and self._opened[0] == name:
                     return self._opened[1]
                 try:
                     self._opened = name, open_snapshot(self.path / name, self._asking)
                 except StoreError:
                     # A writer may have replaced it between the two steps; then there is a newer one.
-                    if self._current() == name:
+                    if self._place.current() == name:
                         raise
 
-    def _current(self) -> str:
-        try:
-            return (self.path / "CURRENT").read_text(encoding="utf-8").strip()
-        except OSError as error:
-            raise StoreError(f"{self.path} has no current snapshot ({error}); index its documents again.") from error
+    def part(self, within: Within) -> Snapshot:
+        """Return the snapshot of an index that holds these documents and no others.
+
+        Nothing of the others shows: no entity or relation that only they name, no wording of a name, no description,
+        no share in what counts as rare. It is made at the first call, in memory, without encoding what has a vector.
+        Raises DataError if there is no such document.
+        """
+        whole = self.snapshot
+        known = within, int(whole.about.get("revision", -1))
+        with self._lock:
+            if known in self._parts:
+                self._parts.move_to_end(known)
+                return self._parts[known]
+        ids = [document for document, said in self._store.metadata().items() if within.holds(document, said)]
+        if not ids:
+            raise DataError(f"{self.path} holds no document for {within!r}.")
+        part = build(self._store.ledger(ids), self.settings, _known(whole, ids, self._asking)).snapshot(self._asking)
+        with self._lock:
+            self._parts[known] = part
+            while len(self._parts) > _PARTS:
+                self._parts.popitem(last=False)
+        return part
 
     @property
     def graph(self) -> Graph:
@@ -165,89 +161,125 @@ class Index:
     @property
     def settings(self) -> Settings:
         """How documents become a graph here."""
-        kept = json.loads(self._store.setting("settings") or "{}")
-        return Settings(**{**kept, "embed": tuple(kept.get("embed", ("passages",)))})
+        return settings_of(self._store)
 
     def add(self, documents: Iterable[Source] | Source, progress: Progress | None = None) -> Added:
         """Add documents, replace those whose id is known and whose content changed, and make the new snapshot current.
 
         A document is a Document, a mapping with id, text and perhaps title and more, or a Path to a file or folder.
-        Documents that did not change cost nothing. Interrupted, the next call goes on where this one stopped.
+        Documents that did not change cost nothing. All or nothing: an error in the last one leaves none of the first.
+        Where the extractor is a language model the documents can be asked at once, read by the offline extractor, and
+        the model reads them after that; what it could not read is tried again in the next call. Interrupted, the next
+        call goes on where this one stopped.
         """
-        made = Added()
-        with writer_lock(self.path):
-            self._check_extractor()
-            known: dict[str, bytes] = self._store.hashes()
-            seen: dict[str, bytes] = {}
-            sources = [documents] if isinstance(documents, Document | Mapping | Path | str) else documents
-            given = documents_of(sources, made, self.path)
-            # All or nothing: an error in the last document leaves none of the first.
-            with self._store.writing():
-                while batch := list(islice(given, _BATCH)):
-                    self._put([d for d in batch if is_new(d, known, seen, made)], made, progress)
-                if made.added or made.replaced:
-                    self._bump()
-            self._renew(made, progress)
-        return made
+        return self._writing().add(_several(documents), progress)
 
-    def remove(self, ids: Iterable[str]) -> None:
+    def sync(self, folder: str | Path, progress: Progress | None = None) -> Added:
+        """Make the documents that came from a folder those that are in it now: added, replaced and removed.
+
+        Compared by content, so what did not change costs nothing. Where something in the folder cannot be read, nothing
+        is removed. Raises DataError for a folder that is missing or holds nothing to read.
+        """
+        return self._writing().sync(Path(folder), progress)
+
+    def remove(self, ids: Iterable[str], progress: Progress | None = None) -> Added:
         """Take documents away; the graph is then the one built without them. Raises DataError for an unknown id."""
-        wanted = [ids] if isinstance(ids, str) else list(ids)
-        with writer_lock(self.path):
-            known = self._store.hashes()
-            unknown = [i for i in wanted if i not in known]
-            if unknown:
-                raise DataError(
-                    f"{self.path} holds no document {unknown[0]!r} ({len(unknown)} unknown); nothing was removed."
-                )
-            if wanted:
-                with self._store.writing():
-                    self._store.remove(wanted)
-                    self._bump()
-            self._renew(Added(), None)
+        return self._writing().remove([ids] if isinstance(ids, str) else ids, progress)
 
-    def retrieve(self, question: str | Question, method: Method = "ppr", **options: Any) -> State:
+    def upgrade(self, ids: Sequence[str] | None = None, progress: Progress | None = None) -> Added:
+        """Read documents again with this index's extractor, where another one read them; all documents if no ids.
+
+        What they say need not be there any more: it is kept. Interrupted, the next call goes on.
+        """
+        return self._writing().upgrade([ids] if isinstance(ids, str) else ids, progress)
+
+    def unseen(self, documents: Iterable[Source] | Source) -> list[Excerpt]:
+        """Return the chunks that would be read if these documents were added, for an estimate; writes nothing."""
+        return self._writer.unseen(_several(documents), Added())
+
+    def verify(self, *, repair: bool = False) -> list[Problem]:
+        """Return what is wrong with the folder, empty if nothing: the store, and whether the snapshot is what it says.
+
+        `repair`: make the snapshot again where it is the snapshot that is wrong; what is returned is then what is left.
+        """
+        found = verify(self._place, self._store, self._encoder)
+        if repair and any(problem.mendable for problem in found):
+            self._writing().renew()
+            found = verify(self._place, self._store, self._encoder)
+        return found
+
+    def retrieve(
+        self, question: str | Question, method: Method = "ppr", *, within: Within | None = None, **options: Any
+    ) -> State:
         """Return the state with the evidence and passages of a method, before anything is answered.
 
         `method`: a name (`graphwright methods` lists them; `options` are its arguments), an operator, or a
-        function from a snapshot to an operator.
+        function from a snapshot to an operator. `within`: the documents that are searched; the others are hidden.
         """
-        snapshot = self.snapshot
-        return retrieval_part(_pipeline(method, snapshot, options))(start(question, snapshot.graph))
+        snapshot, operator = self._ready(method, within, options)
+        return retrieval_part(operator)(start(question, snapshot.graph))
 
-    def ask(self, question: str | Question, method: Method = "ppr", **options: Any) -> State:
+    def ask(
+        self, question: str | Question, method: Method = "ppr", *, within: Within | None = None, **options: Any
+    ) -> State:
         """Return the state with an answer and its citations."""
-        snapshot = self.snapshot
-        return _pipeline(method, snapshot, options)(start(question, snapshot.graph))
+        snapshot, operator = self._ready(method, within, options)
+        return operator(start(question, snapshot.graph))
 
     def retrieve_many(
-        self, questions: Sequence[str | Question], method: Method = "ppr", *, threads: int = 2, **options: Any
+        self,
+        questions: Sequence[str | Question],
+        method: Method = "ppr",
+        *,
+        threads: int = 2,
+        within: Within | None = None,
+        **options: Any,
     ) -> list[State]:
         """`retrieve` for many questions, over threads."""
-        snapshot = self.snapshot
-        return _many(questions, snapshot, retrieval_part(_pipeline(method, snapshot, options)), threads)
+        snapshot, operator = self._ready(method, within, options)
+        return _many(questions, snapshot, retrieval_part(operator), threads)
 
     def ask_many(
-        self, questions: Sequence[str | Question], method: Method = "ppr", *, threads: int = 2, **options: Any
+        self,
+        questions: Sequence[str | Question],
+        method: Method = "ppr",
+        *,
+        threads: int = 2,
+        within: Within | None = None,
+        **options: Any,
     ) -> list[State]:
         """`ask` for many questions, over threads."""
-        snapshot = self.snapshot
-        return _many(questions, snapshot, _pipeline(method, snapshot, options), threads)
+        snapshot, operator = self._ready(method, within, options)
+        return _many(questions, snapshot, operator, threads)
 
     def pipeline(self, method: Method, **options: Any) -> Operator:
         """Return a method as an operator over the current snapshot."""
         return _pipeline(method, self.snapshot, options)
 
+    def _writing(self) -> Writer:
+        """Return the writer; the snapshot held here is let go first, so that it can be cleaned up."""
+        with self._lock:
+            self._opened = None
+        return self._writer
+
+    def _ready(self, method: Method, within: Within | None, options: Mapping[str, Any]) -> tuple[Snapshot, Operator]:
+        if within is not None and isinstance(method, Operator):
+            raise OptionError(
+                f"{method!r} searches the indexes that it was built over, so within={within!r} would hide nothing. "
+                f"Give the method's name, or a function from a snapshot to an operator."
+            )
+        snapshot = self.snapshot if within is None else self.part(within)
+        return snapshot, _pipeline(method, snapshot, options)
+
     @property
     def current(self) -> bool:
         """Whether the snapshot holds all that the store does; not so after indexing was interrupted."""
-        return bool(self.snapshot.about.get("revision") == self._revision())
+        return bool(self.snapshot.about.get("revision") == revision_of(self._store))
 
     def info(self) -> dict[str, Any]:
-        """Return what the index holds: counts, encoder, settings, bytes on disk."""
+        """Return what the index holds: counts, encoder, extractors, settings, bytes on disk."""
         snapshot = self.snapshot
         documents, chunks = self._store.counts()
-        size = sum(f.stat().st_size for f in self.path.rglob("*") if f.is_file())
         return {
             "path": str(self.path),
             "documents": documents,
@@ -256,81 +288,49 @@ class Index:
             "edges": len(snapshot.graph.edges),
             "embedded": snapshot.about["texts"],
             "encoder": self._store.setting("encoder"),
-            "extractor": self._store.setting("extractor"),
+            "extractors": self._store.extractors(),
+            "waiting": self._store.waiting(),
+            "folders": self._store.sources(),
             "settings": asdict(self.settings),
-            "bytes": size,
+            "bytes": self._place.bytes(),
             "current": self.current,
         }
 
     def close(self) -> None:
-        """Close the store's file."""
+        """Close the store's file, and let the snapshot go."""
         self._store.close()
+        self._opened = None
+        self._parts.clear()
 
     def __repr__(self) -> str:
         return f"Index({str(self.path)!r})"
 
-    def _check_extractor(self) -> None:
-        written = self._store.setting("extractor")
-        if written != self._extractor.id:
-            raise StoreError(
-                f"{self.path} was written with the extractor {written!r}, and {self._extractor.id!r} was given; "
-                f"open it with the same extractor to add to it."
-            )
 
-    def _put(self, documents: Sequence[Document], made: Added, progress: Progress | None) -> None:
-        if not documents:
-            return
-        settings = self.settings
-        count = getattr(self._encoder, "count_tokens", None)
-        counter = {} if count is None else {"count_tokens": count}
-        chunks: list[Chunk] = []
-        owner: list[Document] = []
-        for document in documents:
-            some = split(document, budget=settings.chunk_tokens, overlap=settings.overlap, **counter)
-            chunks += some
-            owner += [document] * len(some)
-        excerpts = [Excerpt(d.id, d.title, c.text) for d, c in zip(owner, chunks, strict=True)]
-        contributions = self._extractor.extract(excerpts)
-        of: dict[str, list[tuple[Chunk, Contribution]]] = {d.id: [] for d in documents}
-        for chunk, contribution in zip(chunks, contributions, strict=True):
-            of[chunk.document].append((chunk, contribution))
-        for document in documents:
-            self._store.put(document, of[document.id], self._extractor.id)
-        made.unfit.update(unfit(self._extractor, documents))
-        if progress is not None:
-            done = len(made.added) + len(made.replaced)
-            progress("read documents", done, done)
+def _several(documents: Iterable[Source] | Source) -> Iterable[Source]:
+    if isinstance(documents, Document | Mapping | Path | str):
+        return [documents]
+    return documents
 
-    def _revision(self) -> int:
-        return int(self._store.setting("revision") or 0)
 
-    def _bump(self) -> None:
-        self._store.set("revision", str(self._revision() + 1))
+def _checked(settings: Settings) -> Settings:
+    if not 0 <= settings.overlap < settings.chunk_tokens:
+        raise OptionError(f"{settings}: the overlap must be at least 0 and below the tokens of a chunk.")
+    unknown = set(settings.embed) - set(SPACES)
+    if unknown or "passages" not in settings.embed:
+        raise OptionError(f"embed={settings.embed}: choose from {SPACES}; passages are always embedded.")
+    return settings
 
-    def _renew(self, made: Added, progress: Progress | None) -> None:
-        """Write a snapshot of the store as it is now and make it current, unless the current one is that."""
-        revision = self._revision()
-        with suppress(StoreError):  # a damaged snapshot is made again
-            if self.snapshot.about.get("revision") == revision:
-                return
-        name = f"snapshot-{revision}"
-        draft = self.path / f".{name}.draft"
-        shutil.rmtree(draft, ignore_errors=True)
-        try:
-            encoder = CachedEncoder(self._encoder, self.path / "vectors.sqlite")
-            built = build(self._store, self.settings, encoder, draft, progress, revision)
-            shutil.rmtree(self.path / name, ignore_errors=True)
-            os.replace(draft, self.path / name)
-            pointer = self.path / ".CURRENT.draft"
-            pointer.write_text(name, encoding="utf-8")
-            os.replace(pointer, self.path / "CURRENT")
-        except (OSError, sqlite3.Error) as error:
-            shutil.rmtree(draft, ignore_errors=True)
-            raise StoreError(f"{self.path} could not be written ({error}); the index is as it was before.") from error
-        made.seconds, made.texts = built.seconds, built.texts
-        for old in self.path.glob("snapshot-*"):
-            if old.name != name:
-                shutil.rmtree(old, ignore_errors=True)
+
+def _known(whole: Snapshot, ids: Sequence[str], encoder: CachedEncoder) -> KnownEncoder:
+    """Return an encoder that knows the vectors that a snapshot has for passages of some documents, and for names."""
+    graph, rows = whole.graph, whole.graph.passages
+    held = [] if rows is None else [row for i in ids for row in rows.rows_of_document.get(i, ())]
+    known = {graph.reading(row): whole.passages.vectors[row] for row in held}
+    if whole.names is not None:
+        known |= dict(zip(graph.names[len(rows or ()) :], whole.names.vectors, strict=True))
+    if whole.triples is not None and graph.columns.sentences is not None:
+        known |= dict(zip(graph.columns.sentences, whole.triples.vectors, strict=True))
+    return KnownEncoder(encoder, known)
 
 
 def _pipeline(method: Method, snapshot: Snapshot, options: Mapping[str, Any]) -> Operator:
@@ -350,15 +350,3 @@ def _many(questions: Sequence[str | Question], snapshot: Snapshot, operator: Ope
         raise OptionError(f"give a list of questions and 1 thread or more; given: {questions!r}, {threads} threads.")
     with ThreadPoolExecutor(max_workers=threads) as pool:
         return list(pool.map(lambda question: operator(start(question, snapshot.graph)), questions))
-
-
-def _become(draft: Path, folder: Path) -> None:
-    """Put a new index in its place: at one stroke, or where the folder itself must stay, CURRENT last."""
-    try:
-        os.replace(draft, folder)
-    except OSError:
-        if not folder.is_dir() or any(folder.iterdir()):
-            raise
-        for part in sorted(draft.iterdir(), key=lambda part: part.name == "CURRENT"):
-            shutil.move(part, folder / part.name)
-        draft.rmdir()

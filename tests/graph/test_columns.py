@@ -2,10 +2,13 @@
 
 import pickle
 
-from hypothesis import given
+import numpy as np
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphwright.graph.columns import TextColumn
+from graphwright.errors import DataError
+from graphwright.graph.columns import TextColumn, terminate
 
 strings = st.lists(st.text(st.characters(), max_size=6), max_size=20)
 
@@ -17,6 +20,7 @@ def test_strings_come_back(values: list[str]) -> None:
     assert pickle.loads(pickle.dumps(column)) == column
 
 
+@settings(deadline=None)
 @given(strings, st.text(max_size=3))
 def test_search_finds_all_equal_strings_and_all_that_begin_so(values: list[str], sought: str) -> None:
     column = TextColumn.of(values)
@@ -29,3 +33,48 @@ def test_search_finds_all_equal_strings_and_all_that_begin_so(values: list[str],
 
 def test_lone_surrogates_survive() -> None:
     assert TextColumn.of(["\ud800x"])[0] == "\ud800x"
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\0"), max_size=6), max_size=20))
+def test_terminated_strings_come_back(values: list[str]) -> None:
+    blob = terminate(iter(values))
+    assert blob == b"".join(value.encode("utf-8", "surrogatepass") + b"\0" for value in values)
+    column = TextColumn.terminated(blob)
+    assert list(column) == values and column == TextColumn.of(values)
+    assert (column.data.dtype, column.offsets.dtype) == (np.uint8, np.int64)
+
+
+def test_a_nul_within_a_string_is_refused_and_named() -> None:
+    with pytest.raises(DataError, match=r"string 1 holds a NUL.*'b\\x00c'"):
+        terminate(["a", "b\0c"])
+
+
+def test_a_block_that_is_cut_short_is_refused() -> None:
+    with pytest.raises(DataError, match=r"b'Graz.x00Li' is not ended by a NUL"):
+        TextColumn.terminated(b"Graz\0Li")
+
+
+@settings(deadline=None)
+@given(st.lists(strings, max_size=4))
+def test_joined_columns_stand_end_to_end(parts: list[list[str]]) -> None:
+    columns = [TextColumn.of(part) for part in parts]
+    whole = [value for part in parts for value in part]
+    assert list(TextColumn.joined(columns)) == whole
+    # Columns that begin and end within their data.
+    cut = [TextColumn(c.data, c.offsets[1:-1]) for c in columns if len(c) > 2]
+    assert list(TextColumn.joined(cut)) == [value for part in parts if len(part) > 2 for value in part[1:-1]]
+
+
+@settings(deadline=None)
+@given(strings.filter(len), st.data())
+def test_gathered_strings_are_a_column(values: list[str], data: st.DataObject) -> None:
+    ids = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=30))
+    gathered = TextColumn.of(values).gather(np.array(ids, np.int64))
+    assert gathered == TextColumn.of(values[i] for i in ids)
+
+
+@settings(deadline=None)
+@given(strings)
+def test_order_is_by_bytes_then_by_position(values: list[str]) -> None:
+    expected = sorted(range(len(values)), key=lambda i: values[i].encode("utf-8", "surrogatepass"))
+    assert TextColumn.of(values).order().tolist() == expected

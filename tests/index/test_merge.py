@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.index.plain_merge import plain_merge
+from tests.toys import ledger_of
 
 from graphwright.graph.graph import Graph, Kind
 from graphwright.index.contribution import Contribution, Mention, Relation
 from graphwright.index.lexicon import lexicon_of
-from graphwright.index.merge import Draft, draft
-from graphwright.index.store import StoredChunk, StoredDocument
+from graphwright.index.merge import Merged
 
 Triple = tuple[str, str, str]
 Doc = tuple[str, str, Sequence[str], Sequence[Triple]]  # title, text, mentions, relations
@@ -30,15 +33,20 @@ DOCS: Mapping[str, Doc] = {
 }
 
 
-def merged(docs: Mapping[str, Doc]) -> Draft:
-    documents = [StoredDocument(10 + 3 * i, name, doc[0]) for i, (name, doc) in enumerate(docs.items())]
-    chunks = []
-    for d, (_, text, mentions, relations) in zip(documents, docs.values(), strict=True):
-        made = Contribution(
-            tuple(Mention(m) for m in mentions), tuple(Relation(*r, f"{' '.join(r)}.") for r in relations)
+def contributed(docs: Mapping[str, Doc]) -> list[tuple[str, str, str, Contribution]]:
+    return [
+        (
+            name,
+            title,
+            text,
+            Contribution(tuple(map(Mention, mentions)), tuple(Relation(*r, f"{' '.join(r)}.") for r in relations)),
         )
-        chunks.append(StoredChunk(d.number, 0, 0, len(text), text, made))
-    return draft(documents, chunks)
+        for name, (title, text, mentions, relations) in docs.items()
+    ]
+
+
+def merged(docs: Mapping[str, Doc]) -> Merged:
+    return Merged(ledger_of(contributed(docs)))
 
 
 def graph_of(docs: Mapping[str, Doc]) -> Graph:
@@ -171,7 +179,7 @@ def test_an_alias_leads_to_all_topics_that_claim_it_until_too_many_do() -> None:
 
 def test_synonyms_join_entities_by_their_numbers() -> None:
     made = merged(DOCS)
-    names = made.names()
+    names = list(made.names)
     graph = made.graph(np.array([[names.index("Graz"), names.index("Mur")]]))
     (edge,) = [e for e in graph.edges.tolist() if graph.triple(e)[1] == "synonym"]
     assert graph.triple(edge) == ("Graz", "synonym", "Mur") and not len(graph.chunks_of(edges=[edge]))
@@ -181,3 +189,66 @@ def test_an_alias_that_begins_with_an_article_makes_no_stray_entity() -> None:
     graph = graph_of({"a": ("The A-Team (series)", "t", [], [])})
     entities = np.flatnonzero(graph.columns.kinds == Kind.ENTITY).tolist()
     assert all(len(graph.columns.adjacency.row(node)) for node in entities)
+
+
+NAMES = ["Graz", "graz", "GRAZ", "The Graz", "Mur", "Iron Mountain", "iron mountain", "Lilu (myth)", "Lilu (film)"]
+NAMES += ["Lilu", "X", "", "1525", "Iron Mountain Lake", "McRae, Arkansas", "McRae", "of the", "Łódź", "Lodz", "a\0b"]
+TEXTS = [
+    "",
+    "The iron mountain lake by Graz",
+    "A demon of lodz, lilu",
+    "of the mcrae arkansas",
+    "IRON-MOUNTAIN lilu",
+]
+names, texts = st.sampled_from(NAMES), st.sampled_from(TEXTS)
+contributions = st.builds(
+    Contribution,
+    st.lists(names.map(Mention), max_size=4).map(tuple),
+    st.lists(st.builds(Relation, names, st.sampled_from(["r", "about", "alias"]), names, texts), max_size=3).map(tuple),
+)
+
+
+@given(st.lists(st.tuples(names, texts, contributions), max_size=8))
+def test_the_merge_of_columns_equals_a_plain_one(docs: list[tuple[str, str, Contribution]]) -> None:
+    given = [(f"d{at}", *doc) for at, doc in enumerate(docs)]
+    graph = Merged(ledger_of(given)).graph(NONE)
+    assert plain_merge(given) == (
+        list(graph.names),
+        triples(graph),
+        [graph.edge_text(e) for e in graph.edges.tolist()],
+        [graph.chunks_of([node]).tolist() for node in graph.nodes.tolist()],
+        [graph.chunks_of(edges=[edge]).tolist() for edge in graph.edges.tolist()],
+        list(zip(graph.columns.aliases, graph.columns.alias_node.tolist(), strict=True)),
+    )
+
+
+def test_what_models_say_of_an_entity_is_read_with_its_name() -> None:
+    def said(name: str, kind: str, description: str) -> Mention:
+        return Mention(name, type=kind, description=description)
+
+    docs = [
+        ("a", "", "t", Contribution((said("Mur", "river", "Runs through Graz."), said("Graz", "city", "")))),
+        (
+            "b",
+            "",
+            "t",
+            Contribution((said("MUR", "river", "Rises in Salzburg."), said("Mur", "body", "Runs through Graz."))),
+        ),
+        ("c", "", "t", Contribution((Mention("Mur"), Mention("Styria")))),
+    ]
+    graph = Merged(ledger_of(docs)).graph(NONE)
+    texts = {graph.names[node]: graph.text(node) for node in range(3, len(graph))}
+    assert texts == {
+        "Mur": "Mur (river): Runs through Graz. Rises in Salzburg.",
+        "Graz": "Graz (city)",
+        "Styria": "Styria",
+    }
+    alone = Merged(ledger_of(docs[1:])).graph(NONE)
+    assert alone.text(alone.id("Mur")) == "Mur (river): Rises in Salzburg. Runs through Graz."
+
+
+def test_descriptions_beyond_the_bound_are_left_out_whole() -> None:
+    docs = [(f"d{i}", "", "t", Contribution((Mention("Mur", description=f"{i} " * 200),))) for i in range(9)]
+    graph = Merged(ledger_of(docs)).graph(NONE)
+    text = graph.text(graph.id("Mur"))
+    assert text.startswith("Mur: 0 0") and 400 < len(text) < 1300 and "3 3" not in text

@@ -10,7 +10,8 @@ import pytest
 from graphwright import Document, StoreError
 from graphwright.data.base import Chunk
 from graphwright.index.contribution import Contribution, Mention, Relation
-from graphwright.index.store import Store, StoredChunk, StoredDocument, content_hash
+from graphwright.index.ledger import StoredDocument
+from graphwright.index.store import Read, Store, StoredChunk, content_hash
 
 MADE = Contribution(
     (Mention("Graz", 0, 4), Mention("Łódź")),
@@ -18,10 +19,14 @@ MADE = Contribution(
 )
 
 
-def put(store: Store, name: str, *texts: str, title: str = "") -> None:
-    chunks = [(Chunk(name, i, 10 * i, 10 * i + len(t), t), MADE) for i, t in enumerate(texts)]
+def put(store: Store, name: str, *texts: str, title: str = "", source: str = "", waiting: str | None = None) -> None:
+    chunks = [Read(Chunk(name, i, 10 * i, 10 * i + len(t), t), MADE, "test:1", waiting) for i, t in enumerate(texts)]
     with store.writing():
-        store.put(Document(name, " ".join(texts), title=title), chunks, "test:1")
+        store.put(Document(name, " ".join(texts), title=title), chunks, source)
+
+
+def texts(store: Store) -> list[str]:
+    return [chunk.text for chunk in store.chunks()]
 
 
 @pytest.fixture
@@ -29,28 +34,69 @@ def store(tmp_path: Path) -> Store:
     return Store.create(tmp_path / "index.sqlite", {"encoder": "x"})
 
 
-def test_documents_and_chunks_come_back_in_the_order_they_came(store: Store) -> None:
+def test_documents_and_chunks_come_back_in_the_order_of_their_ids(store: Store) -> None:
     put(store, "b", "one", "two", title="B")
     put(store, "a", *(f"text {i}" for i in range(12)))
-    assert store.documents() == [StoredDocument(1, "b", "B"), StoredDocument(2, "a", "")]
-    chunks = list(store.chunks())
-    assert chunks[:2] == [StoredChunk(1, 0, 0, 3, "one", MADE), StoredChunk(1, 1, 10, 13, "two", MADE)]
-    assert [c.ordinal for c in chunks[2:]] == list(range(12)) and store.counts() == (2, 14)
+    put(store, "c")
+    ledger = store.ledger()
+    assert ledger.documents == [StoredDocument(2, "a", ""), StoredDocument(1, "b", "B"), StoredDocument(3, "c", "")]
+    assert ledger.document.tolist() == [0] * 12 + [1, 1] and ledger.ordinal.tolist() == [*range(12), 0, 1]
+    assert list(ledger.text)[-2:] == ["one", "two"] and ledger.names[-1] == "b#1" and ledger.readings[-1] == "B\ntwo"
+    assert (ledger.start.tolist()[-1], ledger.end.tolist()[-1]) == (10, 13)
+    assert store.chunks()[-1] == StoredChunk(1, 1, "b", "B", "two", "test:1", None)
+    entry = store.entry("b", 1)
+    assert entry is not None and entry.contribution() == MADE and store.entry("b", 2) is None
+    assert [chunk.document for chunk in store.chunks(ids=["b"])] == ["b", "b"]
+    assert store.ledger(["b", "none"]).names == ["b#0", "b#1"] and len(store.ledger([])) == 0
+    assert store.counts() == (3, 14)
 
 
-def test_a_replaced_document_keeps_its_place_and_a_number_is_never_given_twice(store: Store) -> None:
+def test_a_replaced_document_leaves_nothing_behind_and_a_number_is_never_given_twice(store: Store) -> None:
     for name in "abc":
         put(store, name, "one", "two")
     before = store.hashes()
     put(store, "a", "other", title="A")
-    assert [(d.number, d.id, d.title) for d in store.documents()] == [(1, "a", "A"), (2, "b", ""), (3, "c", "")]
-    assert [c.text for c in store.chunks()] == ["other", "one", "two", "one", "two"]
+    assert [(d.number, d.id, d.title) for d in store.ledger().documents] == [(1, "a", "A"), (2, "b", ""), (3, "c", "")]
+    assert texts(store) == ["other", "one", "two", "one", "two"]
     assert {i for i, h in store.hashes().items() if before[i] != h} == {"a"}
     with store.writing():
         store.remove(["c", "never there"])
     assert store.counts() == (2, 3)  # the chunks went with their document
     put(store, "d", "x")
-    assert store.documents()[-1].number == 4
+    assert store.ledger().documents[-1].number == 4
+
+
+def test_what_is_removed_stands_in_no_file_any_more(store: Store) -> None:
+    put(store, "a", "the word is xyzzy")
+    put(store, "b", "another")
+    with store.writing():
+        store.remove(["a"])
+    store.settle()
+    store.close()
+    assert not [file for file in store.path.parent.iterdir() if b"xyzzy" in file.read_bytes()]
+
+
+def test_a_chunk_is_read_again_by_a_better_extractor(store: Store) -> None:
+    put(store, "a", "one", "two", waiting="not read yet")
+    assert store.waiting() == {"not read yet": 2} and store.extractors() == {"test:1": 2}
+    first, second = store.chunks(waiting=True)
+    better = Contribution((Mention("Mur", 0, 3, "river", "A river."),), ())
+    with store.writing():
+        store.revise(first, better, "better:1", None)
+        store.revise(second, None, "", "no reply")
+    assert store.waiting() == {"no reply": 1} and store.extractors() == {"better:1": 1, "test:1": 1}
+    kept = [store.entry("a", at) for at in (0, 1)]
+    assert [entry and entry.contribution() for entry in kept] == [better, MADE]
+
+
+def test_documents_know_the_folder_that_they_came_from(store: Store) -> None:
+    put(store, "a", "one", source="/docs")
+    put(store, "b", "one")
+    put(store, "a", "two")  # added by hand: it still belongs to the folder
+    assert store.hashes("/docs").keys() == {"a"} and store.sources() == {"/docs": 1}
+    with store.writing():
+        store.follow(["b"], "/docs")
+    assert store.sources() == {"/docs": 2} and store.metadata() == {"a": {}, "b": {}}
 
 
 def test_an_error_undoes_all_of_a_block(store: Store) -> None:
@@ -58,7 +104,7 @@ def test_an_error_undoes_all_of_a_block(store: Store) -> None:
     with pytest.raises(KeyboardInterrupt), store.writing():
         store.remove(["a"])
         store.set("encoder", "y")
-        store.put(Document("b", "t"), [], "test:1")
+        store.put(Document("b", "t"), [])
         raise KeyboardInterrupt
     assert store.counts() == (1, 1) and store.setting("encoder") == "x" and store.setting("none") is None
     with store.writing():

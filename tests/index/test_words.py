@@ -3,8 +3,11 @@
 import math
 from pathlib import Path
 
+import bm25s
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphwright import StoreError
 from graphwright.index.words import WordIndex, words
@@ -38,7 +41,7 @@ def test_index_comes_back_from_disk(tmp_path: Path) -> None:
     index.save(tmp_path / "w")
     again = WordIndex.load(tmp_path / "w")
     assert again == index and again.scores("Mur").tolist() == index.scores("Mur").tolist()
-    with pytest.raises(StoreError, match="cannot be read"):
+    with pytest.raises(StoreError, match="missing or cut short"):
         WordIndex.load(tmp_path / "none")
 
 
@@ -53,3 +56,22 @@ def test_words_of_many_scripts() -> None:
     assert words("Łódź, ÉCOLE d'Été") == words("łódź, école D'ÉTÉ")
     assert words("東京タワー") == ["東京", "京タ", "タワ", "ワー"]
     assert words("где Москва") == ["где", "москва"]
+
+
+@given(st.lists(st.lists(st.sampled_from(["fox", "hen", "Mur", "tax", "law"]), max_size=9), min_size=1, max_size=9))
+def test_scores_are_those_of_bm25s(texts: list[list[str]]) -> None:
+    model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
+    vocabulary = {word: at for at, word in enumerate(dict.fromkeys(words(" ".join(map(" ".join, texts)))))}
+    index = WordIndex.of([" ".join(text) for text in texts], np.arange(len(texts)))
+    if not vocabulary:
+        assert not len(index.vocabulary)
+        return
+    ids = [[vocabulary[word] for word in words(" ".join(text))] for text in texts]
+    tokens = bm25s.tokenization.Tokenized(ids=ids, vocab=dict(vocabulary))  # it adds to it
+    model.index(tokens, show_progress=False, leave_progress=False)
+    for word, at in vocabulary.items():
+        part = slice(int(model.scores["indptr"][at]), int(model.scores["indptr"][at + 1]))
+        wanted = dict(zip(model.scores["indices"][part].tolist(), model.scores["data"][part].tolist(), strict=True))
+        rows, scores = index.postings(word)
+        assert rows.tolist() == sorted(wanted)
+        assert scores.tolist() == pytest.approx([wanted[row] for row in rows.tolist()], rel=1e-5)

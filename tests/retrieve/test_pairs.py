@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.toys import merged_graph
 
 from graphwright import Anchor, Evidence, Graph, VectorIndex, start
 from graphwright.index.contribution import Contribution, Mention
-from graphwright.index.merge import draft
-from graphwright.index.store import StoredChunk, StoredDocument
 from graphwright.index.words import WordIndex
 from graphwright.models.base import Floats
 from graphwright.retrieve.pairs import Pairs
@@ -59,10 +58,8 @@ class World:
         return sum(other in held for other in same for held in sets)
 
     def graph(self) -> Graph:
-        documents = [StoredDocument(i, f"d{i}", title) for i, title in enumerate(self.titles)]
         made = [Contribution(tuple(Mention(m) for m in names)) for names in self.mentions]
-        chunks = [StoredChunk(i, 0, 0, 0, "", c) for i, c in enumerate(made)]
-        return draft(documents, chunks).graph(np.empty((0, 2), np.int64))
+        return merged_graph((f"d{i}", title, "", c) for i, (title, c) in enumerate(zip(self.titles, made, strict=True)))
 
     def pairs(self, **options: float) -> Pairs:
         index = VectorIndex.from_array(self.vectors, Fixed(tuple(self.query.tolist())))

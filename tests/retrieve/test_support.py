@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from tests.toys import merged_graph
 
 from graphwright import Anchor, Graph, SupportSearch, VectorIndex, start
 from graphwright.index.contribution import Contribution, Mention
-from graphwright.index.merge import draft
-from graphwright.index.store import StoredChunk, StoredDocument
 from graphwright.index.words import WordIndex
 from graphwright.models.base import Floats
 from graphwright.retrieve.state import State
@@ -30,9 +29,8 @@ class Fixed:
 
 def graph_of(*docs: tuple[str, list[str]]) -> Graph:
     """One chunk each of (title, mentions)."""
-    documents = [StoredDocument(i, f"d{i}", title) for i, (title, _) in enumerate(docs)]
     made = [Contribution(tuple(Mention(m) for m in mentions)) for _, mentions in docs]
-    return draft(documents, [StoredChunk(i, 0, 0, 0, "", c) for i, c in enumerate(made)]).graph(np.empty((0, 2), int))
+    return merged_graph((f"d{i}", title, "", c) for i, ((title, _), c) in enumerate(zip(docs, made, strict=True)))
 
 
 GRAPH = graph_of(("Red Fox", []), ("", ["Mur", "Graz"]), ("Graz", []))

@@ -35,7 +35,11 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that was not read: a file, or a line of one (`path:line`), and why."""
+    """Something that was not read: a file, or a line of one (`path:line`), and why.
+
+    `unread`: it may well hold something, as far as anyone can tell (no permission, a broken row).
+    """
 
     path: str
     reason: str
+    unread: bool = False

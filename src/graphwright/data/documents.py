@@ -82,7 +82,7 @@ def _files(
     """Yield each file with the name that its document gets."""
 
     def closed(error: OSError) -> None:
-        skip(Skipped(str(error.filename), f"a folder that cannot be read: {error.strerror}"))
+        skip(Skipped(str(error.filename), f"a folder that cannot be read: {error.strerror}", True))
 
     for path in given:
         if not path.is_dir():
@@ -113,7 +113,7 @@ def _file(path: Path, name: str) -> _Found:
         else:
             yield 0, _text_file(path, name)
     except PermissionError:
-        yield 0, Skipped(str(path), "no permission to read it")
+        yield 0, Skipped(str(path), "no permission to read it", True)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be read to its end: {error}. Replace it, or leave it out.") from error
 

@@ -43,7 +43,7 @@ def read_rows(path: Path, name: str) -> Iterator[tuple[int, Document | Skipped]]
     for number, record in _records(path):
         found = _document(record, f"{name}#{number}") if isinstance(record, dict) else str(record)
         if isinstance(found, str):
-            broken.append((number, Skipped(f"{path}:{number}", found)))
+            broken.append((number, Skipped(f"{path}:{number}", found, True)))
             if good:
                 yield broken[-1]
             elif len(broken) > _MANY:

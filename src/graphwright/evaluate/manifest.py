@@ -19,7 +19,7 @@ from graphwright.evaluate.experiment import Experiment, Subject
 __all__ = ["described", "resumed", "write_json"]
 
 _OF_THE_OCCASION = ("machine", "started", "baseline", "index")
-_LIBRARIES = ("bm25s", "numba", "numpy", "onnxruntime", "tokenizers")
+_LIBRARIES = ("numba", "numpy", "onnxruntime", "tokenizers")
 
 
 def described(experiment: Experiment, subject: Subject, encoder: str) -> dict[str, Any]:

@@ -7,9 +7,32 @@ from itertools import islice
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["TextColumn"]
+from graphwright.errors import DataError
+from graphwright.kernels import strings as kernels
+
+__all__ = ["TextColumn", "terminate"]
+
+
+def terminate(strings: Iterable[str]) -> bytes:
+    """Return strings as UTF-8, each ended by one NUL byte; `TextColumn.terminated` reads them back.
+
+    Raises DataError for a string that holds a NUL.
+
+    >>> terminate(["Graz", "", "Łódź"])
+    b'Graz\\x00\\x00\\xc5\\x81\\xc3\\xb3d\\xc5\\xba\\x00'
+    """
+    listed = list(strings)
+    blob = _joined(listed)
+    if blob.count(b"\0") != len(listed):
+        at, found = next((i, s) for i, s in enumerate(listed) if "\0" in s)
+        raise DataError(f"string {at} holds a NUL, which ends strings here: {found[:80]!r}. Take it out.")
+    return blob
+
+
+def _joined(strings: list[str]) -> bytes:
+    return "\0".join([*strings, ""]).encode("utf-8", "surrogatepass")
 
 
 class TextColumn(Sequence[str]):
@@ -31,12 +54,48 @@ class TextColumn(Sequence[str]):
     @classmethod
     def of(cls, strings: Iterable[str]) -> TextColumn:
         """Make a column of any strings; lone surrogates are kept."""
-        encoded = [s.encode("utf-8", "surrogatepass") for s in strings]
+        listed = list(strings)
+        column = cls.terminated(_joined(listed))  # one string is encoded much faster than many
+        if len(column) == len(listed):
+            return column
+        # Some string holds a NUL.
+        encoded = [s.encode("utf-8", "surrogatepass") for s in listed]
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(b) for b in encoded], out=offsets[1:])
         data = np.frombuffer(b"".join(encoded), np.uint8)
         offsets.flags.writeable = False
         return cls(data, offsets)
+
+    @classmethod
+    def terminated(cls, blob: bytes) -> TextColumn:
+        """Make a column of strings that are each ended by one NUL byte, as `terminate` writes them.
+
+        Raises DataError when bytes stand behind the last NUL.
+
+        >>> list(TextColumn.terminated(b"Graz\\0\\0Linz\\0"))
+        ['Graz', '', 'Linz']
+        """
+        joined = np.frombuffer(blob, np.uint8)
+        ends = np.flatnonzero(joined == 0)
+        if joined.size and joined[-1]:
+            raise DataError(f"{blob[-80:]!r} is not ended by a NUL byte, as each string must be. Is it cut short?")
+        offsets = np.zeros(ends.size + 1, np.int64)
+        offsets[1:] = ends - np.arange(ends.size)
+        data = joined[joined != 0]
+        data.flags.writeable = offsets.flags.writeable = False
+        return cls(data, offsets)
+
+    @classmethod
+    def joined(cls, columns: Sequence[TextColumn]) -> TextColumn:
+        """Put columns end to end.
+
+        >>> list(TextColumn.joined([TextColumn.of(["a", ""]), TextColumn.of(["b"])]))
+        ['a', '', 'b']
+        """
+        sizes = [np.diff(column.offsets) for column in columns]
+        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes)) if sizes else []))
+        data = [column.data[column.offsets[0] : column.offsets[-1]] for column in columns]
+        return cls(np.concatenate(data) if data else np.empty(0, np.uint8), offsets.astype(np.int64))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -60,13 +119,22 @@ class TextColumn(Sequence[str]):
         """Return the strings at `ids`, in that order."""
         return [self[int(i)] for i in ids]
 
+    def gather(self, ids: ArrayLike) -> TextColumn:
+        """Return the strings at `ids: int64[k]`, in that order, as a column.
+
+        Raises ValueError for an id that is no position; negative ones are none.
+
+        >>> list(TextColumn.of(["a", "b", "c"]).gather([2, 0]))
+        ['c', 'a']
+        """
+        return TextColumn(*kernels.gather(self.data, self.offsets, ids))
+
     def order(self) -> NDArray[np.int64]:
         """Return positions sorted by string (by its UTF-8 bytes), equal strings by position: int64[n].
 
         `ends` searches a column through it.
         """
-        encoded = [self._bytes(i) for i in range(len(self))]
-        return np.array(sorted(range(len(self)), key=encoded.__getitem__), np.int64)
+        return kernels.ranking(self.data, self.offsets)
 
     def ends(self, text: str, order: NDArray[np.int64], *, prefix: bool = False) -> tuple[int, int]:
         """Return the part of `order` (first, last + 1) that equals `text`, or begins with it.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -132,15 +132,12 @@ class Columns:
     def checksum(self) -> str:
         """Sixteen hexadecimal digits over names, edges and texts."""
         digest = hashlib.blake2b(digest_size=8)
-        for part in (
-            self.names.data,
-            self.names.offsets,
-            self.heads,
-            self.tails,
-            self.relation,
-            self.relations.data,
-        ):
-            digest.update(np.ascontiguousarray(part).data)
+        parts: list[NDArray[Any] | None] = [self.heads, self.tails, self.relation, self.edge_text]
+        for column in (self.names, self.relations, self.texts, self.sentences):
+            parts += [] if column is None else [column.data, column.offsets]
+        for part in parts:
+            if part is not None:
+                digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
 
 

@@ -1,23 +1,26 @@
-"""From what the store remembers to a snapshot: merge, embed, write."""
+"""From what the store remembers to all that is searched: merge, embed, index, write."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.graph.graph import Graph
-from graphwright.index.merge import Draft, draft
-from graphwright.index.snapshot import Space, write_snapshot
-from graphwright.index.store import Store
+from graphwright.index.ledger import Ledger
+from graphwright.index.merge import Merged
+from graphwright.index.snapshot import Snapshot, Space, write_snapshot
 from graphwright.index.synonyms import synonyms
+from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex
 from graphwright.models.base import Encoder, Floats
 
-__all__ = ["SPACES", "Progress", "Settings", "build"]
+__all__ = ["SPACES", "Built", "Progress", "Settings", "build"]
 
 SPACES = ("passages", "names", "triples")
 Progress = Callable[[str, int, int], None]
@@ -41,50 +44,55 @@ class Settings:
 
 @dataclass
 class Built:
-    """What a build made and where its time went, in seconds."""
+    """All that is searched, in memory; `texts`: those that have a vector, by space; `seconds` by part of the work."""
 
     graph: Graph
-    texts: dict[str, int] = field(default_factory=dict)
+    spaces: Mapping[str, Space]
+    words: WordIndex
+    texts: Mapping[str, Sequence[str]]
+    about: dict[str, Any]
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Write it as a snapshot into a new folder."""
+        begun = time.perf_counter()
+        write_snapshot(folder, self.graph, self.spaces, self.words, self.about)
+        self.seconds["write"] = time.perf_counter() - begun
+
+    def snapshot(self, encoder: Encoder) -> Snapshot:
+        """Return it as if it had been written and opened."""
+        spaces = {name: VectorIndex(space.vectors, space.row_of, encoder) for name, space in self.spaces.items()}
+        names, triples = spaces.get("names"), spaces.get("triples")
+        return Snapshot(self.graph, spaces["passages"], self.words, names, triples, encoder, self.about)
 
 
 def build(
-    store: Store,
-    settings: Settings,
-    encoder: Encoder,
-    folder: Path,
-    progress: Progress | None = None,
-    revision: int = 0,
+    ledger: Ledger, settings: Settings, encoder: Encoder, progress: Progress | None = None, revision: int = 0
 ) -> Built:
-    """Write a snapshot of everything in the store, as of `revision`, into a new folder."""
+    """Make everything that is searched of the chunks of a ledger, as of `revision` of the store."""
     clock = _Clock()
-    made = draft(store.documents(), store.chunks())
+    merged = Merged(ledger)
+    texts = _texts(merged, settings)
     clock.lap("merge")
-    vectors: dict[str, Floats] = {}
-    texts = _texts(made, settings)
-    for name, some in texts.items():
-        vectors[name] = _encode(encoder, name, some, progress)
+    vectors = {name: _encode(encoder, name, some, progress) for name, some in texts.items()}
     clock.lap("encode")
     near = np.empty((0, 2), np.int64)
     if "names" in vectors:
-        near = synonyms(texts["names"], vectors["names"], settings.synonym)
+        near = synonyms(list(texts["names"]), vectors["names"], settings.synonym)
     clock.lap("synonyms")
-    graph = made.graph(near)
+    graph = merged.graph(near)
     clock.lap("graph")
-    words = WordIndex.of(_word_texts(made, texts["passages"]), np.arange(len(made.chunks)))
+    words = WordIndex.of_words(ledger.strings("tokens").column, np.arange(len(ledger)))
     clock.lap("words")
-    spaces = {name: Space(matrix, _rows(name, graph, made)) for name, matrix in vectors.items()}
-    counts = {name: len(some) for name, some in texts.items()}
+    spaces = {name: Space(matrix, _rows(name, graph, len(ledger))) for name, matrix in vectors.items()}
     about = {
         "revision": revision,
         "encoder": str(getattr(encoder, "id", repr(encoder))),
-        "documents": len(made.documents),
-        "chunks": len(made.chunks),
-        "texts": counts,
+        "documents": len(ledger.documents),
+        "chunks": len(ledger),
+        "texts": {name: len(some) for name, some in texts.items()},
     }
-    write_snapshot(folder, graph, spaces, words, about)
-    clock.lap("write")
-    return Built(graph, counts, clock.seconds)
+    return Built(graph, spaces, words, texts, about, clock.seconds)
 
 
 class _Clock:
@@ -97,32 +105,21 @@ class _Clock:
         self.seconds[name], self._last = now - self._last, now
 
 
-def _texts(made: Draft, settings: Settings) -> dict[str, list[str]]:
-    titles = {d.number: d.title for d in made.documents}
-    # As Graph.reading gives them to models.
-    readings = [f"{titles[c.document]}\n{c.text}" if titles[c.document] else c.text for c in made.chunks]
-    texts = {"passages": readings}
+def _texts(merged: Merged, settings: Settings) -> dict[str, Sequence[str]]:
+    texts: dict[str, Sequence[str]] = {"passages": merged.ledger.readings}
     if "names" in settings.embed:
-        texts["names"] = made.names()
+        texts["names"] = list(merged.names)
     if "triples" in settings.embed:
-        texts["triples"] = made.sentences()
+        texts["triples"] = list(merged.sentences)
     return texts
 
 
-def _word_texts(made: Draft, readings: list[str]) -> list[str]:
-    """Return the passages as BM25 reads them: a title counts twice."""
-    titles = {d.number: d.title for d in made.documents}
-    return [f"{titles[c.document]}\n{reading}" for c, reading in zip(made.chunks, readings, strict=True)]
-
-
-def _rows(name: str, graph: Graph, made: Draft) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    """Return the row of each node's (each edge's) vector, -1 for none."""
-    n, p = len(graph), len(made.chunks)
-    columns = graph.columns
+def _rows(name: str, graph: Graph, p: int) -> NDArray[np.int32]:
+    """Return the row of each node's (each edge's) vector, -1 for none; p: how many of the nodes are chunks."""
     if name == "triples":
-        sentence = columns.edge_text
+        sentence = graph.columns.edge_text
         return np.empty(0, np.int32) if sentence is None else sentence
-    node = np.arange(n, dtype=np.int32)
+    node = np.arange(len(graph), dtype=np.int32)
     return np.where(node < p, node, -1) if name == "passages" else np.where(node < p, -1, node - p).astype(np.int32)
 
 

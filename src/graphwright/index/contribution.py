@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["Contribution", "Excerpt", "Extractor", "Mention", "Relation", "SetAside"]
+__all__ = ["Contribution", "Deferred", "Excerpt", "Extractor", "Mention", "Relation", "SetAside"]
 
 
 class Excerpt(NamedTuple):
@@ -99,6 +99,20 @@ class Extractor(Protocol):
         """Name and version."""
         ...
 
-    def extract(self, excerpts: Sequence[Excerpt]) -> list[Contribution]:
-        """Return one contribution per excerpt, in order."""
+    def extract(self, excerpts: Sequence[Excerpt]) -> Sequence[Contribution | SetAside]:
+        """Return one contribution per excerpt, in order, or why there is none."""
+        ...
+
+
+@runtime_checkable
+class Deferred(Extractor, Protocol):
+    """An extractor that takes long or costs money.
+
+    A new chunk is read by `meanwhile` at once, and waits; then this one reads what waits, batch by batch, and what it
+    gives is kept as soon as it is there. What it sets aside goes on waiting.
+    """
+
+    @property
+    def meanwhile(self) -> Extractor:
+        """The extractor whose reading serves until this one has read a chunk."""
         ...

@@ -16,26 +16,32 @@ from graphwright.errors import DataError, OptionError
 from graphwright.index.contribution import Extractor
 from graphwright.index.store import content_hash
 
-__all__ = ["Added", "Source", "documents_of", "is_new", "unfit"]
+__all__ = ["Added", "Source", "documents_of", "is_new", "unfit", "unreadable"]
 
 Source = Document | Mapping[str, Any] | Path
-_HALVES = re.compile("[\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _SAMPLE = 300  # characters that tell how a document is written
 
 
 @dataclass
 class Added:
-    """What came of adding documents: ids by what happened to them, and what could not be read.
+    """What came of changing an index: ids of documents by what happened to them, and what could not be read.
 
-    `unfit` counts documents that the extractor can make little of, by the reason why. `seconds` are those of each part
-    of the build, `texts` how many texts have a vector.
+    `kept`: documents that are not in the folder any more but stay, since some of it could not be read. `unfit` counts
+    documents that the extractor can make little of, by the reason why. `deepened`: chunks that a language model read;
+    `waiting`: those that still wait for it, by the reason why. `seconds` are those of each part of the build, `texts`
+    how many texts have a vector.
     """
 
     added: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     unfit: Counter[str] = field(default_factory=Counter)
+    deepened: int = 0
+    waiting: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
 
@@ -47,12 +53,17 @@ def unfit(extractor: Extractor, documents: Sequence[Document]) -> Iterator[str]:
         yield from filter(None, (fits([document.text[:_SAMPLE]]) for document in documents))
 
 
+def unreadable(skipped: Iterable[Skipped]) -> bool:
+    """Whether something is there that could not be read, so that nobody knows what it holds."""
+    return any(one.unread for one in skipped)
+
+
 def documents_of(sources: Iterable[Source], made: Added, left_out: Path) -> Iterator[Document]:
     """Read what was given; paths that follow each other are read as one, so that repeats among them are seen."""
     for are_paths, some in groupby(sources, lambda source: isinstance(source, Path)):
         if are_paths:
             paths = [source for source in some if isinstance(source, Path)]
-            yield from read_documents(paths, made.skipped.append, exclude=[left_out])
+            yield from map(_storable, read_documents(paths, made.skipped.append, exclude=[left_out]))
         else:
             yield from (_document(source) for source in some)
 
@@ -73,10 +84,11 @@ def _document(source: Any) -> Document:
 
 
 def _storable(document: Document) -> Document:
-    """Return the document with half surrogate pairs, which no file can hold, made U+FFFD; spans stay as they are."""
-    if document.id.isascii() and not (_HALVES.search(document.text) or _HALVES.search(document.title)):
+    """Return the document with what cannot be kept (NUL, half surrogate pairs) made U+FFFD; spans stay as they are."""
+    parts = document.id, document.text, document.title
+    if not any(_UNSTORABLE.search(part) for part in parts):
         return document
-    known, text, title = (_HALVES.sub("\ufffd", value) for value in (document.id, document.text, document.title))
+    known, text, title = (_UNSTORABLE.sub("\ufffd", part) for part in parts)
     return Document(known, text, title, document.metadata, document.whole)
 
 

@@ -1,24 +1,26 @@
-"""One writer at a time, across processes; the lock falls with the process that holds it."""
+"""Who may write into an index folder, and who still reads a snapshot.
+
+Both are locks of SQLite on empty files: the operating system releases them when a process ends, however it ends, on
+every platform.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from graphwright.errors import StoreError
 
-__all__ = ["writer_lock"]
+__all__ = ["Lease", "is_read", "prepare", "writer_lock"]
+
+_READERS = "readers.lock"
 
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
-    """Hold the right to write into an index folder. Raises StoreError at once if another holds it.
-
-    An exclusive SQLite transaction on an empty file: the operating system releases it when the process
-    ends, however it ends, on every platform.
-    """
+    """Hold the right to write into an index folder. Raises StoreError at once if another holds it."""
     path = folder / "writer.lock"
     try:
         db = sqlite3.connect(path, isolation_level=None, timeout=0.2)
@@ -33,5 +35,56 @@ def writer_lock(folder: Path) -> Iterator[None]:
                 f"read-only. Wait for the other to finish, or check the folder's permissions."
             ) from error
         yield
+    finally:
+        db.close()
+
+
+class Lease:
+    """Shows, as long as it is held, that a snapshot is read; any number of readers may hold one.
+
+    Where the folder cannot be locked (it is read-only and bare) nothing is held: then nobody cleans it either.
+    """
+
+    def __init__(self, snapshot: Path) -> None:
+        """Take the lease."""
+        self._db: sqlite3.Connection | None = None
+        with suppress(sqlite3.Error):
+            uri = f"{(snapshot / _READERS).resolve().as_uri()}?mode=ro"
+            self._db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0.2, check_same_thread=False)
+            self._db.execute("BEGIN")
+            self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+    def release(self) -> None:
+        """Give it back."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def __del__(self) -> None:
+        self.release()
+
+
+def prepare(snapshot: Path) -> None:
+    """Put the file there that readers lock."""
+    db = sqlite3.connect(snapshot / _READERS, isolation_level=None)
+    # A reader holds a lock on a file only if something is in it.
+    db.execute("PRAGMA user_version = 1")
+    db.close()
+
+
+def is_read(snapshot: Path) -> bool:
+    """Return whether some process still reads a snapshot."""
+    path = snapshot / _READERS
+    if not path.is_file():
+        return False
+    try:
+        db = sqlite3.connect(path, isolation_level=None, timeout=0)
+    except sqlite3.Error:
+        return False
+    try:
+        db.execute("BEGIN EXCLUSIVE")
+        return False
+    except sqlite3.Error:
+        return True
     finally:
         db.close()

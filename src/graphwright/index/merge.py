@@ -1,188 +1,262 @@
-"""From contributions to one graph: names merged, mentions and relations turned into nodes and edges."""
+"""From contributions to one graph: names merged, mentions and relations turned into nodes and edges.
+
+The graph is a function of the contributions that are present and of nothing else, so the one with a document taken
+away is the one that was never given it. Everything here is work on whole columns; what one chunk alone can tell was
+worked out when it came in (see `Entry`).
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
-from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, SYNONYM, Columns, Csr, Graph, Kind
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, SYNONYM, Columns, Csr, Graph, Ids32, Kind
 from graphwright.graph.passages import Passages
-from graphwright.index.contribution import Contribution
-from graphwright.index.names import normal_form
-from graphwright.index.store import StoredChunk, StoredDocument
-from graphwright.index.topics import claimed_aliases, named_in, topic_of
+from graphwright.index.ledger import Ledger, Strings
 from graphwright.kernels.csr import group
+from graphwright.kernels.strings import distinct, phrases
 
-__all__ = ["Draft", "draft"]
+__all__ = ["Merged"]
 
-_LONGEST = 200  # characters; what is longer is no name
-_OWN = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM})
+# A shorter name that more topics than this lay claim to says nothing about which of them is meant.
+_CLAIMS = 5
+_DESCRIBED = 1200  # characters of descriptions of one entity
 
 
-@dataclass
-class Draft:
-    """A graph in the making. Chunks are nodes 0 to p - 1, entities follow in the order of first mention."""
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """All chunks of a ledger as one graph. Chunks are nodes 0 to p - 1, entities follow in the order of first mention.
 
-    documents: Sequence[StoredDocument]
-    chunks: list[StoredChunk] = field(default_factory=list)
-    topics: list[str] = field(default_factory=list)  # what each chunk is about, "" where nobody knows
-    mentioned: list[dict[int, None]] = field(default_factory=list)  # entities of each chunk, in reading order
-    entity_of: dict[str, int] = field(default_factory=dict)  # by normal form
-    surfaces: list[Counter[str]] = field(default_factory=list)  # of each entity
-    relations: list[tuple[int, int, int, int, int]] = field(default_factory=list)  # head, label, tail, text, chunk
-    aliases: dict[str, list[int]] = field(default_factory=dict)  # entities that a shorter form may mean
-    _numbers: dict[str, int] = field(default_factory=dict)  # entity by surface form
-    _labels: dict[str, int] = field(default_factory=dict)
-    _sentences: dict[str, int] = field(default_factory=dict)
+    Entities go by number here: those that chunks name first, then shorter names that only stand for topics.
+    """
 
-    def entity(self, surface: str, seen: bool = True) -> int:
-        """Return the number of the entity that a surface form means, -1 for one too short or long.
+    ledger: Ledger
 
-        `seen`: whether this is a sighting of the form, which counts for the entity's name.
-        """
-        number = self._numbers.get(surface)
-        if number is None:
-            number = self._numbers[surface] = self._numbered(surface)
-        if seen and number >= 0:
-            self.surfaces[number][surface] += 1
-        return number
+    @cached_property
+    def _forms(self) -> Strings:
+        return self.ledger.strings("forms")
 
-    def _numbered(self, surface: str) -> int:
-        form = normal_form(surface)
-        if not 2 <= len(form) <= _LONGEST:
-            return -1
-        number = self.entity_of.setdefault(form, len(self.entity_of))
-        if number == len(self.surfaces):
-            self.surfaces.append(Counter())
-        self.surfaces[number].setdefault(surface, 0)
-        return number
+    @cached_property
+    def _entity(self) -> Ids32:
+        """The entity of each form of each chunk."""
+        return _numbered(self._forms.column)[0]
 
-    def add(self, chunk: StoredChunk, title: str) -> None:
-        """Add a chunk with its mentions and relations; `title` is its document's."""
-        made = chunk.contribution
-        topic = topic_of(title, [m.name for m in made.mentions])
-        named = dict.fromkeys([self.entity(topic, topic not in {m.name for m in made.mentions})] if topic else [])
-        named |= dict.fromkeys(self.entity(m.name) for m in made.mentions)
-        for r in made.relations:
-            head, tail = self.entity(r.head, seen=False), self.entity(r.tail, seen=False)
-            if head < 0 or tail < 0 or head == tail:
-                continue
-            named |= {head: None, tail: None}
-            # A relation that a text states must not pass for one of the index's own.
-            relation = f"{r.relation} (stated)" if r.relation in _OWN else r.relation
-            label = self._labels.setdefault(relation, len(self._labels))
-            sentence = self._sentences.setdefault(r.text, len(self._sentences))
-            self.relations.append((head, label, tail, sentence, len(self.chunks)))
-        named.pop(-1, None)
-        self.topics.append(topic)
-        self.mentioned.append(named)
-        # Only the text is needed from here on; contributions are large.
-        self.chunks.append(chunk._replace(contribution=Contribution()))
+    @cached_property
+    def _topic(self) -> Ints:
+        """The entity that each chunk is about, -1 where nobody knows: int64[p]."""
+        about = np.full(len(self.ledger), -1)
+        known = self.ledger.about
+        about[known] = self._entity[self._forms.indptr[:-1][known]]
+        return about
 
-    def settle(self) -> None:
-        """Find what only the whole corpus tells: shorter names of topics, and topics that other chunks name."""
-        topics = {topic: self.entity(topic, seen=False) for topic in dict.fromkeys(self.topics) if topic}
-        self.aliases = claimed_aliases({t: e for t, e in topics.items() if e >= 0})
-        for alias in self.aliases:
-            self.entity(alias, seen=False)
-        sought = {normal_form(t): e for t, e in topics.items() if e >= 0}
-        sought |= {alias: self.entity_of[alias] for alias in self.aliases if alias in self.entity_of}
-        found = named_in([c.text for c in self.chunks], sought)
-        for named, more in zip(self.mentioned, found, strict=True):
-            named |= dict.fromkeys(more)
+    @cached_property
+    def _claimed(self) -> tuple[TextColumn, Ints, Ints]:
+        """The shorter forms of topics, and pairs (form, entity that it may mean), ascending."""
+        aliases = self.ledger.strings("aliases")
+        number, first = _numbered(aliases.column)
+        pairs = np.unique(np.stack((number, self._topic[aliases.owner]), axis=1), axis=0)
+        meant = np.bincount(pairs[:, 0], minlength=len(first))
+        kept = np.flatnonzero(meant <= _CLAIMS)
+        pairs = pairs[np.isin(pairs[:, 0], kept)]
+        return aliases.column.gather(first[kept]), np.searchsorted(kept, pairs[:, 0]), pairs[:, 1]
 
-    def names(self) -> list[str]:
-        """Return the entities' names: of each, the surface form most often seen, the first seen of equals."""
-        return [seen.most_common(1)[0][0] for seen in self.surfaces]
+    @cached_property
+    def forms(self) -> TextColumn:
+        """The normal form of each entity."""
+        named = self._forms.column.gather(_numbered(self._forms.column)[1])
+        both = TextColumn.joined((named, self._claimed[0]))
+        return both.gather(_numbered(both)[1])
 
-    def sentences(self) -> list[str]:
-        """Return the distinct texts of relations."""
-        return list(self._sentences)
+    @cached_property
+    def _alias(self) -> tuple[Ints, Ints]:
+        """Pairs (entity that is a shorter name, entity that it may mean)."""
+        shorter, pair, meant = self._claimed
+        both = TextColumn.joined((self.forms, shorter))
+        return _numbered(both)[0][len(self.forms) :][pair].astype(np.int64), meant.astype(np.int64)
+
+    @cached_property
+    def names(self) -> TextColumn:
+        """The name of each entity: the surface most often seen, the first seen of equals; else its form."""
+        surfaces = self.ledger.strings("surfaces")
+        local = self.ledger.numbers("surface_form").rows[:, 0]
+        entity = self._entity[self._forms.indptr[surfaces.owner] + local]
+        number, first = _numbered(surfaces.column)
+        seen = np.bincount(number, self.ledger.numbers("sightings").rows[:, 0], len(first))
+        order = np.lexsort((first, -seen, entity[first]))
+        leading = order[np.concatenate(([True], np.diff(entity[first][order]) > 0))] if len(order) else order
+        named = surfaces.column.gather(first[leading])
+        rest = self.forms.gather(np.arange(len(named), len(self.forms)))
+        return TextColumn.joined((named, rest))
+
+    @cached_property
+    def _found(self) -> tuple[Ints, Ints]:
+        """Pairs (chunk, entity): topics, and shorter names of theirs, that stand in a chunk that does not name them."""
+        sought = self.ledger.strings("sought").column
+        sought = sought.gather(_numbered(sought)[1])
+        both = _numbered(TextColumn.joined((self.forms, sought)))[0][len(self.forms) :].astype(np.int64)
+        # A shorter name that too many topics claim is not looked for.
+        known = np.isin(both, np.concatenate((self._topic, self._alias[0])))
+        sought, entity = sought.gather(np.flatnonzero(known)), both[known]
+        folded = self.ledger.strings("folded").column
+        chunk, form = phrases(folded.data, folded.offsets, sought.data, sought.offsets)
+        return chunk.astype(np.int64), entity[form]
+
+    @cached_property
+    def mentioned(self) -> tuple[Ints, Ints]:
+        """Pairs (chunk, entity) in the order of chunks, what a chunk names before what was found in it."""
+        owner, entity = self._forms.owner, self._entity.astype(np.int64)
+        count = max(len(self.forms), 1)
+        chunk, more = self._found
+        new = ~np.isin(chunk * count + more, owner * count + entity)
+        owner, entity = np.concatenate((owner, chunk[new])), np.concatenate((entity, more[new]))
+        order = np.argsort(owner, kind="stable")
+        return owner[order], entity[order]
+
+    @cached_property
+    def sentences(self) -> TextColumn:
+        """The distinct texts of relations."""
+        return self._texts[0]
+
+    @cached_property
+    def _texts(self) -> tuple[TextColumn, Ids32]:
+        """The distinct texts of relations, and the one of each text of each chunk."""
+        texts = self.ledger.strings("texts").column
+        number, first = _numbered(texts)
+        return texts.gather(first), number
+
+    @cached_property
+    def texts(self) -> TextColumn:
+        """What a model should read of each entity: its name, and what language models said of it."""
+        return _described(self)
 
     def graph(self, synonyms: NDArray[np.int64]) -> Graph:
         """Return the graph; `synonyms: int64[pairs, 2]` are numbers of entities that mean nearly the same."""
-        p, names = len(self.chunks), self.names()
-        rows = self._rows_of_documents()
-        chunk_names = [f"{self.documents[row].id}#{c.ordinal}" for row, c in zip(rows, self.chunks, strict=True)]
-        heads, relation, tails, sentence, chunk = self._edges(p, synonyms)
-        forms = self._lexicon(p)
+        ledger, p = self.ledger, len(self.ledger)
+        relations, heads, relation, tails, sentence, chunk = self._edges(synonyms)
+        chunk_names = TextColumn.of(ledger.names)
+        aliases, alias_node = self._lexicon()
+        owner, entity = self.mentioned
+        nodes = (p + entity).astype(np.int32)
         return Graph(
             Columns(
-                names=TextColumn.of([*chunk_names, *names]),
-                texts=TextColumn.of([*(c.text for c in self.chunks), *names]),
-                kinds=np.repeat(np.array([Kind.CHUNK, Kind.ENTITY], np.uint8), [p, len(names)]),
+                names=TextColumn.joined((chunk_names, self.names)),
+                texts=TextColumn.joined((ledger.text, self.texts)),
+                kinds=np.repeat(np.array([Kind.CHUNK, Kind.ENTITY], np.uint8), [p, len(self.names)]),
                 heads=heads,
                 relation=relation,
                 tails=tails,
-                relations=TextColumn.of(self._labels),
+                relations=relations,
                 edge_text=sentence,
-                sentences=TextColumn.of(self._sentences),
-                node_chunks=self._node_chunks(p, len(names)),
+                sentences=self.sentences,
+                node_chunks=Csr(*group(p + len(self.names), nodes, owner.astype(np.int32))),
                 edge_chunks=_edge_chunks(chunk),
-                passages=self._passages(chunk_names, rows),
-                aliases=TextColumn.of(form for form, _ in forms),
-                alias_node=np.array([node for _, node in forms], np.int64),
+                passages=Passages(
+                    nodes=np.arange(p),
+                    document=ledger.document,
+                    start=ledger.start,
+                    end=ledger.end,
+                    names=chunk_names,
+                    documents=TextColumn.of(d.id for d in ledger.documents),
+                    titles=TextColumn.of(d.title for d in ledger.documents),
+                ),
+                aliases=aliases,
+                alias_node=alias_node,
             )
         )
 
-    def _edges(self, p: int, synonyms: NDArray[np.int64]) -> tuple[NDArray[np.int32], ...]:
-        """Return heads, relations, tails, sentences and chunks of all edges: int32 each."""
-        about, mentions, alias, synonym = (
-            self._labels.setdefault(name, len(self._labels)) for name in (ABOUT, MENTIONS, ALIAS, SYNONYM)
+    def _edges(self, synonyms: NDArray[np.int64]) -> tuple[TextColumn, Ids32, Ids32, Ids32, Ids32, Ids32]:
+        """Return relations, and of all edges heads, relations, tails, sentences and chunks: int32 each."""
+        p, ledger = len(self.ledger), self.ledger
+        labels, stated = ledger.strings("labels"), ledger.numbers("relations", 4)
+        number, first = _numbered(labels.column)
+        own = TextColumn.of((ABOUT, MENTIONS, ALIAS, SYNONYM))
+        about, mentions, alias, synonym = range(len(first), len(first) + 4)
+        chunk, at = stated.owner, stated.rows.astype(np.int64)
+        head, tail = (self._entity[self._forms.indptr[chunk] + at[:, side]] for side in (0, 2))
+        text = self._texts[1][ledger.strings("texts").indptr[chunk] + at[:, 3]]
+        owner, entity = self.mentioned
+        shorter, meant = self._alias
+        none = np.full(len(shorter) + len(synonyms), -1)
+        parts = (
+            (owner, p + head, p + shorter, p + synonyms[:, 0]),
+            (
+                np.where(entity == self._topic[owner], about, mentions),
+                number[labels.indptr[chunk] + at[:, 1]],
+                np.full(len(shorter), alias),
+                np.full(len(synonyms), synonym),
+            ),
+            (p + entity, p + tail, p + meant, p + synonyms[:, 1]),
+            (np.full(len(owner), -1), text, none),
+            (owner, chunk, none),
         )
-        table: list[tuple[int, int, int, int, int]] = []
-        for at, (topic, named) in enumerate(zip(self.topics, self.mentioned, strict=True)):
-            subject = self._numbers.get(topic, -1)
-            table += ((at, about if e == subject else mentions, p + e, -1, at) for e in named)
-        table += ((p + h, label, p + t, sentence, at) for h, label, t, sentence, at in self.relations)
-        for form, meant in self.aliases.items():
-            table += ((p + self.entity_of[form], alias, p + e, -1, -1) for e in meant if form in self.entity_of)
-        table += ((p + a, synonym, p + b, -1, -1) for a, b in synonyms.tolist())
-        columns = np.array(table, np.int32).reshape(-1, 5).T
-        return tuple(np.ascontiguousarray(column) for column in columns)
+        columns = [np.concatenate(part).astype(np.int32) for part in parts]
+        return (TextColumn.joined((labels.column.gather(first), own)), *columns)  # type: ignore[return-value]
 
-    def _node_chunks(self, p: int, entities: int) -> Csr:
-        counts = np.fromiter(map(len, self.mentioned), np.int64, p)
-        nodes = np.fromiter((p + e for named in self.mentioned for e in named), np.int32, int(counts.sum()))
-        return Csr(*group(p + entities, nodes, np.repeat(np.arange(p, dtype=np.int32), counts)))
-
-    def _rows_of_documents(self) -> list[int]:
-        row_of = {d.number: row for row, d in enumerate(self.documents)}
-        return [row_of[c.document] for c in self.chunks]
-
-    def _passages(self, names: list[str], rows: list[int]) -> Passages:
-        return Passages(
-            nodes=np.arange(len(self.chunks)),
-            document=np.array(rows, np.int32),
-            start=np.array([c.start for c in self.chunks], np.int64),
-            end=np.array([c.end for c in self.chunks], np.int64),
-            names=TextColumn.of(names),
-            documents=TextColumn.of(d.id for d in self.documents),
-            titles=TextColumn.of(d.title for d in self.documents),
+    def _lexicon(self) -> tuple[TextColumn, Ints]:
+        """Return normal forms in order and the node of each: an entity under its own form, a topic under others too."""
+        shorter, meant = self._alias
+        pairs = np.unique(
+            np.concatenate(
+                (
+                    np.repeat(np.arange(len(self.forms)), 2).reshape(-1, 2),
+                    np.stack((shorter, meant), axis=1),
+                )
+            ),
+            axis=0,
         )
-
-    def _lexicon(self, first: int) -> list[tuple[str, int]]:
-        """Return (normal form, node) in order: each entity under its own form, topics under shorter ones too."""
-        found = {(form, first + number) for form, number in self.entity_of.items()}
-        found |= {(form, first + number) for form, meant in self.aliases.items() for number in meant}
-        return sorted(found, key=lambda pair: (pair[0].encode("utf-8", "surrogatepass"), pair[1]))
+        place = np.empty(len(self.forms), np.int64)
+        place[self.forms.order()] = np.arange(len(self.forms))
+        pairs = pairs[np.lexsort((pairs[:, 1], place[pairs[:, 0]]))]
+        return self.forms.gather(pairs[:, 0]), len(self.ledger) + pairs[:, 1]
 
 
-def _edge_chunks(chunk: NDArray[np.int32]) -> Csr:
+def _numbered(column: TextColumn) -> tuple[Ids32, Ints]:
+    """Number equal strings alike, by first appearance; return the numbers, and where each number comes first."""
+    number, first = distinct(column.data, column.offsets)
+    return number, np.asarray(first, np.int64)
+
+
+def _edge_chunks(chunk: Ids32) -> Csr:
     known = chunk >= 0
     return Csr(np.concatenate(([0], np.cumsum(known))), chunk[known])
 
 
-def draft(documents: Sequence[StoredDocument], chunks: Iterable[StoredChunk]) -> Draft:
-    """Merge all contributions, in the order of documents and chunks."""
-    made = Draft(documents)
-    title_of = {document.number: document.title for document in documents}
-    for chunk in chunks:
-        made.add(chunk, title_of[chunk.document])
-    made.settle()
-    return made
+def _described(merged: Merged) -> TextColumn:
+    """Return "name (type): description" of each entity; of the types the most frequent, of descriptions each once."""
+    descriptions = merged.ledger.strings("descriptions")
+    if not len(descriptions.column):
+        return merged.names
+    texts = list(merged.names)
+    types, said = merged.ledger.strings("types").column, descriptions.column
+    for entity, rows in _rows_by_entity(merged, np.diff(descriptions.indptr) > 0).items():
+        kinds = [kind for row in rows if (kind := types[row])]
+        parts = dict.fromkeys(part for row in rows if (part := said[row]))
+        kind = f" ({max(kinds, key=kinds.count)})" if kinds else ""
+        text = " ".join(_within(list(parts), _DESCRIBED))
+        texts[entity] += kind + (f": {text}" if text else "")
+    return TextColumn.of(texts)
+
+
+def _rows_by_entity(merged: Merged, saying: NDArray[np.bool_]) -> dict[int, list[int]]:
+    """Return for each entity the rows of its mentions, counted over those chunks where mentions are described."""
+    ledger, found = merged.ledger, dict[int, list[int]]()
+    mentions, surfaces = ledger.numbers("mentions", 3), ledger.strings("surfaces").indptr
+    local = ledger.numbers("surface_form").rows[:, 0]
+    owner = mentions.owner
+    kept = saying[owner]
+    owner, surface = owner[kept], mentions.rows[kept, 0]
+    entity = merged._entity[merged._forms.indptr[owner] + local[surfaces[owner] + surface]]
+    for row, one in enumerate(entity.tolist()):
+        found.setdefault(one, []).append(row)
+    return found
+
+
+def _within(parts: list[str], characters: int) -> list[str]:
+    """Return the first parts that fit together, at least one."""
+    total = np.cumsum([len(part) + 1 for part in parts])
+    return parts[: max(1, int(np.searchsorted(total, characters, "right")))]

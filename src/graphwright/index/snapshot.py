@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ from numpy.typing import NDArray
 from graphwright.errors import StoreError
 from graphwright.graph.graph import Graph
 from graphwright.graph.snapshot import flush, load_array, load_graph, save_array, save_graph
+from graphwright.index.lock import Lease
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex
 from graphwright.models.base import Encoder, Floats
 
 __all__ = ["Snapshot", "Space", "open_snapshot", "write_snapshot"]
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,14 @@ class Snapshot:
     triples: VectorIndex | None
     encoder: Encoder
     about: dict[str, Any]
+    lease: Lease | None = None  # keeps its files from being cleaned up
 
     def __repr__(self) -> str:
         return f"Snapshot({self.graph!r})"
 
 
 def write_snapshot(
-    folder: Path, graph: Graph, spaces: dict[str, Space], words: WordIndex, about: dict[str, Any]
+    folder: Path, graph: Graph, spaces: Mapping[str, Space], words: WordIndex, about: dict[str, Any]
 ) -> None:
     """Write everything into a new folder; all of it is on disk when this returns."""
     folder.mkdir(parents=True)
@@ -64,12 +67,12 @@ def write_snapshot(
         checksums[name] = VectorIndex(space.vectors, space.row_of).checksum
     about = {"format": FORMAT, **about, "spaces": checksums, "words": words.checksum}
     (folder / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
-    for path in (*(folder / "words").iterdir(), folder / "about.json"):
-        flush(path)
+    flush(folder / "about.json")
 
 
 def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
     """Open a snapshot; its arrays are memory-mapped. `encoder` must be the one it was written with."""
+    lease = Lease(folder)
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         spaces = about["spaces"]
@@ -90,6 +93,7 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
         opened.get("triples"),
         encoder,
         about,
+        lease,
     )
 
 

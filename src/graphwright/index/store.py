@@ -10,49 +10,57 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from graphwright.data.base import Chunk, Document
 from graphwright.errors import StoreError
 from graphwright.index.contribution import Contribution
+from graphwright.index.entry import FORM, Entry
+from graphwright.index.ledger import Ledger
 
-__all__ = ["SCHEMA", "Store", "StoredChunk", "StoredDocument", "content_hash"]
+__all__ = ["SCHEMA", "Read", "Store", "StoredChunk", "content_hash"]
 
-SCHEMA = 1
+SCHEMA = 2
 
 _TABLES = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
-    hash BLOB NOT NULL, metadata TEXT NOT NULL
+    hash BLOB NOT NULL, metadata TEXT NOT NULL, source TEXT NOT NULL
 );
 CREATE TABLE chunks (
     document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
-    start INTEGER NOT NULL, "end" INTEGER NOT NULL, text TEXT NOT NULL,
-    extractor TEXT NOT NULL, contribution TEXT NOT NULL, PRIMARY KEY (document, ordinal)
+    start INTEGER NOT NULL, "end" INTEGER NOT NULL, text BLOB NOT NULL,
+    extractor TEXT NOT NULL, waiting TEXT, {entry}, PRIMARY KEY (document, ordinal)
 ) WITHOUT ROWID;
+CREATE INDEX waiting ON chunks (waiting) WHERE waiting IS NOT NULL;
 """
+_ENTRY = ", ".join(f'"{name}"' for name in Entry._fields)
+_MARKS = ", ".join("?" * len(Entry._fields))
+_CHUNK = f'c.ordinal, c.start, c."end", c.text, {", ".join(f"c.{name}" for name in _ENTRY.split(", "))}'
 
 
-class StoredDocument(NamedTuple):
-    """A document without its text: id, title, and the number that orders it."""
+class Read(NamedTuple):
+    """A chunk as it was read: what it contributes, by which extractor, and why it waits for another, if it does."""
 
-    number: int
-    id: str
-    title: str
+    chunk: Chunk
+    contribution: Contribution
+    extractor: str
+    waiting: str | None = None
 
 
 class StoredChunk(NamedTuple):
-    """A chunk with the number of its document and what it contributed."""
+    """A chunk of a stored document: where it is kept, and what an extractor needs to read it again."""
 
-    document: int
+    number: int
     ordinal: int
-    start: int
-    end: int
+    document: str
+    title: str
     text: str
-    contribution: Contribution
+    extractor: str
+    waiting: str | None
 
 
 def content_hash(document: Document) -> bytes:
@@ -81,26 +89,30 @@ class Store:
         try:
             self._db = _opened(path)
             found = self._db.execute("PRAGMA user_version").fetchone()[0]
+            form = self.setting("form") if found == SCHEMA else None
         except sqlite3.DatabaseError as error:
             raise StoreError(
                 f"{path} cannot be read as an index ({error}). Restore it from a copy, or index the documents again."
             ) from error
-        if found != SCHEMA:
+        if found != SCHEMA or form != str(FORM):
             self._db.close()
             raise StoreError(
-                f"{path} has schema {found}; this version reads schema {SCHEMA}. "
-                f"Use the version that wrote it, or index the documents again."
+                f"{path} has schema {found}{f' of form {form}' if form else ''}; this version reads schema {SCHEMA} of "
+                f"form {FORM}. Use the version that wrote it, or index the documents again into a new folder."
             )
 
     @classmethod
     def create(cls, path: Path, settings: Mapping[str, str]) -> Store:
         """Make a store with these settings. The folder must exist; the file must not."""
         db = _connect(str(path))
+        # A chunk's row is some kilobytes: on the usual pages of 4,096 bytes most would overflow.
+        db.execute("PRAGMA page_size = 16384")
         # Kept in the file: readers and one writer at a time, without waiting for each other.
         db.execute("PRAGMA journal_mode = WAL")
+        tables = _TABLES.format(entry=f"{_ENTRY}".replace(",", " NOT NULL,") + " NOT NULL")
         with db:
-            db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
-            db.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
+            db.executescript(f"BEGIN; {tables} PRAGMA user_version = {SCHEMA}; COMMIT;")
+            db.executemany("INSERT INTO settings VALUES (?, ?)", {**settings, "form": str(FORM)}.items())
         db.close()
         return cls(path)
 
@@ -134,45 +146,134 @@ class Store:
         """Change a setting."""
         self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
 
-    def hashes(self) -> dict[str, bytes]:
-        """Return the content hash of every document by id."""
-        return dict(self._db.execute("SELECT id, hash FROM documents"))
+    def hashes(self, source: str | None = None) -> dict[str, bytes]:
+        """Return the content hash of every document by id, or of those that came from one source."""
+        where, given = ("", ()) if source is None else (" WHERE source = ?", (source,))
+        return dict(self._db.execute(f"SELECT id, hash FROM documents{where}", given))
 
-    def put(self, document: Document, chunks: Iterable[tuple[Chunk, Contribution]], extractor: str) -> None:
-        """Add a document, or replace the one of that id; a replaced one keeps its place in the order."""
-        row = (document.title, content_hash(document), json.dumps(dict(document.metadata)), document.id)
-        changed = self._db.execute("UPDATE documents SET title = ?, hash = ?, metadata = ? WHERE id = ?", row)
+    def put(self, document: Document, chunks: Iterable[Read], source: str = "") -> None:
+        """Add a document, or replace the one of that id; `source` is the folder that it is kept in step with."""
+        row = (document.title, content_hash(document), json.dumps(dict(document.metadata)), source, document.id)
+        changed = self._db.execute(
+            "UPDATE documents SET title = ?, hash = ?, metadata = ?, source = coalesce(nullif(?, ''), source) "
+            "WHERE id = ?",
+            row,
+        )
         if not changed.rowcount:
-            self._db.execute("INSERT INTO documents (title, hash, metadata, id) VALUES (?, ?, ?, ?)", row)
+            self._db.execute("INSERT INTO documents (title, hash, metadata, source, id) VALUES (?, ?, ?, ?, ?)", row)
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
-        rows = (
-            (number, c.ordinal, c.start, c.end, c.text, extractor, contribution.dump()) for c, contribution in chunks
+        self._db.executemany(
+            f"INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, {_MARKS})",
+            (
+                (
+                    number,
+                    c.ordinal,
+                    c.start,
+                    c.end,
+                    c.text.encode("utf-8", "surrogatepass"),
+                    extractor,
+                    waiting,
+                    *Entry.of(document.title, c.text, made),
+                )
+                for c, made, extractor, waiting in chunks
+            ),
         )
-        self._db.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def remove(self, ids: Sequence[str]) -> None:
+    def follow(self, ids: Iterable[str], source: str) -> None:
+        """Note that documents came from a source, without touching what they hold."""
+        self._db.executemany("UPDATE documents SET source = ? WHERE id = ?", ((source, i) for i in ids))
+
+    def remove(self, ids: Iterable[str]) -> None:
         """Take documents away, with their chunks."""
         self._db.executemany("DELETE FROM documents WHERE id = ?", ((i,) for i in ids))
 
-    def documents(self) -> list[StoredDocument]:
-        """Return all documents in the order they came."""
-        rows = self._db.execute("SELECT number, id, title FROM documents ORDER BY number")
-        return [StoredDocument(*row) for row in rows]
-
-    def chunks(self) -> Iterator[StoredChunk]:
-        """Return all chunks, document by document."""
-        rows = self._db.execute(
-            'SELECT document, ordinal, start, "end", text, contribution FROM chunks ORDER BY document, ordinal'
+    def revise(self, chunk: StoredChunk, made: Contribution | None, extractor: str, waiting: str | None) -> None:
+        """Give a chunk another contribution; None leaves the one that it has."""
+        place = (chunk.number, chunk.ordinal)
+        if made is None:
+            self._db.execute("UPDATE chunks SET waiting = ? WHERE document = ? AND ordinal = ?", (waiting, *place))
+            return
+        columns = ", ".join(f"{name} = ?" for name in _ENTRY.split(", "))
+        self._db.execute(
+            f"UPDATE chunks SET extractor = ?, waiting = ?, {columns} WHERE document = ? AND ordinal = ?",
+            (extractor, waiting, *Entry.of(chunk.title, chunk.text, made), *place),
         )
-        for document, ordinal, start, end, text, contribution in rows:
-            yield StoredChunk(document, ordinal, start, end, text, Contribution.parse(contribution))
+
+    def chunks(self, *, waiting: bool = False, ids: Sequence[str] | None = None) -> list[StoredChunk]:
+        """Return the chunks of all documents, of those in `ids`, or those that wait for another extractor, in order."""
+        where = ["c.waiting IS NOT NULL"] * waiting + ["d.id IN (SELECT value FROM json_each(?))"] * (ids is not None)
+        rows = self._db.execute(
+            "SELECT c.document, c.ordinal, d.id, d.title, c.text, c.extractor, c.waiting FROM chunks c "
+            f"JOIN documents d ON d.number = c.document {'WHERE' if where else ''} {' AND '.join(where)} "
+            "ORDER BY d.id, c.ordinal",
+            () if ids is None else (json.dumps(list(ids)),),
+        )
+        return [
+            StoredChunk(number, ordinal, document, title, text.decode("utf-8", "surrogatepass"), extractor, reason)
+            for number, ordinal, document, title, text, extractor, reason in rows
+        ]
+
+    def entry(self, document: str, ordinal: int) -> Entry | None:
+        """Return what a chunk contributes, None where there is no such chunk."""
+        row = self._db.execute(
+            f"SELECT {_ENTRY} FROM chunks WHERE document = (SELECT number FROM documents WHERE id = ?) AND ordinal = ?",
+            (document, ordinal),
+        ).fetchone()
+        return None if row is None else Entry(*row)
+
+    def ledger(self, ids: Iterable[str] | None = None) -> Ledger:
+        """Return the chunks of all documents, or of those in `ids`, as columns ordered by document id.
+
+        One statement, so that what it gives is of one moment, whatever is written meanwhile.
+        """
+        some = ids is not None
+        rows = self._db.execute(
+            f"SELECT d.number, d.id, d.title, {_CHUNK} FROM documents d LEFT JOIN chunks c ON c.document = d.number "
+            f"{'WHERE d.id IN (SELECT value FROM json_each(?)) ' * some}ORDER BY d.id, c.ordinal",
+            (json.dumps(list(ids)),) if ids is not None else (),
+        )
+        return Ledger.of(rows.fetchall())
+
+    def metadata(self) -> dict[str, dict[str, str]]:
+        """Return the metadata of every document by id."""
+        rows = self._db.execute("SELECT id, metadata FROM documents ORDER BY id")
+        return {known: json.loads(metadata) for known, metadata in rows}
 
     def counts(self) -> tuple[int, int]:
         """Return how many documents and chunks there are."""
         query = "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
         documents, chunks = self._db.execute(query).fetchone()
         return documents, chunks
+
+    def extractors(self) -> dict[str, int]:
+        """Return how many chunks each extractor read."""
+        return dict(self._db.execute("SELECT extractor, count(*) FROM chunks GROUP BY extractor ORDER BY 1"))
+
+    def waiting(self) -> dict[str, int]:
+        """Return how many chunks wait for a better extractor, by the reason why."""
+        query = "SELECT waiting, count(*) FROM chunks WHERE waiting IS NOT NULL GROUP BY waiting ORDER BY 2 DESC, 1"
+        return dict(self._db.execute(query))
+
+    def sources(self) -> dict[str, int]:
+        """Return how many documents are kept in step with each folder."""
+        return dict(self._db.execute("SELECT source, count(*) FROM documents WHERE source != '' GROUP BY source"))
+
+    def problems(self) -> list[str]:
+        """Return what SQLite finds wrong with the file, empty if nothing."""
+        try:
+            found = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check")]
+            found += [
+                f"row {row[1]} of {row[0]} refers to nothing" for row in self._db.execute("PRAGMA foreign_key_check")
+            ]
+        except sqlite3.DatabaseError as error:
+            return [str(error)]
+        return [] if found == ["ok"] else found
+
+    def settle(self) -> None:
+        """Move what the log holds into the file, as far as readers allow, so that the log does not grow."""
+        with suppress(sqlite3.Error):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
         """Close the file."""
@@ -182,6 +283,8 @@ class Store:
 def _connect(name: str) -> sqlite3.Connection:
     db = sqlite3.connect(name, isolation_level=None, timeout=2.0, check_same_thread=False, uri=name.startswith("file:"))
     db.execute("PRAGMA foreign_keys = ON")
+    # What is removed is overwritten, not only unlinked.
+    db.execute("PRAGMA secure_delete = ON")
     return db
 
 

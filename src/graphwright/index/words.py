@@ -1,4 +1,4 @@
-"""A word index over passages: BM25, kept by bm25s in memory-mapped arrays."""
+"""A word index over passages: BM25 in memory-mapped arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.errors import StoreError
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.snapshot import load_array, save_array
+from graphwright.kernels.strings import tokens
 from graphwright.models.base import Floats
 
 __all__ = ["WordIndex", "words"]
@@ -181,32 +183,57 @@ def _parts(word: str) -> list[str]:
     return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
 
 
+K1, B = 1.2, 0.75
+
+
 @dataclass(frozen=True, eq=False)
 class WordIndex:
-    """BM25 scores of passages: row i belongs to node `nodes[i]`; ascending."""
+    """BM25 scores of passages, word by word; row i of the passages belongs to node `nodes[i]`, ascending.
 
-    model: Any
+    `vocabulary`: the words, sorted. Word w stands in the rows `rows[indptr[w]:indptr[w + 1]]: int32`, ascending, and
+    adds `weights: float32` of the same places to each. With N rows, df of which hold the word, tf times in this one of
+    dl words (avgdl on average), that is
+
+        ln(1 + (N - df + 1/2) / (df + 1/2)) · tf / (tf + k1 · (1 - b + b · dl / avgdl)),    k1 = 1.2, b = 0.75
+
+    (Robertson and Zaragoza, 2009, with the idf and without the constant factor k1 + 1, as Lucene has it.)
+
+    >>> index = WordIndex.of(["a red fox", "a red hen", "tax law"], np.arange(3))
+    >>> index.postings("red")[0].tolist(), index.scores("red foxes").argsort().tolist()
+    ([0, 1], [2, 1, 0])
+    """
+
+    vocabulary: TextColumn
+    indptr: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    weights: Floats
     nodes: NDArray[np.int64]
 
     @classmethod
     def of(cls, texts: Sequence[str], nodes: NDArray[np.int64]) -> WordIndex:
         """Index one text per node."""
-        import bm25s
+        return cls.of_words(TextColumn.of(" ".join(words(text)) for text in texts), nodes)
 
-        model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
-        # Numbered by first appearance: left to itself bm25s numbers them by hash, otherwise in every process.
-        vocabulary: dict[str, int] = {}
-        ids = [[vocabulary.setdefault(word, len(vocabulary)) for word in words(text)] for text in texts]
-        # bm25s cannot index a corpus without a single word.
-        if vocabulary:
-            tokens = bm25s.tokenization.Tokenized(ids=ids, vocab=vocabulary)
-            model.index(tokens, show_progress=False, leave_progress=False)
-        return cls(model, nodes)
-
-    @property
-    def empty(self) -> bool:
-        """Whether no passage holds a word."""
-        return not hasattr(self.model, "scores")
+    @classmethod
+    def of_words(cls, column: TextColumn, nodes: NDArray[np.int64]) -> WordIndex:
+        """Index one text per node, each given as its words (see `words`) with spaces between them."""
+        n = max(len(nodes), 1)
+        number, owner, starts, ends = tokens(column.data, column.offsets)
+        data = column.data.tobytes()
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        vocabulary = TextColumn.terminated(b"".join(data[start:end] + b"\0" for start, end in spans))
+        order = vocabulary.order()
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        # One number for each word and row, so that sorting brings a word's rows together, ascending.
+        found, tf = np.unique(place[number] * n + owner, return_counts=True)
+        word, row = np.divmod(found, n)
+        df = np.bincount(word, minlength=len(order))
+        length = np.bincount(owner, minlength=n)
+        norm = K1 * (1 - B + B * length / max(length.mean(), 1e-9))
+        weights = np.log1p((len(nodes) - df + 0.5) / (df + 0.5))[word] * tf / (tf + norm[row])
+        indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(df)))
+        return cls(vocabulary.gather(order), indptr, row.astype(np.int32), weights.astype(np.float32), nodes)
 
     def scores(self, text: str) -> Floats:
         """Return the BM25 score of every row for the words of `text`: float32[rows], 0 where none occurs."""
@@ -218,41 +245,38 @@ class WordIndex:
 
     def postings(self, word: str) -> tuple[NDArray[np.int32], Floats]:
         """Return the rows that hold a word (as `words` gives it) and what it adds to the BM25 score of each."""
-        number = None if self.empty else self.model.vocab_dict.get(word)
-        if number is None:
+        at = self.vocabulary.first(word, self._order)
+        if at == len(self.vocabulary) or self.vocabulary[at] != word:
             return np.empty(0, np.int32), np.empty(0, np.float32)
-        kept = self.model.scores
-        part = slice(int(kept["indptr"][number]), int(kept["indptr"][number + 1]))
-        return np.asarray(kept["indices"][part]), np.asarray(kept["data"][part])
+        part = slice(int(self.indptr[at]), int(self.indptr[at + 1]))
+        return self.rows[part], self.weights[part]
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        return np.arange(len(self.vocabulary))
 
     def save(self, folder: Path) -> None:
-        """Write the index into a new folder."""
+        """Write the index into a new folder; all of it is on disk when this returns."""
         folder.mkdir(parents=True)
-        np.save(folder / "nodes.npy", self.nodes)
-        if not self.empty:
-            self.model.save(folder)
+        for name, array in self._arrays().items():
+            save_array(array, folder / f"{name}.npy")
 
     @classmethod
     def load(cls, folder: Path) -> WordIndex:
-        """Open an index that `save` wrote; its arrays are memory-mapped."""
-        import bm25s
+        """Open an index that `save` wrote, memory-mapped. Raises StoreError if a file is missing or cut short."""
+        data, offsets, *rest = (load_array(folder / f"{name}.npy") for name in _ARRAYS)
+        return cls(TextColumn(data, offsets), *rest)
 
-        try:
-            nodes = np.load(folder / "nodes.npy")
-            model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
-            if (folder / "vocab.index.json").exists():
-                model = bm25s.BM25.load(folder, mmap=True)
-        except (OSError, ValueError, EOFError, KeyError) as error:
-            raise StoreError(f"The word index in {folder} cannot be read ({error}); build the index again.") from error
-        return cls(model, nodes)
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        arrays = (self.vocabulary.data, self.vocabulary.offsets, self.indptr, self.rows, self.weights, self.nodes)
+        return dict(zip(_ARRAYS, arrays, strict=True))
 
     @cached_property
     def checksum(self) -> str:
-        """Sixteen hexadecimal digits over its scores and nodes."""
-        digest = hashlib.blake2b(np.ascontiguousarray(self.nodes).data, digest_size=8)
-        if not self.empty:
-            digest.update(np.ascontiguousarray(self.model.scores["data"]).data)
-            digest.update(np.ascontiguousarray(self.model.scores["indices"]).data)
+        """Sixteen hexadecimal digits over its words, scores and nodes."""
+        digest = hashlib.blake2b(digest_size=8)
+        for array in self._arrays().values():
+            digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -262,5 +286,7 @@ class WordIndex:
         return hash(self.checksum)
 
     def __repr__(self) -> str:
-        size = 0 if self.empty else len(self.model.vocab_dict)
-        return f"WordIndex({len(self.nodes)} × {size}, {self.checksum[:8]})"
+        return f"WordIndex({len(self.nodes)} × {len(self.vocabulary)}, {self.checksum[:8]})"
+
+
+_ARRAYS = ("words", "borders", "indptr", "rows", "weights", "nodes")

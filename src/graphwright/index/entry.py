@@ -1,0 +1,208 @@
+"""What the store keeps of a chunk's contribution: columns of strings and numbers that merge without being parsed.
+
+All that one chunk alone can tell is worked out here, once, when the chunk comes in: normal forms, which names are one,
+the topic, the words that searches compare. What is left for the merge is to put columns end to end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.columns import terminate
+from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, SYNONYM
+from graphwright.index.contribution import Contribution, Mention, Relation
+from graphwright.index.names import aliases_of, name_words, normal_form
+from graphwright.index.words import words
+
+__all__ = ["FORM", "Entry", "topic_of"]
+
+FORM = 1  # changes whenever `Entry.of` would give something else for the same chunk
+_LONGEST = 200  # characters; what is longer is no name
+_OWN = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM})
+
+
+class Entry(NamedTuple):
+    """One chunk as the merge reads it. Strings end in a NUL byte each; numbers are little-endian int32.
+
+    `forms`: the entities here, as normal forms, in the order in which they are named; the topic comes first.
+    `surfaces`: how they are written; `surface_form` numbers into `forms`, `sightings` says how often each was seen.
+    `mentions`: (surface, start, end) each, `types` and `descriptions` one each, or empty where there are none.
+    `relations`: (head form, label, tail form, text) each; `relation_ends`: (head, tail) surfaces; `keywords` one
+    each, parted by commas, or empty where there are none.
+    `about`: whether the first form is the topic; `aliases`: shorter forms of it; `sought`: those of the topic's form
+    and its aliases that other chunks are searched for.
+    `folded`: the words of the text as names are compared; `tokens`: title, title and text as BM25 reads them.
+    """
+
+    forms: bytes
+    surfaces: bytes
+    surface_form: bytes
+    sightings: bytes
+    mentions: bytes
+    types: bytes
+    descriptions: bytes
+    relations: bytes
+    relation_ends: bytes
+    labels: bytes
+    texts: bytes
+    keywords: bytes
+    about: int
+    aliases: bytes
+    sought: bytes
+    folded: bytes
+    tokens: bytes
+
+    @classmethod
+    def of(cls, title: str, text: str, made: Contribution) -> Entry:
+        """Prepare what a chunk contributes; names of nothing, and relations of a thing with itself, are left out.
+
+        >>> made = Contribution((Mention("Graz"), Mention("?")), (Relation("Graz", "in", "graz", "t"),))
+        >>> entry = Entry.of("", "Graz it is.", made); entry.forms, entry.relations, entry.about
+        (b'graz\\x00', b'', 1)
+        """
+        named = _Names()
+        topic = topic_of(title, [m.name for m in made.mentions])
+        about = bool(topic) and named.add(topic, topic not in {m.name for m in made.mentions})
+        kept = [m for m in made.mentions if named.add(m.name, True)]
+        links = [r for r in made.relations if named.link(r.head, r.tail)]
+        labels: dict[str, int] = {}
+        texts: dict[str, int] = {}
+        table = [
+            (
+                named.form(r.head),
+                labels.setdefault(_label(r.relation), len(labels)),
+                named.form(r.tail),
+                texts.setdefault(_clean(r.text), len(texts)),
+            )
+            for r in links
+        ]
+        forms, aliases = list(named.forms), _aliases(topic) if about else []
+        sought = [form for form in (*forms[: int(about)], *aliases) if " " in form and words(form)]
+        said = any(m.type or m.description for m in kept)
+        return cls(
+            terminate(forms),
+            terminate(named.surfaces),
+            _numbers(named.surfaces.values()),
+            _numbers(named.sightings[surface] for surface in named.surfaces),
+            _numbers(n for m in kept for n in (named.number[_clean(m.name)], m.start, m.end)),
+            terminate(_clean(m.type) for m in kept) if said else b"",
+            terminate(_clean(m.description) for m in kept) if said else b"",
+            _numbers(n for row in table for n in row),
+            _numbers(named.number[_clean(name)] for r in links for name in (r.head, r.tail)),
+            terminate(labels),
+            terminate(texts),
+            terminate(_clean(", ".join(r.keywords)) for r in links) if any(r.keywords for r in links) else b"",
+            int(about),
+            terminate(aliases),
+            terminate(sought),
+            terminate([" ".join(name_words(text))]),
+            terminate([" ".join(words(f"{title}\n{title}\n{text}" if title else text))]),
+        )
+
+    def contribution(self) -> Contribution:
+        """Return the contribution that this was made of, without what was left out."""
+        surfaces, labels, texts = map(_strings, (self.surfaces, self.labels, self.texts))
+        mentions, relations = _table(self.mentions, 3), _table(self.relations, 4)
+        ends = _table(self.relation_ends, 2)
+        types = _strings(self.types) or [""] * len(mentions)
+        descriptions = _strings(self.descriptions) or [""] * len(mentions)
+        keywords = _strings(self.keywords) or [""] * len(relations)
+        return Contribution(
+            tuple(
+                Mention(surfaces[at], start, end, kind, description)
+                for (at, start, end), kind, description in zip(mentions, types, descriptions, strict=True)
+            ),
+            tuple(
+                Relation(surfaces[head], labels[label], surfaces[tail], texts[at], _keywords(some))
+                for (_, label, _, at), (head, tail), some in zip(relations, ends, keywords, strict=True)
+            ),
+        )
+
+
+@dataclass
+class _Names:
+    """The names of one chunk in the making."""
+
+    forms: dict[str, int] = field(default_factory=dict)
+    surfaces: dict[str, int] = field(default_factory=dict)  # form by surface
+    number: dict[str, int] = field(default_factory=dict)  # position by surface
+    sightings: Counter[str] = field(default_factory=Counter)
+    _known: dict[str, str] = field(default_factory=dict)  # normal form by surface
+
+    def add(self, surface: str, seen: bool) -> bool:
+        """Take a name in, and return whether it is one; `seen`: it counts for the entity's name."""
+        surface = _clean(surface)
+        form = self._form(surface)
+        if not form:
+            return False
+        if surface not in self.surfaces:
+            self.number[surface] = len(self.surfaces)
+            self.surfaces[surface] = self.forms.setdefault(form, len(self.forms))
+        self.sightings[surface] += seen
+        return True
+
+    def link(self, head: str, tail: str) -> bool:
+        """Take the ends of a relation in, and return whether they are two entities."""
+        forms = self._form(_clean(head)), self._form(_clean(tail))
+        return all(forms) and forms[0] != forms[1] and self.add(head, False) and self.add(tail, False)
+
+    def form(self, surface: str) -> int:
+        return self.surfaces[_clean(surface)]
+
+    def _form(self, surface: str) -> str:
+        form = self._known.get(surface)
+        if form is None:
+            form = normal_form(surface)
+            form = self._known[surface] = form if 2 <= len(form) <= _LONGEST else ""
+        return form
+
+
+def topic_of(title: str, mentions: Sequence[str]) -> str:
+    """Return what a chunk is about: its document's title, else the first name in it.
+
+    An encyclopedia's passage, a letter, a minute: most texts name what they are about first.
+
+    >>> topic_of("", ["1974", "Hank Snow"]), topic_of("Hello Love", ["1974"])
+    ('Hank Snow', 'Hello Love')
+    """
+    if normal_form(title):
+        return title
+    return next((name for name in mentions if len(name) > 2 and not name[0].isdigit()), "")
+
+
+def _keywords(written: str) -> tuple[str, ...]:
+    return tuple(written.split(", ")) if written else ()
+
+
+def _label(relation: str) -> str:
+    """Return a relation so that what a text states does not pass for one of the index's own."""
+    relation = _clean(relation)
+    return f"{relation} (stated)" if relation in _OWN else relation
+
+
+def _aliases(topic: str) -> list[str]:
+    return [form for form in aliases_of(_clean(topic)) if 2 <= len(form) <= _LONGEST]
+
+
+def _clean(text: str) -> str:
+    """Return the text without NUL, which ends a string in the store."""
+    return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+def _numbers(values: Iterable[int]) -> bytes:
+    return np.fromiter(values, "<i4").tobytes()
+
+
+def _strings(column: bytes) -> list[str]:
+    return [part.decode("utf-8", "surrogatepass") for part in column.split(b"\0")[:-1]]
+
+
+def _table(column: bytes, width: int) -> list[list[int]]:
+    rows: NDArray[np.int32] = np.frombuffer(column, "<i4").reshape(-1, width)
+    return rows.tolist()  # type: ignore[no-any-return]

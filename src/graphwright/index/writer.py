@@ -1,0 +1,253 @@
+"""Writing into an index: documents in, out, changed, read again; and the snapshot that shows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from graphwright.data.base import Chunk, Document
+from graphwright.data.chunks import split
+from graphwright.errors import DataError, OptionError, StoreError
+from graphwright.index.build import Progress, Settings, build
+from graphwright.index.contribution import Contribution, Deferred, Excerpt, Extractor, SetAside
+from graphwright.index.intake import Added, Source, documents_of, is_new, unfit, unreadable
+from graphwright.index.lock import writer_lock
+from graphwright.index.place import Place
+from graphwright.index.snapshot import open_snapshot
+from graphwright.index.store import Read, Store, StoredChunk
+from graphwright.models.base import NamedEncoder
+from graphwright.models.cache import CachedEncoder
+
+__all__ = ["Writer", "revision_of", "settings_of"]
+
+_BATCH = 500  # documents that are held in memory at once
+_READ = 64  # chunks that a deferred extractor reads between two commits
+UNREAD = "not read yet"
+
+
+@dataclass(frozen=True)
+class Writer:
+    """All that changes an index. One at a time, across processes; queries are not kept waiting.
+
+    Each call changes the store in one transaction, all or nothing, and then makes the new snapshot current. A process
+    that is killed between the two leaves a store that is ahead of its snapshot, and the next call goes on from there.
+    """
+
+    place: Place
+    store: Store
+    encoder: NamedEncoder
+    extractor: Extractor
+
+    def add(self, sources: Iterable[Source], progress: Progress | None) -> Added:
+        """Add documents, and replace those whose id is known and whose content changed."""
+        made = Added()
+        with writer_lock(self.place.path):
+            given = documents_of(sources, made, self.place.path)
+            with self.store.writing():
+                self._take(given, made, progress)
+                self._bump(bool(made.added or made.replaced))
+            self._finish(made, progress)
+        return made
+
+    def sync(self, folder: Path, progress: Progress | None) -> Added:
+        """Make the documents that came from a folder those that are in it now."""
+        made, source = Added(), str(folder.resolve())
+        if not folder.is_dir():
+            raise DataError(f"{folder} is not a folder, so there is nothing to keep in step with; nothing was changed.")
+        with writer_lock(self.place.path):
+            given = documents_of([folder], made, self.place.path)
+            with self.store.writing():
+                before = self.store.hashes(source)
+                self._refuse_nested(source)
+                self._take(given, made, progress, source)
+                now = {*made.added, *made.replaced, *made.unchanged}
+                self.store.follow(now, source)
+                gone = sorted(before.keys() - now)
+                # What cannot be read may well be there: nothing is lost to a wrong permission.
+                made.kept, made.removed = (gone, []) if unreadable(made.skipped) else ([], gone)
+                self.store.remove(made.removed)
+                self._bump(bool(made.added or made.replaced or made.removed))
+            self._finish(made, progress)
+        return made
+
+    def remove(self, ids: Iterable[str], progress: Progress | None = None) -> Added:
+        """Take documents away. Raises DataError for an unknown id."""
+        made = Added(removed=list(dict.fromkeys(ids)))
+        with writer_lock(self.place.path):
+            self._refuse_unknown(made.removed, "removed")
+            with self.store.writing():
+                self.store.remove(made.removed)
+                self._bump(bool(made.removed))
+            self._renew(made, progress)
+        return made
+
+    def upgrade(self, ids: Sequence[str] | None, progress: Progress | None) -> Added:
+        """Read the chunks of documents again with this extractor, where another one read them."""
+        made = Added()
+        with writer_lock(self.place.path):
+            self._refuse_unknown(ids or (), "read again")
+            old = [c for c in self.store.chunks(ids=ids) if c.waiting or c.extractor != self.extractor.id]
+            with self.store.writing():
+                for chunk in old:
+                    self.store.revise(chunk, None, "", chunk.waiting or UNREAD)
+            self._deepen(old, made, progress)
+            self._renew(made, progress)
+        return made
+
+    def renew(self, progress: Progress | None = None) -> Added:
+        """Make the snapshot again from what is stored."""
+        made = Added()
+        with writer_lock(self.place.path):
+            self._publish(made, progress)
+        return made
+
+    def unseen(self, sources: Iterable[Source], made: Added) -> list[Excerpt]:
+        """Return the chunks that would have to be read if these documents were added; writes nothing."""
+        known, seen, found = self.store.hashes(), dict[str, bytes](), list[Excerpt]()
+        given = documents_of(sources, made, self.place.path)
+        while batch := list(islice(given, _BATCH)):
+            new = [d for d in batch if is_new(d, known, seen, made)]
+            found += [Excerpt(d.id, d.title, c.text) for d, chunks in self._cut(new) for c in chunks]
+        replaced = set(made.replaced)
+        waiting = [c for c in self.store.chunks(waiting=True) if c.document not in replaced]
+        return found + [Excerpt(c.document, c.title, c.text) for c in waiting]
+
+    def _bump(self, changed: bool) -> None:
+        """Count a change of the graph, so that the snapshot is known to be of the past."""
+        if changed:
+            self.store.set("revision", str(revision_of(self.store) + 1))
+
+    def _refuse_unknown(self, ids: Iterable[str], what: str) -> None:
+        known = self.store.hashes()
+        unknown = [i for i in ids if i not in known]
+        if unknown:
+            raise DataError(
+                f"{self.place.path} holds no document {unknown[0]!r} ({len(unknown)} unknown); nothing was {what}."
+            )
+
+    def _refuse_nested(self, source: str) -> None:
+        for other in self.store.sources():
+            if other != source and (Path(source) in Path(other).parents or Path(other) in Path(source).parents):
+                raise DataError(
+                    f"{self.place.path} is kept in step with {other}, and {source} lies in it or around it: documents "
+                    f"would be taken twice. Sync the outer one alone, or use two indexes; nothing was changed."
+                )
+
+    def _take(self, given: Iterator[Document], made: Added, progress: Progress | None, source: str = "") -> None:
+        known, seen = self.store.hashes(), dict[str, bytes]()
+        others = {i for other in self.store.sources() if source and other != source for i in self.store.hashes(other)}
+        while batch := list(islice(given, _BATCH)):
+            if taken := [d.id for d in batch if d.id in others]:
+                raise DataError(
+                    f"the document {taken[0]!r} of {source} has the id of one that came from another folder. Sync a "
+                    f"folder that holds both, or use two indexes; nothing was changed."
+                )
+            self._put([d for d in batch if is_new(d, known, seen, made)], made, progress, source)
+
+    def _cut(self, documents: Sequence[Document]) -> Iterator[tuple[Document, list[Chunk]]]:
+        settings = settings_of(self.store)
+        count = getattr(self.encoder, "count_tokens", None)
+        counter = {} if count is None else {"count_tokens": count}
+        for document in documents:
+            yield document, split(document, budget=settings.chunk_tokens, overlap=settings.overlap, **counter)
+
+    def _put(self, documents: Sequence[Document], made: Added, progress: Progress | None, source: str) -> None:
+        if not documents:
+            return
+        deferred = isinstance(self.extractor, Deferred)
+        extractor = self.extractor.meanwhile if isinstance(self.extractor, Deferred) else self.extractor
+        cut = list(self._cut(documents))
+        found = iter(_extracted(extractor, [Excerpt(d.id, d.title, c.text) for d, chunks in cut for c in chunks]))
+        for document, chunks in cut:
+            read = [_read(chunk, next(found), extractor.id, UNREAD if deferred else None) for chunk in chunks]
+            self.store.put(document, read, source)
+        made.unfit.update(unfit(extractor, documents))
+        if progress is not None:
+            done = len(made.added) + len(made.replaced)
+            progress("read documents", done, done)
+
+    def _finish(self, made: Added, progress: Progress | None) -> None:
+        """Show what was stored; then read deeper what waits, what earlier runs set aside too, and show that."""
+        self._renew(made, progress)
+        if isinstance(self.extractor, Deferred):
+            self._deepen(self.store.chunks(waiting=True), made, progress)
+            self._renew(made, progress)
+        made.waiting = self.store.waiting()
+
+    def _deepen(self, chunks: Sequence[StoredChunk], made: Added, progress: Progress | None) -> None:
+        """Let the extractor read chunks; each batch is kept as soon as it is read."""
+        for at in range(0, len(chunks), _READ):
+            read = self._revise(chunks[at : at + _READ])
+            made.deepened += read
+            if progress is not None:
+                progress("read deeper", min(at + _READ, len(chunks)), len(chunks))
+            if not read:  # the model is gone, or the budget is spent: the rest goes on waiting
+                break
+        made.waiting = self.store.waiting()
+
+    def _revise(self, chunks: Sequence[StoredChunk]) -> int:
+        """Read some chunks again and store what came of it; return how many could be read."""
+        results = _extracted(self.extractor, [Excerpt(c.document, c.title, c.text) for c in chunks])
+        with self.store.writing():
+            for chunk, result in zip(chunks, results, strict=True):
+                if isinstance(result, SetAside):
+                    self.store.revise(chunk, None, "", result.reason)
+                else:
+                    self.store.revise(chunk, result, self.extractor.id, None)
+            read = sum(not isinstance(result, SetAside) for result in results)
+            self._bump(bool(read))
+        return read
+
+    def _renew(self, made: Added, progress: Progress | None) -> None:
+        """Write a snapshot of the store as it is now and make it current, unless the current one is that."""
+        if self._is_shown():
+            self.place.clean()
+            return
+        self._publish(made, progress)
+
+    def _is_shown(self) -> bool:
+        """Whether the current snapshot is whole and of the store as it is; a damaged one is made again."""
+        try:
+            current = open_snapshot(self.place.path / self.place.current(), self.encoder)
+        except StoreError:
+            return False
+        return bool(current.about.get("revision") == revision_of(self.store))
+
+    def _publish(self, made: Added, progress: Progress | None) -> None:
+        revision = revision_of(self.store)
+        encoder = CachedEncoder(self.encoder, self.place.vectors)
+        built = build(self.store.ledger(), settings_of(self.store), encoder, progress, revision)
+        self.place.publish(f"snapshot-{revision}", built.write)
+        if made.removed or made.replaced:
+            encoder.keep(text for texts in built.texts.values() for text in texts)
+        self.store.settle()
+        made.seconds, made.texts = built.seconds, dict(built.about["texts"])
+
+
+def revision_of(store: Store) -> int:
+    """Return how often the graph that the store describes has changed."""
+    return int(store.setting("revision") or 0)
+
+
+def settings_of(store: Store) -> Settings:
+    """Return how documents become a graph here."""
+    kept = json.loads(store.setting("settings") or "{}")
+    return Settings(**{**kept, "embed": tuple(kept.get("embed", ("passages",)))})
+
+
+def _extracted(extractor: Extractor, excerpts: Sequence[Excerpt]) -> Sequence[Contribution | SetAside]:
+    found = extractor.extract(excerpts)
+    if len(found) != len(excerpts):
+        raise OptionError(
+            f"{extractor.id} gave {len(found)} contributions for {len(excerpts)} chunks; an extractor gives one each."
+        )
+    return found
+
+
+def _read(chunk: Chunk, found: Contribution | SetAside, extractor: str, waiting: str | None) -> Read:
+    if isinstance(found, SetAside):
+        return Read(chunk, Contribution(), extractor, found.reason)
+    return Read(chunk, found, extractor, waiting)

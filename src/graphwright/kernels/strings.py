@@ -1,0 +1,473 @@
+"""Columns of strings as arrays: equal ones found, words numbered, phrases found, strings gathered and sorted.
+
+A column is `data`, uint8[bytes], the UTF-8 of its strings end to end, and `offsets`, int64[n + 1], their
+borders. Strings are the same when their bytes are; a hash only narrows where to look. Words are what
+spaces (and nothing else) separate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphwright.kernels.compiled import Ids, Pointers, kernel, readonly
+
+__all__ = ["distinct", "gather", "phrases", "ranking", "tokens"]
+
+Bytes = NDArray[np.uint8]
+Hashes = NDArray[np.uint64]
+
+_SPACE = 32
+_LOW = np.uint64(0xFFFFFFFF)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST_MIX = np.uint64(0xBF58476D1CE4E5B9)
+_LAST_MIX = np.uint64(0x94D049BB133111EB)
+_MOST = 2**31 - 2
+
+
+@kernel
+def _mixed(x: np.uint64) -> np.uint64:
+    """Return x with each bit spread over all: splitmix64's last steps (Steele, Lea, Flood, 2014)."""
+    x = (x ^ (x >> np.uint64(30))) * _FIRST_MIX
+    x = (x ^ (x >> np.uint64(27))) * _LAST_MIX
+    return x ^ (x >> np.uint64(31))
+
+
+@kernel
+def _eight(data: Bytes, at: int, size: int) -> np.uint64:
+    """Return up to eight bytes as a number, the first in its lowest bits; bytes past `size` are zero.
+
+    `size` is 1 or more, and `data` at least eight bytes: near its end the last eight are shifted.
+    """
+    i = np.uint64(min(at, data.size - 8))
+    word = np.uint64(0)
+    for k in range(8):  # with unsigned places these are compiled to one load
+        word |= np.uint64(data[i + np.uint64(k)]) << np.uint64(8 * k)
+    word >>= np.uint64(8) * (np.uint64(at) - i)
+    return word << np.uint64(64 - 8 * size) >> np.uint64(64 - 8 * size) if size < 8 else word
+
+
+@kernel
+def _hash(data: Bytes, start: int, end: int) -> np.uint64:
+    """Return a hash in the low 32 bits, eight bytes a step; the length tells trailing zero bytes apart."""
+    state = np.uint64(end - start) * _GOLDEN
+    for at in range(start, end, 8):
+        state = _mixed(state ^ _eight(data, at, end - at))
+    return state & _LOW
+
+
+@kernel
+def _same(one: Bytes, start: int, end: int, other: Bytes, there: int, until: int) -> bool:
+    if end - start != until - there:
+        return False
+    for k in range(0, end - start, 8):
+        if _eight(one, start + k, end - start - k) != _eight(other, there + k, end - start - k):
+            return False
+    return True
+
+
+@kernel
+def _probe(slots: Hashes, tag: np.uint64, at: np.uint64) -> np.uint64:
+    """Return the first slot from `at` on that holds the hash, or is free.
+
+    A slot holds a hash in its upper half, and 1 + the position of the string in the lower; 0 is free.
+    The caller compares the strings: passing their arrays along would cost more than all the rest.
+    """
+    mask = np.uint64(slots.size - 1)
+    at &= mask
+    while slots[at] != np.uint64(0) and slots[at] >> np.uint64(32) != tag:
+        at = (at + np.uint64(1)) & mask
+    return at
+
+
+@kernel
+def _doubled(slots: Hashes) -> Hashes:
+    wider = np.zeros(2 * slots.size, np.uint64)
+    mask = np.uint64(wider.size - 1)
+    for slot in slots:
+        if slot != np.uint64(0):
+            at = (slot >> np.uint64(32)) & mask
+            while wider[at] != np.uint64(0):
+                at = (at + np.uint64(1)) & mask
+            wider[at] = slot
+    return wider
+
+
+@kernel
+def _numbered(data: Bytes, starts: Pointers, ends: Pointers, number: Ids, first: Pointers) -> tuple[int, Hashes]:
+    """Number the strings by first appearance; return how many are distinct, and the table of them."""
+    slots = np.zeros(1024, np.uint64)
+    size = 0
+    for i in range(starts.size):
+        tag = _hash(data, starts[i], ends[i])
+        at = _probe(slots, tag, tag)
+        j = np.int64(slots[at] & _LOW) - 1
+        while j >= 0 and not _same(data, starts[i], ends[i], data, starts[j], ends[j]):
+            at = _probe(slots, tag, at + np.uint64(1))
+            j = np.int64(slots[at] & _LOW) - 1
+        if j >= 0:
+            number[i] = number[j]
+            continue
+        slots[at] = tag << np.uint64(32) | np.uint64(i + 1)
+        number[i] = size
+        first[size] = i
+        size += 1
+        if 2 * size > slots.size:
+            slots = _doubled(slots)
+    return size, slots
+
+
+@kernel
+def _word(data: Bytes, at: int, end: int) -> tuple[int, int]:
+    """Return start and end of the first word in data[at:end]; start is `end` where there is none."""
+    while at < end and data[at] == _SPACE:
+        at += 1
+    start = at
+    while at < end and data[at] != _SPACE:
+        at += 1
+    return start, at
+
+
+@kernel
+def _count_words(data: Bytes, offsets: Pointers) -> int:
+    count = 0
+    for i in range(offsets.size - 1):
+        before = True
+        for at in range(offsets[i], offsets[i + 1]):
+            space = data[at] == _SPACE
+            count += before and not space
+            before = space
+    return count
+
+
+@kernel
+def _cut(data: Bytes, offsets: Pointers, starts: Pointers, ends: Pointers, owner: Ids) -> None:
+    """Write the words of all strings, in order, and which string each is of."""
+    size = 0
+    for i in range(offsets.size - 1):
+        end = offsets[i + 1]
+        start, at = _word(data, offsets[i], end)
+        while start < end:
+            starts[size], ends[size], owner[size] = start, at, i
+            size += 1
+            start, at = _word(data, at, end)
+
+
+@kernel
+def _edge(keys: Hashes, children: Ids, key: np.uint64) -> np.int64:
+    """Return the slot of an edge of the trie, or the free slot where it belongs (its child is -1)."""
+    mask = np.uint64(keys.size - 1)
+    at = _mixed(key) & mask
+    while children[at] >= 0 and keys[at] != key:
+        at = (at + np.uint64(1)) & mask
+    return np.int64(at)
+
+
+@kernel
+def _trie(number: Ids, owner: Ids, size: int, keys: Hashes, children: Ids, inner: Ids, form: Ids) -> None:
+    """Build the trie of forms, word by word; its first `size` nodes are the words themselves.
+
+    An edge's key is its node and its word. `inner[node]` is 1 if an edge leaves the node, and
+    `form[node]` the form that ends there, or -1.
+    """
+    node = np.int64(0)
+    for i in range(number.size):
+        if i == 0 or owner[i] != owner[i - 1]:
+            node = np.int64(number[i])
+        else:
+            inner[node] = 1
+            key = np.uint64(node) << np.uint64(32) | np.uint64(number[i])
+            at = _edge(keys, children, key)
+            if children[at] < 0:
+                keys[at] = key
+                children[at] = size
+                size += 1
+            node = np.int64(children[at])
+        if (i + 1 == number.size or owner[i + 1] != owner[i]) and form[node] < 0:
+            form[node] = owner[i]
+
+
+@kernel
+def _read(
+    data: Bytes, at: int, end: int, slots: Hashes, known: Bytes, starts: Pointers, ends: Pointers, number: Ids,
+    words: Ids,
+) -> int:  # fmt: skip
+    """Write the numbers of the words in data[at:end], -1 for one that no form holds; return how many."""
+    size = 0
+    start, at = _word(data, at, end)
+    while start < end:
+        tag = _hash(data, start, at)
+        slot = _probe(slots, tag, tag)
+        j = np.int64(slots[slot] & _LOW) - 1
+        while j >= 0 and not _same(data, start, at, known, starts[j], ends[j]):
+            slot = _probe(slots, tag, slot + np.uint64(1))
+            j = np.int64(slots[slot] & _LOW) - 1
+        words[size] = number[j] if j >= 0 else -1
+        size += 1
+        start, at = _word(data, at, end)
+    return size
+
+
+@kernel
+def _walk(
+    words: Ids, size: int, keys: Hashes, children: Ids, inner: Ids, form: Ids, text: int, seen: Ids, out: Ids,
+) -> int:  # fmt: skip
+    """Write the forms that stand in the words of a text, each once; return how many."""
+    found = 0
+    for first in range(size):
+        node = np.int64(words[first])
+        at = first + 1
+        while node >= 0:
+            if form[node] >= 0 and seen[form[node]] != text:
+                seen[form[node]] = text
+                out[found] = form[node]
+                found += 1
+            if not inner[node] or at == size or words[at] < 0:
+                break
+            node = np.int64(children[_edge(keys, children, np.uint64(node) << np.uint64(32) | np.uint64(words[at]))])
+            at += 1
+    return found
+
+
+@kernel
+def _longer(values: Ids) -> Ids:
+    moved = np.empty(2 * values.size, np.int32)
+    for i in range(values.size):
+        moved[i] = values[i]
+    return moved
+
+
+@kernel
+def _phrases(
+    data: Bytes, offsets: Pointers, longest: int, forms: int, slots: Hashes, known: Bytes, starts: Pointers,
+    ends: Pointers, number: Ids, keys: Hashes, children: Ids, inner: Ids, form: Ids,
+) -> tuple[Ids, Ids]:  # fmt: skip
+    """Walk the trie from each word of each text."""
+    words, seen, found = np.empty(longest // 2 + 1, np.int32), np.full(forms, -1, np.int32), np.empty(forms, np.int32)
+    texts, out = np.empty(1024, np.int32), np.empty(1024, np.int32)
+    size = 0
+    for text in range(offsets.size - 1):
+        count = _read(data, offsets[text], offsets[text + 1], slots, known, starts, ends, number, words)
+        more = _walk(words, count, keys, children, inner, form, text, seen, found)
+        while size + more > out.size:
+            texts, out = _longer(texts), _longer(out)
+        for i in range(more):
+            texts[size + i], out[size + i] = text, found[i]
+        size += more
+    return texts[:size].copy(), out[:size].copy()
+
+
+@kernel
+def _copy(data: Bytes, offsets: Pointers, ids: Pointers, borders: Pointers, out: Bytes) -> None:
+    for i in range(ids.size):
+        start = np.uint64(offsets[ids[i]])
+        there = np.uint64(borders[i])
+        for k in range(np.uint64(borders[i + 1] - borders[i])):
+            out[there + np.uint64(k)] = data[start + np.uint64(k)]
+
+
+@kernel
+def _key(data: Bytes, start: int, end: int) -> np.uint64:
+    """Return seven bytes, the first in the highest bits, then how many there are; 8 if more follow."""
+    key = np.uint64(0)
+    if start == end:
+        return key
+    word = _eight(data, start, min(end - start, 7))
+    for _ in range(8):
+        key = key << np.uint64(8) | (word & np.uint64(0xFF))
+        word >>= np.uint64(8)
+    return key | np.uint64(min(end - start, 8))
+
+
+@kernel
+def _insert(keys: Hashes, order: Pointers, low: int, high: int) -> None:
+    """Sort a few keys, and `order` along with them; equal keys stay as they are."""
+    for i in range(low + 1, high):
+        key, at = keys[i], order[i]
+        j = i
+        while j > low and keys[j - 1] > key:
+            keys[j], order[j] = keys[j - 1], order[j - 1]
+            j -= 1
+        keys[j], order[j] = key, at
+
+
+@kernel
+def _merge(
+    keys: Hashes, order: Pointers, low: int, middle: int, high: int, spare: Hashes, other: Pointers
+) -> None:  # fmt: skip
+    """Merge two sorted parts that lie side by side; of equal keys those of the first part come first."""
+    size = middle - low
+    for k in range(size):
+        spare[k], other[k] = keys[low + k], order[low + k]
+    i, j, out = 0, middle, low
+    while i < size and j < high:
+        if keys[j] < spare[i]:
+            keys[out], order[out] = keys[j], order[j]
+            j += 1
+        else:
+            keys[out], order[out] = spare[i], other[i]
+            i += 1
+        out += 1
+    for k in range(i, size):
+        keys[out], order[out] = spare[k], other[k]
+        out += 1
+
+
+@kernel
+def _sort(keys: Hashes, order: Pointers, low: int, high: int, spare: Hashes, other: Pointers) -> None:
+    """Sort keys[low:high], and `order` along with them; equal keys stay as they are."""
+    width = 16
+    for start in range(low, high, width):
+        _insert(keys, order, start, min(start + width, high))
+    while width < high - low:
+        for start in range(low, high - width, 2 * width):
+            middle = start + width
+            if keys[middle - 1] > keys[middle]:
+                _merge(keys, order, start, middle, min(middle + width, high), spare, other)
+        width *= 2
+
+
+@kernel
+def _rank(data: Bytes, offsets: Pointers, order: Pointers) -> None:
+    """Sort by the first seven bytes, then strings that share these by the next seven, and so on."""
+    n = order.size
+    keys, spare, other = np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.int64)
+    parts = np.empty((n // 2 + 1, 3), np.int64)  # they are disjoint, of two strings or more
+    parts[0, 0], parts[0, 1], parts[0, 2] = 0, n, 0
+    left = 1
+    while left:
+        left -= 1
+        low, high, depth = parts[left, 0], parts[left, 1], parts[left, 2]
+        for i in range(low, high):
+            keys[i] = _key(data, offsets[order[i]] + depth, offsets[order[i] + 1])
+        _sort(keys, order, low, high, spare, other)
+        while low < high:
+            start, key = low, keys[low]
+            while low < high and keys[low] == key:
+                low += 1
+            if low - start > 1 and key & np.uint64(0xFF) == np.uint64(8):
+                parts[left, 0], parts[left, 1], parts[left, 2] = start, low, depth + 7
+                left += 1
+
+
+def distinct(data: ArrayLike, offsets: ArrayLike) -> tuple[Ids, Pointers]:
+    """Number the strings of a column, equal ones alike, by first appearance.
+
+    Returns `number`, int32[n], and `first`, int64[d], the position of the first string of each number.
+    Raises ValueError when the offsets do not fit the data.
+
+    >>> number, first = distinct(np.frombuffer(b"abcab", np.uint8), [0, 2, 3, 5])
+    >>> number.tolist(), first.tolist()
+    ([0, 1, 0], [0, 1])
+    """
+    block, borders = _column(data, offsets, "offsets")
+    return _number(block, borders[:-1], borders[1:])[:2]
+
+
+def tokens(data: ArrayLike, offsets: ArrayLike) -> tuple[Ids, Ids, Pointers, Pointers]:
+    """Number the words of all strings by first appearance; words are what spaces separate.
+
+    Returns for each word in turn its `number`, int32[w], and its `owner`, int32[w], the position of its
+    string; then for each number `starts` and `ends`, int64[d], where in `data` it first stands.
+    Raises ValueError when the offsets do not fit the data.
+
+    >>> number, owner, starts, ends = tokens(np.frombuffer(b"to benot to be", np.uint8), [0, 5, 14])
+    >>> number.tolist(), owner.tolist(), starts.tolist(), ends.tolist()
+    ([0, 1, 2, 0, 1], [0, 0, 1, 1, 1], [0, 3, 5], [2, 5, 8])
+    """
+    block, borders = _column(data, offsets, "offsets")
+    starts, ends, owner = _words(block, borders)
+    number, first, _ = _number(block, starts, ends)
+    return number, owner, starts[first], ends[first]
+
+
+def phrases(data: ArrayLike, offsets: ArrayLike, form_data: ArrayLike, form_offsets: ArrayLike) -> tuple[Ids, Ids]:
+    """Find the forms that stand in texts, word by word; texts and forms are columns.
+
+    Returns `text` and `form`, int32[h] each: each pair once, by text, then by where the form first
+    stands, then the shorter form first. A form without words is never found; of forms that have the
+    same words the first is. One pass over the texts, whatever the number of forms: from each word the
+    forms' trie is followed as far as the text agrees.
+    Raises ValueError when the offsets do not fit the data.
+
+    >>> texts, forms = np.frombuffer(b"a new york minute", np.uint8), np.frombuffer(b"new yorknework", np.uint8)
+    >>> [found.tolist() for found in phrases(texts, [0, 17], forms, [0, 8, 11, 14])]
+    [[0, 0], [1, 0]]
+    """
+    block, borders = _column(data, offsets, "offsets")
+    known, known_borders = _column(form_data, form_offsets, "form_offsets")
+    starts, ends, owner = _words(known, known_borders)
+    number, first, slots = _number(known, starts, ends)
+    width = 1 << (2 * number.size).bit_length()
+    keys, children = np.empty(width, np.uint64), np.full(width, -1, np.int32)
+    inner, form = np.zeros(first.size + number.size, np.int32), np.full(first.size + number.size, -1, np.int32)
+    _trie(number, owner, first.size, keys, children, inner, form)
+    longest = int(np.diff(borders).max(initial=0))
+    return _phrases(
+        block, borders, longest, known_borders.size - 1, slots, known, starts, ends, number, keys, children, inner, form
+    )
+
+
+def gather(data: ArrayLike, offsets: ArrayLike, ids: ArrayLike) -> tuple[Bytes, Pointers]:
+    """Return the strings at `ids`, int64[k], in that order, as the `data` and `offsets` of a new column.
+
+    Raises ValueError for an id that is no position, or when the offsets do not fit the data.
+
+    >>> block, borders = gather(np.frombuffer(b"abcde", np.uint8), [0, 2, 3, 5], [2, 0, 2])
+    >>> block.tobytes(), borders.tolist()
+    (b'deabde', [0, 2, 4, 6])
+    """
+    block, borders = _column(data, offsets, "offsets")
+    wanted, n = readonly(ids, np.int64), borders.size - 1
+    if wanted.size and not 0 <= wanted.min() <= wanted.max() < n:
+        raise ValueError(f"ids range from {wanted.min()} to {wanted.max()}, and the column has {n} strings.")
+    ends = np.zeros(wanted.size + 1, np.int64)
+    np.cumsum(borders[wanted + 1] - borders[wanted], out=ends[1:])
+    out = np.empty(int(ends[-1]), np.uint8)
+    frozen = readonly(ends, np.int64)
+    _copy(block, borders, wanted, frozen, out)
+    return readonly(out, np.uint8), frozen
+
+
+def ranking(data: ArrayLike, offsets: ArrayLike) -> Pointers:
+    """Return the positions of a column's strings in the order of their bytes, equal strings by position: int64[n].
+
+    Raises ValueError when the offsets do not fit the data.
+
+    >>> ranking(np.frombuffer(b"baab", np.uint8), [0, 1, 2, 4, 4]).tolist()
+    [3, 1, 2, 0]
+    """
+    block, borders = _column(data, offsets, "offsets")
+    order = np.arange(borders.size - 1)
+    _rank(block, borders, order)
+    return order
+
+
+def _column(data: ArrayLike, offsets: ArrayLike, what: str) -> tuple[Bytes, Pointers]:
+    """Return both arrays as kernels take them, checked: a kernel would read elsewhere in memory."""
+    block, borders = readonly(data, np.uint8), readonly(offsets, np.int64)
+    if not borders.size or borders[0] < 0 or borders[-1] > block.size or np.any(borders[1:] < borders[:-1]):
+        raise ValueError(f"{what} does not cut {block.size} bytes of data. Pass ascending offsets within them.")
+    if block.size < 8:  # eight bytes are read at a time
+        block = readonly(np.append(block, np.zeros(8, np.uint8)), np.uint8)
+    _countable(borders.size - 1, "strings")
+    return block, borders
+
+
+def _countable(count: int, what: str) -> None:
+    if count > _MOST:
+        raise ValueError(f"the column holds {count} {what}, and {_MOST} can be numbered. Pass fewer at a time.")
+
+
+def _number(data: Bytes, starts: Pointers, ends: Pointers) -> tuple[Ids, Pointers, Hashes]:
+    number, first = np.empty(starts.size, np.int32), np.empty(starts.size, np.int64)
+    size, slots = _numbered(data, starts, ends, number, first)
+    return number, first[:size].copy(), slots
+
+
+def _words(data: Bytes, offsets: Pointers) -> tuple[Pointers, Pointers, Ids]:
+    count = _count_words(data, offsets)
+    _countable(count, "words")
+    starts, ends, owner = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32)
+    _cut(data, offsets, starts, ends, owner)
+    return readonly(starts, np.int64), readonly(ends, np.int64), owner

@@ -1,0 +1,65 @@
+"""What is kept of a chunk: everything that merges, and nothing that is no name."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.index.contribution import Contribution, Excerpt, Mention, Relation
+from graphwright.index.entry import Entry, topic_of
+from graphwright.index.lexical import LexicalExtractor
+from graphwright.index.names import normal_form
+
+text = st.text(max_size=12)
+mentions = st.builds(Mention, text, st.integers(0, 9), st.integers(0, 9), text, text)
+relations = st.builds(Relation, text, text, text, text, st.lists(st.sampled_from(["x", "y z"]), max_size=2).map(tuple))
+
+
+def named(name: str) -> bool:
+    return 2 <= len(normal_form(name.replace("\0", "\ufffd"))) <= 200
+
+
+@given(text, text, st.lists(mentions, max_size=5).map(tuple), st.lists(relations, max_size=4).map(tuple))
+def test_a_contribution_comes_back_without_names_of_nothing(
+    title: str, body: str, some: tuple[Mention, ...], links: tuple[Relation, ...]
+) -> None:
+    def clean(value: str) -> str:
+        return value.replace("\0", "\ufffd")
+
+    back = Entry.of(title, body, Contribution(some, links)).contribution()
+    assert back.mentions == tuple(
+        Mention(clean(m.name), m.start, m.end, clean(m.type), clean(m.description)) for m in some if named(m.name)
+    )
+    own = {"about", "mentions", "alias", "synonym"}
+    assert back.relations == tuple(
+        Relation(
+            clean(r.head),
+            clean(r.relation) + " (stated)" * (r.relation in own),
+            clean(r.tail),
+            clean(r.text),
+            r.keywords,
+        )
+        for r in links
+        if named(r.head) and named(r.tail) and normal_form(clean(r.head)) != normal_form(clean(r.tail))
+    )
+    # What is kept is what it is made of: making it again changes nothing.
+    assert Entry.of(title, body, back).contribution() == back
+
+
+def test_real_text_comes_back_whole() -> None:
+    excerpt = Excerpt("d", "Hello Love", 'It is a 1974 single by Hank Snow. It was his "last" number one in the US.')
+    (made,) = LexicalExtractor().extract([excerpt])
+    assert Entry.of(excerpt.title, excerpt.text, made).contribution() == made
+
+
+def test_a_title_without_a_letter_is_no_topic_and_numbers_and_short_names_are_none() -> None:
+    assert topic_of("?!", ["ab", "3rd of May", "Graz", "Mur"]) == "Graz"
+    assert topic_of("", ["ab", "1974"]) == "" == topic_of("  ", [])
+
+
+def test_what_other_chunks_are_searched_for_are_topics_of_several_words() -> None:
+    def sought(title: str) -> bytes:
+        return Entry.of(title, "t", Contribution()).sought
+
+    assert sought("Iron Mountain (Styria)") == b"iron mountain styria\0iron mountain\0"
+    assert sought("Graz") == b"" and sought("Of The") == b""
