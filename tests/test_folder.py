@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -167,7 +166,6 @@ def test_open_refuses_another_encoder_a_missing_folder_and_another_version(tmp_p
     (tmp_path / "empty").mkdir()
     with pytest.raises(StoreError, match=r"holds no index.sqlite"):
         Index.open(tmp_path / "empty", encoder=HashEncoder())
-    import sqlite3
 
     with sqlite3.connect(tmp_path / "a" / "index.sqlite") as db:
         db.execute("PRAGMA user_version = 99")
@@ -461,15 +459,23 @@ def test_a_snapshot_is_cleaned_up_when_nobody_reads_it_any_more(tmp_path: Path) 
     assert [p.name for p in (tmp_path / "a").glob("snapshot-*")] == ["snapshot-3"]
 
 
-def test_vectors_of_what_was_removed_are_forgotten(tmp_path: Path) -> None:
-    def vectors() -> int:
-        with closing(sqlite3.connect(tmp_path / "a" / "vectors.sqlite")) as db:
-            return int(db.execute("SELECT count(*) FROM vectors").fetchone()[0])
+def test_nothing_that_was_removed_stands_in_the_folder_any_more(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", [*CORPUS, {"id": "gone", "title": "Xyzzy", "text": "Here lies Plughxy, a word."}])
+    index.retrieve("Xyzzy")
+    index.remove(["gone"])
+    index.close()
+    held = [file.read_bytes() for file in (tmp_path / "a").rglob("*") if file.is_file()]
+    assert len(held) > 20 and not any(word in data for word in (b"yzzy", b"lughxy") for data in held)
 
-    index = make(tmp_path / "a", CORPUS, Settings())
-    before = vectors()
-    index.remove([CORPUS[0]["id"]])
-    assert before == len(CORPUS) and vectors() == len(CORPUS) - 1
+
+def test_what_has_a_vector_is_not_encoded_again(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:3], Settings())
+    with metered() as usage:
+        index.remove([CORPUS[0]["id"]])
+    assert usage.texts == 0
+    with metered() as usage:
+        index.add([{"id": "new", "text": "nothing but small words"}])
+    assert usage.texts == 1
 
 
 def test_verify_names_what_is_wrong_and_repairs_a_snapshot(tmp_path: Path) -> None:

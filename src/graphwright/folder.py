@@ -26,7 +26,7 @@ from graphwright.index.within import Within
 from graphwright.index.writer import Writer, revision_of, settings_of
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.base import NamedEncoder
-from graphwright.models.cache import CachedEncoder, KnownEncoder
+from graphwright.models.cache import CachedEncoder
 from graphwright.models.minilm import MiniLM
 from graphwright.retrieve.operator import Operator
 from graphwright.retrieve.state import Question, State, start
@@ -141,7 +141,7 @@ class Index:
         ids = [document for document, said in self._store.metadata().items() if within.holds(document, said)]
         if not ids:
             raise DataError(f"{self.path} holds no document for {within!r}.")
-        part = build(self._store.ledger(ids), self.settings, _known(whole, ids, self._asking)).snapshot(self._asking)
+        part = build(self._store.ledger(ids), self.settings, self._asking, known=whole).snapshot(self._asking)
         with self._lock:
             self._parts[known] = part
             while len(self._parts) > _PARTS:
@@ -319,18 +319,6 @@ def _checked(settings: Settings) -> Settings:
     if unknown or "passages" not in settings.embed:
         raise OptionError(f"embed={settings.embed}: choose from {SPACES}; passages are always embedded.")
     return settings
-
-
-def _known(whole: Snapshot, ids: Sequence[str], encoder: CachedEncoder) -> KnownEncoder:
-    """Return an encoder that knows the vectors that a snapshot has for passages of some documents, and for names."""
-    graph, rows = whole.graph, whole.graph.passages
-    held = [] if rows is None else [row for i in ids for row in rows.rows_of_document.get(i, ())]
-    known = {graph.reading(row): whole.passages.vectors[row] for row in held}
-    if whole.names is not None:
-        known |= dict(zip(graph.names[len(rows or ()) :], whole.names.vectors, strict=True))
-    if whole.triples is not None and graph.columns.sentences is not None:
-        known |= dict(zip(graph.columns.sentences, whole.triples.vectors, strict=True))
-    return KnownEncoder(encoder, known)
 
 
 def _pipeline(method: Method, snapshot: Snapshot, options: Mapping[str, Any]) -> Operator:

@@ -10,12 +10,18 @@ import sqlite3
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from graphwright.cli.doctor import doctor
 from graphwright.cli.evaluate import evaluate
+from graphwright.cli.export import export
+from graphwright.cli.model import BaseUrl, MaxCost, MaxTokens, Model, Offline, PerMillion, client, settings_for
 from graphwright.errors import GraphwrightError, OptionError
+
+if TYPE_CHECKING:
+    from graphwright.index.within import Within
 
 __all__ = ["app", "main"]
 
@@ -32,6 +38,14 @@ Folder = Annotated[Path, typer.Option("--index", help="The index folder.")]
 MethodName = Annotated[str, typer.Option("--method", "-m", help="How to retrieve; 'graphwright methods' lists them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Show what each step found and what it cost.")]
+Document = Annotated[list[str] | None, typer.Option("--document", help="Search this document; may be repeated.")]
+Under = Annotated[str | None, typer.Option("--folder", help="Search documents whose id lies in this folder.")]
+Where = Annotated[
+    list[str] | None, typer.Option("--where", help="Search documents with this metadata, NAME=VALUE; may be repeated.")
+]
+ChunkTokens = Annotated[int, typer.Option(min=16, help="Tokens of a chunk at most; for a new index.")]
+Overlap = Annotated[int, typer.Option(min=0, help="Tokens that neighbouring chunks share; for a new index.")]
+SecondLook = Annotated[bool, typer.Option("--second-look", help="Ask the model again for what it missed.")]
 Top = Annotated[int, typer.Option("--passages", "-k", min=1, help="How many passages.")]
 
 
@@ -43,15 +57,87 @@ def index(
         str, typer.Option(help="What gets a vector, of passages, names and triples; for a new index.")
     ] = "passages",
     openie: Annotated[Path | None, typer.Option(help="Entities and triples extracted before (openie.jsonl).")] = None,
-    chunk_tokens: Annotated[int, typer.Option(min=16, help="Tokens of a chunk at most; for a new index.")] = 200,
-    overlap: Annotated[int, typer.Option(min=0, help="Tokens that neighbouring chunks share; for a new index.")] = 40,
+    chunk_tokens: ChunkTokens = 200,
+    overlap: Overlap = 40,
+    llm: Model = None,
+    base_url: BaseUrl = None,
+    offline: Offline = False,
+    second_look: SecondLook = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what reading with a language model would cost.")
+    ] = False,
+    prices: PerMillion = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
     as_json: AsJson = False,
 ) -> None:
     """Read documents and add them to an index; what did not change costs nothing."""
-    from graphwright.cli.indexing import add_to, report
+    from graphwright.cli import indexing
+    from graphwright.data.base import Skipped
 
     settings = {"chunk_tokens": chunk_tokens, "overlap": overlap, "embed": tuple(embed.split(","))}
-    report(*add_to(paths, into, settings, openie), as_json)
+    if openie is not None and (llm or estimate):
+        raise OptionError("--openie gives what was extracted before; leave --llm and --estimate out.")
+    model = None if openie is not None else settings_for(into, llm, base_url, prices, offline=offline)
+    found, skipped = indexing.existing(paths), list[Skipped]()
+    if estimate:
+        indexing.estimate_for(found, into, settings, model, second_look, as_json)
+        return
+    if openie is not None:
+        given = indexing.precomputed(openie, skipped)
+        done = indexing.add_to(into, settings, lambda: given, lambda ix, show: ix.add(found, show))
+    else:
+        reader = indexing.reader(model, into, second_look=second_look, max_tokens=max_tokens, max_cost=max_cost)
+        done = indexing.add_to(into, settings, reader, lambda ix, show: ix.add(found, show))
+    indexing.report(done, skipped, as_json)
+
+
+@app.command()
+def sync(
+    folder: Annotated[Path, typer.Argument(help="A folder of documents.")],
+    into: Annotated[Path, typer.Option("--into", "--index", help="The index folder; made if it does not exist.")],
+    llm: Model = None,
+    base_url: BaseUrl = None,
+    offline: Offline = False,
+    second_look: SecondLook = False,
+    prices: PerMillion = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    as_json: AsJson = False,
+) -> None:
+    """Keep an index in step with a folder: add what is new, replace what changed, remove what is gone."""
+    from graphwright.cli import indexing
+
+    model = settings_for(into, llm, base_url, prices, offline=offline)
+    reader = indexing.reader(model, into, second_look=second_look, max_tokens=max_tokens, max_cost=max_cost)
+    indexing.existing([folder])
+    done = indexing.add_to(into, {}, reader, lambda ix, show: ix.sync(folder, show))
+    indexing.report(done, [], as_json)
+
+
+@app.command()
+def upgrade(
+    index: Folder,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents; all if not given.")] = None,
+    llm: Model = None,
+    base_url: BaseUrl = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Read them again by the offline rules instead.")] = False,
+    second_look: SecondLook = False,
+    prices: PerMillion = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read documents that are in an index again with a language model; what they said is kept, so no file is needed."""
+    from graphwright.cli import indexing
+    from graphwright.folder import Index
+
+    model = settings_for(index, llm, base_url, prices, offline=offline)
+    if model is None and not offline:
+        raise OptionError("upgrade needs --llm MODEL, or a settings.toml that names one; or --offline, to go back.")
+    reader = indexing.reader(model, index, second_look=second_look, max_tokens=max_tokens, max_cost=max_cost)
+    opened = Index.open(index, extractor=reader())
+    indexing.report(indexing.changed(opened, lambda ix, show: ix.upgrade(ids, show)), [], as_json)
 
 
 @app.command()
@@ -60,13 +146,23 @@ def ask(
     index: Folder,
     method: MethodName = "ppr",
     passages: Top = 5,
+    document: Document = None,
+    folder: Under = None,
+    where: Where = None,
+    llm: Model = None,
+    base_url: BaseUrl = None,
+    offline: Offline = False,
+    prices: PerMillion = None,
     as_json: AsJson = False,
     explain: Explain = False,
 ) -> None:
     """Answer a question, with citations and the passages behind them."""
-    from graphwright.cli.show import opened, show_state
+    from graphwright.cli.show import opened, show_answer
 
-    show_state(opened(index).ask(question, method), passages, as_json=as_json, explain=explain)
+    model = settings_for(index, llm, base_url, prices, offline=offline)
+    options = {} if model is None else {"llm": client(model, index)}
+    within = part_of(document, folder, where)
+    show_answer(opened(index), question, method, passages, within, options, as_json=as_json, explain=explain)
 
 
 @app.command()
@@ -75,13 +171,17 @@ def retrieve(
     index: Folder,
     method: MethodName = "ppr",
     passages: Top = 10,
+    document: Document = None,
+    folder: Under = None,
+    where: Where = None,
     as_json: AsJson = False,
     explain: Explain = False,
 ) -> None:
     """Rank passages for a question, without answering it."""
     from graphwright.cli.show import opened, show_state
 
-    show_state(opened(index).retrieve(question, method), passages, as_json=as_json, explain=explain)
+    state = opened(index).retrieve(question, method, within=part_of(document, folder, where))
+    show_state(state, passages, as_json=as_json, explain=explain)
 
 
 @app.command()
@@ -126,6 +226,19 @@ def info(
 
 
 @app.command()
+def verify(
+    index: Folder,
+    repair: Annotated[bool, typer.Option("--repair", help="Make the snapshot again from what is stored.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check that an index is sound: its store, and that its snapshot is what the store gives."""
+    from graphwright.cli.show import show_problems
+    from graphwright.folder import Index
+
+    show_problems(Index.open(index).verify(repair=repair), index, as_json=as_json)
+
+
+@app.command()
 def demo(
     folder: Annotated[
         Path | None, typer.Option(help="Where to leave the demo's index; a temporary folder if not given.")
@@ -137,7 +250,21 @@ def demo(
     run_demo(folder)
 
 
+def part_of(document: list[str] | None, folder: str | None, where: list[str] | None) -> Within | None:
+    """Return which documents are searched; None for all of them."""
+    from graphwright.index.within import Within
+
+    if document is None and folder is None and not where:
+        return None
+    wrong = [pair for pair in where or () if "=" not in pair]
+    if wrong:
+        raise OptionError(f"--where {wrong[0]!r} is not NAME=VALUE, as --where year=2024.")
+    return Within(document, folder, dict(pair.split("=", 1) for pair in where or ()))
+
+
 app.command()(evaluate)
+app.command()(export)
+app.command()(doctor)
 
 
 def main(arguments: list[str] | None = None) -> None:

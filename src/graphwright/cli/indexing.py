@@ -1,15 +1,17 @@
-"""What the index command does: read, add, report, with progress on stderr."""
+"""What the commands do that change an index: read, estimate, store, report, with progress and a meter on stderr."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -23,17 +25,25 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from graphwright.cli.model import client
 from graphwright.data.base import Skipped
 from graphwright.data.openie import read_openie
-from graphwright.errors import DataError
+from graphwright.errors import DataError, OptionError
 from graphwright.folder import Added, Index
 from graphwright.index.build import Progress as Report
 from graphwright.index.build import Settings
+from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.openie import Precomputed
+from graphwright.models.base import Usage, metered
 
-__all__ = ["add_to", "progress_bar", "report"]
+if TYPE_CHECKING:
+    from graphwright.index.contribution import Extractor
+    from graphwright.models.settings import LLMSettings
+
+__all__ = ["Done", "add_to", "changed", "estimate_for", "existing", "precomputed", "progress_bar", "reader", "report"]
 
 _SHOWN = 10  # files that could not be read are listed up to this number
+_COUNTS = ("added", "replaced", "unchanged", "removed", "kept", "skipped")
 
 
 class _Rate(ProgressColumn):
@@ -44,15 +54,36 @@ class _Rate(ProgressColumn):
         return Text(f"{task.speed:,.0f}/s" if task.speed else "")
 
 
+class _Spent(ProgressColumn):
+    """What the language model has taken so far."""
+
+    def __init__(self, usage: Usage) -> None:
+        super().__init__()
+        self._usage = usage
+
+    def render(self, task: Task) -> Text:
+        """Return tokens and money, empty where there are none."""
+        return Text(spent(self._usage), "cyan")
+
+
+def spent(usage: Usage) -> str:
+    """Say what a language model took, "" where none was asked."""
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    if not tokens:
+        return ""
+    return f"{tokens:,} tokens" + (f", {usage.cost:.4g} spent" if usage.cost else "")
+
+
 @contextmanager
-def progress_bar() -> Iterator[Report]:
-    """Give a callback (what, done, of how many) that draws bars with rate and time left on stderr."""
+def progress_bar(usage: Usage | None = None) -> Iterator[Report]:
+    """Give a callback (what, done, of how many) that draws bars with rate, time left and cost on stderr."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         _Rate(),
         TimeRemainingColumn(),
+        _Spent(usage or Usage()),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, Any] = {}
@@ -65,56 +96,155 @@ def progress_bar() -> Iterator[Report]:
         yield show
 
 
+@dataclass
+class Done:
+    """What a command did to an index, how long it took, and what models took."""
+
+    index: Index
+    added: Added
+    seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+
+
+def reader(
+    settings: LLMSettings | None, folder: Path, *, second_look: bool, max_tokens: int | None, max_cost: float | None
+) -> Callable[[], Extractor]:
+    """Return what gives the extractor, once the folder is there: what a language model answers is kept in it."""
+    if settings is None:
+        if max_tokens is not None or max_cost is not None or second_look:
+            raise OptionError("a budget and a second look are for a language model; give --llm MODEL.")
+        return LexicalExtractor
+
+    def make() -> Extractor:
+        from graphwright.index.generative import GenerativeExtractor
+
+        model = client(settings, folder, max_tokens=max_tokens, max_cost=max_cost)
+        return GenerativeExtractor(model, second_look=second_look or settings.second_look, threads=settings.concurrency)
+
+    return make
+
+
+def precomputed(openie: Path, skipped: list[Skipped]) -> Extractor:
+    """Return the extractor that takes what an OpenIE file holds."""
+    return Precomputed.of(read_openie(openie, skipped.append))
+
+
 def add_to(
-    paths: list[Path], into: Path, settings: Mapping[str, Any], openie: Path | None
-) -> tuple[Added, Index, float]:
-    """Add what the paths hold to an index, made if need be; return what came of it and the seconds it took."""
-    begun = time.perf_counter()
-    skipped: list[Skipped] = []
-    extractor = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
-    missing = [path for path in paths if not path.exists()]
-    if missing:
-        raise DataError(f"{missing[0]} does not exist; nothing was indexed.")
-    created = not (into / "index.sqlite").exists()
-    existed = into.exists()
+    into: Path,
+    settings: Mapping[str, Any],
+    reader: Callable[[], Extractor],
+    work: Callable[[Index, Report], Added],
+) -> Done:
+    """Do some work on an index that is made if need be; one that was made for nothing is taken away again.
+
+    `reader` gives the extractor, and is called once the folder is there.
+    """
+    created, existed = not (into / "index.sqlite").exists(), into.exists()
     if created:
-        index = Index.create(into, extractor=extractor, settings=Settings(**settings))
-    else:
-        index = Index.open(into, extractor=extractor)
+        Index.create(into, settings=Settings(**settings)).close()
+    index = Index.open(into, extractor=reader())
     try:
-        with progress_bar() as show:
-            added = index.add(paths, progress=show)
-    except Exception:
+        return changed(index, work)
+    except BaseException:
         if created and not index.documents:
             index.close()
             shutil.rmtree(into, ignore_errors=True)
             if existed:
                 into.mkdir(exist_ok=True)
         raise
-    added.skipped += skipped
-    return added, index, time.perf_counter() - begun
 
 
-def report(added: Added, index: Index, seconds: float, as_json: bool) -> None:
-    """Say what was added, what was not and why."""
-    held = index.info()
-    counts = {name: len(getattr(added, name)) for name in ("added", "replaced", "unchanged", "skipped")}
+def changed(index: Index, work: Callable[[Index, Report], Added]) -> Done:
+    """Do some work on an index, with progress and a meter."""
+    done = Done(index, Added())
+    begun = time.perf_counter()
+    with metered() as done.usage, progress_bar(done.usage) as show:
+        done.added = work(index, show)
+    done.seconds = time.perf_counter() - begun
+    return done
+
+
+def existing(paths: list[Path]) -> list[Path]:
+    """Return the paths, all of which exist."""
+    missing = [path for path in paths if not path.exists()]
+    if missing:
+        raise DataError(f"{missing[0]} does not exist; nothing was indexed.")
+    return paths
+
+
+def estimate_for(
+    paths: list[Path],
+    into: Path,
+    settings: Mapping[str, Any],
+    llm: LLMSettings | None,
+    second_look: bool,
+    as_json: bool,
+) -> None:
+    """Say what reading the paths with a language model would cost; nothing is written and nothing is sent."""
+    from graphwright.index.estimate import estimate
+
+    with tempfile.TemporaryDirectory() as scratch:
+        there = (into / "index.sqlite").exists()
+        index = Index.open(into) if there else Index.create(Path(scratch) / "index", settings=Settings(**settings))
+        chunks = index.unseen(paths)
+        index.close()
+    second_look = second_look or (llm is not None and llm.second_look)
+    made = estimate(chunks, second_look=second_look, prices=None if llm is None else llm.prices)
     if as_json:
-        skipped = [{"path": s.path, "reason": s.reason} for s in added.skipped]
-        print(json.dumps({**counts, "skipped": skipped, "unfit": dict(added.unfit), "seconds": seconds, "index": held}))
+        print(json.dumps({name: getattr(made, name) for name in made.__slots__}))
         return
-    for one in added.skipped[:_SHOWN]:
-        print(f"skipped {one.path}: {one.reason}", file=sys.stderr)
-    if len(added.skipped) > _SHOWN:
-        print(f"… and {len(added.skipped) - _SHOWN} more; --json lists all", file=sys.stderr)
-    for reason, count in added.unfit.items():
+    print("\n".join(made.lines()))
+    if llm is None:
         print(
-            f"note: {reason} in {count:,} document{'s' * (count != 1)}: names cannot be told by their capitals there, "
-            f"so frequent terms take their place and the graph is weaker.",
+            "These are the figures for a language model, which only --llm MODEL uses; offline costs nothing.",
             file=sys.stderr,
         )
-    print(", ".join(f"{count:,} {name}" for name, count in counts.items() if count or name == "added"))
+
+
+def report(done: Done, skipped: list[Skipped], as_json: bool) -> None:
+    """Say what was done, what was not and why."""
+    added, held = done.added, done.index.info()
+    added.skipped += skipped
+    counts = {name: len(getattr(added, name)) for name in _COUNTS}
+    if as_json:
+        listed = [{"path": s.path, "reason": s.reason} for s in added.skipped]
+        tokens = {name: getattr(done.usage, name) for name in ("prompt_tokens", "completion_tokens", "cost")}
+        more = {"skipped": listed, "unfit": dict(added.unfit), "deepened": added.deepened, "waiting": added.waiting}
+        print(json.dumps({**counts, **more, **tokens, "seconds": done.seconds, "index": held}, ensure_ascii=False))
+        return
+    _notes(added)
+    shown = [f"{count:,} {name}" for name, count in counts.items() if count or name == "added"]
+    print(", ".join([*shown, *([f"{added.deepened:,} chunks read by the model"] if added.deepened else [])]))
+    if cost := spent(done.usage):
+        print(f"the model took {cost}")
     print(
-        f"{index.path}: {held['documents']:,} documents, {held['chunks']:,} chunks, {held['nodes']:,} nodes, "
-        f"{held['edges']:,} edges ({held['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
+        f"{done.index.path}: {held['documents']:,} documents, {held['chunks']:,} chunks, {held['nodes']:,} nodes, "
+        f"{held['edges']:,} edges ({held['bytes'] / 1e6:,.1f} MB), in {done.seconds:.1f} s"
     )
+
+
+def _notes(added: Added) -> None:
+    """Say on stderr what the counts alone would not tell."""
+
+    def note(text: str) -> None:
+        print(text, file=sys.stderr)
+
+    for one in added.skipped[:_SHOWN]:
+        note(f"skipped {one.path}: {one.reason}")
+    if len(added.skipped) > _SHOWN:
+        note(f"… and {len(added.skipped) - _SHOWN} more; --json lists all")
+    if added.kept:
+        note(
+            f"note: {len(added.kept):,} documents are not in the folder any more, but stay in the index, since something "
+            f"in the folder could not be read: {', '.join(added.kept[:3])}{' …' * (len(added.kept) > 3)}"
+        )
+    for reason, count in added.unfit.items():
+        note(
+            f"note: {reason} in {count:,} document{'s' * (count != 1)}: names cannot be told by their capitals there, "
+            f"so frequent terms take their place and the graph is weaker."
+        )
+    for reason, count in added.waiting.items():
+        note(
+            f"note: {count:,} chunk{'s' * (count != 1)} set aside ({reason}). They can be asked as the offline extractor "
+            f"read them; the next run with a language model reads them alone."
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,15 @@ from rich.table import Table
 from rich.text import Text
 
 from graphwright.folder import Index
+from graphwright.generate.stream import listening
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
+from graphwright.index.check import Problem
+from graphwright.index.within import Within
 from graphwright.methods.registry import METHODS, pipeline
 from graphwright.retrieve.state import Citation, State, Step
 
-__all__ = ["as_dict", "opened", "show_info", "show_methods", "show_state"]
+__all__ = ["as_dict", "opened", "show_answer", "show_info", "show_methods", "show_problems", "show_state"]
 
 
 def as_dict(state: State, passages: int, pieces: int = 20) -> dict[str, Any]:
@@ -108,6 +112,30 @@ def show_state(state: State, passages: int, *, as_json: bool = False, explain: b
     _show_passages(console, state, passages)
     if explain:
         _show_trace(console, state)
+
+
+def show_answer(
+    index: Index,
+    question: str,
+    method: str,
+    passages: int,
+    within: Within | None,
+    options: dict[str, Any],
+    *,
+    as_json: bool,
+    explain: bool,
+) -> None:
+    """Ask, and print as `show_state` does; what a language model writes is shown while it writes, on a terminal."""
+    live = "llm" in options and not as_json and sys.stdout.isatty()
+    with listening(_write) if live else nullcontext():
+        state = index.ask(question, method, within=within, **options)
+    if live:
+        print("\n")
+    show_state(state, passages, as_json=as_json, explain=explain)
+
+
+def _write(text: str) -> None:
+    print(text, end="", flush=True)
 
 
 def _show_answer(console: Console, state: State) -> None:
@@ -235,6 +263,18 @@ def show_info(held: dict[str, Any], *, as_json: bool = False) -> None:
         elif isinstance(value, int) and not isinstance(value, bool):
             value = f"{value:,}"
         print(f"{name:<10} {value}")
+
+
+def show_problems(problems: list[Problem], index: Path, *, as_json: bool = False) -> None:
+    """Print what is wrong with an index; exits with 1 if anything is."""
+    if as_json:
+        print(json.dumps([{"what": p.what, "remedy": p.remedy, "mendable": p.mendable} for p in problems]))
+    elif not problems:
+        print(f"{index}: the store is sound, and the snapshot is what the store gives.")
+    for problem in problems:
+        print(f"{problem.what}\n  {problem.remedy}", file=sys.stderr)
+    if problems:
+        raise SystemExit(1)
 
 
 def opened(folder: Path) -> Index:

@@ -97,6 +97,18 @@ class TextColumn(Sequence[str]):
         data = [column.data[column.offsets[0] : column.offsets[-1]] for column in columns]
         return cls(np.concatenate(data) if data else np.empty(0, np.uint8), offsets.astype(np.int64))
 
+    @classmethod
+    def paired(cls, first: TextColumn, second: TextColumn) -> TextColumn:
+        """Put each string of one column before the string of the other at the same position.
+
+        >>> list(TextColumn.paired(TextColumn.of(["a", "b"]), TextColumn.of(["x", ""])))
+        ['ax', 'b']
+        """
+        n = len(first)
+        turns = np.stack((np.arange(n), np.arange(n, n + len(second))), axis=1).ravel()
+        both = cls.joined((first, second)).gather(turns)
+        return cls(both.data, np.ascontiguousarray(both.offsets[::2]))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Graph
-from graphwright.index.ledger import Ledger
+from graphwright.index.ledger import Ledger, readings
 from graphwright.index.merge import Merged
 from graphwright.index.snapshot import Snapshot, Space, write_snapshot
 from graphwright.index.synonyms import synonyms
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex
+from graphwright.kernels.strings import distinct
 from graphwright.models.base import Encoder, Floats
 
 __all__ = ["SPACES", "Built", "Progress", "Settings", "build"]
@@ -44,12 +46,11 @@ class Settings:
 
 @dataclass
 class Built:
-    """All that is searched, in memory; `texts`: those that have a vector, by space; `seconds` by part of the work."""
+    """All that is searched, in memory; `seconds` by part of the work."""
 
     graph: Graph
     spaces: Mapping[str, Space]
     words: WordIndex
-    texts: Mapping[str, Sequence[str]]
     about: dict[str, Any]
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -67,14 +68,23 @@ class Built:
 
 
 def build(
-    ledger: Ledger, settings: Settings, encoder: Encoder, progress: Progress | None = None, revision: int = 0
+    ledger: Ledger,
+    settings: Settings,
+    encoder: Encoder,
+    progress: Progress | None = None,
+    revision: int = 0,
+    known: Snapshot | None = None,
 ) -> Built:
-    """Make everything that is searched of the chunks of a ledger, as of `revision` of the store."""
+    """Make everything that is searched of the chunks of a ledger, as of `revision` of the store.
+
+    `known`: a snapshot of the same encoder, whose vectors are taken over where a text is the same.
+    """
     clock = _Clock()
     merged = Merged(ledger)
     texts = _texts(merged, settings)
     clock.lap("merge")
-    vectors = {name: _encode(encoder, name, some, progress) for name, some in texts.items()}
+    before = {} if known is None else _vectors(known)
+    vectors = {name: _encoded(name, some, before.get(name), encoder, progress) for name, some in texts.items()}
     clock.lap("encode")
     near = np.empty((0, 2), np.int64)
     if "names" in vectors:
@@ -87,12 +97,12 @@ def build(
     spaces = {name: Space(matrix, _rows(name, graph, len(ledger))) for name, matrix in vectors.items()}
     about = {
         "revision": revision,
-        "encoder": str(getattr(encoder, "id", repr(encoder))),
+        "encoder": str(getattr(encoder, "id", "")),
         "documents": len(ledger.documents),
         "chunks": len(ledger),
         "texts": {name: len(some) for name, some in texts.items()},
     }
-    return Built(graph, spaces, words, texts, about, clock.seconds)
+    return Built(graph, spaces, words, about, clock.seconds)
 
 
 class _Clock:
@@ -105,13 +115,29 @@ class _Clock:
         self.seconds[name], self._last = now - self._last, now
 
 
-def _texts(merged: Merged, settings: Settings) -> dict[str, Sequence[str]]:
-    texts: dict[str, Sequence[str]] = {"passages": merged.ledger.readings}
+def _texts(merged: Merged, settings: Settings) -> dict[str, TextColumn]:
+    """Return the texts that get a vector, by space; the row of each is its place."""
+    texts = {"passages": merged.ledger.readings}
     if "names" in settings.embed:
-        texts["names"] = list(merged.names)
+        texts["names"] = merged.names
     if "triples" in settings.embed:
-        texts["triples"] = list(merged.sentences)
+        texts["triples"] = merged.sentences
     return texts
+
+
+def _vectors(snapshot: Snapshot) -> dict[str, tuple[TextColumn, Floats]]:
+    """Return the texts of a snapshot and their vectors, by space."""
+    columns, passages = snapshot.graph.columns, snapshot.graph.passages
+    found = {}
+    if passages is not None and columns.texts is not None:
+        p = np.arange(len(passages))
+        read = readings(passages.titles, passages.document, columns.texts.gather(p))
+        found["passages"] = read, snapshot.passages.vectors
+        if snapshot.names is not None:
+            found["names"] = columns.names.gather(np.arange(len(p), len(columns.names))), snapshot.names.vectors
+    if snapshot.triples is not None and columns.sentences is not None:
+        found["triples"] = columns.sentences, snapshot.triples.vectors
+    return found
 
 
 def _rows(name: str, graph: Graph, p: int) -> NDArray[np.int32]:
@@ -121,6 +147,24 @@ def _rows(name: str, graph: Graph, p: int) -> NDArray[np.int32]:
         return np.empty(0, np.int32) if sentence is None else sentence
     node = np.arange(len(graph), dtype=np.int32)
     return np.where(node < p, node, -1) if name == "passages" else np.where(node < p, -1, node - p).astype(np.int32)
+
+
+def _encoded(
+    name: str, texts: TextColumn, known: tuple[TextColumn, Floats] | None, encoder: Encoder, progress: Progress | None
+) -> Floats:
+    """Return a vector for each text; those of texts that are known are taken over."""
+    if known is None or not len(known[0]):
+        return _encode(encoder, name, list(texts), progress)
+    both = TextColumn.joined((known[0], texts))
+    number, first = distinct(both.data, both.offsets)
+    row = np.asarray(first)[number[len(known[0]) :]]
+    new = np.flatnonzero(row >= len(known[0]))
+    vectors = np.empty((len(texts), known[1].shape[1]), np.float32)
+    old = row < len(known[0])
+    vectors[old] = known[1][row[old]]
+    if len(new):
+        vectors[new] = _encode(encoder, name, texts.take(new.tolist()), progress)
+    return vectors
 
 
 def _encode(encoder: Encoder, name: str, texts: Sequence[str], progress: Progress | None) -> Floats:

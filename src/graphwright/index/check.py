@@ -18,7 +18,6 @@ from graphwright.index.store import Store
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.writer import revision_of, settings_of
 from graphwright.models.base import NamedEncoder
-from graphwright.models.cache import KnownEncoder
 
 __all__ = ["Problem", "verify"]
 
@@ -58,21 +57,10 @@ def verify(place: Place, store: Store, encoder: NamedEncoder) -> list[Problem]:
         return [Problem(f"{place.path}: the snapshot is older than what is stored.", remedy, True)]
     try:
         # Vectors are taken as they stand, so nothing is encoded; they are checked by themselves.
-        anew = build(store.ledger(), settings_of(store), _taken(snapshot, encoder))
+        anew = build(store.ledger(), settings_of(store), encoder, known=snapshot)
     except (StoreError, ValueError, IndexError, sqlite3.Error) as error:
         return [Problem(f"{store.path}: what is stored cannot be merged ({error}).", _LOST)]
     return [Problem(f"{place.path / place.current()}: {what}.", _AGAIN, True) for what in _differences(snapshot, anew)]
-
-
-def _taken(snapshot: Snapshot, encoder: NamedEncoder) -> KnownEncoder:
-    graph = snapshot.graph
-    p = len(graph.passages or ())
-    known = {graph.reading(node): snapshot.passages.vectors[node] for node in range(p)}
-    if snapshot.names is not None:
-        known |= dict(zip(graph.names[p:], snapshot.names.vectors, strict=False))
-    if snapshot.triples is not None and graph.columns.sentences is not None:
-        known |= dict(zip(graph.columns.sentences, snapshot.triples.vectors, strict=False))
-    return KnownEncoder(encoder, known)
 
 
 def _differences(snapshot: Snapshot, anew: Built) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.index.entry import Entry
 
-__all__ = ["Ledger", "Numbers", "StoredDocument", "Strings"]
+__all__ = ["Ledger", "Numbers", "StoredDocument", "Strings", "readings"]
 
 
 class StoredDocument(NamedTuple):
@@ -94,10 +94,9 @@ class Ledger:
         return [f"{ids[row]}#{at}" for row, at in zip(self.document.tolist(), self.ordinal.tolist(), strict=True)]
 
     @cached_property
-    def readings(self) -> list[str]:
+    def readings(self) -> TextColumn:
         """Each chunk as `Graph.reading` gives it to models: its document's title before it."""
-        titles = [f"{document.title}\n" if document.title else "" for document in self.documents]
-        return [titles[row] + text for row, text in zip(self.document.tolist(), self.text, strict=True)]
+        return readings([document.title for document in self.documents], self.document, self.text)
 
     @classmethod
     def of(cls, rows: Sequence[tuple[Any, ...]]) -> Ledger:
@@ -120,6 +119,12 @@ class Ledger:
             TextColumn(np.frombuffer(b"".join(texts), np.uint8), _borders(texts)),
             dict(zip(Entry._fields, columns[7:], strict=True)),
         )
+
+
+def readings(titles: Iterable[str], document: NDArray[np.int32], texts: TextColumn) -> TextColumn:
+    """Return chunks with their titles before them; `document` numbers into `titles`."""
+    lines = TextColumn.of(f"{title}\n" if title else "" for title in titles)
+    return TextColumn.paired(lines.gather(document.astype(np.int64)), texts)
 
 
 def _borders(blobs: Sequence[bytes]) -> Ints:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,11 +60,10 @@ class Merged:
         """The shorter forms of topics, and pairs (form, entity that it may mean), ascending."""
         aliases = self.ledger.strings("aliases")
         number, first = _numbered(aliases.column)
-        pairs = np.unique(np.stack((number, self._topic[aliases.owner]), axis=1), axis=0)
-        meant = np.bincount(pairs[:, 0], minlength=len(first))
-        kept = np.flatnonzero(meant <= _CLAIMS)
-        pairs = pairs[np.isin(pairs[:, 0], kept)]
-        return aliases.column.gather(first[kept]), np.searchsorted(kept, pairs[:, 0]), pairs[:, 1]
+        form, meant = _distinct_pairs(number, self._topic[aliases.owner])
+        few = np.bincount(form, minlength=len(first)) <= _CLAIMS
+        some = few[form]
+        return aliases.column.gather(first[few]), (np.cumsum(few) - 1)[form[some]], meant[some]
 
     @cached_property
     def forms(self) -> TextColumn:
@@ -112,7 +112,10 @@ class Merged:
         owner, entity = self._forms.owner, self._entity.astype(np.int64)
         count = max(len(self.forms), 1)
         chunk, more = self._found
-        new = ~np.isin(chunk * count + more, owner * count + entity)
+        named = np.sort(owner * count + entity)
+        sought = chunk * count + more
+        at = np.minimum(np.searchsorted(named, sought), max(len(named) - 1, 0))
+        new = named[at] != sought if len(named) else np.ones(len(sought), bool)
         owner, entity = np.concatenate((owner, chunk[new])), np.concatenate((entity, more[new]))
         order = np.argsort(owner, kind="stable")
         return owner[order], entity[order]
@@ -200,25 +203,24 @@ class Merged:
     def _lexicon(self) -> tuple[TextColumn, Ints]:
         """Return normal forms in order and the node of each: an entity under its own form, a topic under others too."""
         shorter, meant = self._alias
-        pairs = np.unique(
-            np.concatenate(
-                (
-                    np.repeat(np.arange(len(self.forms)), 2).reshape(-1, 2),
-                    np.stack((shorter, meant), axis=1),
-                )
-            ),
-            axis=0,
-        )
-        place = np.empty(len(self.forms), np.int64)
-        place[self.forms.order()] = np.arange(len(self.forms))
-        pairs = pairs[np.lexsort((pairs[:, 1], place[pairs[:, 0]]))]
-        return self.forms.gather(pairs[:, 0]), len(self.ledger) + pairs[:, 1]
+        own = np.arange(len(self.forms))
+        place = np.empty(len(own), np.int64)
+        place[self.forms.order()] = own
+        at, node = _distinct_pairs(np.concatenate((place, place[shorter])), np.concatenate((own, meant)))
+        return self.forms.gather(self.forms.order()[at]), len(self.ledger) + node
 
 
 def _numbered(column: TextColumn) -> tuple[Ids32, Ints]:
     """Number equal strings alike, by first appearance; return the numbers, and where each number comes first."""
     number, first = distinct(column.data, column.offsets)
     return number, np.asarray(first, np.int64)
+
+
+def _distinct_pairs(first: NDArray[Any], second: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Return the distinct pairs of two columns of numbers from 0, in order."""
+    size = int(second.max(initial=0)) + 1
+    one, other = np.divmod(np.unique(first.astype(np.int64) * size + second), size)
+    return one, other
 
 
 def _edge_chunks(chunk: Ids32) -> Csr:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from graphwright.data.openie import OpenieRecord
-from graphwright.index.contribution import Contribution, Excerpt, Extractor, Mention, Relation
+from graphwright.index.contribution import Contribution, Excerpt, Extractor, Mention, Relation, SetAside
 from graphwright.index.lexical import LexicalExtractor
 
-__all__ = ["Precomputed"]
+__all__ = ["Precomputed", "placed"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Precomputed:
             digest.update(json.dumps([key, record.entities, record.triples]).encode())
         return f"precomputed:{digest.hexdigest()}+{self.otherwise.id}"
 
-    def extract(self, excerpts: Sequence[Excerpt]) -> list[Contribution]:
+    def extract(self, excerpts: Sequence[Excerpt]) -> list[Contribution | SetAside]:
         """Look each excerpt's document up."""
         unknown = [e for e in excerpts if e.document not in self.records]
         others = iter(self.otherwise.extract(unknown))
@@ -48,18 +48,57 @@ class Precomputed:
         ]
 
 
+def placed(mentions: Iterable[Mention], excerpt: Excerpt, title: str) -> tuple[Mention, ...]:
+    """Return mentions in reading order, each with the span where its name first stands in the text.
+
+    A name is sought as it is written, then in any case, and as a word of its own before as a part of one. The mention
+    of the `title` comes first, as the first name in a text without one is taken for its topic; names that do not stand
+    in the text come last.
+
+    >>> excerpt = Excerpt("d", "", "Article on art, Graz.")
+    >>> made = placed([Mention("Austria"), Mention("GRAZ"), Mention("Art")], excerpt, "")
+    >>> [(m.name, m.start, m.end) for m in made]
+    [('Art', 11, 14), ('GRAZ', 16, 20), ('Austria', 0, 0)]
+    """
+    lowered = _lowered(excerpt.text)
+    found = []
+    for mention in mentions:
+        at = _first(mention.name, excerpt.text, lowered)
+        found.append(mention._replace(start=at, end=at + len(mention.name)) if at >= 0 else mention)
+    found.sort(key=lambda m: (bool(title) and m.name != title, m.start if m.end else len(excerpt.text)))
+    return tuple(found)
+
+
+def _lowered(text: str) -> str:
+    """Return the text in lower case, every character where it was: some have two in lower case, and stay."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(low if len(low := char.lower()) == 1 else char for char in text)
+
+
+def _first(name: str, text: str, lowered: str) -> int:
+    """Return where a name first stands in a text, -1 if nowhere."""
+    lower = _lowered(name)
+    for sought, within in ((name, text), (lower, lowered)):
+        at = within.find(sought)
+        while at >= 0 and not _alone(within, at, at + len(sought)):
+            at = within.find(sought, at + 1)
+        if at >= 0:
+            return at
+    return lowered.find(lower)
+
+
+def _alone(text: str, start: int, end: int) -> bool:
+    """Return whether no word goes on across either end of a span."""
+    joined = (
+        (start > 0 and text[start - 1 : start + 1].isalnum()),
+        (end < len(text) and text[end - 1 : end + 1].isalnum()),
+    )
+    return not any(joined)
+
+
 def _contribution(record: OpenieRecord, excerpt: Excerpt) -> Contribution:
-    lowered = excerpt.text.lower()
     names = dict.fromkeys([*([excerpt.title] if excerpt.title else []), *record.entities])
-    mentions = []
-    for name in names:
-        at = lowered.find(name.lower())
-        # Lower-casing can change the length of a text; a span that would not hold the name is not given.
-        exact = at >= 0 and excerpt.text[at : at + len(name)].lower() == name.lower()
-        mentions.append(Mention(name, at, at + len(name)) if exact else Mention(name))
-    # In reading order, as the first name in a text without a title is taken for its topic.
-    mentions.sort(key=lambda m: m.start if m.end else len(excerpt.text))
-    if excerpt.title:
-        mentions.sort(key=lambda m: m.name != excerpt.title)
     relations = [Relation(h, r, t, f"{h} {r} {t}") for h, r, t in record.triples]
-    return Contribution(tuple(mentions), tuple(relations))
+    return Contribution(placed(map(Mention, names), excerpt, excerpt.title), tuple(relations))

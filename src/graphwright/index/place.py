@@ -21,8 +21,8 @@ __all__ = ["Place"]
 class Place:
     """The parts of an index folder.
 
-    `index.sqlite` is the truth; `vectors.sqlite` and `replies.sqlite` save work; `snapshot-N/` is what queries map, and
-    `CURRENT` names the one of today; `settings.toml` is yours to write.
+    `index.sqlite` is the truth; `snapshot-N/` is what queries map, and `CURRENT` names the one of today;
+    `vectors.sqlite` and `replies.sqlite` save work; `settings.toml` is yours to write.
     """
 
     path: Path
@@ -34,8 +34,13 @@ class Place:
 
     @property
     def vectors(self) -> Path:
-        """Vectors by content, so that nothing is encoded twice."""
+        """Vectors that no snapshot has yet, so that an interrupted run encodes nothing twice."""
         return self.path / "vectors.sqlite"
+
+    def forget_vectors(self) -> None:
+        """Delete the vectors that were under way; a snapshot has them now."""
+        for end in ("", "-wal", "-shm"):
+            self.vectors.with_name(self.vectors.name + end).unlink(missing_ok=True)
 
     @property
     def replies(self) -> Path:

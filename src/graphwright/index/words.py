@@ -199,7 +199,7 @@ class WordIndex:
     (Robertson and Zaragoza, 2009, with the idf and without the constant factor k1 + 1, as Lucene has it.)
 
     >>> index = WordIndex.of(["a red fox", "a red hen", "tax law"], np.arange(3))
-    >>> index.postings("red")[0].tolist(), index.scores("red foxes").argsort().tolist()
+    >>> index.postings("red")[0].tolist(), index.scores("a red fox").argsort().tolist()
     ([0, 1], [2, 1, 0])
     """
 

@@ -16,7 +16,7 @@ from graphwright.index.contribution import Contribution, Deferred, Excerpt, Extr
 from graphwright.index.intake import Added, Source, documents_of, is_new, unfit, unreadable
 from graphwright.index.lock import writer_lock
 from graphwright.index.place import Place
-from graphwright.index.snapshot import open_snapshot
+from graphwright.index.snapshot import Snapshot, open_snapshot
 from graphwright.index.store import Read, Store, StoredChunk
 from graphwright.models.base import NamedEncoder
 from graphwright.models.cache import CachedEncoder
@@ -98,10 +98,10 @@ class Writer:
         return made
 
     def renew(self, progress: Progress | None = None) -> Added:
-        """Make the snapshot again from what is stored."""
+        """Make the snapshot again from what is stored, taking nothing from the one that is there."""
         made = Added()
         with writer_lock(self.place.path):
-            self._publish(made, progress)
+            self._publish(made, progress, trusting=False)
         return made
 
     def unseen(self, sources: Iterable[Source], made: Added) -> list[Excerpt]:
@@ -203,26 +203,28 @@ class Writer:
 
     def _renew(self, made: Added, progress: Progress | None) -> None:
         """Write a snapshot of the store as it is now and make it current, unless the current one is that."""
-        if self._is_shown():
+        if (shown := self._shown()) is not None and shown.about.get("revision") == revision_of(self.store):
             self.place.clean()
             return
+        del shown  # it would be held while it is replaced
         self._publish(made, progress)
 
-    def _is_shown(self) -> bool:
-        """Whether the current snapshot is whole and of the store as it is; a damaged one is made again."""
+    def _shown(self) -> Snapshot | None:
+        """Return the current snapshot; None for a damaged one, which is to be made again."""
         try:
-            current = open_snapshot(self.place.path / self.place.current(), self.encoder)
+            return open_snapshot(self.place.path / self.place.current(), self.encoder)
         except StoreError:
-            return False
-        return bool(current.about.get("revision") == revision_of(self.store))
+            return None
 
-    def _publish(self, made: Added, progress: Progress | None) -> None:
+    def _publish(self, made: Added, progress: Progress | None, trusting: bool = True) -> None:
         revision = revision_of(self.store)
+        # Vectors come from the last snapshot; new ones are kept while they are computed, as that may take hours.
         encoder = CachedEncoder(self.encoder, self.place.vectors)
-        built = build(self.store.ledger(), settings_of(self.store), encoder, progress, revision)
+        known = self._shown() if trusting else None
+        built = build(self.store.ledger(), settings_of(self.store), encoder, progress, revision, known)
+        del known  # it would be held while it is replaced
         self.place.publish(f"snapshot-{revision}", built.write)
-        if made.removed or made.replaced:
-            encoder.keep(text for texts in built.texts.values() for text in texts)
+        self.place.forget_vectors()
         self.store.settle()
         made.seconds, made.texts = built.seconds, dict(built.about["texts"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -18,7 +18,7 @@ import numpy as np
 from graphwright.errors import ModelError, OptionError, StoreError
 from graphwright.models.base import Floats
 
-__all__ = ["CachedEncoder", "KnownEncoder"]
+__all__ = ["CachedEncoder"]
 
 _BLOCK = 2048  # texts that are encoded, then committed, together
 _ASKED = 16_384  # keys in one query; SQLite takes 32,766 parameters
@@ -102,17 +102,6 @@ class CachedEncoder:
         if vectors is None:
             raise ModelError(f"{self.encoder!r} gave no vector for {len(texts)} texts.")
         return vectors if len(rows) == len(texts) else vectors[[rows[key] for key in keys]]
-
-    def keep(self, texts: Iterable[str]) -> int:
-        """Forget, in the file, the vectors of all other texts under any encoder; return how many were forgotten."""
-        if self.path is None or not self.path.exists():
-            return 0
-        with self._opened() as db, db:
-            db.execute("CREATE TEMP TABLE kept (key BLOB PRIMARY KEY) WITHOUT ROWID")
-            wanted = iter(texts)
-            while block := list(islice(wanted, _ASKED)):
-                db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((key,) for key in self._keys(block)))
-            return db.execute("DELETE FROM vectors WHERE key NOT IN (SELECT key FROM kept)").rowcount
 
     def _pieces(self, wanted: dict[bytes, str]) -> Iterator[_Piece]:
         """Give the vectors that are known, then the others, kept as soon as they are there."""
@@ -202,40 +191,6 @@ class CachedEncoder:
             db.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)")
             db.execute(f"PRAGMA application_id = {_APPLICATION}")
         db.execute("PRAGMA synchronous = NORMAL")
-
-
-@dataclass(frozen=True, eq=False)
-class KnownEncoder:
-    """An encoder in front of which some vectors are known: `known` by text.
-
-    >>> from graphwright.models.fake import HashEncoder
-    >>> KnownEncoder(HashEncoder(2), {"fox": np.ones(2, np.float32)}).encode(["fox"]).tolist()
-    [[1.0, 1.0]]
-    """
-
-    encoder: _Named
-    known: Mapping[str, Floats]
-
-    def __repr__(self) -> str:
-        return f"KnownEncoder({self.encoder!r}, {len(self.known)} texts)"
-
-    @property
-    def id(self) -> str:
-        """Name of the vector space: the encoder's own."""
-        return self.encoder.id
-
-    def encode(self, texts: Sequence[str]) -> Floats:
-        """Return one row per text: float32, shape (len(texts), dimension)."""
-        unknown = [text for text in texts if text not in self.known]
-        if unknown or not texts:
-            more = self.encoder.encode(unknown)
-            if len(unknown) == len(texts):
-                return more
-            fresh = iter(more)
-            rows = [self.known[text] if text in self.known else next(fresh) for text in texts]
-        else:
-            rows = [self.known[text] for text in texts]
-        return np.stack(rows)
 
 
 _WAY_OUT = (

@@ -1,0 +1,299 @@
+"""What is exported comes back equal through networkx, whatever the names hold."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tracemalloc
+import xml.etree.ElementTree as ElementTree
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.toys import GRAPHS, corpus_index
+
+from graphwright import DataError, Evidence, Graph, OptionError
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.export import FORMS, Written, export, form_of, write_graphml, write_json
+from graphwright.graph.graph import Columns, Csr, Kind
+from graphwright.graph.passages import Passages
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=12)  # surrogates and control characters too
+
+
+def read(path: Path) -> nx.MultiDiGraph:
+    """Read an export as its module says; a list in a string becomes a list again."""
+    if path.suffix == ".graphml":
+        found = nx.read_graphml(path, node_type=int, edge_key_type=int, force_multigraph=True)
+        for _, _, data in found.edges(data=True):
+            if "chunks" in data:
+                data["chunks"] = json.loads(data["chunks"])
+        return found
+    return nx.node_link_graph(json.loads(path.read_text(encoding="utf-8")), edges="edges")
+
+
+def held(found: nx.MultiDiGraph) -> tuple[dict[int, Any], dict[int, Any]]:
+    """All nodes and edges with their attributes, edges by their keys."""
+    edges = {key: (a, b, data) for a, b, key, data in found.edges(keys=True, data=True)}
+    assert len(edges) == found.number_of_edges()
+    return dict(found.nodes(data=True)), edges
+
+
+def clean(text: str, form: str) -> str:
+    """What a format can hold of a text, character by character."""
+    forbidden = [*range(0xD800, 0xE000)]
+    if form == "graphml":
+        forbidden += [*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF]
+    return "".join("\ufffd" if ord(c) in set(forbidden) else c for c in text)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_toy_graphs_come_back_equal_with_parallel_edges_and_loops(name: str, form: str, tmp_path: Path) -> None:
+    graph = GRAPHS[name]
+    path = tmp_path / f"toy.{form}"
+    assert export(graph, path) == (len(graph), len(graph.edges))
+    nodes, edges = held(read(path))
+    assert nodes == {i: {"name": graph.names[i], "kind": "entity"} for i in range(len(graph))}
+    assert {key: (graph.names[a], data["relation"], graph.names[b]) for key, (a, b, data) in edges.items()} == {
+        e: graph.triple(e) for e in range(len(graph.edges))
+    }
+
+
+def test_both_forms_of_an_index_hold_the_same_and_say_where_it_came_from(tmp_path: Path) -> None:
+    graph = corpus_index().graph
+    for form in FORMS:
+        export(graph, tmp_path / f"corpus.{form}")
+    nodes, edges = held(read(tmp_path / "corpus.json"))
+    assert (nodes, edges) == held(read(tmp_path / "corpus.graphml"))
+    assert graph.passages is not None
+    for node, data in nodes.items():
+        passage = graph.passages.of(node)
+        assert data["name"] == graph.names[node] and data.get("text", data["name"]) == graph.text(node)
+        assert data["kind"] == ("entity" if passage is None else "chunk")
+        if passage is not None:
+            assert (passage.document, passage.title, passage.start, passage.end) == tuple(
+                data[name] for name in ("document", "title", "start", "end")
+            )
+    chunks = {e: [graph.names[c] for c in graph.chunks_of(edges=[e])] for e in edges}
+    assert {e: sorted(data.get("chunks", [])) for e, (_, _, data) in edges.items()} == {
+        e: sorted(names) for e, names in chunks.items()
+    }
+    assert any(chunks.values())
+    assert all(data.get("text", " ".join(graph.triple(e))) == graph.edge_text(e) for e, (*_, data) in edges.items())
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(triples=st.lists(st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT), max_size=6))
+def test_any_names_give_a_document_that_can_be_read(form: str, triples: list[tuple[str, str, str]]) -> None:
+    graph, file = Graph.from_triples(triples), StringIO(newline="")
+    FORMS[form](graph, file, None)
+    text = file.getvalue()
+    text.encode("utf-8")
+    if form == "json":
+        found = json.loads(text)
+        names = [node["name"] for node in found["nodes"]]
+        relations = [edge["relation"] for edge in found["edges"]]
+    else:
+        root = ElementTree.fromstring(text)
+        names = [data.text or "" for data in root.iter() if data.get("key") == "node_name"]
+        relations = [data.text or "" for data in root.iter() if data.get("key") == "edge_relation"]
+    assert names == [clean(name, form) for name in graph.names]
+    assert relations == [clean(relation, form) for _, relation, _ in triples]
+
+
+def full() -> Graph:
+    """Two chunks of a document with a hostile name, an entity with a text, and an edge that both chunks state."""
+    names = TextColumn.of(["Graz", 'a"]\n<b>\0#0', 'a"]\n<b>\0#1', ""])
+    one = Csr(np.array([0, 2, 2]), np.array([1, 2], np.int32))
+    return Graph(
+        Columns(
+            names=names,
+            heads=np.array([0, 0], np.int32),
+            tails=np.array([3, 3], np.int32),
+            relation=np.zeros(2, np.int32),
+            relations=TextColumn.of(["in"]),
+            kinds=np.array([Kind.ENTITY, Kind.CHUNK, Kind.CHUNK, Kind.DOCUMENT], np.uint8),
+            texts=TextColumn.of(["A city.", "Graz lies\r\nin Styria. ", " ", ""]),
+            edge_text=np.array([0, -1], np.int32),
+            sentences=TextColumn.of(["Graz lies\r\nin Styria."]),
+            edge_chunks=one,
+            passages=Passages(
+                nodes=np.array([1, 2]),
+                document=np.array([0, 0], np.int32),
+                start=np.array([0, 2**40]),
+                end=np.array([21, 2**40 + 1]),
+                names=names,
+                documents=TextColumn.of(["d"]),
+                titles=TextColumn.of([""]),
+            ),
+        )
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_attribute_has_its_place_and_nothing_empty_is_said(form: str, tmp_path: Path) -> None:
+    export(full(), tmp_path / f"full.{form}")
+    nodes, edges = held(read(tmp_path / f"full.{form}"))
+    hostile = clean('a"]\n<b>\0', form)
+    assert nodes == {
+        0: {"name": "Graz", "kind": "entity", "text": "A city."},
+        1: {
+            "name": f"{hostile}#0",
+            "kind": "chunk",
+            "text": "Graz lies\r\nin Styria. ",
+            "document": "d",
+            "start": 0,
+            "end": 21,
+        },
+        2: {
+            "name": f"{hostile}#1",
+            "kind": "chunk",
+            "text": " ",
+            "document": "d",
+            "start": 2**40,
+            "end": 2**40 + 1,
+        },
+        3: {"name": "", "kind": "document"},
+    }
+    # A name inside the list is escaped by JSON first, so that nothing of it is lost in XML either.
+    chunks = ['a"]\n<b>\0#0', 'a"]\n<b>\0#1']
+    assert edges == {
+        0: (0, 3, {"relation": "in", "text": "Graz lies\r\nin Styria.", "chunks": chunks}),
+        1: (0, 3, {"relation": "in"}),
+    }
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_part_keeps_the_ids_of_its_snapshot(form: str, tmp_path: Path) -> None:
+    graph = GRAPHS["family"]
+    part = graph.part([1, 2, 3])
+    assert export(part, tmp_path / f"part.{form}") == (3, len(part.edges))
+    nodes, edges = held(read(tmp_path / f"part.{form}"))
+    assert sorted(nodes) == [1, 2, 3] and sorted(edges) == part.edges.tolist()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_evidence_is_written_with_its_first_rank_and_best_score(form: str, tmp_path: Path) -> None:
+    graph = GRAPHS["line"]
+    # A path a-b-c, then the triple c-d, which brings its ends along, then b alone.
+    evidence = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([], [2]), ([1], [])], [0.9, 0.5, 0.1])
+    assert export(graph, tmp_path / f"found.{form}", evidence=evidence) == (4, 3)
+    nodes, edges = held(read(tmp_path / f"found.{form}"))
+    assert {i: (data["rank"], data["score"]) for i, data in nodes.items()} == {
+        0: (1, 0.9),
+        1: (1, 0.9),
+        2: (1, 0.9),
+        3: (2, 0.5),
+    }
+    assert {e: (data["rank"], data["score"]) for e, (*_, data) in edges.items()} == {
+        0: (1, 0.9),
+        1: (1, 0.9),
+        2: (2, 0.5),
+    }
+
+
+def test_best_score_counts_where_pieces_were_put_in_another_order() -> None:
+    evidence = Evidence.of_nodes([0, 1], [2.0, 1.0]).take([1, 0, 0])
+    twice = Evidence.of_pieces([([0], []), ([0], [])], [2.0, 1.0]).take([1, 0])
+    for found, best in ((evidence, {0: (2, 2.0), 1: (1, 1.0)}), (twice, {0: (1, 2.0)})):
+        file = StringIO()
+        write_json(GRAPHS["line"], file, found)
+        rows = json.loads(file.getvalue())["nodes"]
+        assert {row["id"]: (row["rank"], row["score"]) for row in rows} == best
+
+
+def test_nodes_alone_are_written_with_the_edges_between_them() -> None:
+    file = StringIO()
+    written = write_json(GRAPHS["apart"], file, Evidence.of_nodes([0, 1, 3]))
+    found = json.loads(file.getvalue())
+    assert written == (3, 2)
+    assert [(e["relation"], "rank" in e) for e in found["edges"]] == [("r", False), ("t", False)]
+    assert all("score" not in node and node["rank"] for node in found["nodes"])
+
+
+def test_passages_alone_meet_in_what_they_mention() -> None:
+    graph = corpus_index().graph
+    assert graph.passages is not None
+    chosen = [int(graph.passages.nodes[graph.passages.rows_of_document[name][0]]) for name in ("ermengarde", "erstein")]
+    file = StringIO()
+    write_json(graph, file, Evidence.of_nodes(chosen))
+    found = json.loads(file.getvalue())
+    names = {node["name"]: node for node in found["nodes"]}
+    assert sorted(node["id"] for node in found["nodes"] if "rank" in node) == sorted(chosen)
+    assert not any("rank" in edge for edge in found["edges"])
+    alsace = names["Alsace"]["id"]
+    assert {edge["source"] for edge in found["edges"] if edge["target"] == alsace} >= set(chosen)
+    assert "Graz" not in names
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_infinite_scores_are_left_out_and_nothing_found_is_an_empty_graph(form: str, tmp_path: Path) -> None:
+    export(GRAPHS["line"], tmp_path / f"x.{form}", evidence=Evidence.of_nodes([0, 1], [math.inf, 0.1 + 0.2]))
+    nodes, _ = held(read(tmp_path / f"x.{form}"))
+    assert "score" not in nodes[0] and nodes[1]["score"] == 0.1 + 0.2
+    assert export(GRAPHS["line"], tmp_path / f"x.{form}", evidence=Evidence.of_nodes([])) == (0, 0)
+    assert held(read(tmp_path / f"x.{form}")) == ({}, {})
+    assert export(Graph.from_triples([]), tmp_path / f"x.{form}") == (0, 0)
+
+
+def test_evidence_of_another_graph_is_refused_and_the_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "kin.json"
+    path.write_text("before")
+    with pytest.raises(OptionError, match="holds node 99, and the graph has 5 nodes"):
+        export(GRAPHS["line"], path, evidence=Evidence.of_nodes([99]))
+    with pytest.raises(OptionError, match="holds edge 4, and the graph has 4 edges"):
+        export(GRAPHS["line"], path, evidence=Evidence.of_edges([4]))
+    assert path.read_text() == "before" and os.listdir(tmp_path) == ["kin.json"]
+
+
+def test_a_failure_half_way_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(graph: Graph, file: Any, evidence: Evidence | None) -> Written:
+        file.write("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(FORMS, "json", broken)
+    path = tmp_path / "kin.json"
+    path.write_text("before")
+    with pytest.raises(DataError, match=r"cannot be written.*No space left"):
+        export(GRAPHS["line"], path)
+    assert path.read_text() == "before" and os.listdir(tmp_path) == ["kin.json"]
+
+
+def test_a_link_stays_and_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real.json").write_text("before")
+    (tmp_path / "link.json").symlink_to("real.json")
+    export(GRAPHS["line"], tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink() and json.loads((tmp_path / "real.json").read_text())["nodes"]
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(OptionError, match="is not a file"):
+        export(GRAPHS["line"], tmp_path / "pipe.json")
+    with pytest.raises(DataError, match="cannot be written"):
+        export(GRAPHS["line"], tmp_path / "none" / "kin.json")
+
+
+def test_the_form_is_that_of_the_name_unless_given() -> None:
+    assert form_of(Path("KIN.GRAPHML")) == "graphml"
+    with pytest.raises(OptionError, match=r"'kin\.xml' says no format; choose one: graphml, json"):
+        form_of(Path("kin.xml"))
+    with pytest.raises(OptionError, match="no format 'gexf'"):
+        form_of(Path("kin.json"), "gexf")
+
+
+@pytest.mark.parametrize("write", [write_graphml, write_json])
+def test_memory_does_not_grow_with_the_graph(write: Any) -> None:
+    graph = Graph.from_triples((f"node {i % 100}", f"a long relation {'x' * 200}", "hub") for i in range(20_000))
+    with open(os.devnull, "w", encoding="utf-8") as file:
+        tracemalloc.start()
+        try:
+            write(graph, file)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 1_000_000  # the document has more than 4 MB, and the ids of the edges take 160 kB

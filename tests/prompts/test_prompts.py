@@ -1,0 +1,88 @@
+"""Prompts: every file can be filled, values stay what they are, and what is missing is named."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.errors import OptionError
+from graphwright.prompts import checksum, data_line, messages, prompt
+
+TEXTS = {
+    Path(str(p)).stem: p.read_text("utf-8") for p in files("graphwright.prompts").iterdir() if p.name.endswith(".txt")
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_prompt_can_be_filled_and_has_two_parts(name: str) -> None:
+    template = Template(TEXTS[name])
+    assert template.is_valid()
+    values = {place: f"<{place}>" for place in template.get_identifiers()}
+    system, user = messages(name, **values)
+    assert system and user
+    assert prompt(name, **values).startswith(system) and prompt(name, **values).endswith(user)
+    for value in values.values():
+        assert value in system + user
+    assert not re.search(r"\$\{?\w", system + user)
+
+
+@pytest.mark.parametrize("value", ["$passage ${found} $$", "a\n---\nb", "\\1 \\g<0> {0} %s", "{}", "", "日本語 \u2028"])
+def test_a_value_is_put_in_as_it_is_and_parts_nothing(value: str) -> None:
+    system, user = messages("extract", passage=value)
+    assert system == messages("extract", passage="other")[0]
+    assert user == f"The passage:\n{value}"
+    assert prompt("extract", passage=value).endswith(value)
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(OptionError, match="'extract_again' needs 'found'; given: 'rules', 'passage'"):
+        prompt("extract_again", rules="r", passage="p")
+    with pytest.raises(OptionError, match="needs 'passage'; given: nothing"):
+        messages("extract")
+
+
+@pytest.mark.parametrize("name", ["nothing", "../errors", "__init__", "extract.txt", ""])
+def test_an_unknown_prompt_is_refused_and_the_known_are_listed(name: str) -> None:
+    with pytest.raises(OptionError, match=r"there is no prompt .*; there are .*extract, extract_again"):
+        prompt(name)
+
+
+def test_the_checksum_changes_with_the_words_of_any_prompt(tmp_path: Path) -> None:
+    assert checksum("extract", "extract_again") != checksum("extract_again", "extract")
+    # A copy of the package stands for another version of it.
+    shutil.copytree(str(files("graphwright.prompts")), tmp_path / "prompts")
+    shutil.copy(str(files("graphwright") / "errors.py"), tmp_path / "errors.py")
+    (tmp_path / "__init__.py").touch()
+    changed = tmp_path / "prompts" / "extract_again.txt"
+    changed.write_text(changed.read_text("utf-8").replace("missed", "forgotten", 1), "utf-8")
+    code = (
+        "import sys, types; package = types.ModuleType('graphwright'); package.__path__ = [sys.argv[1]]\n"
+        "sys.modules['graphwright'] = package; from graphwright.prompts import checksum\n"
+        "print(checksum('extract'), checksum('extract_again'))"
+    )
+    out = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    same, other = out.stdout.split()
+    assert same == checksum("extract") and other != checksum("extract_again")
+
+
+@given(st.dictionaries(st.text(), st.lists(st.text(st.sampled_from('<|/s>[INST] \x85\u2028\n\x00"\\\\é東')))))
+def test_a_line_of_data_is_one_line_of_json_without_marks(value: dict[str, list[str]]) -> None:
+    line = data_line(value)
+    assert json.loads(line) == value
+    assert len(line.splitlines()) == 1
+    assert not re.search(r"<[^\s\\]|\[/?[A-Za-z]+\]", line)
+
+
+def test_half_of_a_pair_is_sent_as_an_escape() -> None:
+    assert data_line("a\ud800b") == '"a\\ud800b"'
+    assert json.loads(data_line("a\udc00b")) == "a\udc00b"
