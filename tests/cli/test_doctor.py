@@ -161,10 +161,10 @@ def test_a_folder_that_cannot_be_written_is_worth_a_note(tmp_path: Path) -> None
 
 
 def test_a_package_that_cannot_be_imported_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "bm25s", None)
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
     found = checks.packages()
-    assert found.state is Health.BROKEN and "bm25s: ModuleNotFoundError" in found.found
-    assert found.remedy == "pip install --force-reinstall bm25s"
+    assert found.state is Health.BROKEN and "tokenizers: ModuleNotFoundError" in found.found
+    assert found.remedy == "pip install --force-reinstall tokenizers"
 
 
 def test_kernels_that_fail_or_lie_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

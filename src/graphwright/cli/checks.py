@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "Health", "index_folder", "language_model", "machine"]
 
-_PACKAGES = ("numpy", "numba", "onnxruntime", "tokenizers", "bm25s", "openai", "pydantic")
+_PACKAGES = ("numpy", "numba", "onnxruntime", "tokenizers", "openai", "pydantic")
 _EXTRAS = ("sentence-transformers", "torch")
 _KEY = "OPENAI_API_KEY"
 _PATIENCE = 60.0  # seconds for a model's reply, one retry: what is down is said soon, but loading a model takes time

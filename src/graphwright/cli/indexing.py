@@ -142,12 +142,10 @@ def add_to(
     created, existed = not (into / "index.sqlite").exists(), into.exists()
     if created:
         Index.create(into, settings=Settings(**settings)).close()
-    index = Index.open(into, extractor=reader())
     try:
-        return changed(index, work)
+        return changed(Index.open(into, extractor=reader()), work)
     except BaseException:
-        if created and not index.documents:
-            index.close()
+        if created and not Index.open(into).documents:
             shutil.rmtree(into, ignore_errors=True)
             if existed:
                 into.mkdir(exist_ok=True)
@@ -214,7 +212,18 @@ def report(done: Done, skipped: list[Skipped], as_json: bool) -> None:
         return
     _notes(added)
     shown = [f"{count:,} {name}" for name, count in counts.items() if count or name == "added"]
-    print(", ".join([*shown, *([f"{added.deepened:,} chunks read by the model"] if added.deepened else [])]))
+    print(
+        ", ".join(
+            [
+                *shown,
+                *(
+                    [f"{added.deepened:,} chunk{'s' * (added.deepened != 1)} read by the model"]
+                    if added.deepened
+                    else []
+                ),
+            ]
+        )
+    )
     if cost := spent(done.usage):
         print(f"the model took {cost}")
     print(
@@ -235,7 +244,7 @@ def _notes(added: Added) -> None:
         note(f"… and {len(added.skipped) - _SHOWN} more; --json lists all")
     if added.kept:
         note(
-            f"note: {len(added.kept):,} documents are not in the folder any more, but stay in the index, since something "
+            f"note: {len(added.kept):,} documents are not in the folder any more, but stay, since something "
             f"in the folder could not be read: {', '.join(added.kept[:3])}{' …' * (len(added.kept) > 3)}"
         )
     for reason, count in added.unfit.items():
@@ -245,6 +254,6 @@ def _notes(added: Added) -> None:
         )
     for reason, count in added.waiting.items():
         note(
-            f"note: {count:,} chunk{'s' * (count != 1)} set aside ({reason}). They can be asked as the offline extractor "
+            f"note: {count:,} chunk{'s' * (count != 1)} set aside ({reason}). They can be asked as the offline rules "
             f"read them; the next run with a language model reads them alone."
         )

@@ -94,6 +94,9 @@ def _step(step: Step) -> dict[str, Any]:
         "operator": step.operator,
         "seconds": round(step.seconds, 6),
         "tokens": step.usage.tokens,
+        "prompt_tokens": step.usage.prompt_tokens,
+        "completion_tokens": step.usage.completion_tokens,
+        "cost": step.usage.cost,
         "texts": step.usage.texts,
         "model_seconds": round(step.usage.seconds, 6),
         "sizes": dict(step.sizes),
@@ -142,11 +145,12 @@ def _show_answer(console: Console, state: State) -> None:
     answer = state.answer
     if answer is None:
         return
-    text = Text()
-    if not answer.citations:
-        text.append(answer.text, "bold")
-    for number, citation in enumerate(answer.citations, 1):
+    # A quoted answer is its citations, one after the other; a written one has its own markers.
+    quoted = answer.text == " ".join(citation.text for citation in answer.citations)
+    text = Text("" if quoted else answer.text, "bold")
+    for number, citation in enumerate(answer.citations if quoted else (), 1):
         text.append(f"{citation.text} ", "bold").append(f"[{number}]  ", "cyan")
+    text.highlight_regex(r"\[\d+\]", "cyan")
     console.print(text)
     console.print()
     passages = state.graph.passages
@@ -155,6 +159,8 @@ def _show_answer(console: Console, state: State) -> None:
         place = Text(f"[{number}] ", "cyan").append(c.document)
         place.append(f"  {title}" if title else "").append(f"  characters {c.start}-{c.end}", "dim")
         console.print(place)
+        if not quoted:
+            console.print(Padding(Text(f"“{c.text}”", "italic"), (0, 0, 0, 4)))
         if c.path:
             console.print(Padding(_walk(c.path), (0, 0, 0, 4)))
     if answer.citations:
@@ -187,21 +193,26 @@ def _show_passages(console: Console, state: State, k: int) -> None:
 
 def _show_trace(console: Console, state: State) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="What each step did", title_justify="left")
-    for name in ("step", "found", "ms", "model ms", "texts"):
+    for name in ("step", "found", "ms", "model ms", "texts", "LLM tokens"):
         table.add_column(name, justify="left" if name in ("step", "found") else "right", overflow="fold")
     for step in state.trace:
         usage = step.usage
-        model = f"{1000 * usage.seconds:.1f}" if usage.texts else ""
+        model = f"{1000 * usage.seconds:.1f}" if usage.calls else ""
+        tokens = usage.prompt_tokens + usage.completion_tokens
         table.add_row(
             Text(step.operator),
             Text(_found(step)),
             f"{1000 * step.seconds:.1f}",
             model,
             str(usage.texts or ""),
+            f"{tokens:,}" if tokens else "",
         )
     total = sum(step.seconds for step in state.trace)
     encoder = sum(step.usage.seconds for step in state.trace)
-    table.add_row(Text("in all", "bold"), "", f"{1000 * total:.1f}", f"{1000 * encoder:.1f}", "")
+    tokens = sum(step.usage.prompt_tokens + step.usage.completion_tokens for step in state.trace)
+    table.add_row(
+        Text("in all", "bold"), "", f"{1000 * total:.1f}", f"{1000 * encoder:.1f}", "", f"{tokens:,}" if tokens else ""
+    )
     console.print(table)
 
 
@@ -258,6 +269,8 @@ def show_info(held: dict[str, Any], *, as_json: bool = False) -> None:
         print(json.dumps(held, ensure_ascii=False))
         return
     for name, value in held.items():
+        if value == {}:
+            continue
         if isinstance(value, dict):
             value = ", ".join(f"{k} {v:,}" if isinstance(v, int) else f"{k} {v}" for k, v in value.items())
         elif isinstance(value, int) and not isinstance(value, bool):
