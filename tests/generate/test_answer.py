@@ -11,7 +11,7 @@ import pytest
 from tests.toys import CORPUS, GRAPHS, as_networkx, corpus_index, family_state
 
 from graphwright import Answer, Graph, HashEncoder, Index, OptionError, SentenceReader, start
-from graphwright.generate.answer import walk_to
+from graphwright.generate.cite import walk_to
 from graphwright.graph.evidence import Ranking
 from graphwright.models.base import Span
 from graphwright.retrieve.state import Anchor, State
@@ -32,14 +32,16 @@ class Scripted:
         return [Span(i, at, at + len(text), 1.0) for text, i, at in places]
 
 
-def ranked(*chunks: int, **more: object) -> State:
+def ranked(*chunks: str, **more: object) -> State:
     state = start("Which abbey did she found?", GRAPH, **more)  # type: ignore[arg-type]
-    return state.with_(chunks=Ranking.of(list(chunks), [1.0 / (1 + i) for i in range(len(chunks))]))
+    return state.with_(
+        chunks=Ranking.of([GRAPH.id(f"{c}#0") for c in chunks], [1.0 / (1 + i) for i in range(len(chunks))])
+    )
 
 
 def test_each_citation_is_what_stands_in_the_document_and_the_text_is_all_of_them() -> None:
     sought = ("She founded the abbey of Erstein in Alsace.", "It was destroyed in 1525", "Bread is baked")
-    answer = Answer(Scripted(sought))(ranked(4, 3, 2)).answer
+    answer = Answer(Scripted(sought))(ranked("bread", "erstein", "ermengarde")).answer
     assert answer is not None and answer.found and answer.text == " ".join(sought)
     texts = {str(d["id"]): str(d["text"]) for d in CORPUS}
     assert [(c.document, c.chunk) for c in answer.citations] == [
@@ -62,15 +64,15 @@ def test_a_chunk_amid_a_document_is_cited_by_the_characters_of_the_document(tmp_
 
 
 def test_only_the_best_passages_are_read() -> None:
-    state = ranked(4, 3, 2)
+    state = ranked("bread", "erstein", "ermengarde")
     answer = Answer(Scripted(("She founded", "It was destroyed"), passages=2), passages=2)(state).answer
     assert answer is not None and answer.text == "It was destroyed"
     with pytest.raises(OptionError, match="passages=0"):
         Answer(Scripted(()), passages=0)
 
 
-@pytest.mark.parametrize("chunks", [(), (4, 3)])
-def test_where_nothing_is_found_nothing_is_cited(chunks: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("chunks", [(), ("bread", "erstein")])
+def test_where_nothing_is_found_nothing_is_cited(chunks: tuple[str, ...]) -> None:
     answer = Answer(Scripted(("xyz",)))(ranked(*chunks)).answer
     assert answer is not None and not answer.found and answer.citations == ()
     assert answer.text == "Nothing in the documents answers this."
@@ -130,5 +132,5 @@ def test_a_graph_without_passages_cites_its_nodes() -> None:
 
 
 def test_what_stands_in_the_title_only_is_not_cited_as_nothing() -> None:
-    answer = Answer(Scripted(("Mur (river)",)))(ranked(5)).answer
+    answer = Answer(Scripted(("Mur (river)",)))(ranked("mur")).answer
     assert answer is not None and all(c.text for c in answer.citations)

@@ -6,6 +6,8 @@ import importlib
 import inspect
 import pickle
 import pkgutil
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +39,11 @@ from graphwright import (
     WordSearch,
     start,
 )
+from graphwright.generate.broad import Broad
+from graphwright.generate.central import CentralReader, CentralSearch
+from graphwright.generate.prompt import PassagePrompt
 from graphwright.graph.graph import Kind
+from graphwright.models.base import Completion
 from graphwright.retrieve.operator import Both, Cut, Then
 from graphwright.retrieve.pairs import Pairs
 from graphwright.retrieve.state import State
@@ -46,6 +52,19 @@ from graphwright.retrieve.support import SupportSearch
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
 SEARCH = VectorSearch(SNAPSHOT.passages)
+
+
+@dataclass(frozen=True)
+class Burned:
+    """A language model that always says the same."""
+
+    id: str = "burned"
+
+    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+        said = (
+            '{"found": true, "answer": "It burned [1].", "citations": [{"passage": 2, "quote": "destroyed in 1525"}]}'
+        )
+        return Completion(said, schema.model_validate_json(said))
 
 
 def every_operator() -> list[Operator]:
@@ -70,6 +89,11 @@ def every_operator() -> list[Operator]:
         Triples(),
         Sources(),
         Answer(SentenceReader(SNAPSHOT.encoder)),
+        Answer(CentralReader(SNAPSHOT.encoder)),
+        Answer(Burned()),
+        PassagePrompt(passages=2),
+        CentralSearch(SNAPSHOT.passages),
+        Broad(SEARCH % 2),
         SEARCH % 3 >> PersonalizedPageRank(),
         Then((Keep(), SEARCH)),
         Cut(SEARCH, 2),
@@ -80,7 +104,7 @@ def every_operator() -> list[Operator]:
 
 def full_state() -> State:
     """A state with everything that an operator may need."""
-    state = (Link() >> SEARCH % 3 >> Sources())(start(QUESTION, SNAPSHOT.graph))
+    state = (Link() >> SEARCH % 3 >> Sources() >> PassagePrompt())(start(QUESTION, SNAPSHOT.graph))
     return state.with_(trace=())
 
 

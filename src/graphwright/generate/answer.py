@@ -4,91 +4,81 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from graphwright.errors import OptionError
-from graphwright.graph.graph import Graph
-from graphwright.kernels.paths import nearest_path
-from graphwright.models.base import Reader, Span
+from graphwright.generate.cite import citation, title_of
+from graphwright.generate.stream import Draft, listener
+from graphwright.generate.written import written
+from graphwright.models.base import LLM, Reader
 from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.state import Citation, Reply, State
+from graphwright.retrieve.state import Reply, State
 
-__all__ = ["Answer", "walk_to"]
+__all__ = ["NOTHING", "Answer"]
 
 NOTHING = "Nothing in the documents answers this."
 
 
 @dataclass(frozen=True, repr=False)
 class Answer(Operator):
-    """Answer from the best `passages` by what a reader finds in them.
+    """Answer from the best `passages`: by what a reader finds in them, or by what a language model writes of them.
 
     Each citation has the document, the chunk, the characters in the document, what stands there to the
-    letter, and the walk in the graph from what the question names to that chunk. Where the reader finds
-    nothing, the answer says so and cites nothing.
+    letter, and the walk in the graph from what the question names to that chunk. Where nothing answers, the answer
+    says so, cites nothing, and its `found` is False.
+
+    A **reader**'s answer is what it quotes. A **language model** is asked with the prompt, for an answer whose
+    markers [1], [2] number its citations, each of them a passage and a quote. Every quote is looked up (see
+    graphwright.generate.quotes): the citation is what stands in the document there, whatever the model made of it. A
+    quote that stands nowhere is dropped with its markers, and the trace says so. An answer that is left
+    without a citation is given all the same, for its reader to judge: `found` is True, `citations` is empty, which no
+    checked answer's are, and the trace notes "no citation could be checked". Whoever wants only what can be
+    checked asks for `answer.citations`.
+
+    The numbers of passages are those in the prompt (see PassagePrompt), else the ranks of the best `passages`.
     """
 
-    reader: Reader
+    model: Reader | LLM
     passages: int = 8
-    needs = ("chunks",)
     gives = ("answer",)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.model, Reader | LLM):
+            raise OptionError(
+                f"Answer({self.model!r}): give a reader, as SentenceReader(encoder), or a language model."
+            )
         if self.passages < 1:
             raise OptionError(f"Answer(passages={self.passages!r}): a number of passages, 1 or more.")
 
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Passages; for a language model a prompt too."""
+        return ("chunks",) if isinstance(self.model, Reader) else ("prompt", "chunks")
+
     def apply(self, state: State) -> State:
-        """Read the passages and set the answer."""
-        graph = state.graph
-        nodes = [] if state.chunks is None else state.chunks.ids[: self.passages].tolist()
-        titles = [_title(graph, node) for node in nodes]
-        # Each passage begins with its title's line, empty or not, so that the reader can tell it from the text.
-        readings = [f"{title}\n{graph.text(node)}" for title, node in zip(titles, nodes, strict=True)]
-        found = self.reader.read(state.question.text, readings)
-        cited = [_cite(state, nodes[s.passage], len(titles[s.passage]) + 1, s) for s in found]
-        cited = [citation for citation in cited if citation.text]
-        text = " ".join(citation.text for citation in cited)
-        return state.with_(answer=Reply(text, tuple(cited)) if cited else Reply(NOTHING, found=False))
+        """Set the answer, and hand it to whoever listens."""
+        heard = listener()
+        draft = None if heard is None else Draft(heard)
+        if state.chunks is None or not len(state.chunks):
+            found = None
+        elif isinstance(self.model, Reader):
+            found = _read(self.model, state, self.passages)
+        else:
+            found = written(self.model, state, self.passages, draft)
+        reply = found or Reply(NOTHING, found=False)
+        if draft is not None and (found is None or isinstance(self.model, Reader)):
+            draft.finish(reply.text)
+        return state.with_(answer=reply)
 
 
-def _title(graph: Graph, node: int) -> str:
-    title = graph.passages.title_of(node) if graph.passages is not None else ""
-    return " ".join(title.split())
-
-
-def _cite(state: State, node: int, before: int, span: Span) -> Citation:
-    """Return a span of a reading as a citation; `before`: characters of the reading before the passage's text."""
+def _read(reader: Reader, state: State, passages: int) -> Reply | None:
+    """Return what a reader quotes from the best passages, None if nothing."""
     graph = state.graph
-    start, end = max(span.start - before, 0), max(span.end - before, 0)
-    text = graph.text(node)[start:end]
-    passage = graph.passages.of(node) if graph.passages is not None else None
-    path = walk_to(state, node)
-    if passage is None:
-        return Citation("", graph.names[node], start, end, text, path)
-    return Citation(passage.document, passage.id, passage.start + start, passage.start + end, text, path)
-
-
-def walk_to(state: State, node: int, hops: int = 4) -> tuple[str, ...]:
-    """Return the shortest walk from what the question names to a node: names and relations in turn.
-
-    A relation walked against its direction ends in ⁻¹. Empty if nothing named lies within `hops`.
-    """
-    graph = state.graph
-    named = [anchor.seeds(graph) for anchor in state.anchors or ()]
-    sources = graph.local(np.unique(np.concatenate(named))) if named else np.empty(0, np.int64)
-    target = graph.local([node])
-    if not len(sources) or not len(target):
-        return ()
-    path = graph.nodes[nearest_path(*graph.adjacency, sources, int(target[0]), hops)]
-    if not len(path):
-        return ()
-    steps = [graph.names[int(path[0])]]
-    for a, b in zip(path.tolist(), path[1:].tolist(), strict=False):
-        steps += [_label(graph, a, b), graph.names[b]]
-    return tuple(steps)
-
-
-def _label(graph: Graph, a: int, b: int) -> str:
-    edge = int(graph.edges_between(a, b)[0])
-    columns = graph.columns
-    relation = columns.relations[int(columns.relation[edge])]
-    return relation if columns.heads[edge] == a else f"{relation}⁻¹"
+    nodes = [] if state.chunks is None else state.chunks.ids[:passages].tolist()
+    # Each passage begins with its title's line, empty or not, so that the reader can tell it from the text.
+    titles = [f"{title_of(graph, node)}\n" for node in nodes]
+    readings = [title + graph.text(node) for title, node in zip(titles, nodes, strict=True)]
+    cited = []
+    for span in reader.read(state.question.text, readings):
+        before = len(titles[span.passage])
+        cited.append(citation(state, nodes[span.passage], max(span.start - before, 0), max(span.end - before, 0)))
+    cited = [found for found in cited if found.text]
+    return Reply(" ".join(found.text for found in cited), tuple(cited)) if cited else None

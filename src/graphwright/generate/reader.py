@@ -14,7 +14,7 @@ from graphwright.index.words import words
 from graphwright.models.base import Encoder, Span
 from graphwright.retrieve.operator import source_of
 
-__all__ = ["SentenceReader"]
+__all__ = ["SentenceReader", "sentences_of"]
 
 _COUNTED = re.compile(
     r"\b(when|how (many|much|old|long|far|tall|large)|(what|which|whose) (year|date|age|number|percentage))\b",
@@ -50,7 +50,7 @@ class SentenceReader:
 
     def read(self, question: str, passages: Sequence[str]) -> list[Span]:
         """Return spans of whole sentences, best first."""
-        places = [(i, *span) for i, text in enumerate(passages) for span in _sentences(text)]
+        places = [(i, *span) for i, text in enumerate(passages) for span in sentences_of(text)]
         if not places:
             return []
         sentences = [_with_title(passages[i], start, end) for i, start, end in places]
@@ -83,8 +83,8 @@ def _holds_kind(question: str, sentence: str) -> bool:
     return any(not known.issuperset(words(name)) for name in _NAME.findall(sentence))
 
 
-def _sentences(passage: str) -> list[tuple[int, int]]:
-    """Return the spans of sentences after the title line."""
+def sentences_of(passage: str) -> list[tuple[int, int]]:
+    """Return the spans of a passage's sentences after the title line (see SentenceReader)."""
     offset = len(_title(passage))
     return [(start + offset, end + offset) for start, end in sentence_spans(passage[offset:])]
 

@@ -146,10 +146,19 @@ class Store:
         """Change a setting."""
         self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
 
-    def hashes(self, source: str | None = None) -> dict[str, bytes]:
-        """Return the content hash of every document by id, or of those that came from one source."""
-        where, given = ("", ()) if source is None else (" WHERE source = ?", (source,))
-        return dict(self._db.execute(f"SELECT id, hash FROM documents{where}", given))
+    def hashes(self, ids: Iterable[str]) -> dict[str, bytes]:
+        """Return the content hash of those of these documents that are stored, by id."""
+        query = "SELECT id, hash FROM documents WHERE id IN (SELECT value FROM json_each(?))"
+        return dict(self._db.execute(query, (json.dumps(list(ids)),)))
+
+    def followed(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the folder that each of these documents is kept in step with, of those that are with any."""
+        query = "SELECT id, source FROM documents WHERE source != '' AND id IN (SELECT value FROM json_each(?))"
+        return dict(self._db.execute(query, (json.dumps(list(ids)),)))
+
+    def following(self, source: str) -> set[str]:
+        """Return the ids of all documents that are kept in step with a folder."""
+        return {row[0] for row in self._db.execute("SELECT id FROM documents WHERE source = ?", (source,))}
 
     def put(self, document: Document, chunks: Iterable[Read], source: str = "") -> None:
         """Add a document, or replace the one of that id; `source` is the folder that it is kept in step with."""
@@ -182,7 +191,8 @@ class Store:
 
     def follow(self, ids: Iterable[str], source: str) -> None:
         """Note that documents came from a source, without touching what they hold."""
-        self._db.executemany("UPDATE documents SET source = ? WHERE id = ?", ((source, i) for i in ids))
+        query = "UPDATE documents SET source = ? WHERE id = ? AND source != ?"
+        self._db.executemany(query, ((source, i, source) for i in ids))
 
     def remove(self, ids: Iterable[str]) -> None:
         """Take documents away, with their chunks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -60,12 +61,12 @@ class Writer:
         with writer_lock(self.place.path):
             given = documents_of([folder], made, self.place.path)
             with self.store.writing():
-                before = self.store.hashes(source)
+                before = self.store.following(source)
                 self._refuse_nested(source)
                 self._take(given, made, progress, source)
                 now = {*made.added, *made.replaced, *made.unchanged}
                 self.store.follow(now, source)
-                gone = sorted(before.keys() - now)
+                gone = sorted(before - now)
                 # What cannot be read may well be there: nothing is lost to a wrong permission.
                 made.kept, made.removed = (gone, []) if unreadable(made.skipped) else ([], gone)
                 self.store.remove(made.removed)
@@ -106,9 +107,10 @@ class Writer:
 
     def unseen(self, sources: Iterable[Source], made: Added) -> list[Excerpt]:
         """Return the chunks that would have to be read if these documents were added; writes nothing."""
-        known, seen, found = self.store.hashes(), dict[str, bytes](), list[Excerpt]()
+        seen, found = dict[str, bytes](), list[Excerpt]()
         given = documents_of(sources, made, self.place.path)
         while batch := list(islice(given, _BATCH)):
+            known = self.store.hashes(document.id for document in batch)
             new = [d for d in batch if is_new(d, known, seen, made)]
             found += [Excerpt(d.id, d.title, c.text) for d, chunks in self._cut(new) for c in chunks]
         replaced = set(made.replaced)
@@ -121,8 +123,9 @@ class Writer:
             self.store.set("revision", str(revision_of(self.store) + 1))
 
     def _refuse_unknown(self, ids: Iterable[str], what: str) -> None:
-        known = self.store.hashes()
-        unknown = [i for i in ids if i not in known]
+        asked = list(ids)
+        known = self.store.hashes(asked)
+        unknown = [i for i in asked if i not in known]
         if unknown:
             raise DataError(
                 f"{self.place.path} holds no document {unknown[0]!r} ({len(unknown)} unknown); nothing was {what}."
@@ -137,14 +140,16 @@ class Writer:
                 )
 
     def _take(self, given: Iterator[Document], made: Added, progress: Progress | None, source: str = "") -> None:
-        known, seen = self.store.hashes(), dict[str, bytes]()
-        others = {i for other in self.store.sources() if source and other != source for i in self.store.hashes(other)}
+        seen = dict[str, bytes]()
         while batch := list(islice(given, _BATCH)):
-            if taken := [d.id for d in batch if d.id in others]:
+            ids = [document.id for document in batch]
+            others = {i: other for i, other in self.store.followed(ids).items() if source and other != source}
+            for taken, other in others.items():
                 raise DataError(
-                    f"the document {taken[0]!r} of {source} has the id of one that came from another folder. Sync a "
-                    f"folder that holds both, or use two indexes; nothing was changed."
+                    f"the document {taken!r} of {source} has the id of one that came from another folder, {other}. Sync "
+                    f"a folder that holds both, or use two indexes; nothing was changed."
                 )
+            known = self.store.hashes(ids)
             self._put([d for d in batch if is_new(d, known, seen, made)], made, progress, source)
 
     def _cut(self, documents: Sequence[Document]) -> Iterator[tuple[Document, list[Chunk]]]:
@@ -221,12 +226,15 @@ class Writer:
         # Vectors come from the last snapshot; new ones are kept while they are computed, as that may take hours.
         encoder = CachedEncoder(self.encoder, self.place.vectors)
         known = self._shown() if trusting else None
-        built = build(self.store.ledger(), settings_of(self.store), encoder, progress, revision, known)
+        begun = time.perf_counter()
+        ledger = self.store.ledger()
+        reading = time.perf_counter() - begun
+        built = build(ledger, settings_of(self.store), encoder, progress, revision, known)
         del known  # it would be held while it is replaced
         self.place.publish(f"snapshot-{revision}", built.write)
         self.place.forget_vectors()
         self.store.settle()
-        made.seconds, made.texts = built.seconds, dict(built.about["texts"])
+        made.seconds, made.texts = {"read": reading, **built.seconds}, dict(built.about["texts"])
 
 
 def revision_of(store: Store) -> int:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from graphwright.generate.answer import Answer
+from graphwright.generate.broad import Broad
+from graphwright.generate.central import CentralReader, CentralSearch
+from graphwright.generate.prompt import PassagePrompt
 from graphwright.generate.reader import SentenceReader
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
+from graphwright.models.base import LLM
 from graphwright.retrieve.fusion import ScoreSum
 from graphwright.retrieve.link import Link
 from graphwright.retrieve.narrow import Only
@@ -16,29 +20,45 @@ from graphwright.retrieve.sources import Sources
 from graphwright.retrieve.support import SupportSearch
 from graphwright.retrieve.walk import PersonalizedPageRank
 
-__all__ = ["bm25", "hybrid", "ppr", "vector"]
+__all__ = ["answering", "bm25", "hybrid", "ppr", "vector"]
 
 
-def vector(ix: Snapshot, passages: int = 20) -> Operator:
+def answering(ix: Snapshot, passages: int = 20, llm: LLM | None = None) -> Operator:
+    """Return what every method ends with: from its evidence to an answer.
+
+    A broad question that names nothing is given the most central of all passages instead of what was found. With a
+    language model, that writes the answer; without one it is quoted: a few sentences, for a broad question of as many
+    passages.
+    """
+    found = Sources() >> Broad(CentralSearch(ix.passages) % passages >> Sources(), unnamed=True)
+    if llm is not None:
+        return found >> PassagePrompt() >> Answer(llm)
+    broad = Broad(Answer(CentralReader(ix.encoder), passages=20))
+    return found >> broad >> Answer(SentenceReader(ix.encoder))
+
+
+def vector(ix: Snapshot, passages: int = 20, *, llm: LLM | None = None) -> Operator:
     """Passages by the cosine of their vector with the question's."""
-    return VectorSearch(ix.passages) % passages >> Sources() >> Answer(SentenceReader(ix.encoder))
+    return VectorSearch(ix.passages) % passages >> answering(ix, passages, llm)
 
 
-def bm25(ix: Snapshot, passages: int = 20) -> Operator:
+def bm25(ix: Snapshot, passages: int = 20, *, llm: LLM | None = None) -> Operator:
     """Passages by BM25."""
-    return WordSearch(ix.words) % passages >> Sources() >> Answer(SentenceReader(ix.encoder))
+    return WordSearch(ix.words) % passages >> answering(ix, passages, llm)
 
 
-def hybrid(ix: Snapshot, passages: int = 20, depth: int = 200) -> Operator:
+def hybrid(ix: Snapshot, passages: int = 20, depth: int = 200, *, llm: LLM | None = None) -> Operator:
     """Passages by vectors and by words, their scores summed, each over its largest."""
     both = ScoreSum(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
-    return both % passages >> Sources() >> Answer(SentenceReader(ix.encoder))
+    return both % passages >> answering(ix, passages, llm)
 
 
-def ppr(ix: Snapshot, passages: int = 20, seeds: int = 20, pool: int = 100, restart: float = 0.5) -> Operator:
+def ppr(
+    ix: Snapshot, passages: int = 20, seeds: int = 20, pool: int = 100, restart: float = 0.5, *, llm: LLM | None = None
+) -> Operator:
     """Passages and entities in one graph, walked from the best passages; what is reached is judged in pairs."""
     begin = Link(ix.names) >> SupportSearch(ix.passages, ix.words) % seeds
     # About one node in three that a walk reaches is a passage.
     reached = PersonalizedPageRank(restart) % (5 * pool) >> Only(Kind.CHUNK) % pool | Keep()
     best = begin >> reached >> Pairs(ix.passages, ix.words) % passages
-    return best >> Sources() >> Answer(SentenceReader(ix.encoder))
+    return best >> answering(ix, passages, llm)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Protocol
 
@@ -23,7 +24,9 @@ from graphwright.errors import NeedsError, OptionError
 from graphwright.models.base import metered
 from graphwright.retrieve.state import State, Step
 
-__all__ = ["Both", "Cut", "Keep", "Operator", "Ranker", "Reached", "Repeat", "Then", "source_of", "top_of"]
+__all__ = ["Both", "Cut", "Keep", "Operator", "Ranker", "Reached", "Repeat", "Then", "note", "source_of", "top_of"]
+
+_notes: ContextVar[list[str] | None] = ContextVar("graphwright_notes", default=None)
 
 # What to put before a step that lacks a field.
 _REMEDY = {
@@ -62,12 +65,17 @@ class Operator(ABC):
 
     def traced(self, state: State, k: int | None, work: Callable[[], State]) -> State:
         """Do the work of one step and write it into the trace."""
+        notes: list[str] = []
         begun = time.perf_counter()
-        with metered() as usage:
-            after = work()
+        token = _notes.set(notes)
+        try:
+            with metered() as usage:
+                after = work()
+        finally:
+            _notes.reset(token)
         seconds = time.perf_counter() - begun
         label = repr(self) if k is None else f"{self!r} % {k}"
-        step = Step(label, seconds, usage, after.sizes(), (), after)
+        step = Step(label, seconds, usage, after.sizes(), tuple(notes), after)
         return after.with_(trace=(*after.trace, step))
 
     def ranked(self, state: State, k: int | None) -> State:
@@ -374,6 +382,13 @@ def _complaint(at: int, count: int, step: Operator, clause: str) -> str:
     wanted = " or ".join(repr(name) for name in clause.split("|"))
     remedy = _REMEDY.get(clause.split("|")[0], f"Give the start state {wanted}")
     return f"step {at} of {count}, {step!r}, needs {wanted}, which no earlier step gives. {remedy}."
+
+
+def note(text: str) -> None:
+    """Write a remark into the trace, at the step that is being done; nowhere where none is."""
+    notes = _notes.get()
+    if notes is not None:
+        notes.append(text)
 
 
 def source_of(made: Any) -> str:

@@ -1,0 +1,136 @@
+"""What is most central: the passages that all others are like, and the sentences that say most of what passages do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.errors import OptionError
+from graphwright.generate.broad import names_nothing
+from graphwright.generate.reader import sentences_of
+from graphwright.graph.evidence import Evidence, Ints
+from graphwright.index.vectors import VectorIndex, normalised
+from graphwright.models.base import Encoder, Floats, Span
+from graphwright.retrieve.operator import Ranker, source_of
+from graphwright.retrieve.state import State
+
+__all__ = ["CentralReader", "CentralSearch", "most_central"]
+
+_WEIGHT = 0.7
+_SAME = 0.9
+_STOPS = ".!…。！।؟\"'”’»)"
+
+
+@dataclass(frozen=True, repr=False)
+class CentralSearch(Ranker):
+    """The passages that all others are most like, each unlike those before it; the question is not looked at.
+
+    Centrality is the mean cosine with all passages: the degree in the graph of cosines, which the random walk of
+    LexRank (Erkan and Radev, 2004) stays near, since that graph is dense. The order is that of maximal marginal
+    relevance (Carbonell and Goldstein, 1998). Offline twin of community and RAPTOR summaries.
+
+    `index`: vectors of the passages. `sample`: passages looked at, evenly from first to last, so that the time is
+    bounded. `found`: passages given at most.
+    """
+
+    index: VectorIndex
+    sample: int = 2_000
+    found: int = 100
+    gives = ("evidence",)
+
+    def __post_init__(self) -> None:
+        if self.sample < 1 or self.found < 1:
+            raise OptionError(f"{self!r}: the passages to look at and to give are 1 or more.")
+
+    def ranked(self, state: State, k: int | None) -> State:
+        """Rank passages of the graph."""
+        inside = self.index.ids if state.graph.whole else self.index.ids[state.graph.holds(self.index.ids)]
+        known, rows = self.index.rows_of(_evenly(inside, self.sample))
+        vectors = normalised(np.asarray(self.index.vectors[rows], np.float32))
+        if not len(known):
+            return state.with_(evidence=Evidence.of_nodes([]))
+        best, values = most_central(vectors, vectors @ vectors.mean(axis=0), min(self.found, k or self.found))
+        return state.with_(evidence=Evidence.of_nodes(known[best], values))
+
+
+@dataclass(frozen=True, repr=False)
+class CentralReader:
+    """Quotes for a broad question the sentences that are most like all passages together, one of each passage at most.
+
+    `most`: sentences at most. `sentences`: how many are read, evenly over the passages. A sentence counts by its
+    mean cosine with the passages, and its cosine with the question where that names something; those
+    taken are unlike each other (see CentralSearch). Headings and sentences of a few words or of very many are not read.
+
+    >>> from graphwright.models.fake import HashEncoder
+    >>> text = "Bread is made by bakers everywhere. The river Mur flows through Graz and Styria."
+    >>> CentralReader(HashEncoder(), most=1).read("Summarise this.", [text, "The river Mur flows on."])
+    [Span(passage=0, start=36, end=80, score=0.7)]
+    """
+
+    encoder: Encoder
+    most: int = 6
+    sentences: int = 240
+
+    def __repr__(self) -> str:
+        return source_of(self)
+
+    def read(self, question: str, passages: Sequence[str]) -> list[Span]:
+        """Return spans of whole sentences, best first."""
+        places = self._places(passages)
+        if not places:
+            return []
+        texts = [passages[i][start:end] for i, start, end in places]
+        held = sorted({i for i, *_ in places})
+        vectors = normalised(self.encoder.encode([question, *(passages[i] for i in held), *texts]))
+        asked, whole, vectors = vectors[0], vectors[1 : len(held) + 1], vectors[len(held) + 1 :]
+        counts = vectors @ whole.mean(axis=0)
+        if not names_nothing(question):
+            counts = counts + vectors @ asked
+        best, values = most_central(vectors, counts, self.most, np.array([i for i, *_ in places]))
+        chosen = [places[at] for at in best.tolist()]
+        return [Span(i, start, end, round(float(v), 4)) for (i, start, end), v in zip(chosen, values, strict=True)]
+
+    def _places(self, passages: Sequence[str]) -> list[tuple[int, int, int]]:
+        """Return passage, start and end of the sentences to read."""
+        each = max(1, self.sentences // max(len(passages), 1))
+        found = [(i, *span) for i, text in enumerate(passages[: self.sentences]) for span in _telling(text, each)]
+        # Where nothing is a full sentence, as in lists and notes, what there is has to do.
+        return found or [(i, *s) for i, text in enumerate(passages) for s in sentences_of(text)][: self.sentences]
+
+
+def most_central(
+    vectors: Floats, counts: Floats, k: int, group: Ints | None = None
+) -> tuple[Ints, NDArray[np.float64]]:
+    """Return the positions of the k best by maximal marginal relevance, and their values, which descend.
+
+    The value of i is 0.7 · counts[i] / max(counts) - 0.3 · s, with s its largest cosine with one taken before; what
+    says the same as that one (s of 0.9 or more) is not taken. `vectors`: unit rows, float32[n, d]. `group`: of those
+    with equal numbers only one is taken.
+    """
+    value = _WEIGHT * counts.astype(np.float64) / max(float(counts.max(initial=0.0)), 1e-9)
+    likeness = np.zeros(len(value))
+    best: list[int] = []
+    values: list[float] = []
+    free = np.ones(len(value), bool)
+    while len(best) < k and free.any():
+        current = np.where(free, value - (1 - _WEIGHT) * likeness, -np.inf)
+        at = int(current.argmax())
+        best.append(at)
+        values.append(float(current[at]))
+        likeness = np.maximum(likeness, vectors @ vectors[at])
+        free &= likeness < _SAME
+        free &= np.arange(len(value)) != at if group is None else group != group[at]
+    return np.array(best, np.int64), np.array(values)
+
+
+def _evenly(ids: Ints, count: int) -> Ints:
+    return ids if len(ids) <= count else ids[np.linspace(0, len(ids) - 1, count).astype(np.int64)]
+
+
+def _telling(passage: str, most: int) -> Iterator[tuple[int, int]]:
+    """Yield the spans of full sentences of middling length, evenly over the passage where they are too many."""
+    spans = [(a, b) for a, b in sentences_of(passage) if 40 <= b - a <= 400 and passage[b - 1] in _STOPS]
+    yield from (spans[int(at)] for at in _evenly(np.arange(len(spans)), most))

@@ -1,0 +1,129 @@
+"""Quotes: found where they stand, whatever was changed in typing them, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.generate.quotes import Place, find, locate, renumbered
+
+TEXT = (
+    "Lothair II was king of Lotharingia.  He said: “I shall not yield — never!”\n"
+    "In 855 he married Teutberga, and in 862 Waldrada; Łódź and the café lay far from Straße 7."
+)
+
+
+def at(quote: str, text: str = TEXT) -> str | None:
+    span = find(quote, text)
+    return None if span is None else text[slice(*span)]
+
+
+texts = st.text(st.sampled_from("ab é“”'—-–  \n\u00a0ßŁİﬁ1.A\u0301"), min_size=1, max_size=60) | st.text(max_size=40)
+
+
+@given(st.data(), texts)
+def test_a_slice_of_a_text_is_found_where_the_text_is_that_slice(data: st.DataObject, text: str) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    quote = text[start : data.draw(st.integers(start, len(text)))]
+    if len(quote.strip()) >= 3:
+        assert at(quote, text) == quote.strip()
+
+
+@given(texts, texts)
+def test_what_is_found_is_a_span_of_the_text(quote: str, text: str) -> None:
+    span = find(quote, text)
+    assert span is None or 0 <= span[0] < span[1] <= len(text)
+
+
+RETYPED = [
+    lambda quote: "\n\t ".join(quote.split()),
+    str.upper,
+    lambda quote: quote.translate(str.maketrans("“”—", "\"'-")),
+    lambda quote: unicodedata.normalize("NFD", quote),
+    lambda quote: quote.replace("é", "\u00ade\u0301\u200b"),
+    lambda quote: f"“{quote}…”",
+]
+
+
+@given(st.data(), st.sampled_from(RETYPED))
+def test_a_quote_that_was_typed_otherwise_is_found_at_the_exact_characters(data: st.DataObject, retype) -> None:  # type: ignore[no-untyped-def]
+    first = data.draw(st.integers(0, 12))
+    words = [(w.start(), w.end()) for w in re.finditer(r"\S+", TEXT)]
+    chosen = words[first : data.draw(st.integers(first + 3, len(words)))]
+    quote = TEXT[chosen[0][0] : chosen[-1][1]]
+    assert (at(retype(quote)) or "").strip("“”.!") == quote.strip("“”.!")
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("In 855 he maried Teutberga, and in 862 Waldrada", "In 855 he married Teutberga, and in 862 Waldrada"),
+        ("thair II was king of Lotharingi. He said", "Lothair II was king of Lotharingia.  He said"),  # whole words
+        ("In 856 he married Teutberga, and in 862 Waldrada", None),  # near, but another year
+        ("said: “I shall yield — never!” In 855 he married Teutberga, and in 862 Waldrada", None),  # a denial less
+        ("He was hardly ever seen in Lotharingia", None),
+        ("he married Waldrada", None),
+        ("marrid Teut", None),  # too short to be near
+        ("ab", None),
+        ("  \n ", None),
+        ("", None),
+        ("“”", None),
+    ],
+)
+def test_a_close_match_is_cited_as_it_stands_and_a_false_one_not(quote: str, found: str | None) -> None:
+    assert at(quote) == found
+
+
+def test_a_quote_that_is_a_word_is_not_looked_for_inside_another() -> None:
+    assert find("Rome", "Romeo came to Rome.") == (14, 18)
+    assert find("Rome", "Romeo came.") == (0, 4)
+
+
+def test_a_passage_does_not_stand_in_a_longer_quote() -> None:
+    assert find("Graz is in Austria and has a hundred bridges.", "Graz is in Austria") is None
+
+
+def test_where_a_quote_stands_only_elsewhere_that_passage_is_cited() -> None:
+    texts = {1: "Lyon lies on the Rhone.", 2: "graz lies on the mur.", 5: "They say that Graz lies on the Mur."}
+    assert locate("Graz lies on the Mur", 2, texts) == Place(2, 0, 20)  # the one named, though another is more exact
+    assert locate("Graz lies on the Mur", 1, texts) == Place(5, 14, 34)
+    for number in (-1, 0, 3, 99, 10**30):
+        assert locate("Lyon lies", number, texts) == Place(1, 0, 9)
+    assert locate("Vienna lies on the Danube", 1, texts) is None
+    assert locate("Vienna", 1, {}) is None
+
+
+@given(texts, st.integers(-2, 5), st.dictionaries(st.integers(1, 4), texts, max_size=4))
+def test_a_place_is_in_one_of_the_passages(quote: str, passage: int, given: dict[int, str]) -> None:
+    place = locate(quote, passage, given)
+    if place is not None:
+        assert 0 <= place.start < place.end <= len(given[place.passage])
+    elif passage in given:
+        assert find(quote, given[passage]) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "numbers", "mended"),
+    [
+        ("A [1]. B [2].", [1, 2], "A [1]. B [2]."),
+        ("A [1]. B [2][3].", [None, 1, 2], "A. B [1][2]."),
+        ("A [1, 2; 3].", [2, None, 2], "A [2]."),
+        ("A [0] b [4] c [ 1 ].", [1], "A b c [1]."),
+        ("It was [sic] in [1945] [12].", [], "It was [sic] in [1945]."),
+        ("[1] first", [None], "first"),
+        ("", [], ""),
+    ],
+)
+def test_markers_follow_what_was_kept(answer: str, numbers: list[int | None], mended: str) -> None:
+    assert renumbered(answer, numbers) == mended
+
+
+@given(st.text(st.sampled_from("ab [],;0123."), max_size=30), st.lists(st.none() | st.integers(1, 9), max_size=4))
+def test_no_marker_points_to_what_was_dropped(answer: str, numbers: list[int | None]) -> None:
+    kept = {str(n) for n in numbers if n is not None}
+    found = re.findall(r"\[(\d{1,3}(?:, \d{1,3})*)\]", renumbered(answer, numbers))
+    assert all(set(marker.split(", ")) <= kept for marker in found)

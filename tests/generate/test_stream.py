@@ -1,0 +1,109 @@
+"""Streams: the answer as it is written, each character once, and never a wrong one."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.generate.stream import Draft, listener, listening
+
+
+def streamed(pieces: list[str], final: str | None = None) -> list[str]:
+    heard: list[str] = []
+    draft = Draft(heard.append)
+    for piece in pieces:
+        draft.feed(piece)
+        assert all(heard)
+    if final is not None:
+        draft.finish(final)
+    return heard
+
+
+def cut(text: str, places: list[int]) -> list[str]:
+    ends = sorted({0, len(text), *(min(p, len(text)) for p in places)})
+    return [text[a:b] for a, b in pairwise(ends)]
+
+
+answers = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\\n\t/😀é[]{}'), max_size=30)
+
+
+@given(answers, st.booleans(), st.sampled_from([None, 1]), st.lists(st.integers(0, 200)))
+def test_the_pieces_are_the_answer_however_the_reply_is_cut(
+    answer: str, ascii_only: bool, indent: int | None, places: list[int]
+) -> None:
+    reply = json.dumps(
+        {"found": True, "answer": answer, "citations": [{"passage": 1, "quote": "answer"}]},
+        ensure_ascii=ascii_only,
+        indent=indent,
+    )
+    pieces = cut(reply, places)
+    assert "".join(streamed(pieces)) == answer
+    # At every moment what was heard is the beginning of the answer.
+    for some in range(len(pieces)):
+        assert answer.startswith("".join(streamed(pieces[:some])))
+
+
+def test_text_comes_as_soon_as_it_is_there() -> None:
+    assert streamed(['{"found":true,"answer":"In ', "Gr", 'az."', ',"citations":[]}']) == ["In ", "Gr", "az."]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"found": false, "answer": "I could not find it."',
+        "The answer is Graz.",
+        "In {Graz}, I think.",
+        '<think>I say {"answer": "Lyon"}, or',
+        '{"answer": 7',
+        "[1, 2",
+        '"text"',
+        "",
+        '{"answer": "a lone \\ud83d surrogate"}',
+        '{"reply": "Graz"}',
+    ],
+)
+def test_what_is_no_answer_is_not_handed_over_until_there_is_one(reply: str) -> None:
+    assert "".join(streamed(list(reply))) in ("", "a lone ")
+    assert streamed([reply], "Graz.") == ["Graz."]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '```json\n{"answer": "Graz"}\n```',
+        '<think>\n{"answer": "Lyon"}?</think>{"answer": "Graz"}',
+        'So: {"answer": "Graz"',
+    ],
+)
+def test_what_stands_around_the_object_is_not_heard(reply: str) -> None:
+    assert "".join(streamed(list(reply))) == "Graz"
+
+
+def test_a_character_that_comes_in_two_halves_is_heard_whole() -> None:
+    assert streamed(['{"answer": "a ', "\ud83d", "\ude00", ' b"}']) == ["a ", "😀", " b"]
+    assert "".join(streamed(['{"answer": "a ', "\ud83d", ' b"}'], "a ? b")).startswith("a ")
+
+
+def test_a_second_reply_goes_on_where_it_says_the_same_and_never_takes_back() -> None:
+    heard: list[str] = []
+    draft = Draft(heard.append)
+    draft.feed('{"answer": "In Graz"}')
+    draft.feed('{"answer": "In Graz, on')
+    draft.feed(' the Mur.", "citations": []}')
+    draft.finish("In Graz, on the Mur.")
+    assert heard == ["In Graz", ", on the Mur."]
+    draft.finish("In Lyon, but not on the Mur.")
+    assert heard == ["In Graz", ", on the Mur."]
+
+
+def test_who_listens_is_heard_inside_the_block_only() -> None:
+    assert listener() is None
+    with listening(print):
+        with listening(repr):  # type: ignore[arg-type]
+            assert listener() is repr
+        assert listener() is print
+    assert listener() is None

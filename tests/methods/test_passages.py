@@ -1,0 +1,112 @@
+"""The end of every passage method: who answers, what broad questions are given, and that others get what they got."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.toys import corpus_index
+
+from graphwright import Answer, Index, SentenceReader, Sources, VectorSearch, start
+from graphwright.generate.prompt import PassagePrompt, passages_in
+from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.models.fake import ScriptedLLM
+from graphwright.retrieve.operator import Then
+
+SNAPSHOT = corpus_index().snapshot
+# Stave four of Charles Dickens, A Christmas Carol (1843): in the public domain.
+STORY = Path(__file__).parent / "fixtures" / "christmas_carol_stave_four.txt"
+THEMES = "What are the main themes?"
+
+
+def first_sentence(system: str, user: str) -> str:
+    """Answer with the first sentence of the first passage."""
+    quote = passages_in(user)[1].split(". ")[0]
+    return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+
+
+@cache
+def story(folder: Path) -> Index:
+    index = Index.create(folder)
+    index.add([{"id": "carol", "title": "A Christmas Carol", "text": STORY.read_text(encoding="utf-8")}])
+    return index
+
+
+@pytest.fixture(scope="module")
+def carol(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return story(tmp_path_factory.mktemp("carol") / "index")
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_the_themes_are_told_in_several_sentences_of_several_passages(name: str, carol: Index) -> None:
+    answer = carol.ask(THEMES, method=name).answer
+    text = STORY.read_text(encoding="utf-8")
+    assert answer is not None and answer.found
+    assert 4 <= len(answer.citations) <= 7 and len({c.chunk for c in answer.citations}) >= 3
+    for citation in answer.citations:
+        assert text[citation.start : citation.end] == citation.text and len(citation.text) >= 40
+    assert answer.text == " ".join(c.text for c in answer.citations)
+
+
+def test_a_broad_question_that_names_something_is_answered_from_what_is_found(carol: Index) -> None:
+    state = carol.ask("Summarise what happens to Tiny Tim.", method="hybrid")
+    assert state.answer is not None and "Tiny Tim" in state.answer.text and len(state.answer.citations) >= 4
+    plain = carol.retrieve("Summarise what happens to Tiny Tim.", method="hybrid")
+    assert plain.chunks is not None and state.chunks is not None
+    assert plain.chunks.ids.tolist() == state.chunks.ids.tolist()
+
+
+def test_central_passages_are_retrieved_for_a_question_that_names_nothing(carol: Index) -> None:
+    found = [carol.retrieve(q, method=m).chunks for q in (THEMES, "Summarise this.") for m in ("bm25", "vector")]
+    assert all(f is not None and f.ids.tolist() == found[0].ids.tolist() for f in found)  # type: ignore[union-attr]
+    assert len(found[0]) == 20  # type: ignore[arg-type]
+    few = carol.retrieve(THEMES, passages=5).chunks
+    assert few is not None and few.ids.tolist() == found[0].ids[:5].tolist()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("question", ["Which abbey did the mother of Lothair II found?", "Who was king?", "xyz"])
+def test_other_questions_retrieve_what_the_search_alone_does(name: str, question: str) -> None:
+    whole = pipeline(name, SNAPSHOT)
+    assert isinstance(whole, Then)
+    sources = whole.steps.index(Sources())
+    alone = Then(whole.steps[: sources + 1])(start(question, SNAPSHOT.graph))
+    found = retrieval_part(whole)(start(question, SNAPSHOT.graph))
+    assert found.chunks is not None and alone.chunks is not None and found.evidence is not None
+    assert found.chunks.ids.tobytes() == alone.chunks.ids.tobytes()
+    assert found.chunks.scores.tobytes() == alone.chunks.scores.tobytes()
+    assert found.evidence.identities() == alone.evidence.identities()  # type: ignore[union-attr]
+    assert [step.operator for step in found.trace] == [step.operator for step in alone.trace]
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_a_language_model_may_answer_and_retrieval_stays_the_same(name: str) -> None:
+    llm = ScriptedLLM(first_sentence)
+    written = pipeline(name, SNAPSHOT, llm=llm)
+    assert METHODS[name].options["llm"] is None
+    assert repr(written).endswith(f">> PassagePrompt() >> Answer({llm!r})")
+    assert written.needs == () and retrieval_part(written) == retrieval_part(pipeline(name, SNAPSHOT))
+    state = written(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
+    assert state.answer is not None and len(state.answer.citations) == 1
+    assert state.answer.citations[0].text in state.answer.text and state.prompt is not None
+
+
+def test_a_language_model_is_shown_central_passages_for_a_broad_question(carol: Index) -> None:
+    state = carol.ask(THEMES, llm=ScriptedLLM(first_sentence))
+    central = carol.retrieve(THEMES).chunks
+    assert central is not None and state.prompt is not None and state.answer is not None
+    shown = passages_in(state.prompt)
+    assert [shown[n] for n in sorted(shown)] == [carol.graph.text(int(c)) for c in central.ids[: len(shown)]]
+    assert state.answer.citations and len(shown) == 8
+
+
+def test_the_expression_reads_as_it_is_written() -> None:
+    assert repr(pipeline("vector", SNAPSHOT)) == (
+        f"{VectorSearch(SNAPSHOT.passages)!r} % 20 >> Sources() >> "
+        f"Broad(CentralSearch({SNAPSHOT.passages!r}) % 20 >> Sources(), unnamed=True) >> "
+        f"Broad(Answer(CentralReader({SNAPSHOT.encoder!r}), passages=20)) >> "
+        f"{Answer(SentenceReader(SNAPSHOT.encoder))!r}"
+    )
+    assert PassagePrompt() == PassagePrompt(8)
