@@ -126,7 +126,7 @@ def test_a_file_without_passages_is_passed_over_as_one(tmp_path: Path) -> None:
     assert rows(path) == [Skipped(str(path), "empty")]
     table = tmp_path / "t.csv"
     table.write_text("text,id\na,1\nb,2,3\n")
-    assert rows(table)[1] == Skipped(f"{table}:3", "3 cells in a table of 2 columns")
+    assert rows(table)[1] == Skipped(f"{table}:3", "3 cells in a table of 2 columns", True)
 
 
 def test_a_column_without_a_name_as_pandas_writes_is_no_fault(tmp_path: Path) -> None:

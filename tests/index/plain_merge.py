@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from graphwright.index.contribution import Contribution
+from graphwright.index.contribution import Contribution, Relation
 from graphwright.index.entry import topic_of
 from graphwright.index.names import aliases_of, name_words, normal_form
 from graphwright.index.words import words
@@ -21,6 +21,11 @@ def form_of(name: str) -> str:
 
 def clean(text: str) -> str:
     return text.replace("\0", "\ufffd")
+
+
+def said(relation: Relation) -> str:
+    words = [clean(word).replace(",", ";") for word in relation.keywords if word]
+    return clean(relation.text) + (f" ({', '.join(words)})" if words else "")
 
 
 def claims(docs: Sequence[Doc]) -> dict[str, list[str]]:
@@ -68,7 +73,7 @@ def plain_merge(docs: Sequence[Doc]) -> tuple[object, ...]:  # noqa: C901
             if head and tail and head != tail:
                 see(r.head, 0, here)
                 see(r.tail, 0, here)
-                stated.append((head, f"{r.relation} (stated)" if r.relation in OWN else r.relation, tail, r.text, at))
+                stated.append((head, f"{r.relation} (stated)" if r.relation in OWN else r.relation, tail, said(r), at))
         named.append(here)
         topics.append(form_of(topic))
     aliases = claims(docs)

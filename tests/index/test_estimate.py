@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from graphwright.errors import OptionError
 from graphwright.index.contribution import Contribution, Excerpt
-from graphwright.index.estimate import Estimate, estimate, quarter
+from graphwright.index.estimate import Estimate, estimate
 from graphwright.index.generative import GenerativeExtractor, asked, asked_again
-from graphwright.models.budget import Prices
+from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.fake import ScriptedLLM
 from graphwright.prompts import messages
 
@@ -31,7 +31,7 @@ def count_words(text: str) -> int:
 
 
 @pytest.mark.parametrize("second_look", [False, True])
-@pytest.mark.parametrize("count", [quarter, len, count_words])
+@pytest.mark.parametrize("count", [estimated_tokens, len, count_words])
 def test_it_counts_the_very_prompts_that_are_sent(second_look: bool, count: Callable[[str], int]) -> None:
     sent: list[str] = []
 
@@ -61,9 +61,9 @@ def test_the_share_of_the_reply_is_that_of_the_example_in_the_prompt() -> None:
     system, _ = messages("extract", passage="")
     example = json.loads(system[system.index("\n{") :])
     sentence = 20  # tokens
-    tokens = quarter(json.dumps(example["entities"][0])) + quarter(json.dumps(example["relations"][0]))
+    tokens = sum(estimated_tokens(json.dumps(example[part][0])) for part in ("entities", "relations"))
     made = estimate([Excerpt("d", "", "word " * 16)])
-    assert quarter("word " * 16) == sentence
+    assert estimated_tokens("word " * 16) == sentence
     assert made.completion_tokens == pytest.approx(tokens, rel=0.15)
 
 

@@ -247,6 +247,15 @@ def test_what_models_say_of_an_entity_is_read_with_its_name() -> None:
     assert alone.text(alone.id("Mur")) == "Mur (river): Rises in Salzburg. Runs through Graz."
 
 
+def test_what_an_edge_says_ends_with_its_keywords() -> None:
+    relations = (
+        Relation("Mur", "joins", "Drava", "They meet.", ("river", "mouth")),
+        Relation("Mur", "in", "Graz", "It is."),
+    )
+    graph = Merged(ledger_of([("a", "", "t", Contribution((), relations))])).graph(NONE)
+    assert [graph.edge_text(e) for e in graph.edges.tolist()[-2:]] == ["They meet. (river, mouth)", "It is."]
+
+
 def test_descriptions_beyond_the_bound_are_left_out_whole() -> None:
     docs = [(f"d{i}", "", "t", Contribution((Mention("Mur", description=f"{i} " * 200),))) for i in range(9)]
     graph = Merged(ledger_of(docs)).graph(NONE)

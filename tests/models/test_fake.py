@@ -1,14 +1,16 @@
 import hashlib
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
-from graphwright.errors import OptionError
-from graphwright.models.base import CrossEncoder, Encoder, metered
-from graphwright.models.fake import HashEncoder, OverlapCrossEncoder
+from graphwright.errors import ModelError, OptionError, ReplyError
+from graphwright.models.base import LLM, Completion, CrossEncoder, Encoder, metered
+from graphwright.models.fake import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 
 
 def test_hash_encoder_gives_known_numbers():
@@ -58,3 +60,58 @@ def test_overlap_prefers_texts_that_cover_the_query():
 def test_dimension_must_be_positive():
     with pytest.raises(OptionError, match="dimension is 0"):
         HashEncoder(0)
+
+
+class Place(BaseModel):
+    name: str
+
+
+def test_a_script_says_what_it_was_given():
+    llm = ScriptedLLM(["first reply", "second"])
+    assert isinstance(llm, LLM) and llm.id == "scripted"
+    pieces = []
+    with metered() as usage:
+        assert llm.complete("a b", "c", on_text=pieces.append) == Completion("first reply", None, 3, 2)
+        assert llm.complete("", "c").text == "second"
+    assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (2, 4, 3)
+    assert pieces == ["first ", "reply"]
+    with pytest.raises(ModelError, match="2 replies, and all were given"):
+        llm.complete("", "c")
+
+
+@given(st.text())
+def test_the_pieces_of_a_reply_add_up_to_it(text):
+    pieces = []
+    try:
+        assert ScriptedLLM([text]).complete("", "a", on_text=pieces.append).text == text
+    except ReplyError:  # as of a real model without any text
+        assert not text.strip()
+    assert "".join(pieces) == text
+
+
+def test_a_scripted_reply_that_does_not_fit_is_asked_for_once_more():
+    asked = []
+
+    def reply(system, user):
+        asked.append(user)
+        return '{"name": "Graz"}' if "name: Field required" in user else '{"title": "Graz"}'
+
+    done = ScriptedLLM(reply).complete("", "Where?", schema=Place)
+    assert done.value == Place(name="Graz") and asked[0] == "Where?" and asked[1].startswith("Where?\n\n")
+    assert done.completion_tokens == 4
+    with pytest.raises(ReplyError, match="Place"):
+        ScriptedLLM(["no", "no"]).complete("", "Where?", schema=Place)
+
+
+def test_a_script_is_a_value_and_not_one_string():
+    llm = ScriptedLLM(["a", "b"], id="mine")
+    assert pickle.loads(pickle.dumps(llm)) == llm == eval(repr(llm)) and hash(llm) and llm.id == "mine"
+    with pytest.raises(OptionError, match="not one"):
+        ScriptedLLM("reply")
+
+
+def test_threads_share_a_script():
+    llm = ScriptedLLM([str(n) for n in range(200)])
+    with ThreadPoolExecutor(8) as pool:
+        texts = list(pool.map(lambda n: llm.complete("", "a").text, range(200)))
+    assert sorted(texts, key=int) == [str(n) for n in range(200)]

@@ -33,6 +33,7 @@ def made(
     settings = Settings(embed=experiment.embed)
     if folder.exists():
         index = Index.open(folder, encoder=encoder, extractor=subject.extractor)
+        _check_extractor(index, experiment, subject)
     else:
         index = Index.create(folder, encoder=encoder, extractor=subject.extractor, settings=settings)
     with closing(index), metered() as usage:
@@ -56,12 +57,7 @@ def _check(index: Index, experiment: Experiment, subject: Subject) -> None:
     held = index.info()
     if not held["current"]:
         raise StoreError(f"{index.path} was not finished; add its documents to it again.")
-    if held["extractor"] != subject.extractor.id:
-        raise OptionError(
-            f"{index.path} was made with the extractor {held['extractor']}, and extraction "
-            f"{experiment.extraction!r} of this data is {subject.extractor.id}. Ask for the one that it was "
-            f"made with, or let the run make its own index."
-        )
+    _check_extractor(index, experiment, subject)
     if set(held["settings"]["embed"]) != set(experiment.embed):
         raise OptionError(
             f"{index.path} embeds {', '.join(held['settings']['embed'])}, and this run asks for "
@@ -72,6 +68,16 @@ def _check(index: Index, experiment: Experiment, subject: Subject) -> None:
         raise OptionError(
             f"{index.path} does not hold the corpus of {subject.name}"
             f"{'' if experiment.titles else ' without titles'}: {differs}. Let the run make its own index."
+        )
+
+
+def _check_extractor(index: Index, experiment: Experiment, subject: Subject) -> None:
+    others = sorted(index.info()["extractors"].keys() - {subject.extractor.id})
+    if others:
+        raise OptionError(
+            f"{index.path} was made with the extractor {', '.join(others)}, and extraction "
+            f"{experiment.extraction!r} of this data is {subject.extractor.id}. Ask for the one that it was "
+            f"made with, or let the run make its own index."
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from graphwright.errors import OptionError
 from graphwright.generate.cite import title_of
 from graphwright.graph.graph import Graph
-from graphwright.prompts import messages
+from graphwright.prompts import data_line, messages
 from graphwright.retrieve.operator import Operator
 from graphwright.retrieve.state import State
 
@@ -19,9 +18,6 @@ __all__ = ["PassagePrompt", "instructions", "passages_in"]
 
 _TITLE = 200  # characters of a title that are shown
 _LEAST = 2_000  # so that the first passage always has room for its title
-# JSON leaves these as they are. Some readers end a line at them, some take "<" as the beginning of a command, and
-# half a surrogate pair cannot be sent.
-_TELLING = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff<]")
 _PASSAGE = '{"passage": '
 
 
@@ -53,7 +49,7 @@ class PassagePrompt(Operator):
     def apply(self, state: State) -> State:
         """Write the prompt."""
         lines = "\n".join(self._lines(state))
-        question = _line({"question": state.question.text})
+        question = data_line({"question": state.question.text})
         return state.with_(prompt=messages("answer", question=question, passages=lines)[1])
 
     def _lines(self, state: State) -> Iterator[str]:
@@ -84,7 +80,7 @@ def passages_in(prompt: str) -> dict[int, str]:
 
 
 def _passage(graph: Graph, node: int, number: int, longest: int | None = None) -> str:
-    return _line({"passage": number, "title": title_of(graph, node)[:_TITLE], "text": graph.text(node)[:longest]})
+    return data_line({"passage": number, "title": title_of(graph, node)[:_TITLE], "text": graph.text(node)[:longest]})
 
 
 def _first(graph: Graph, node: int, room: int) -> str:
@@ -92,7 +88,3 @@ def _first(graph: Graph, node: int, room: int) -> str:
     fits = bisect_right(range(len(graph.text(node)) + 1), room, key=lambda n: len(_passage(graph, node, 1, n)))
     return _passage(graph, node, 1, fits - 1)
 
-
-def _line(record: dict[str, object]) -> str:
-    written = json.dumps(record, ensure_ascii=False)
-    return _TELLING.sub(lambda found: f"\\u{ord(found[0]):04x}", written)

@@ -34,7 +34,7 @@ class Entry(NamedTuple):
     `surfaces`: how they are written; `surface_form` numbers into `forms`, `sightings` says how often each was seen.
     `mentions`: (surface, start, end) each, `types` and `descriptions` one each, or empty where there are none.
     `relations`: (head form, label, tail form, text) each; `relation_ends`: (head, tail) surfaces; `keywords` one
-    each, parted by commas, or empty where there are none.
+    each, parted by commas, or empty where there are none; they stand at the end of the text too.
     `about`: whether the first form is the topic; `aliases`: shorter forms of it; `sought`: those of the topic's form
     and its aliases that other chunks are searched for.
     `folded`: the words of the text as names are compared; `tokens`: title, title and text as BM25 reads them.
@@ -78,7 +78,7 @@ class Entry(NamedTuple):
                 named.form(r.head),
                 labels.setdefault(_label(r.relation), len(labels)),
                 named.form(r.tail),
-                texts.setdefault(_clean(r.text), len(texts)),
+                texts.setdefault(_stated(r), len(texts)),
             )
             for r in links
         ]
@@ -97,7 +97,7 @@ class Entry(NamedTuple):
             _numbers(named.number[_clean(name)] for r in links for name in (r.head, r.tail)),
             terminate(labels),
             terminate(texts),
-            terminate(_clean(", ".join(r.keywords)) for r in links) if any(r.keywords for r in links) else b"",
+            terminate(_joined(r.keywords) for r in links) if any(r.keywords for r in links) else b"",
             int(about),
             terminate(aliases),
             terminate(sought),
@@ -119,7 +119,7 @@ class Entry(NamedTuple):
                 for (at, start, end), kind, description in zip(mentions, types, descriptions, strict=True)
             ),
             tuple(
-                Relation(surfaces[head], labels[label], surfaces[tail], texts[at], _keywords(some))
+                Relation(surfaces[head], labels[label], surfaces[tail], _unstated(texts[at], some), _keywords(some))
                 for (_, label, _, at), (head, tail), some in zip(relations, ends, keywords, strict=True)
             ),
         )
@@ -174,6 +174,20 @@ def topic_of(title: str, mentions: Sequence[str]) -> str:
     if normal_form(title):
         return title
     return next((name for name in mentions if len(name) > 2 and not name[0].isdigit()), "")
+
+
+def _stated(relation: Relation) -> str:
+    """Return what an edge says: the relation's text, and its keywords in brackets."""
+    text, words = _clean(relation.text), _joined(relation.keywords)
+    return f"{text} ({words})" if words else text
+
+
+def _unstated(text: str, words: str) -> str:
+    return text.removesuffix(f" ({words})") if words else text
+
+
+def _joined(keywords: Iterable[str]) -> str:
+    return ", ".join(filter(None, (_clean(word).replace(",", ";") for word in keywords)))
 
 
 def _keywords(written: str) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ from typing import Protocol
 from graphwright.errors import OptionError
 from graphwright.index.contribution import Contribution, Excerpt
 from graphwright.index.generative import asked, asked_again
+from graphwright.models.budget import estimated_tokens
 
-__all__ = ["Estimate", "estimate", "quarter"]
+__all__ = ["Estimate", "estimate"]
 
 
 class _Prices(Protocol):
@@ -53,20 +54,11 @@ class Estimate:
         return "\n".join(self.lines())
 
 
-def quarter(text: str) -> int:
-    """Return a quarter of the text's bytes in UTF-8, rounded up: about its tokens, in English and most scripts.
-
-    >>> quarter("Graz lies on the Mur."), quarter("東京都")
-    (6, 3)
-    """
-    return ceil(len(text.encode("utf-8", "surrogatepass")) / 4)
-
-
 def estimate(
     excerpts: Iterable[Excerpt],
     *,
     second_look: bool = False,
-    count_tokens: Callable[[str], int] = quarter,
+    count_tokens: Callable[[str], int] = estimated_tokens,
     reply: float = 3.5,
     prices: _Prices | None = None,
 ) -> Estimate:

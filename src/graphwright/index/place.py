@@ -37,10 +37,11 @@ class Place:
         """Vectors that no snapshot has yet, so that an interrupted run encodes nothing twice."""
         return self.path / "vectors.sqlite"
 
-    def forget_vectors(self) -> None:
-        """Delete the vectors that were under way; a snapshot has them now."""
-        for end in ("", "-wal", "-shm"):
-            self.vectors.with_name(self.vectors.name + end).unlink(missing_ok=True)
+    def forget(self, *files: Path) -> None:
+        """Delete files that only save work, with what SQLite keeps beside them."""
+        for file in files:
+            for end in ("", "-wal", "-shm"):
+                file.with_name(file.name + end).unlink(missing_ok=True)
 
     @property
     def replies(self) -> Path:

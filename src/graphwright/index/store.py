@@ -156,9 +156,9 @@ class Store:
         query = "SELECT id, source FROM documents WHERE source != '' AND id IN (SELECT value FROM json_each(?))"
         return dict(self._db.execute(query, (json.dumps(list(ids)),)))
 
-    def following(self, source: str) -> set[str]:
+    def following(self, source: str) -> frozenset[str]:
         """Return the ids of all documents that are kept in step with a folder."""
-        return {row[0] for row in self._db.execute("SELECT id FROM documents WHERE source = ?", (source,))}
+        return frozenset(row[0] for row in self._db.execute("SELECT id FROM documents WHERE source = ?", (source,)))
 
     def put(self, document: Document, chunks: Iterable[Read], source: str = "") -> None:
         """Add a document, or replace the one of that id; `source` is the folder that it is kept in step with."""

@@ -146,8 +146,8 @@ class Writer:
             others = {i: other for i, other in self.store.followed(ids).items() if source and other != source}
             for taken, other in others.items():
                 raise DataError(
-                    f"the document {taken!r} of {source} has the id of one that came from another folder, {other}. Sync "
-                    f"a folder that holds both, or use two indexes; nothing was changed."
+                    f"the document {taken!r} of {source} has the id of one that came from another folder ({other}). "
+                    f"Sync a folder that holds both, or use two indexes; nothing was changed."
                 )
             known = self.store.hashes(ids)
             self._put([d for d in batch if is_new(d, known, seen, made)], made, progress, source)
@@ -232,7 +232,8 @@ class Writer:
         built = build(ledger, settings_of(self.store), encoder, progress, revision, known)
         del known  # it would be held while it is replaced
         self.place.publish(f"snapshot-{revision}", built.write)
-        self.place.forget_vectors()
+        # The snapshot has the vectors now; replies may quote what was taken away.
+        self.place.forget(self.place.vectors, *([self.place.replies] if made.removed or made.replaced else []))
         self.store.settle()
         made.seconds, made.texts = {"read": reading, **built.seconds}, dict(built.about["texts"])
 

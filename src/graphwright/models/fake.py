@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
-from graphwright.errors import OptionError
-from graphwright.models.base import Floats, spend
+from graphwright.errors import ModelError, OptionError
+from graphwright.models.base import Completion, Floats, spend
+from graphwright.models.schema import Heard, converse
 
-__all__ = ["HashEncoder", "OverlapCrossEncoder"]
+__all__ = ["HashEncoder", "OverlapCrossEncoder", "ScriptedLLM"]
 
 _WORD = re.compile(r"\w+")
 
@@ -98,3 +101,77 @@ class OverlapCrossEncoder:
         """Return one score per latent: float32, shape (n,)."""
         scores: Floats = (latents * np.array([0.625, 0.25, 0.125], np.float32)).sum(axis=1, dtype=np.float32)
         return scores
+
+
+@dataclass
+class _Place:
+    """How far a script was read."""
+
+    at: int = 0
+    lock: Lock = field(default_factory=Lock)
+
+
+@dataclass(frozen=True)
+class ScriptedLLM:
+    """A language model that says what it is told to say.
+
+    `replies`: a function of system and user prompt, or replies that are given one after the other. As with a real
+    model, a reply that does not fit the schema is asked for once more: the function then gets the prompt with what
+    was wrong below it, and a script goes on to its next reply. Tokens are words. Threads may share the object; a
+    script is then given out in the order of the calls.
+
+    >>> llm = ScriptedLLM(lambda system, user: user.upper())
+    >>> pieces = []
+    >>> llm.complete("Shout.", "two words", on_text=pieces.append)
+    Completion(text='TWO WORDS', value=None, prompt_tokens=3, completion_tokens=2)
+    >>> pieces
+    ['TWO ', 'WORDS']
+    """
+
+    replies: Callable[[str, str], str] | Sequence[str]
+    id: str = "scripted"
+    _place: _Place = field(default_factory=_Place, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.replies, str):
+            raise OptionError(f"ScriptedLLM takes a sequence of replies, not one: [{self.replies[:40]!r}].")
+        if not callable(self.replies):
+            object.__setattr__(self, "replies", tuple(self.replies))
+
+    def __reduce__(self) -> tuple[type[ScriptedLLM], tuple[Any, str]]:
+        return ScriptedLLM, (self.replies, self.id)
+
+    def complete(
+        self,
+        system: str,
+        user: str,
+        *,
+        schema: type[Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Completion:
+        """Answer one prompt, as LLM.complete has it. Raises ModelError where the script has ended."""
+
+        def ask(heard: Heard | None, correction: str) -> Heard:
+            asked = user if heard is None else f"{user}\n\n{heard.text}\n\n{correction}"
+            text = self._reply(system, asked)
+            for piece in _pieces(text) if on_text is not None else ():
+                on_text(piece)  # type: ignore[misc]
+            said = Heard(text, len(system.split()) + len(asked.split()), len(text.split()), "stop")
+            spend(prompt_tokens=said.prompt_tokens, completion_tokens=said.completion_tokens)
+            return said
+
+        return converse(ask, schema, repr(self.id))
+
+    def _reply(self, system: str, user: str) -> str:
+        if callable(self.replies):
+            return self.replies(system, user)
+        with self._place.lock:
+            self._place.at += 1
+            if self._place.at > len(self.replies):
+                raise ModelError(f"The script of {self.id!r} has {len(self.replies)} replies, and all were given.")
+            return self.replies[self._place.at - 1]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield the words with the space behind them, which add up to the text."""
+    return (found[0] for found in re.finditer(r"^\s+|\S+\s*", text))

@@ -1,0 +1,276 @@
+"""A real HTTP server with the interface of OpenAI, whose answers a test decides.
+
+    with LLMServer(lambda asked: "Graz" if "Where" in asked["messages"][-1]["content"] else "no") as server:
+        llm = Endpoint("any", server.url)
+
+What it is made with is a function of the request's JSON, or a list: one for each request, the last for all that
+follow. Either gives a text (said as a chat completion, streamed where that is asked for), a dict (sent as JSON), or one
+of the behaviours below: `Say` for a completion in detail, `Send` for any bytes, and functions of the handler for worse.
+`server.requests` holds what was asked: path, headers, json. Leaving the block ends all connections, and raises what the
+function raised. `Watch` is a clock that needs no waiting: `Endpoint("any", server.url, clock=watch.clock)`.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from graphwright.models.rate import Clock
+
+Behaviour = Callable[["Handler"], None]
+Answered = str | dict[str, Any] | Behaviour
+
+
+@dataclass
+class Request:
+    """What was asked; names of headers are in lower case."""
+
+    path: str
+    headers: dict[str, str]
+    json: dict[str, Any]
+
+
+@dataclass
+class Say:
+    """A chat completion. `usage`: prompt and completion tokens, None to leave it out."""
+
+    text: str | None
+    usage: tuple[int, int] | None = (7, 3)
+    finish: str = "stop"
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, handler: Handler) -> None:
+        if handler.asked.get("stream"):
+            return handler.stream(*events(self.text or "", self.finish), *self._last(handler), DONE)
+        message = {"role": "assistant", "content": self.text, **self.extra}
+        body: dict[str, Any] = {"choices": [{"index": 0, "message": message, "finish_reason": self.finish}]}
+        if self.usage:
+            body["usage"] = usage(*self.usage)
+        handler.send(200, json.dumps(body))
+
+    def _last(self, handler: Handler) -> list[str]:
+        wanted = handler.asked.get("stream_options", {}).get("include_usage")
+        return [event({"choices": [], "usage": usage(*self.usage)})] if self.usage and wanted else []
+
+
+@dataclass
+class Send:
+    """Any answer: status, body (text, bytes, or a value sent as JSON), more headers."""
+
+    status: int
+    body: Any = ""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, handler: Handler) -> None:
+        plain = isinstance(self.body, str | bytes)
+        handler.send(self.status, self.body if plain else json.dumps(self.body), self.headers)
+
+
+def error(status: int, message: str, **headers: str) -> Send:
+    """An error as OpenAI words it; `retry_after="3"` is the header Retry-After."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Send(status, {"error": {"message": message, "type": "error", "param": None, "code": None}}, named)
+
+
+def usage(prompt: int, completion: int) -> dict[str, int]:
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+def event(data: dict[str, Any]) -> str:
+    return f"data: {json.dumps(data)}\n\n"
+
+
+def events(text: str, finish: str | None = "stop") -> list[str]:
+    """The stream of a text, a word at a time."""
+    first, *others = text.split(" ")
+    words = ["", first, *(f" {word}" for word in others)]
+    deltas: list[dict[str, Any]] = [{"delta": {"content": word}, "finish_reason": None} for word in words]
+    if finish:
+        deltas.append({"delta": {}, "finish_reason": finish})
+    return [event({"choices": [{"index": 0, **delta}]}) for delta in deltas]
+
+
+DONE = "data: [DONE]\n\n"
+
+
+def silent(handler: Handler) -> None:
+    """Never answer."""
+    handler.server.closing.wait(30)
+    handler.close_connection = True
+
+
+def hang_up(handler: Handler) -> None:
+    """Close the connection without an answer."""
+    handler.close_connection = True
+
+
+def cut(body: bytes | str, promised: int = 10_000) -> Behaviour:
+    """Send less than was promised."""
+
+    def behave(handler: Handler) -> None:
+        handler.begin(200, {"Content-Length": str(promised), "Content-Type": "application/json"})
+        handler.write(body)
+        handler.close_connection = True
+
+    return behave
+
+
+def cut_stream(*parts: str) -> Behaviour:
+    """Stream some events, then close the connection in the middle."""
+
+    def behave(handler: Handler) -> None:
+        handler.begin(200, {"Transfer-Encoding": "chunked", "Content-Type": "text/event-stream"})
+        for part in parts:
+            handler.chunk(part)
+        handler.close_connection = True
+
+    return behave
+
+
+def endless(part: str, seconds: float = 0.0, before: str = "", headers: bool = False) -> Behaviour:
+    """Send `before`, then `part` again and again until nobody listens, every so many seconds; even as headers."""
+
+    def behave(handler: Handler) -> None:
+        if headers:
+            handler.write("HTTP/1.1 200 OK\r\nX-Slow: ")
+        else:
+            handler.begin(200, {"Content-Type": "text/event-stream" if part.startswith("data") else "application/json"})
+        handler.write(before)
+        while not handler.server.closing.wait(seconds):
+            handler.write(part)
+
+    return behave
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers as the server's behaviours say."""
+
+    server: LLMServer
+    protocol_version = "HTTP/1.1"
+    asked: dict[str, Any]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.asked = json.loads(body)
+        answer = self.server.answer(Request(self.path, {k.lower(): v for k, v in self.headers.items()}, self.asked))
+        try:
+            if isinstance(answer, str):
+                Say(answer)(self)
+            elif isinstance(answer, dict):
+                self.send(200, json.dumps(answer))
+            else:
+                answer(self)
+        except OSError:  # nobody listens any more
+            self.close_connection = True
+
+    def begin(self, status: int, headers: dict[str, str]) -> None:
+        """Send the status and headers; without a length the connection's end is the body's."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if not {"Content-Length", "Transfer-Encoding"} & set(headers):
+            self.send_header("Connection", "close")
+            self.close_connection = True
+        self.end_headers()
+
+    def send(self, status: int, body: str | bytes, headers: dict[str, str] | None = None) -> None:
+        data = body.encode() if isinstance(body, str) else body
+        self.begin(status, {"Content-Type": "application/json", "Content-Length": str(len(data)), **(headers or {})})
+        self.write(data)
+
+    def stream(self, *parts: str) -> None:
+        self.begin(200, {"Transfer-Encoding": "chunked", "Content-Type": "text/event-stream"})
+        for part in parts:
+            self.chunk(part)
+        self.write("0\r\n\r\n")
+
+    def chunk(self, part: str) -> None:
+        data = part.encode()
+        self.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    def write(self, data: str | bytes) -> None:
+        self.wfile.write(data.encode() if isinstance(data, str) else data)
+        self.wfile.flush()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+class LLMServer(ThreadingHTTPServer):
+    """Serves on a free port while its block runs."""
+
+    daemon_threads = False  # leaving the block waits for all that is answered
+
+    def __init__(self, answers: Callable[[dict[str, Any]], Answered] | Sequence[Answered]) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}/v1"
+        self.requests: list[Request] = []
+        self.closing = threading.Event()
+        self.errors: list[BaseException] = []
+        self._answers = answers
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
+
+    def answer(self, request: Request) -> Answered:
+        with self._lock:
+            self.requests.append(request)
+            at = len(self.requests) - 1
+        if callable(self._answers):
+            return self._answers(request.json)
+        return self._answers[min(at, len(self._answers) - 1)]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Keep what an answer raised, for the end of the block; a client that hangs up is no error here."""
+        exc = sys.exc_info()[1]
+        if exc is not None and not isinstance(exc, OSError):
+            self.errors.append(exc)
+
+    def __enter__(self) -> LLMServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.closing.set()
+        self.shutdown()
+        with self._lock:
+            for each in self._open:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self.server_close()
+        for error in self.errors:
+            raise error
+
+
+class Watch:
+    """A clock that jumps instead of waiting; `slept` says how long each wait would have been."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+        self.slept: list[float] = []
+        self._lock = threading.Lock()
+        self.clock = Clock(now=lambda: self.at, date=time.time, sleep=self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        with self._lock:
+            self.slept.append(seconds)
+            self.at += seconds

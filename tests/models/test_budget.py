@@ -1,0 +1,181 @@
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+from tests.models.llm_server import LLMServer, Say
+
+from graphwright.errors import BudgetError, ModelError, OptionError, ReplyError
+from graphwright.models.base import LLM, Completion, metered, spend
+from graphwright.models.budget import BudgetedLLM, Prices, estimated_tokens
+from graphwright.models.endpoint import Endpoint
+from graphwright.models.fake import ScriptedLLM
+from graphwright.models.replies import CachedLLM
+
+
+class Place(BaseModel):
+    name: str
+
+
+class Counting:
+    """Takes as many tokens as it says, and at most `max_tokens` for a reply; knows what it took and how many ran."""
+
+    id = "counting"
+
+    def __init__(self, max_tokens=10, reply=10, wait=0.0, prices=None):
+        self.max_tokens, self.reply, self.wait, self.prices = max_tokens, reply, wait, prices
+        self.calls, self.tokens = 0, 0
+        self._lock = threading.Lock()
+
+    def complete(self, system, user, *, schema=None, on_text=None):
+        prompt = estimated_tokens(system) + estimated_tokens(user)
+        if self.wait:
+            threading.Event().wait(self.wait)
+        with self._lock:
+            self.calls += 1
+            self.tokens += prompt + self.reply
+        spend(prompt_tokens=prompt, completion_tokens=self.reply)
+        return Completion("ok", None, prompt, self.reply)
+
+
+def test_what_calls_take_is_counted():
+    llm = BudgetedLLM(ScriptedLLM(["three words here", "two words"]), max_tokens=100)
+    assert isinstance(llm, LLM) and llm.id == "scripted"
+    with metered() as usage:
+        llm.complete("a", "b c")
+        llm.complete("a", "b")
+    assert (llm.spent.calls, llm.spent.prompt_tokens, llm.spent.completion_tokens) == (2, 5, 5)
+    assert usage.prompt_tokens == 5  # meters around it see it too
+
+
+@given(st.integers(0, 200), st.integers(0, 10), st.integers(1, 40))
+@settings(deadline=None)
+def test_a_budget_is_used_up_but_never_overrun(budget, reply, length):
+    model = Counting(max_tokens=10, reply=reply)
+    llm = BudgetedLLM(model, max_tokens=budget)
+    with pytest.raises(BudgetError, match="max_tokens"):
+        for _ in range(1000):
+            llm.complete("", "x" * length)
+    most = estimated_tokens("x" * length) + 10
+    assert budget - most < model.tokens <= budget or (model.tokens == 0 and budget < most)
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_a_budget_ends_at_the_same_place_with_any_number_of_threads(threads):
+    model = Counting(max_tokens=100, reply=5, wait=0.002)
+    llm = BudgetedLLM(model, max_tokens=500)
+
+    def call(_):
+        try:
+            llm.complete("", "four")
+        except BudgetError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(threads) as pool:
+        done = list(pool.map(call, range(120)))
+    # Each takes 6 tokens and may take 101: the last one that fits begins at 399 or less.
+    assert (
+        sum(done) == model.calls == 67 and model.tokens == 402 == llm.spent.prompt_tokens + llm.spent.completion_tokens
+    )
+
+
+def test_money_is_a_budget_too():
+    model = Counting(max_tokens=10, reply=10)
+    llm = BudgetedLLM(model, max_cost=0.0005, prices=Prices(2.0, 10.0))
+    with pytest.raises(BudgetError, match="max_cost"):
+        for _ in range(100):
+            llm.complete("", "x" * 40)
+    assert model.calls == 4  # each takes 10 tokens for 2 and 10 for 10 millionths
+    assert llm.spent.cost == pytest.approx(4 * 0.00012)
+
+
+def test_nothing_is_sent_once_it_could_be_too_much():
+    with LLMServer([Say("ok", (900, 50))]) as server:
+        llm = BudgetedLLM(Endpoint("m", server.url, max_tokens=100, prices=Prices(1.0, 1.0)), 1000, max_cost=1.0)
+        llm.complete("", "short")
+        assert llm.spent.cost == pytest.approx(0.00095)
+        with pytest.raises(BudgetError, match=r"may take 102 tokens; 950 of 1,000 are spent"):
+            llm.complete("", "short")
+    assert len(server.requests) == 1
+
+
+def test_a_second_reply_is_reserved_for_where_there_is_a_schema():
+    model = Counting(max_tokens=100)
+    with pytest.raises(BudgetError):
+        BudgetedLLM(model, max_tokens=300).complete("", "a", schema=Place)
+    BudgetedLLM(model, max_tokens=300).complete("", "a")
+    assert model.calls == 1
+
+
+def test_calls_that_fail_count_what_they_took():
+    llm = BudgetedLLM(ScriptedLLM(["no json", "nor here"]), max_tokens=1000)
+    with pytest.raises(ReplyError):
+        llm.complete("", "a", schema=Place)
+    assert llm.spent.calls == 2 and llm.spent.completion_tokens == 4
+    with pytest.raises(ModelError, match="script"):
+        llm.complete("", "a")
+    assert llm.spent.calls == 2
+
+
+def test_a_failed_call_gives_back_what_it_reserved():
+    def fail(system, user):
+        raise ModelError("down")
+
+    llm = BudgetedLLM(ScriptedLLM(fail), max_tokens=10)
+    for _ in range(5):
+        with pytest.raises(ModelError, match="down"):
+            llm.complete("", "x" * 40)
+
+
+def test_a_model_that_reports_to_no_meter_is_counted_by_its_completions():
+    class Silent(Counting):
+        def complete(self, system, user, *, schema=None, on_text=None):
+            return Completion("ok", None, 30, 7)
+
+    llm = BudgetedLLM(Silent(), max_tokens=100, prices=Prices(1.0, 1.0))
+    llm.complete("", "a")
+    assert (llm.spent.prompt_tokens, llm.spent.completion_tokens) == (30, 7)
+    assert llm.spent.cost == pytest.approx(37e-6)
+
+
+def test_stored_replies_need_no_budget(tmp_path):
+    llm = CachedLLM(BudgetedLLM(ScriptedLLM(lambda system, user: "ok"), max_tokens=11), tmp_path / "r.sqlite")
+    for _ in range(5):
+        llm.complete("", "x" * 40)
+    with pytest.raises(BudgetError):
+        llm.complete("", "y" * 40)
+
+
+def test_limits_and_prices_are_those_of_the_model_inside(tmp_path):
+    inner = CachedLLM(Counting(max_tokens=500, prices=Prices(1.0, 1.0)), tmp_path / "r.sqlite")
+    with pytest.raises(BudgetError, match="501"):
+        BudgetedLLM(inner, max_tokens=400).complete("", "a")
+    with pytest.raises(BudgetError, match="max_cost"):
+        BudgetedLLM(inner, max_cost=0.0004).complete("", "a")
+
+
+def test_it_is_a_small_value():
+    llm = BudgetedLLM(ScriptedLLM(["a"]), 10, prices=Prices(1.0, 2.0))
+    assert pickle.loads(pickle.dumps(llm)) == llm == eval(repr(llm)) and hash(llm)
+
+
+def test_wrong_use_is_refused():
+    with pytest.raises(OptionError, match="prices=Prices"):
+        BudgetedLLM(ScriptedLLM([]), max_cost=1.0)
+    with pytest.raises(OptionError, match="max_tokens is -1"):
+        BudgetedLLM(ScriptedLLM([]), max_tokens=-1)
+    with pytest.raises(OptionError, match="nan"):
+        BudgetedLLM(ScriptedLLM([]), max_cost=float("nan"), prices=Prices(1.0, 1.0))
+    with pytest.raises(OptionError, match="a price is a number"):
+        Prices(-1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("東京", 2), ("é a\ud800", 3)]
+)
+def test_tokens_by_estimate(text, tokens):
+    assert estimated_tokens(text) == tokens
