@@ -83,7 +83,7 @@ class Index:
         def fill(place: Place) -> None:
             kept = {"encoder": encoder.id, "settings": json.dumps(asdict(settings)), "revision": "0"}
             store = Store.create(place.store, kept)
-            place.publish("snapshot-0", build(store.ledger(), settings, encoder).write)
+            place.publish(0, build(store.ledger(), settings, encoder).write)
             store.close()
 
         Place.create(folder, fill)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.test_app import graphwright
+from tests.cli.called import called as graphwright
 from tests.models.llm_server import LLMServer, Say, error
 from tests.toys import CORPUS
 

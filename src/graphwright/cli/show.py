@@ -138,7 +138,8 @@ def show_answer(
 
 
 def _write(text: str) -> None:
-    print(text, end="", flush=True)
+    # A draft: what counts is the answer whose citations have been checked, which is printed after it.
+    Console(highlight=False).print(text, style="dim", end="", markup=False, soft_wrap=True)
 
 
 def _show_answer(console: Console, state: State) -> None:

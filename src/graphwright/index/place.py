@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphwright.errors import StoreError
-from graphwright.graph.snapshot import flush
+from graphwright.graph.snapshot import flush, flush_folder
 from graphwright.index.lock import is_read, prepare
 
 __all__ = ["Place"]
@@ -63,19 +63,25 @@ class Place:
             raise StoreError(f"{self.path / 'CURRENT'} names no snapshot ({name[:40]!r}). {REPAIR.format(self.path)}")
         return name
 
-    def publish(self, name: str, write: Callable[[Path], None]) -> None:
+    def publish(self, revision: int, write: Callable[[Path], None]) -> None:
         """Write a snapshot, make it current at one stroke, and clean up those that nobody reads any more."""
+        name = f"snapshot-{revision}"
+        while (self.path / name).exists():  # one that is made again takes no other's place before it is whole
+            name += "a"
         draft = self.path / f".{name}.draft"
         shutil.rmtree(draft, ignore_errors=True)
         try:
             write(draft)
             prepare(draft)
-            shutil.rmtree(self.path / name, ignore_errors=True)
+            for folder in (draft, *(part for part in draft.iterdir() if part.is_dir())):
+                flush_folder(folder)
             os.replace(draft, self.path / name)
+            flush_folder(self.path)
             pointer = self.path / ".CURRENT.draft"
             pointer.write_text(name, encoding="utf-8")
             flush(pointer)
             os.replace(pointer, self.path / "CURRENT")
+            flush_folder(self.path)
         except (OSError, sqlite3.Error) as error:
             shutil.rmtree(draft, ignore_errors=True)
             raise StoreError(

@@ -231,7 +231,7 @@ class Writer:
         reading = time.perf_counter() - begun
         built = build(ledger, settings_of(self.store), encoder, progress, revision, known)
         del known  # it would be held while it is replaced
-        self.place.publish(f"snapshot-{revision}", built.write)
+        self.place.publish(revision, built.write)
         # The snapshot has the vectors now; replies may quote what was taken away.
         self.place.forget(self.place.vectors, *([self.place.replies] if made.removed or made.replaced else []))
         self.store.settle()
