@@ -1,4 +1,4 @@
-"""The command line called in this process: what tests of many commands use, since starting Python takes most of a run."""
+"""The command line called in this process: starting Python takes most of a run, and some tests run many commands."""
 
 from __future__ import annotations
 
