@@ -27,7 +27,7 @@ from graphwright.index.writer import Writer, revision_of, settings_of
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.base import NamedEncoder
 from graphwright.models.cache import CachedEncoder
-from graphwright.models.minilm import MiniLM
+from graphwright.models.named import EMBEDDED, encoder_named
 from graphwright.retrieve.operator import Operator
 from graphwright.retrieve.state import Question, State, start
 
@@ -68,21 +68,23 @@ class Index:
         cls,
         path: str | Path,
         *,
-        encoder: NamedEncoder | None = None,
+        encoder: NamedEncoder | str | None = None,
         extractor: Extractor | None = None,
         settings: Settings | None = None,
     ) -> Index:
         """Make an empty index in a new or empty folder, all of it or nothing.
 
-        `encoder`: the embedded MiniLM unless given; its id is kept, and another one is refused later.
+        `encoder`: the embedded MiniLM unless given; its id is kept, and another one is refused later. One that is given
+        by name (see `graphwright.models.named.encoder_named`) is kept by that, so that `open` need not be told.
         `extractor`: lexical unless given. Raises StoreError if the folder holds something already.
         """
-        folder, encoder = Path(path).resolve(), encoder or MiniLM()
-        settings = _checked(settings or Settings())
+        folder, settings = Path(path).resolve(), _checked(settings or Settings())
+        name = encoder if isinstance(encoder, str) else EMBEDDED if encoder is None else ""
+        encoder = encoder_named(name) if encoder is None or isinstance(encoder, str) else encoder
 
         def fill(place: Place) -> None:
-            kept = {"encoder": encoder.id, "settings": json.dumps(asdict(settings)), "revision": "0"}
-            store = Store.create(place.store, kept)
+            kept = {"encoder": encoder.id, "encoder name": name, "settings": json.dumps(asdict(settings))}
+            store = Store.create(place.store, {**kept, "revision": "0"})
             place.publish(0, build(store.ledger(), settings, encoder).write)
             store.close()
 
@@ -91,16 +93,18 @@ class Index:
 
     @classmethod
     def open(
-        cls, path: str | Path, *, encoder: NamedEncoder | None = None, extractor: Extractor | None = None
+        cls, path: str | Path, *, encoder: NamedEncoder | str | None = None, extractor: Extractor | None = None
     ) -> Index:
-        """Open an index. The encoder must be the one that it was made with, by its id.
+        """Open an index. The encoder must be the one that it was made with, by its id; that one unless given.
 
         `extractor` reads what is added from now on; documents read by several extractors may stand side by side.
         """
-        folder, encoder = Path(path), encoder or MiniLM()
+        folder = Path(path)
         if not folder.is_dir():
             raise StoreError(f"{folder} is not an index folder. Make one: graphwright index PATH --into {folder}")
         store = Store(Place(folder).store)
+        if encoder is None or isinstance(encoder, str):
+            encoder = encoder_named(encoder or store.setting("encoder name") or EMBEDDED)
         written, given = store.setting("encoder"), encoder.id
         if written != given:
             store.close()

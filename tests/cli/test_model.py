@@ -138,6 +138,25 @@ def test_parts_of_an_index_and_wrong_words_for_them(docs: Path, tmp_path: Path) 
         assert done.returncode in (1, 2) and done.stderr.startswith("graphwright: ")
 
 
+def test_an_index_may_have_its_vectors_from_a_server_and_remembers_which(docs: Path, tmp_path: Path) -> None:
+    def vectors(asked: dict[str, Any]) -> dict[str, Any]:
+        rows = [[float(len(text)), 1.0, float(text.count("e"))] for text in asked["input"]]
+        data = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)]
+        return {"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+
+    index = tmp_path / "ix"
+    with LLMServer(vectors) as server:
+        done = graphwright("index", docs, "--into", index, "--encoder", f"endpoint:m@{server.url}")
+        assert done.returncode == 0, done.stderr
+        asked = len(server.requests)
+        assert json.loads(graphwright("ask", "Which abbey?", "--index", index, "--json").stdout)["passages"]
+        assert info(index)["encoder"] == "m" and len(server.requests) > asked > 0
+    done = graphwright("index", docs, "--into", tmp_path / "other", "--encoder", "word2vec")
+    assert done.returncode == 2 and "there is no encoder 'word2vec'" in done.stderr
+    done = graphwright("ask", "Which abbey?", "--index", index)
+    assert done.returncode == 1 and "Traceback" not in done.stderr  # the server is gone
+
+
 def test_sync_and_verify(docs: Path, tmp_path: Path) -> None:
     index = tmp_path / "ix"
     assert f"{len(CORPUS)} added" in graphwright("sync", docs, "--into", index).stdout

@@ -43,6 +43,9 @@ Under = Annotated[str | None, typer.Option("--folder", help="Search documents wh
 Where = Annotated[
     list[str] | None, typer.Option("--where", help="Search documents with this metadata, NAME=VALUE; may be repeated.")
 ]
+Encoder = Annotated[
+    str | None, typer.Option(help="minilm (embedded), sbert:NAME or endpoint:MODEL@URL; for a new index.")
+]
 ChunkTokens = Annotated[int, typer.Option(min=16, help="Tokens of a chunk at most; for a new index.")]
 Overlap = Annotated[int, typer.Option(min=0, help="Tokens that neighbouring chunks share; for a new index.")]
 SecondLook = Annotated[bool, typer.Option("--second-look", help="Ask the model again for what it missed.")]
@@ -57,6 +60,7 @@ def index(
         str, typer.Option(help="What gets a vector, of passages, names and triples; for a new index.")
     ] = "passages",
     openie: Annotated[Path | None, typer.Option(help="Entities and triples extracted before (openie.jsonl).")] = None,
+    encoder: Encoder = None,
     chunk_tokens: ChunkTokens = 200,
     overlap: Overlap = 40,
     llm: Model = None,
@@ -85,10 +89,10 @@ def index(
         return
     if openie is not None:
         given = indexing.precomputed(openie, skipped)
-        done = indexing.add_to(into, settings, lambda: given, lambda ix, show: ix.add(found, show))
+        done = indexing.add_to(into, settings, encoder, lambda: given, lambda ix, show: ix.add(found, show))
     else:
         reader = indexing.reader(model, into, second_look=second_look, max_tokens=max_tokens, max_cost=max_cost)
-        done = indexing.add_to(into, settings, reader, lambda ix, show: ix.add(found, show))
+        done = indexing.add_to(into, settings, encoder, reader, lambda ix, show: ix.add(found, show))
     indexing.report(done, skipped, as_json)
 
 
@@ -96,6 +100,7 @@ def index(
 def sync(
     folder: Annotated[Path, typer.Argument(help="A folder of documents.")],
     into: Annotated[Path, typer.Option("--into", "--index", help="The index folder; made if it does not exist.")],
+    encoder: Encoder = None,
     llm: Model = None,
     base_url: BaseUrl = None,
     offline: Offline = False,
@@ -111,7 +116,7 @@ def sync(
     model = settings_for(into, llm, base_url, prices, offline=offline)
     reader = indexing.reader(model, into, second_look=second_look, max_tokens=max_tokens, max_cost=max_cost)
     indexing.existing([folder])
-    done = indexing.add_to(into, {}, reader, lambda ix, show: ix.sync(folder, show))
+    done = indexing.add_to(into, {}, encoder, reader, lambda ix, show: ix.sync(folder, show))
     indexing.report(done, [], as_json)
 
 

@@ -132,16 +132,17 @@ def precomputed(openie: Path, skipped: list[Skipped]) -> Extractor:
 def add_to(
     into: Path,
     settings: Mapping[str, Any],
+    encoder: str | None,
     reader: Callable[[], Extractor],
     work: Callable[[Index, Report], Added],
 ) -> Done:
-    """Do some work on an index that is made if need be; one that was made for nothing is taken away again.
+    """Do some work on an index that is made if need be, with an encoder by name; one made for nothing is taken away.
 
     `reader` gives the extractor, and is called once the folder is there.
     """
     created, existed = not (into / "index.sqlite").exists(), into.exists()
     if created:
-        Index.create(into, settings=Settings(**settings)).close()
+        Index.create(into, encoder=encoder, settings=Settings(**settings)).close()
     try:
         return changed(Index.open(into, extractor=reader()), work)
     except BaseException:

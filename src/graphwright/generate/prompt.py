@@ -87,4 +87,3 @@ def _first(graph: Graph, node: int, room: int) -> str:
     """Return the first passage with as much of its text as there is room for; how much escapes take is tried out."""
     fits = bisect_right(range(len(graph.text(node)) + 1), room, key=lambda n: len(_passage(graph, node, 1, n)))
     return _passage(graph, node, 1, fits - 1)
-

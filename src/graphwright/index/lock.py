@@ -84,7 +84,7 @@ def is_read(snapshot: Path) -> bool:
     try:
         db.execute("BEGIN EXCLUSIVE")
         return False
-    except sqlite3.Error:
-        return True
+    except sqlite3.Error as error:
+        return isinstance(error, sqlite3.OperationalError)  # else the file is damaged, and nobody can have locked it
     finally:
         db.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import sqlite3
@@ -125,7 +126,7 @@ class Place:
             raise StoreError(f"{folder} {held}. A new index needs a new or empty folder.")
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            for left in folder.parent.glob(f".{folder.name}-*.new"):  # by a process that was killed
+            for left in folder.parent.glob(f".{glob.escape(folder.name)}-????????.new"):  # by a process that was killed
                 shutil.rmtree(left, ignore_errors=True)
             draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", suffix=".new", dir=folder.parent))
         except OSError as error:
@@ -137,7 +138,9 @@ class Place:
         except BaseException as error:
             shutil.rmtree(draft, ignore_errors=True)
             if isinstance(error, OSError | sqlite3.Error):
-                raise StoreError(f"{folder} cannot be made an index ({error}); choose a folder of your own.") from error
+                raise StoreError(
+                    f"{folder} cannot be made an index ({error}). Free some space, or choose another folder."
+                ) from error
             raise
         return cls(folder)
 
@@ -146,12 +149,12 @@ REPAIR = "Run 'graphwright verify --index {} --repair': it makes the snapshot ag
 
 
 def _become(draft: Path, folder: Path) -> None:
-    """Put a new index in its place: at one stroke, or where the folder itself must stay, CURRENT last."""
+    """Put a new index in its place: at one stroke, or where the folder itself must stay, what makes it one first."""
     try:
         os.replace(draft, folder)
     except OSError:
         if not folder.is_dir() or any(folder.iterdir()):
             raise
-        for part in sorted(draft.iterdir(), key=lambda part: part.name == "CURRENT"):
+        for part in sorted(draft.iterdir(), key=lambda part: part.name != "index.sqlite"):
             shutil.move(part, folder / part.name)
         draft.rmdir()
