@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -314,6 +314,9 @@ class Shouting:
         return Contribution(tuple(Mention(m[0], *m.span()) for m in re.finditer(r"[A-Z]{3,}", excerpt.text)))
 
 
+NO = "no breath left"
+
+
 def shouted(*names: str) -> list[dict[str, str]]:
     return [{"id": name, "text": f"Here {name.upper()} met Ermengarde."} for name in names]
 
@@ -338,18 +341,85 @@ def test_what_a_reader_sets_aside_waits_is_listed_and_is_read_alone_in_the_next_
     index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=reader)
     seen: list[tuple[str, int, int]] = []
     made = index.add(shouted("anna", "berta", "clara"), progress=lambda *step: seen.append(step))
-    assert (made.deepened, made.waiting) == (1, {"no breath left": 2}) and ("read deeper", 3, 3) in seen
+    assert (made.deepened, made.waiting) == (1, [("berta", 0, NO), ("clara", 0, NO)]) and ("read deeper", 3, 3) in seen
     # What waits can be asked all the same, as the offline extractor read it.
     assert index.info()["waiting"] == {"no breath left": 2} and index.info()["current"]
     assert "Ermengarde" in list(index.graph.names)
     reader.may = 2
     assert len(index.unseen([])) == 2
-    assert index.add([]).waiting == {"no breath left": 1}
+    assert index.add([]).waiting == [("clara", 0, NO)]
     reader.may = 1000
-    assert index.add(shouted("clara")).waiting == {} and len(reader.seen) == 3
+    assert index.add(shouted("clara")).waiting == [] and len(reader.seen) == 3
     whole = Index.create(tmp_path / "b", encoder=HashEncoder(), extractor=Shouting())
     whole.add(shouted("anna", "berta", "clara"))
     assert same_content(index, whole)
+
+
+def test_what_nobody_changed_is_not_read_again_where_its_document_is_replaced(tmp_path: Path) -> None:
+    parts = [f"Part {i} tells of ANNA and of day {i}. " * 12 for i in range(6)]
+    reader = Shouting()
+    settings = Settings(chunk_tokens=60, overlap=0)
+    index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=reader, settings=settings)
+    index.add([{"id": "long", "text": "\n\n".join(parts)}])
+    before = len(reader.seen)
+    made = index.add([{"id": "long", "text": "\n\n".join([*parts, "At last came BERTA."])}])
+    assert made.replaced == ["long"] and 0 < len(reader.seen) - before < before / 2
+    fresh = Index.create(tmp_path / "b", encoder=HashEncoder(), extractor=Shouting(), settings=settings)
+    fresh.add([{"id": "long", "text": "\n\n".join([*parts, "At last came BERTA."])}])
+    assert same_content(index, fresh)
+
+
+def test_chunks_that_no_model_can_read_do_not_keep_it_from_the_others(tmp_path: Path) -> None:
+    @dataclass
+    class Choosy(Shouting):
+        def _read(self, excerpt: Excerpt) -> Contribution | SetAside:
+            return SetAside("illegible") if "BAD" in excerpt.text else super()._read(excerpt)
+
+    names = [f"bad{i:03d}" for i in range(70)] + [f"good{i}" for i in range(5)]
+    index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=Choosy())
+    made = index.add(shouted(*names))
+    assert made.deepened == 5 and len(made.waiting) == 70
+
+
+def test_a_model_that_read_a_chunk_need_not_read_it_again_after_another_one_failed(tmp_path: Path) -> None:
+    reader = Shouting()
+    index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=reader)
+    index.add(shouted("anna"))
+    other = Index.open(tmp_path / "a", encoder=HashEncoder(), extractor=Shouting(may=0, id="other:1"))
+    assert other.upgrade().waiting == [("anna", 0, NO)]
+    assert index.add([]).waiting == [] and len(reader.seen) == 1
+
+
+def test_a_part_never_shows_what_was_not_committed(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", PRIVATE)
+    within, seen = Within(folder="open"), []
+
+    def documents() -> Iterator[dict[str, str]]:
+        yield from ({"id": f"open/{i}.md", "text": "The plan is Zanzibar."} for i in range(600))
+        seen.append(list(index.part(within).graph.passages.documents))  # type: ignore[union-attr]
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        index.add(documents())
+    assert seen == [["open/a.md", "open/b.md"]] == [list(index.part(within).graph.passages.documents)]  # type: ignore[union-attr]
+
+
+def test_a_file_that_became_something_else_is_not_taken_for_gone_and_a_moved_folder_is_taken_over(
+    tmp_path: Path,
+) -> None:
+    index = make(tmp_path / "a", CORPUS[:1])
+    folder = files(tmp_path / "docs", one="One.", two="Two.", three="Three.")
+    index.sync(folder)
+    (folder / "one.txt").write_bytes(bytes(range(256)) * 9)
+    (folder / "two.txt").unlink()
+    (folder / "photo.png").write_bytes(bytes(range(256)) * 9)  # always there, and never a document
+    made = index.sync(folder)
+    assert (made.kept, made.removed) == (["one.txt"], ["two.txt"])
+    folder.rename(tmp_path / "moved")
+    (tmp_path / "moved" / "one.txt").unlink()
+    assert index.sync(tmp_path / "moved").removed == ["one.txt"] and index.info()["folders"] == {
+        str(tmp_path / "moved"): 1
+    }
 
 
 def test_an_extractor_that_loses_chunks_is_named_and_changes_nothing(tmp_path: Path) -> None:

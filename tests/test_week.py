@@ -52,7 +52,10 @@ def test_every_command_of_the_week_does_what_it_says(tmp_path: Path, monkeypatch
     assert list(said) == ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
     assert f"{len(CORPUS)} added" in said["Monday"][0] and "Erstein" in said["Monday"][1]
     assert f"1 added, 1 replaced, {len(CORPUS) - 2} unchanged, 1 removed" in said["Tuesday"][0]
-    assert "chunks" in said["Wednesday"][0] and f"{len(CORPUS)} chunks read by the model" in said["Wednesday"][2]
+    assert (
+        f"chunks: {len(CORPUS)}\n" in said["Wednesday"][0]
+        and f"{len(CORPUS)} chunks read by the model" in said["Wednesday"][2]
+    )
     assert "It was founded [1]" in said["Wednesday"][-2] and "It was founded" not in said["Wednesday"][-1]
     assert "Erstein" in said["Thursday"][0] and Path("graph.graphml").stat().st_size > 1000
     assert "removed 1 document" in said["Friday"][0]

@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from graphwright.index.check import Problem, verify
 from graphwright.index.contribution import Excerpt, Extractor
 from graphwright.index.intake import Added, Source
 from graphwright.index.lexical import LexicalExtractor
+from graphwright.index.lock import is_written
 from graphwright.index.place import Place
 from graphwright.index.snapshot import Snapshot, open_snapshot
 from graphwright.index.store import Store
@@ -137,15 +139,18 @@ class Index:
         Raises DataError if there is no such document.
         """
         whole = self.snapshot
-        known = within, int(whole.about.get("revision", -1))
-        with self._lock:
-            if known in self._parts:
-                self._parts.move_to_end(known)
-                return self._parts[known]
-        ids = [document for document, said in self._store.metadata().items() if within.holds(document, said)]
-        if not ids:
-            raise DataError(f"{self.path} holds no document for {within!r}.")
-        part = build(self._store.ledger(ids), self.settings, self._asking, known=whole).snapshot(self._asking)
+        # Documents, metadata and revision of one moment: what is committed, and nothing that is being written.
+        with self._store.moment() as store:
+            known = within, revision_of(store)
+            with self._lock:
+                if known in self._parts:
+                    self._parts.move_to_end(known)
+                    return self._parts[known]
+            ids = [document for document, said in store.metadata().items() if within.holds(document, said)]
+            if not ids:
+                raise DataError(f"{self.path} holds no document for {within!r}.")
+            ledger, settings = store.ledger(ids), settings_of(store)
+        part = build(ledger, settings, self._asking, known=whole).snapshot(self._asking)
         with self._lock:
             self._parts[known] = part
             while len(self._parts) > _PARTS:
@@ -196,6 +201,10 @@ class Index:
         What they say need not be there any more: it is kept. Interrupted, the next call goes on.
         """
         return self._writing().upgrade([ids] if isinstance(ids, str) else ids, progress)
+
+    def unlike(self, ids: Sequence[str] | None = None) -> list[Excerpt]:
+        """Return the chunks that `upgrade` would read, for an estimate."""
+        return [Excerpt(c.document, c.title, c.text) for c in self._writer.unlike(ids)]
 
     def unseen(self, documents: Iterable[Source] | Source) -> list[Excerpt]:
         """Return the chunks that would be read if these documents were added, for an estimate; writes nothing."""
@@ -276,6 +285,11 @@ class Index:
         return snapshot, _pipeline(method, snapshot, options)
 
     @property
+    def busy(self) -> bool:
+        """Whether some process is writing into the index right now."""
+        return is_written(self.path)
+
+    @property
     def current(self) -> bool:
         """Whether the snapshot holds all that the store does; not so after indexing was interrupted."""
         return bool(self.snapshot.about.get("revision") == revision_of(self._store))
@@ -341,4 +355,9 @@ def _many(questions: Sequence[str | Question], snapshot: Snapshot, operator: Ope
     if threads < 1 or isinstance(questions, str):
         raise OptionError(f"give a list of questions and 1 thread or more; given: {questions!r}, {threads} threads.")
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        return list(pool.map(lambda question: operator(start(question, snapshot.graph)), questions))
+        # A copy of the context for each, so that what they take is counted by the caller's meters.
+        answering = [
+            pool.submit(copy_context().run, lambda asked: operator(start(asked, snapshot.graph)), question)
+            for question in questions
+        ]
+        return [answer.result() for answer in answering]

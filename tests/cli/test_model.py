@@ -152,7 +152,7 @@ def test_an_index_may_have_its_vectors_from_a_server_and_remembers_which(docs: P
         assert json.loads(graphwright("ask", "Which abbey?", "--index", index, "--json").stdout)["passages"]
         assert info(index)["encoder"] == "m" and len(server.requests) > asked > 0
     done = graphwright("index", docs, "--into", tmp_path / "other", "--encoder", "word2vec")
-    assert done.returncode == 2 and "there is no encoder 'word2vec'" in done.stderr
+    assert done.returncode == 2 and "there is no encoder of the kind 'word2vec'" in done.stderr
     done = graphwright("ask", "Which abbey?", "--index", index)
     assert done.returncode == 1 and "Traceback" not in done.stderr  # the server is gone
 

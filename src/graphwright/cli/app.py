@@ -6,6 +6,7 @@ Data goes to stdout, progress and messages to stderr. Exit codes: 0 done, 1 fail
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import sys
 from io import TextIOWrapper
@@ -46,8 +47,12 @@ Where = Annotated[
 Encoder = Annotated[
     str | None, typer.Option(help="minilm (embedded), sbert:NAME or endpoint:MODEL@URL; for a new index.")
 ]
-ChunkTokens = Annotated[int, typer.Option(min=16, help="Tokens of a chunk at most; for a new index.")]
-Overlap = Annotated[int, typer.Option(min=0, help="Tokens that neighbouring chunks share; for a new index.")]
+ChunkTokens = Annotated[
+    int | None, typer.Option(min=16, help="Tokens of a chunk at most, 200 if not given; for a new index.")
+]
+Overlap = Annotated[
+    int | None, typer.Option(min=0, help="Tokens that neighbouring chunks share, 40 if not given; for a new index.")
+]
 SecondLook = Annotated[bool, typer.Option("--second-look", help="Ask the model again for what it missed.")]
 Top = Annotated[int, typer.Option("--passages", "-k", min=1, help="How many passages.")]
 
@@ -57,12 +62,12 @@ def index(
     paths: Annotated[list[Path], typer.Argument(help="Files and folders of documents.")],
     into: Annotated[Path, typer.Option("--into", help="The index folder; made if it does not exist.")],
     embed: Annotated[
-        str, typer.Option(help="What gets a vector, of passages, names and triples; for a new index.")
-    ] = "passages",
+        str | None, typer.Option(help="What gets a vector, of passages, names and triples; passages for a new index.")
+    ] = None,
     openie: Annotated[Path | None, typer.Option(help="Entities and triples extracted before (openie.jsonl).")] = None,
     encoder: Encoder = None,
-    chunk_tokens: ChunkTokens = 200,
-    overlap: Overlap = 40,
+    chunk_tokens: ChunkTokens = None,
+    overlap: Overlap = None,
     llm: Model = None,
     base_url: BaseUrl = None,
     offline: Offline = False,
@@ -79,7 +84,12 @@ def index(
     from graphwright.cli import indexing
     from graphwright.data.base import Skipped
 
-    settings = {"chunk_tokens": chunk_tokens, "overlap": overlap, "embed": tuple(embed.split(","))}
+    given = {
+        "chunk_tokens": chunk_tokens,
+        "overlap": overlap,
+        "embed": None if embed is None else tuple(embed.split(",")),
+    }
+    settings = {name: value for name, value in given.items() if value is not None}
     if openie is not None and (llm or estimate):
         raise OptionError("--openie gives what was extracted before; leave --llm and --estimate out.")
     model = None if openie is not None else settings_for(into, llm, base_url, prices, offline=offline)
@@ -88,8 +98,8 @@ def index(
         indexing.estimate_for(found, into, settings, model, second_look, as_json)
         return
     if openie is not None:
-        given = indexing.precomputed(openie, skipped)
-        done = indexing.add_to(into, settings, encoder, lambda: given, lambda ix, show: ix.add(found, show))
+        known = indexing.precomputed(openie, skipped)
+        done = indexing.add_to(into, settings, encoder, lambda: known, lambda ix, show: ix.add(found, show))
     else:
         reader = indexing.reader(model, into, second_look=second_look, max_tokens=max_tokens, max_cost=max_cost)
         done = indexing.add_to(into, settings, encoder, reader, lambda ix, show: ix.add(found, show))
@@ -128,6 +138,7 @@ def upgrade(
     base_url: BaseUrl = None,
     offline: Annotated[bool, typer.Option("--offline", help="Read them again by the offline rules instead.")] = False,
     second_look: SecondLook = False,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it would cost.")] = False,
     prices: PerMillion = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
@@ -142,7 +153,10 @@ def upgrade(
         raise OptionError("upgrade needs --llm MODEL, or a settings.toml that names one; or --offline, to go back.")
     reader = indexing.reader(model, index, second_look=second_look, max_tokens=max_tokens, max_cost=max_cost)
     opened = Index.open(index, extractor=reader())
-    indexing.report(indexing.changed(opened, lambda ix, show: ix.upgrade(ids, show)), [], as_json)
+    if estimate:
+        indexing.show_estimate(opened.unlike(ids or None), model, second_look, as_json)
+        return
+    indexing.report(indexing.changed(opened, lambda ix, show: ix.upgrade(ids or None, show)), [], as_json)
 
 
 @app.command()
@@ -197,8 +211,8 @@ def remove(
     """Take documents out of an index; the graph is then the one built without them."""
     from graphwright.folder import Index
 
-    Index.open(index).remove(ids)
-    print(f"removed {len(ids)} document{'s' * (len(ids) != 1)}")
+    count = len(Index.open(index).remove(ids).removed)
+    print(f"removed {count} document{'s' * (count != 1)}")
 
 
 @app.command()
@@ -264,7 +278,12 @@ def part_of(document: list[str] | None, folder: str | None, where: list[str] | N
     wrong = [pair for pair in where or () if "=" not in pair]
     if wrong:
         raise OptionError(f"--where {wrong[0]!r} is not NAME=VALUE, as --where year=2024.")
-    return Within(document, folder, dict(pair.split("=", 1) for pair in where or ()))
+    pairs = dict(pair.split("=", 1) for pair in where or ())
+    if len(pairs) < len(where or ()):
+        raise OptionError(
+            f"--where names the same thing twice: {', '.join(where or ())}. A document has one value for it."
+        )
+    return Within(document, folder, pairs)
 
 
 app.command()(evaluate)
@@ -282,6 +301,14 @@ def main(arguments: list[str] | None = None) -> None:
         app(arguments, standalone_mode=True)
     except (GraphwrightError, OSError, sqlite3.Error) as error:
         _fail(error, arguments)
+    except Exception as error:
+        # Nobody should meet this. The traceback is for whoever mends it, where it is asked for.
+        if os.environ.get("GRAPHWRIGHT_TRACEBACK"):
+            raise
+        said = (
+            f"{type(error).__name__}: {error}. This is a fault in graphwright, or a damaged index (graphwright verify)"
+        )
+        _fail(GraphwrightError(f"{said}; GRAPHWRIGHT_TRACEBACK=1 shows where."), arguments)
 
 
 def _fail(error: Exception, arguments: list[str] | None) -> None:

@@ -158,7 +158,7 @@ def opens(index: Index) -> Check:
     """Say what an index that opened holds: its schema and its encoder are those of this version."""
     from graphwright.index.store import SCHEMA
 
-    found = f"{index.documents:,} documents, schema {SCHEMA}, vectors of the embedded encoder"
+    found = f"{index.documents:,} documents, schema {SCHEMA}, vectors of {index.info()['encoder']}"
     return Check("opens", Health.WELL, found)
 
 
@@ -167,6 +167,10 @@ def snapshot(index: Index) -> Check:
     held = index.info()
     found = f"{held['nodes']:,} nodes, {held['edges']:,} edges, {held['bytes'] / 1e6:,.1f} MB in all"
     if not held["current"]:
+        if index.busy:
+            return Check(
+                "snapshot", Health.NOTE, f"{found}; a process is indexing, and what it reads is shown at its end"
+            )
         remedy = "Indexing was interrupted; run the same graphwright index command again, and it goes on."
         return Check("snapshot", Health.BROKEN, f"{found}, but without the documents that came last", remedy)
     return Check("snapshot", Health.WELL, f"current, {found}")

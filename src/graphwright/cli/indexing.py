@@ -6,10 +6,11 @@ import json
 import shutil
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from rich.progress import (
 from rich.text import Text
 
 from graphwright.cli.model import client
+from graphwright.cli.show import printable
 from graphwright.data.base import Skipped
 from graphwright.data.openie import read_openie
 from graphwright.errors import DataError, OptionError
@@ -35,13 +37,26 @@ from graphwright.index.build import Settings
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.openie import Precomputed
 from graphwright.models.base import Usage, metered
+from graphwright.models.named import encoder_named
 
 if TYPE_CHECKING:
-    from graphwright.index.contribution import Extractor
+    from graphwright.index.contribution import Excerpt, Extractor
     from graphwright.models.settings import LLMSettings
 
-__all__ = ["Done", "add_to", "changed", "estimate_for", "existing", "precomputed", "progress_bar", "reader", "report"]
+__all__ = [
+    "Done",
+    "add_to",
+    "changed",
+    "estimate_for",
+    "existing",
+    "precomputed",
+    "progress_bar",
+    "reader",
+    "report",
+    "show_estimate",
+]
 
+_WAITING = 3  # chunks that are set aside are shown up to this number
 _SHOWN = 10  # files that could not be read are listed up to this number
 _COUNTS = ("added", "replaced", "unchanged", "removed", "kept", "skipped")
 
@@ -140,17 +155,40 @@ def add_to(
 
     `reader` gives the extractor, and is called once the folder is there.
     """
-    created, existed = not (into / "index.sqlite").exists(), into.exists()
+    created, kept = not (into / "index.sqlite").exists(), set(into.iterdir()) if into.is_dir() else None
     if created:
         Index.create(into, encoder=encoder, settings=Settings(**settings)).close()
+    else:
+        _refuse_changes(into, encoder, settings)
     try:
         return changed(Index.open(into, extractor=reader()), work)
     except BaseException:
         if created and not Index.open(into).documents:
-            shutil.rmtree(into, ignore_errors=True)
-            if existed:
-                into.mkdir(exist_ok=True)
+            _take_away(into, kept)
         raise
+
+
+def _refuse_changes(into: Path, encoder: str | None, settings: Mapping[str, Any]) -> None:
+    """Raise OptionError for what only a new index can be given."""
+    index = Index.open(into)
+    held = {**asdict(index.settings), "encoder": index.info()["encoder"]}
+    given = {**settings, **({} if encoder is None else {"encoder": encoder_named(encoder).id})}
+    index.close()
+    for name, value in given.items():
+        if value != held[name]:
+            raise OptionError(
+                f"{into} was made with {name} {held[name]!r}, and {value!r} was asked for. Leave the option out, or "
+                f"index into a new folder."
+            )
+
+
+def _take_away(into: Path, kept: set[Path] | None) -> None:
+    """Delete an index that was made for nothing, but not what was in its folder before."""
+    for part in into.iterdir():
+        if part not in (kept or ()):
+            shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
+    if kept is None:
+        into.rmdir()
 
 
 def changed(index: Index, work: Callable[[Index, Report], Added]) -> Done:
@@ -180,13 +218,18 @@ def estimate_for(
     as_json: bool,
 ) -> None:
     """Say what reading the paths with a language model would cost; nothing is written and nothing is sent."""
-    from graphwright.index.estimate import estimate
-
     with tempfile.TemporaryDirectory() as scratch:
         there = (into / "index.sqlite").exists()
         index = Index.open(into) if there else Index.create(Path(scratch) / "index", settings=Settings(**settings))
         chunks = index.unseen(paths)
         index.close()
+    show_estimate(chunks, llm, second_look, as_json)
+
+
+def show_estimate(chunks: list[Excerpt], llm: LLMSettings | None, second_look: bool, as_json: bool) -> None:
+    """Print what reading these chunks would cost."""
+    from graphwright.index.estimate import estimate
+
     second_look = second_look or (llm is not None and llm.second_look)
     made = estimate(chunks, second_look=second_look, prices=None if llm is None else llm.prices)
     if as_json:
@@ -208,7 +251,8 @@ def report(done: Done, skipped: list[Skipped], as_json: bool) -> None:
     if as_json:
         listed = [{"path": s.path, "reason": s.reason} for s in added.skipped]
         tokens = {name: getattr(done.usage, name) for name in ("prompt_tokens", "completion_tokens", "cost")}
-        more = {"skipped": listed, "unfit": dict(added.unfit), "deepened": added.deepened, "waiting": added.waiting}
+        waiting = [{"document": d, "chunk": f"{d}#{at}", "reason": reason} for d, at, reason in added.waiting]
+        more = {"skipped": listed, "unfit": dict(added.unfit), "deepened": added.deepened, "waiting": waiting}
         print(json.dumps({**counts, **more, **tokens, "seconds": done.seconds, "index": held}, ensure_ascii=False))
         return
     _notes(added)
@@ -253,8 +297,11 @@ def _notes(added: Added) -> None:
             f"note: {reason} in {count:,} document{'s' * (count != 1)}: names cannot be told by their capitals there, "
             f"so frequent terms take their place and the graph is weaker."
         )
-    for reason, count in added.waiting.items():
+    if added.waiting:
+        count = len(added.waiting)
         note(
-            f"note: {count:,} chunk{'s' * (count != 1)} set aside ({reason}). They can be asked as the offline rules "
-            f"read them; the next run with a language model reads them alone."
+            f"note: {count:,} chunk{'s' * (count != 1)} set aside. They can be asked as the offline rules read them; "
+            f"the next run with a language model reads them alone. --json lists all:"
         )
+        for document, at, reason in added.waiting[:_WAITING]:
+            note(f"  {printable(document)}#{at}: {printable(textwrap.shorten(reason, 160, placeholder=' …'))}")

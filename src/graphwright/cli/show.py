@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from contextlib import nullcontext
@@ -137,31 +138,41 @@ def show_answer(
     show_state(state, passages, as_json=as_json, explain=explain)
 
 
+def printable(text: str) -> str:
+    """Return a text without what would steer the terminal: a document's words, or a model's, only stand there."""
+    return _STEERING.sub("", text)
+
+
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
 def _write(text: str) -> None:
     # A draft: what counts is the answer whose citations have been checked, which is printed after it.
-    Console(highlight=False).print(text, style="dim", end="", markup=False, soft_wrap=True)
+    Console(highlight=False).print(printable(text), style="dim", end="", markup=False, soft_wrap=True)
 
 
 def _show_answer(console: Console, state: State) -> None:
     answer = state.answer
     if answer is None:
         return
+    if answer.found and not answer.citations:
+        print("note: none of this answer's statements could be checked against the documents.", file=sys.stderr)
     # A quoted answer is its citations, one after the other; a written one has its own markers.
     quoted = answer.text == " ".join(citation.text for citation in answer.citations)
-    text = Text("" if quoted else answer.text, "bold")
+    text = Text("" if quoted else printable(answer.text), "bold")
     for number, citation in enumerate(answer.citations if quoted else (), 1):
-        text.append(f"{citation.text} ", "bold").append(f"[{number}]  ", "cyan")
+        text.append(f"{printable(citation.text)} ", "bold").append(f"[{number}]  ", "cyan")
     text.highlight_regex(r"\[\d+\]", "cyan")
     console.print(text)
     console.print()
     passages = state.graph.passages
     for number, c in enumerate(answer.citations, 1):
         title = passages.title_of(state.graph.id(c.chunk)) if passages is not None else ""
-        place = Text(f"[{number}] ", "cyan").append(c.document)
-        place.append(f"  {title}" if title else "").append(f"  characters {c.start}-{c.end}", "dim")
+        place = Text(f"[{number}] ", "cyan").append(printable(c.document))
+        place.append(f"  {printable(title)}" if title else "").append(f"  characters {c.start}-{c.end}", "dim")
         console.print(place)
         if not quoted:
-            console.print(Padding(Text(f"“{c.text}”", "italic"), (0, 0, 0, 4)))
+            console.print(Padding(Text(f"“{printable(c.text)}”", "italic"), (0, 0, 0, 4)))
         if c.path:
             console.print(Padding(_walk(c.path), (0, 0, 0, 4)))
     if answer.citations:
@@ -171,7 +182,7 @@ def _show_answer(console: Console, state: State) -> None:
 def _walk(path: tuple[str, ...]) -> Text:
     walk = Text("path: ", "dim")
     for at, part in enumerate(path):
-        walk.append(part, "green" if at % 2 == 0 else "dim")
+        walk.append(printable(part), "green" if at % 2 == 0 else "dim")
         if at < len(path) - 1:
             walk.append(" → " if at % 2 else " — ", "dim")
     return walk
@@ -186,8 +197,8 @@ def _show_passages(console: Console, state: State, k: int) -> None:
     for name, style in (("", "dim"), ("passage", ""), ("score", "dim"), ("text", "")):
         table.add_column(name, style=style, justify="right" if name in ("", "score") else "left", overflow="fold")
     for rank, row in enumerate(found, 1):
-        name = f"{row['title']}\n{row['id']}" if row["title"] else row["id"]
-        text = textwrap.shorten(row["text"], 200, placeholder=" …")
+        name = printable(f"{row['title']}\n{row['id']}" if row["title"] else row["id"])
+        text = printable(textwrap.shorten(row["text"], 200, placeholder=" …"))
         table.add_row(str(rank), Text(name), f"{row['score']:.3g}", Text(text))
     console.print(table)
 
@@ -270,6 +281,8 @@ def show_info(held: dict[str, Any], *, as_json: bool = False) -> None:
         print(json.dumps(held, ensure_ascii=False))
         return
     for name, value in held.items():
+        if name == "waiting":
+            value = {textwrap.shorten(reason, 80, placeholder=" …"): count for reason, count in list(value.items())[:5]}
         if value == {}:
             continue
         if isinstance(value, dict):
@@ -296,6 +309,8 @@ def opened(folder: Path) -> Index:
     index = Index.open(folder)
     if not index.documents:
         print(f"note: {folder} holds no documents; add some: graphwright index PATH --into {folder}", file=sys.stderr)
+    elif not index.current and index.busy:
+        print(f"note: {folder} is being indexed; what came last is not searched yet.", file=sys.stderr)
     elif not index.current:
         print(
             f"note: indexing into {folder} was interrupted, and what came last is not searched yet; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Chunk", "Document", "Skipped"]
+__all__ = ["Chunk", "Document", "Skipped", "text_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,15 @@ class Document:
     title: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
     whole: bool = False
+
+
+def text_of(value: object) -> str:
+    """Return a value of metadata as the text that it is kept and compared as.
+
+    >>> text_of(True), text_of(2024), text_of("x")
+    ('true', '2024', 'x')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from graphwright.data.markdown import markdown_text
 from graphwright.data.rows import read_rows
 from graphwright.errors import DataError
 
-__all__ = ["Document", "Skipped", "read_documents"]
+__all__ = ["Document", "Skipped", "holds_rows", "read_documents"]
 
 _ROWS = frozenset((".jsonl", ".ndjson", ".json", ".csv", ".tsv"))
 _MARKDOWN = frozenset((".md", ".markdown"))
@@ -26,6 +26,12 @@ _MAGIC = (
     (b"\xd0\xcf\x11\xe0", "an old Office document; save it as text or HTML first"),
     (b"{\\rtf", "rich text (RTF); save it as text or HTML first"),
 )
+
+
+def holds_rows(path: Path) -> bool:
+    """Whether a file is one of rows, whose documents have ids of their own."""
+    return suffix_of(path) in _ROWS
+
 
 _Found = Iterator[tuple[int, Document | Skipped]]
 
@@ -94,6 +100,8 @@ def _files(
                 folders.clear()
                 skip(Skipped(folder, "an index, not documents"))
                 continue
+            for name in (name for name in folders if name[0] != "." and (here / name).is_symlink()):
+                skip(Skipped(str(here / name), "a link to a folder; links are not followed"))
             folders[:] = sorted(name for name in folders if name[0] != "." and (here / name).resolve() not in left_out)
             for name in sorted(names):
                 if name[0] != ".":
@@ -105,10 +113,10 @@ def _file(path: Path, name: str) -> _Found:
     name = clean(name)  # a name that is not UTF-8 holds half surrogates, which no store takes
     try:
         if not path.is_file():
-            yield 0, Skipped(str(path), "not a regular file")
+            yield 0, Skipped(str(path), "not a regular file", True)
         elif _asks(path):
             yield 0, Skipped(str(path), "the queries of the corpus beside it")
-        elif suffix_of(path) in _ROWS:
+        elif holds_rows(path):
             yield from read_rows(path, name)
         else:
             yield 0, _text_file(path, name)
@@ -129,12 +137,12 @@ def _text_file(path: Path, name: str) -> Document | Skipped:
     with open_bytes(path) as file:
         head = file.read(SAMPLE)
         if reason := _not_text(head):
-            return Skipped(str(path), reason)
+            return Skipped(str(path), reason, True)
         data = head + file.read()
     kind = suffix_of(path)
     source = decode(data, declared_encoding(head) if kind in _HTML else "")
     if source is None:
-        return Skipped(str(path), "neither UTF-8 nor UTF-16 nor any other encoding tried; save it as UTF-8")
+        return Skipped(str(path), "neither UTF-8 nor UTF-16 nor any other encoding tried; save it as UTF-8", True)
     source = clean(source)
     title, text = "", source
     settings: dict[str, str] = {}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.base import Document, Skipped
+from graphwright.data.base import Document, Skipped, text_of
 from graphwright.data.decoding import clean, lines, suffix_of
 from graphwright.data.jsonfiles import Numbered, json_records
 from graphwright.errors import DataError
@@ -43,7 +42,8 @@ def read_rows(path: Path, name: str) -> Iterator[tuple[int, Document | Skipped]]
     for number, record in _records(path):
         found = _document(record, f"{name}#{number}") if isinstance(record, dict) else str(record)
         if isinstance(found, str):
-            broken.append((number, Skipped(f"{path}:{number}", found, True)))
+            # A record without a text is none of ours; what is no record may have been one.
+            broken.append((number, Skipped(f"{path}:{number}", found, not isinstance(record, dict))))
             if good:
                 yield broken[-1]
             elif len(broken) > _MANY:
@@ -55,7 +55,8 @@ def read_rows(path: Path, name: str) -> Iterator[tuple[int, Document | Skipped]]
         empty = not found.text.strip()
         yield number, Skipped(f"{path}:{number}", "empty") if empty else found
     if not good:
-        yield 0, Skipped(str(path), f"no passages: {broken[0][1].reason}" if broken else "empty")
+        unread = any(skipped.unread for _, skipped in broken)
+        yield 0, Skipped(str(path), f"no passages: {broken[0][1].reason}" if broken else "empty", unread)
     elif len(broken) > 10 and len(broken) * 100 > good + len(broken):
         raise _too_many(path, [skipped for _, skipped in broken], good + len(broken))
 
@@ -150,7 +151,7 @@ def _metadata(record: Record) -> dict[str, str]:
     nested = record.get("metadata")
     scalars = {**nested, **record} if isinstance(nested, dict) else record
     return {
-        clean(str(key)): clean(json.dumps(value) if isinstance(value, bool) else str(value))
+        clean(str(key)): clean(text_of(value))
         for key, value in scalars.items()
         if isinstance(value, str | int | float) and value != ""
     }

@@ -44,16 +44,42 @@ def load_graph(folder: Path) -> Graph:
         described = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StoreError(f"{folder} holds no readable graph ({error}).") from error
-    if described.get("format") != FORMAT:
+    if not isinstance(described, dict) or described.get("format") != FORMAT:
+        described = described if isinstance(described, dict) else {}
         raise StoreError(
             f"{folder} was written in format {described.get('format')}; this version reads format {FORMAT}. "
             f"Build the index again with this version."
         )
-    values = {name: _load(shape, folder, name) for name, shape in described["shapes"].items()}
-    derived = {name: values.pop(name) for name in _DERIVED}
-    columns = Columns(**values)
-    vars(columns).update(derived, checksum=described["checksum"])
+    try:
+        values = {name: _load(shape, folder, name) for name, shape in described["shapes"].items()}
+        derived = {name: values.pop(name) for name in _DERIVED}
+        columns = Columns(**values)
+        vars(columns).update(derived, checksum=described["checksum"])
+        if wrong := _misfit(columns):
+            raise StoreError(f"{folder}: {wrong} of the graph is cut short; build the index again.")
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise StoreError(
+            f"{folder} is not a graph that was written whole ({error!r}); build the index again."
+        ) from error
     return Graph(columns)
+
+
+def _misfit(columns: Columns) -> str:
+    """Name an array that is not as long as it has to be, "" if all are."""
+    n, m = len(columns.kinds), len(columns.heads)
+    lengths = {"names": (columns.names, n), "tails": (columns.tails, m), "relation": (columns.relation, m)}
+    optional = {"texts": (columns.texts, n), "edge_text": (columns.edge_text, m), "name_order": (columns.name_order, n)}
+    lengths |= {name: (values, size) for name, (values, size) in optional.items() if values is not None}
+    rows = {"out": (columns.out, n), "into": (columns.into, n), "adjacency": (columns.adjacency, n)}
+    rows |= {"node_chunks": (columns.node_chunks, n)} if columns.node_chunks is not None else {}
+    rows |= {"edge_chunks": (columns.edge_chunks, m)} if columns.edge_chunks is not None else {}
+    texts = [c for c in vars(columns).values() if isinstance(c, TextColumn)]
+    wrong = [name for name, (values, size) in lengths.items() if len(values) != size]
+    wrong += [
+        name for name, (csr, size) in rows.items() if len(csr.indptr) != size + 1 or csr.indptr[-1] != len(csr.values)
+    ]
+    wrong += ["a column of texts" for column in texts if column.offsets[-1] != len(column.data)]
+    return wrong[0] if wrong else ""
 
 
 def save_array(array: np.ndarray[Any, Any], path: Path) -> None:

@@ -6,7 +6,6 @@ it leaves the graph that would have been built without it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -52,39 +51,21 @@ class Relation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """Entities and relations that one chunk gives to the graph, in reading order.
-
-    >>> made = Contribution((Mention("Graz", 0, 4),), (Relation("Graz", "in", "Austria", "Graz is in Austria."),))
-    >>> Contribution.parse(made.dump()) == made
-    True
-    """
+    """Entities and relations that one chunk gives to the graph, in reading order."""
 
     mentions: tuple[Mention, ...] = ()
     relations: tuple[Relation, ...] = ()
 
-    def dump(self) -> str:
-        """Return this as compact JSON; a sentence that states several relations is written once."""
-        texts: dict[str, int] = {}
-        relations = [
-            (r.head, r.relation, r.tail, texts.setdefault(r.text, len(texts)), *r.keywords) for r in self.relations
-        ]
-        return json.dumps([self.mentions, relations, list(texts)], ensure_ascii=False, separators=(",", ":"))
-
-    @classmethod
-    def parse(cls, dumped: str) -> Contribution:
-        """Read what `dump` wrote."""
-        mentions, relations, texts = json.loads(dumped)
-        return cls(
-            tuple(Mention(*mention) for mention in mentions),
-            tuple(Relation(head, label, tail, texts[at], tuple(words)) for head, label, tail, at, *words in relations),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """In the place of a contribution: why a chunk could not be read. It is tried again, alone, in the next run."""
+    """In the place of a contribution: why a chunk could not be read. It is tried again, alone, in the next run.
+
+    `closed`: nothing else will be read either, since the model is gone or the budget is spent.
+    """
 
     reason: str
+    closed: bool = False
 
 
 @runtime_checkable

@@ -10,16 +10,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.base import Document, Skipped
-from graphwright.data.documents import read_documents
+from graphwright.data.base import Document, Skipped, text_of
+from graphwright.data.documents import holds_rows, read_documents
 from graphwright.errors import DataError, OptionError
 from graphwright.index.contribution import Extractor
 from graphwright.index.store import content_hash
 
-__all__ = ["Added", "Source", "documents_of", "is_new", "unfit", "unreadable"]
+__all__ = ["Added", "Source", "documents_of", "is_new", "uncertain", "unfit"]
 
 Source = Document | Mapping[str, Any] | Path
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_LINE = re.compile(r":\d+$")
 _SAMPLE = 300  # characters that tell how a document is written
 
 
@@ -27,10 +28,10 @@ _SAMPLE = 300  # characters that tell how a document is written
 class Added:
     """What came of changing an index: ids of documents by what happened to them, and what could not be read.
 
-    `kept`: documents that are not in the folder any more but stay, since some of it could not be read. `unfit` counts
-    documents that the extractor can make little of, by the reason why. `deepened`: chunks that a language model read;
-    `waiting`: those that still wait for it, by the reason why. `seconds` are those of each part of the build, `texts`
-    how many texts have a vector.
+    `kept`: documents that are not in the folder any more but stay, since what could not be read may hold them. `unfit`
+    counts documents that the extractor can make little of, by the reason why. `deepened`: chunks that a language model
+    read; `waiting`: those that still wait for it, each a document, a chunk's place in it and the reason why. `seconds`
+    are those of each part of the build, `texts` how many texts have a vector.
     """
 
     added: list[str] = field(default_factory=list)
@@ -41,7 +42,7 @@ class Added:
     skipped: list[Skipped] = field(default_factory=list)
     unfit: Counter[str] = field(default_factory=Counter)
     deepened: int = 0
-    waiting: dict[str, int] = field(default_factory=dict)
+    waiting: list[tuple[str, int, str]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
 
@@ -53,9 +54,19 @@ def unfit(extractor: Extractor, documents: Sequence[Document]) -> Iterator[str]:
         yield from filter(None, (fits([document.text[:_SAMPLE]]) for document in documents))
 
 
-def unreadable(skipped: Iterable[Skipped]) -> bool:
-    """Whether something is there that could not be read, so that nobody knows what it holds."""
-    return any(one.unread for one in skipped)
+def uncertain(ids: Iterable[str], skipped: Iterable[Skipped], folder: Path) -> list[str]:
+    """Return those of these documents that may still be in a folder, in what could not be read; ascending.
+
+    A file that cannot be read may hold the document of its name; one of rows, or a folder, may hold any.
+    """
+    gone, names = sorted(ids), set()
+    for one in skipped:
+        if one.unread:
+            path = Path(_LINE.sub("", one.path))
+            if holds_rows(path) or path.is_dir() or not path.is_relative_to(folder):
+                return gone
+            names.add(path.relative_to(folder).as_posix())
+    return [known for known in gone if known in names]
 
 
 def documents_of(sources: Iterable[Source], made: Added, left_out: Path) -> Iterator[Document]:
@@ -76,20 +87,30 @@ def _document(source: Any) -> Document:
             f"{source!r} is not a document. Give Document(id, text), a mapping with 'id' and 'text', or "
             f"pathlib.Path(...) for a file or a folder."
         )
-    missing = [name for name in ("id", "text") if not (isinstance(source.get(name), str) and source[name])]
+    missing = [name for name in ("id", "text") if name not in source]
     if missing:
-        raise OptionError(f"the document {dict(source)!r} has no {missing[0]!r} that is a string and not empty.")
-    more = {k: str(v) for k, v in source.items() if k not in ("id", "text", "title")}
+        raise OptionError(f"the document {dict(source)!r} has no {missing[0]!r}; it has to be a string, not empty.")
+    more = {key: value for key, value in source.items() if key not in ("id", "text", "title")}
     return _storable(Document(source["id"], source["text"], str(source.get("title") or ""), more))
 
 
 def _storable(document: Document) -> Document:
-    """Return the document with what cannot be kept (NUL, half surrogate pairs) made U+FFFD; spans stay as they are."""
-    parts = document.id, document.text, document.title
-    if not any(_UNSTORABLE.search(part) for part in parts):
-        return document
-    known, text, title = (_UNSTORABLE.sub("\ufffd", part) for part in parts)
-    return Document(known, text, title, document.metadata, document.whole)
+    """Return the document with what cannot be kept (NUL, half surrogate pairs) made U+FFFD; spans stay as they are.
+
+    Raises OptionError where id, text or title are no strings, or the id or the text is empty.
+    """
+    parts = {"id": document.id, "text": document.text, "title": document.title}
+    for name, part in parts.items():
+        if not isinstance(part, str) or (name != "title" and not part):
+            raise OptionError(
+                f"the {name} of the document {document.id!r} is {part!r}; it has to be a string, not empty."
+            )
+    metadata = {_kept(str(name)): _kept(text_of(value)) for name, value in document.metadata.items()}
+    return Document(*map(_kept, parts.values()), metadata, document.whole)
+
+
+def _kept(text: str) -> str:
+    return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
 
 
 def is_new(document: Document, known: dict[str, bytes], seen: dict[str, bytes], made: Added) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from graphwright.errors import StoreError
 
-__all__ = ["Lease", "is_read", "prepare", "writer_lock"]
+__all__ = ["Lease", "is_read", "is_written", "prepare", "writer_lock"]
 
 _READERS = "readers.lock"
 
@@ -35,6 +35,24 @@ def writer_lock(folder: Path) -> Iterator[None]:
                 f"read-only. Wait for the other to finish, or check the folder's permissions."
             ) from error
         yield
+    finally:
+        db.close()
+
+
+def is_written(folder: Path) -> bool:
+    """Return whether some process holds the right to write."""
+    path = folder / "writer.lock"
+    if not path.is_file():
+        return False
+    try:
+        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=0)
+    except sqlite3.Error:
+        return False
+    try:
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return False
+    except sqlite3.Error as error:
+        return "locked" in str(error)
     finally:
         db.close()
 

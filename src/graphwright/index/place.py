@@ -49,11 +49,6 @@ class Place:
         """What language models answered, so that nothing is paid twice."""
         return self.path / "replies.sqlite"
 
-    @property
-    def settings(self) -> Path:
-        """What lasts about language models; written by hand."""
-        return self.path / "settings.toml"
-
     def current(self) -> str:
         """Return the name of the current snapshot."""
         try:
@@ -119,7 +114,7 @@ class Place:
     @classmethod
     def create(cls, folder: Path, fill: Callable[[Place], None]) -> Place:
         """Make a new index folder, all of it or nothing; `fill` writes into the draft that then takes its place."""
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and not (folder.is_dir() and _is_free(folder)):
             held = (
                 "is an index already; open it with Index.open" if (folder / "index.sqlite").exists() else "is not empty"
             )
@@ -148,12 +143,17 @@ class Place:
 REPAIR = "Run 'graphwright verify --index {} --repair': it makes the snapshot again from what is stored."
 
 
+def _is_free(folder: Path) -> bool:
+    """Whether nothing is in a folder but perhaps the settings that its user wrote."""
+    return all(part.name == "settings.toml" for part in folder.iterdir())
+
+
 def _become(draft: Path, folder: Path) -> None:
     """Put a new index in its place: at one stroke, or where the folder itself must stay, what makes it one first."""
     try:
         os.replace(draft, folder)
     except OSError:
-        if not folder.is_dir() or any(folder.iterdir()):
+        if not folder.is_dir() or not _is_free(folder):
             raise
         for part in sorted(draft.iterdir(), key=lambda part: part.name != "index.sqlite"):
             shutil.move(part, folder / part.name)

@@ -81,12 +81,19 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
         raise StoreError(f"{folder} is not a readable snapshot ({error}); index the documents again.") from error
     if about.get("format") != FORMAT:
         raise StoreError(f"{folder} has format {about.get('format')}; this version reads {FORMAT}. Index again.")
+    graph = load_graph(folder / "graph")
     opened = {name: _open_space(folder, name, checksum, encoder) for name, checksum in spaces.items()}
+    if "passages" not in opened or any(
+        len(space.vectors) != about["texts"].get(name)
+        or len(space.row_of if space.row_of is not None else ()) != _ids(name, graph)
+        for name, space in opened.items()
+    ):
+        raise StoreError(f"{folder}: vectors are missing or cut short; index the documents again.")
     index = WordIndex.load(folder / "words")
     if index.checksum != words:
         raise StoreError(f"{folder / 'words'} is not what was written there; index the documents again.")
     return Snapshot(
-        load_graph(folder / "graph"),
+        graph,
         opened["passages"],
         index,
         opened.get("names"),
@@ -95,6 +102,11 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
         about,
         lease,
     )
+
+
+def _ids(name: str, graph: Graph) -> int:
+    """Return how many ids a space has rows for: nodes, or for triples edges."""
+    return len(graph.edges) if name == "triples" else len(graph)
 
 
 def _open_space(folder: Path, name: str, checksum: str, encoder: Encoder) -> VectorIndex:

@@ -85,7 +85,10 @@ class Store:
         """Open an existing store; `create` makes one."""
         self.path = path
         if not path.is_file():
-            raise StoreError(f"{path.parent} is not an index: it holds no {path.name}. Make one with Index.create.")
+            raise StoreError(
+                f"{path.parent} is not an index: it holds no {path.name}. Make one: graphwright index PATH --into "
+                f"{path.parent}"
+            )
         try:
             self._db = _opened(path)
             found = self._db.execute("PRAGMA user_version").fetchone()[0]
@@ -224,6 +227,18 @@ class Store:
             for number, ordinal, document, title, text, extractor, reason in rows
         ]
 
+    def read(self, document: str, title: str) -> dict[str, tuple[Contribution, str]]:
+        """Return what the chunks of a document contribute and which extractor read them, by text.
+
+        None where the document is not stored or has another title; chunks that wait for another extractor left out.
+        """
+        rows = self._db.execute(
+            f"SELECT c.text, c.extractor, {_ENTRY} FROM chunks c JOIN documents d ON d.number = c.document "
+            "WHERE d.id = ? AND d.title = ? AND c.waiting IS NULL",
+            (document, title),
+        )
+        return {row[0].decode("utf-8", "surrogatepass"): (Entry(*row[2:]).contribution(), row[1]) for row in rows}
+
     def entry(self, document: str, ordinal: int) -> Entry | None:
         """Return what a chunk contributes, None where there is no such chunk."""
         row = self._db.execute(
@@ -279,6 +294,16 @@ class Store:
         except sqlite3.DatabaseError as error:
             return [str(error)]
         return [] if found == ["ok"] else found
+
+    @contextmanager
+    def moment(self) -> Iterator[Store]:
+        """Give the store as it is now and stays inside the block, whatever is written meanwhile, by this object too."""
+        other = Store(self.path)
+        try:
+            other._db.execute("BEGIN")
+            yield other
+        finally:
+            other.close()
 
     def settle(self) -> None:
         """Move what the log holds into the file, as far as readers allow, so that the log does not grow."""

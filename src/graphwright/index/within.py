@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphwright.data.base import text_of
 from graphwright.errors import OptionError
 
 __all__ = ["Within"]
@@ -37,8 +38,10 @@ class Within:
         """Take ids, a folder, and metadata by name; at least one of them."""
         if documents is None and folder is None and not metadata:
             raise OptionError("Within() hides nothing; give documents, a folder or metadata.")
+        if folder is not None and not folder.strip("/"):
+            raise OptionError(f"Within(folder={folder!r}) is no folder in the index, and would hide nothing; name one.")
         ids = (documents,) if isinstance(documents, str) else documents
-        pairs = sorted((str(k), str(v)) for k, v in dict(metadata or {}).items())
+        pairs = sorted((str(k), text_of(v)) for k, v in dict(metadata or {}).items())
         object.__setattr__(self, "documents", None if ids is None else tuple(sorted(set(map(str, ids)))))
         object.__setattr__(self, "folder", None if folder is None else folder.strip("/"))
         object.__setattr__(self, "metadata", tuple(pairs))
@@ -47,6 +50,6 @@ class Within:
         """Return whether a document is seen."""
         return (
             (self.documents is None or document in self.documents)
-            and (self.folder is None or document.startswith(f"{self.folder}/") or not self.folder)
+            and (self.folder is None or document.startswith(f"{self.folder}/"))
             and all(metadata.get(name) == value for name, value in self.metadata)
         )

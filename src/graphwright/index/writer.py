@@ -14,7 +14,7 @@ from graphwright.data.chunks import split
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.index.build import Progress, Settings, build
 from graphwright.index.contribution import Contribution, Deferred, Excerpt, Extractor, SetAside
-from graphwright.index.intake import Added, Source, documents_of, is_new, unfit, unreadable
+from graphwright.index.intake import Added, Source, documents_of, is_new, uncertain, unfit
 from graphwright.index.lock import writer_lock
 from graphwright.index.place import Place
 from graphwright.index.snapshot import Snapshot, open_snapshot
@@ -49,7 +49,7 @@ class Writer:
             given = documents_of(sources, made, self.place.path)
             with self.store.writing():
                 self._take(given, made, progress)
-                self._bump(bool(made.added or made.replaced))
+                self._bump(made)
             self._finish(made, progress)
         return made
 
@@ -61,16 +61,16 @@ class Writer:
         with writer_lock(self.place.path):
             given = documents_of([folder], made, self.place.path)
             with self.store.writing():
-                before = self.store.following(source)
                 self._refuse_nested(source)
                 self._take(given, made, progress, source)
                 now = {*made.added, *made.replaced, *made.unchanged}
                 self.store.follow(now, source)
-                gone = sorted(before - now)
+                gone = self.store.following(source) - now
                 # What cannot be read may well be there: nothing is lost to a wrong permission.
-                made.kept, made.removed = (gone, []) if unreadable(made.skipped) else ([], gone)
+                made.kept = uncertain(gone, made.skipped, folder)
+                made.removed = sorted(gone.difference(made.kept))
                 self.store.remove(made.removed)
-                self._bump(bool(made.added or made.replaced or made.removed))
+                self._bump(made)
             self._finish(made, progress)
         return made
 
@@ -81,22 +81,29 @@ class Writer:
             self._refuse_unknown(made.removed, "removed")
             with self.store.writing():
                 self.store.remove(made.removed)
-                self._bump(bool(made.removed))
+                self._bump(made)
             self._renew(made, progress)
+            self._forget()
         return made
 
     def upgrade(self, ids: Sequence[str] | None, progress: Progress | None) -> Added:
         """Read the chunks of documents again with this extractor, where another one read them."""
         made = Added()
         with writer_lock(self.place.path):
-            self._refuse_unknown(ids or (), "read again")
-            old = [c for c in self.store.chunks(ids=ids) if c.waiting or c.extractor != self.extractor.id]
+            old = self.unlike(ids)
             with self.store.writing():
                 for chunk in old:
                     self.store.revise(chunk, None, "", chunk.waiting or UNREAD)
             self._deepen(old, made, progress)
             self._renew(made, progress)
+            self._forget()
+            made.waiting = [(c.document, c.ordinal, c.waiting or "") for c in self.store.chunks(waiting=True)]
         return made
+
+    def unlike(self, ids: Sequence[str] | None = None) -> list[StoredChunk]:
+        """Return the chunks of these documents, or of all, that this extractor has not read."""
+        self._refuse_unknown(ids or (), "read again")
+        return [c for c in self.store.chunks(ids=ids) if c.waiting or c.extractor != self.extractor.id]
 
     def renew(self, progress: Progress | None = None) -> Added:
         """Make the snapshot again from what is stored, taking nothing from the one that is there."""
@@ -117,10 +124,23 @@ class Writer:
         waiting = [c for c in self.store.chunks(waiting=True) if c.document not in replaced]
         return found + [Excerpt(c.document, c.title, c.text) for c in waiting]
 
-    def _bump(self, changed: bool) -> None:
-        """Count a change of the graph, so that the snapshot is known to be of the past."""
-        if changed:
+    def _bump(self, made: Added | None = None) -> None:
+        """Count a change of the graph, so that the snapshot is known to be of the past; no change, no count.
+
+        `made`: what changed. Replies that may quote what was taken away are noted, to be forgotten when all is done.
+        """
+        if made is not None and (made.removed or made.replaced):
+            self.store.set("forget replies", "1")
+        if made is None or made.added or made.removed or made.replaced:
             self.store.set("revision", str(revision_of(self.store) + 1))
+
+    def _forget(self) -> None:
+        """Delete the replies of language models where they may quote what was taken away; an earlier run's too."""
+        if self.store.setting("forget replies") == "1":
+            self.place.forget(self.place.replies)
+            with self.store.writing():
+                self.store.set("forget replies", "0")
+        self.store.settle()
 
     def _refuse_unknown(self, ids: Iterable[str], what: str) -> None:
         asked = list(ids)
@@ -145,10 +165,13 @@ class Writer:
             ids = [document.id for document in batch]
             others = {i: other for i, other in self.store.followed(ids).items() if source and other != source}
             for taken, other in others.items():
-                raise DataError(
-                    f"the document {taken!r} of {source} has the id of one that came from another folder ({other}). "
-                    f"Sync a folder that holds both, or use two indexes; nothing was changed."
-                )
+                if Path(other).is_dir():
+                    raise DataError(
+                        f"document {taken!r} of {source} has the id of one that came from another folder ({other}); "
+                        f"sync a folder that holds both, or use two indexes; nothing was changed."
+                    )
+                # The folder was moved: what came from it belongs to this one now.
+                self.store.follow(self.store.following(other), source)
             known = self.store.hashes(ids)
             self._put([d for d in batch if is_new(d, known, seen, made)], made, progress, source)
 
@@ -167,7 +190,14 @@ class Writer:
         cut = list(self._cut(documents))
         found = iter(_extracted(extractor, [Excerpt(d.id, d.title, c.text) for d, chunks in cut for c in chunks]))
         for document, chunks in cut:
-            read = [_read(chunk, next(found), extractor.id, UNREAD if deferred else None) for chunk in chunks]
+            before = self.store.read(document.id, document.title) if deferred else {}
+            read = []
+            for chunk in chunks:
+                one = _read(chunk, next(found), extractor.id, UNREAD if deferred else None)
+                known = before.get(chunk.text)
+                # What the model read and nobody changed is not read, and paid for, again.
+                same = known is not None and known[1] == self.extractor.id
+                read.append(Read(chunk, known[0], known[1]) if known is not None and same else one)
             self.store.put(document, read, source)
         made.unfit.update(unfit(extractor, documents))
         if progress is not None:
@@ -178,23 +208,31 @@ class Writer:
         """Show what was stored; then read deeper what waits, what earlier runs set aside too, and show that."""
         self._renew(made, progress)
         if isinstance(self.extractor, Deferred):
-            self._deepen(self.store.chunks(waiting=True), made, progress)
+            waiting = self.store.chunks(waiting=True)
+            mine = [chunk for chunk in waiting if chunk.extractor == self.extractor.id]
+            with self.store.writing():
+                for chunk in mine:  # it was to be read by another model, and this one has read it
+                    self.store.revise(chunk, None, "", None)
+            self._deepen([chunk for chunk in waiting if chunk.extractor != self.extractor.id], made, progress)
             self._renew(made, progress)
-        made.waiting = self.store.waiting()
+        self._forget()
+        made.waiting = [(c.document, c.ordinal, c.waiting or "") for c in self.store.chunks(waiting=True)]
 
     def _deepen(self, chunks: Sequence[StoredChunk], made: Added, progress: Progress | None) -> None:
-        """Let the extractor read chunks; each batch is kept as soon as it is read."""
+        """Let the extractor read chunks, what it has not tried yet first; each batch is kept as soon as it is read."""
+        chunks = sorted(chunks, key=lambda chunk: chunk.waiting != UNREAD)
+        report = progress or (lambda what, done, total: None)
         for at in range(0, len(chunks), _READ):
-            read = self._revise(chunks[at : at + _READ])
-            made.deepened += read
-            if progress is not None:
-                progress("read deeper", min(at + _READ, len(chunks)), len(chunks))
-            if not read:  # the model is gone, or the budget is spent: the rest goes on waiting
-                break
-        made.waiting = self.store.waiting()
+            report("read deeper", at, len(chunks))
+            results = self._revise(chunks[at : at + _READ])
+            made.deepened += sum(not isinstance(result, SetAside) for result in results)
+            if any(isinstance(result, SetAside) and result.closed for result in results):
+                break  # the rest goes on waiting
+        if chunks:
+            report("read deeper", min(at + _READ, len(chunks)), len(chunks))
 
-    def _revise(self, chunks: Sequence[StoredChunk]) -> int:
-        """Read some chunks again and store what came of it; return how many could be read."""
+    def _revise(self, chunks: Sequence[StoredChunk]) -> Sequence[Contribution | SetAside]:
+        """Read some chunks again and store what came of it."""
         results = _extracted(self.extractor, [Excerpt(c.document, c.title, c.text) for c in chunks])
         with self.store.writing():
             for chunk, result in zip(chunks, results, strict=True):
@@ -202,9 +240,9 @@ class Writer:
                     self.store.revise(chunk, None, "", result.reason)
                 else:
                     self.store.revise(chunk, result, self.extractor.id, None)
-            read = sum(not isinstance(result, SetAside) for result in results)
-            self._bump(bool(read))
-        return read
+            if any(isinstance(result, Contribution) for result in results):
+                self._bump()
+        return results
 
     def _renew(self, made: Added, progress: Progress | None) -> None:
         """Write a snapshot of the store as it is now and make it current, unless the current one is that."""
@@ -232,8 +270,7 @@ class Writer:
         built = build(ledger, settings_of(self.store), encoder, progress, revision, known)
         del known  # it would be held while it is replaced
         self.place.publish(revision, built.write)
-        # The snapshot has the vectors now; replies may quote what was taken away.
-        self.place.forget(self.place.vectors, *([self.place.replies] if made.removed or made.replaced else []))
+        self.place.forget(self.place.vectors)  # the snapshot has them now
         self.store.settle()
         made.seconds, made.texts = {"read": reading, **built.seconds}, dict(built.about["texts"])
 

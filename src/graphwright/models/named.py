@@ -29,8 +29,8 @@ def encoder_named(name: str) -> NamedEncoder:
     if kind == "endpoint" and rest:
         from graphwright.models.endpoint_encoder import EndpointEncoder
 
-        model, _, url = rest.partition("@")
-        return EndpointEncoder(model, url or None)
+        model, at, url = rest.rpartition("@http")  # names of models may hold an @
+        return EndpointEncoder(model, f"http{url}") if at else EndpointEncoder(rest)
     raise OptionError(
-        f"there is no encoder {name!r}; give {EMBEDDED}, sbert:NAME (a model of Hugging Face) or endpoint:MODEL@URL."
+        f"there is no encoder of the kind {kind!r}; give {EMBEDDED}, sbert:NAME or endpoint:MODEL@URL."
     )

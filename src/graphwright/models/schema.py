@@ -77,7 +77,10 @@ def converse(ask: Turns, schema: type[Any] | None, name: str) -> Completion:
     return Completion(last.text, found, read, written)
 
 
-_REMEDY = "Raise max_tokens if it was cut off; else ask for less at once, or take another model."
+_REMEDY = (
+    "If it was cut off, allow longer replies (max_tokens of Endpoint, or in settings.toml); else ask for less at once, "
+    "or take another model."
+)
 
 
 def fitting(schema: type[Any], text: str) -> Any:

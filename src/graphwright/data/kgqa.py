@@ -1,0 +1,176 @@
+"""Questions over knowledge graphs, with their graphs: MetaQA, PathQuestion, and WebQSP and CWQ in the RoG form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphwright.data.decoding import clean, lines, suffix_of
+from graphwright.data.questions import QuestionRecord, existing, read_questions
+from graphwright.errors import DataError
+
+__all__ = ["KGQA", "GraphQuestion", "Triple", "read_graph_questions", "read_kgqa", "read_triples"]
+
+Triple = tuple[str, str, str]
+"""Head, relation, tail, by name."""
+
+_ENTITIES = ("topic_entities", "q_entity", "entities")
+_GRAPHS = ("kb.tsv", "kb_union.tsv", "kb.txt", "kb.tsv.gz")
+_NAMED = re.compile(r"\[([^\]]+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class GraphQuestion(QuestionRecord):
+    """A question over a knowledge graph: `entities` are the nodes that it names, `answers` those that answer it.
+
+    `hops`: how far apart they are, None where nobody says. `triples`: the graph of this question alone, where its
+    record has one.
+    """
+
+    entities: tuple[str, ...] = ()
+    hops: int | None = None
+    triples: tuple[Triple, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KGQA:
+    """A set of questions, and the triples of the graph that answers them: for `Graph.from_triples`."""
+
+    name: str
+    triples: tuple[Triple, ...]
+    questions: tuple[GraphQuestion, ...]
+
+
+def read_kgqa(path: Path | str, questions: str = "") -> KGQA:
+    """Read a graph and the questions over it.
+
+    `path` is a folder with the triples (`kb.tsv`, `kb_union.tsv`, or MetaQA's `kb.txt`) and one or more files of
+    questions, of which `questions` names one by its name up to the first dot (`2hop_dev`); or a file of the RoG form,
+    each record with its own graph, of which the union is given. Raises DataError naming what is missing, or the line
+    that cannot be read.
+    """
+    path = existing(path)
+    if path.is_file():
+        found = read_graph_questions(path)
+        union = dict.fromkeys(triple for question in found for triple in question.triples)
+        if not union:
+            raise DataError(f"{path}: no question has a graph. Expected the RoG form, or a folder with kb.tsv.")
+        return KGQA(_stem(path), tuple(union), tuple(found))
+    graph = next((path / name for name in _GRAPHS if (path / name).is_file()), None)
+    if graph is None:
+        raise DataError(f"{path}: no triples; none of {', '.join(_GRAPHS)} is there.")
+    asked = _question_file(path, graph, questions)
+    name = f"{path.resolve().name}-{questions}" if questions else path.resolve().name
+    return KGQA(name, tuple(read_triples(graph)), tuple(read_graph_questions(asked)))
+
+
+def read_triples(path: Path | str) -> Iterator[Triple]:
+    """Yield head, relation, tail of each line that is not blank, parted by tabs (in `.txt` by `|`, as in MetaQA).
+
+    Raises DataError with the line that has not three parts.
+    """
+    path = existing(path)
+    mark = "|" if suffix_of(path) == ".txt" else "\t"
+    for number, line in enumerate(lines(path), start=1):
+        if not line or line.isspace():
+            continue
+        parts = tuple(clean(part).strip() for part in line.split(mark))
+        if len(parts) != 3 or not all(parts):
+            named = "tabs" if mark == "\t" else repr(mark)
+            raise DataError(
+                f"{path}:{number}: not a triple: {line[:60]!r}. Expected head, relation and tail, parted by {named}."
+            )
+        yield parts
+
+
+def read_graph_questions(path: Path | str) -> list[GraphQuestion]:
+    """Read questions over a knowledge graph.
+
+    JSON lines have `id`, `question`, `topic_entities` and `answers`, and may have `hops`; in the RoG form `q_entity`,
+    `answer` (or `a_entity`), and `graph`, a list of triples. A `.txt` file is one of MetaQA's: a question that has its
+    entity in square brackets, and after a tab the answers, parted by `|`. Raises DataError naming the line or the
+    question that cannot be read.
+    """
+    path = existing(path)
+    if suffix_of(path) == ".txt":
+        return [_metaqa(path, number, line) for number, line in enumerate(lines(path), start=1) if line.strip()]
+    return [_question(path, record) for record in read_questions(path)]
+
+
+def _question(path: Path, record: QuestionRecord) -> GraphQuestion:
+    """Take what makes it a question over a graph out of a record's metadata."""
+    said = dict(record.metadata)
+    field = next((name for name in _ENTITIES if name in said), None)
+    where = f"{path}: question {record.id!r}"
+    if field is None:
+        raise DataError(f"{where} names no entities; one of {', '.join(_ENTITIES)} is read, and it has {_keys(said)}.")
+    entities = _names(said.pop(field), f"{where}: {field}")
+    # In the RoG form `answer` are the answers, and `a_entity` those of them that are nodes of the graph.
+    answers = record.answers or _names(said.get("a_entity", []), f"{where}: a_entity")
+    hops = said.pop("hops", None)
+    if hops is not None and (isinstance(hops, bool) or not isinstance(hops, int) or hops < 0):
+        raise DataError(f"{where}: hops is {hops!r}, and is a whole number, 0 or more.")
+    triples = _triples(said.pop("graph", []), where)
+    return GraphQuestion(
+        record.id, record.text, answers, record.gold, record.type, said, entities=entities, hops=hops, triples=triples
+    )
+
+
+def _metaqa(path: Path, number: int, line: str) -> GraphQuestion:
+    text, _, answers = line.partition("\t")
+    entities = tuple(clean(name).strip() for name in _NAMED.findall(text))
+    if not entities or not answers.strip():
+        raise DataError(
+            f"{path}:{number}: not a question of MetaQA: {line[:60]!r}. Expected a question with its entity in square "
+            "brackets, a tab, and answers parted by |."
+        )
+    found = dict.fromkeys(clean(answer).strip() for answer in answers.split("|"))
+    return GraphQuestion(
+        f"{_stem(path)}-{number}", clean(_NAMED.sub(r"\1", text)).strip(), tuple(found), entities=entities
+    )
+
+
+def _names(value: object, where: str) -> tuple[str, ...]:
+    values: list[Any] = value if isinstance(value, list) else [value]
+    if not all(isinstance(name, str) for name in values):
+        raise DataError(f"{where} is not a list of names: {str(value)[:60]}.")
+    return tuple(dict.fromkeys(clean(name).strip() for name in values))
+
+
+def _triples(value: object, where: str) -> tuple[Triple, ...]:
+    rows: Iterable[Any] = value if isinstance(value, list) else [value]
+    found = []
+    for row in rows:
+        if not (isinstance(row, list) and len(row) == 3 and all(isinstance(part, str) for part in row)):
+            raise DataError(f"{where}: its graph has {str(row)[:60]}, and is a list of [head, relation, tail].")
+        head, relation, tail = (clean(str(part)).strip() for part in row)
+        found.append((head, relation, tail))
+    return tuple(found)
+
+
+def _question_file(folder: Path, graph: Path, wanted: str) -> Path:
+    files = sorted(p for p in folder.iterdir() if suffix_of(p) in (".jsonl", ".json", ".txt") and p != graph)
+    named = {_stem(p): p for p in files if _stem(p) not in {"readme", "README", "kb"}}
+    if wanted:
+        files = [named[wanted]] if wanted in named else []
+    elif len(named) > 1 and "questions" in named:
+        files = [named["questions"]]
+    else:
+        files = list(named.values())
+    if len(files) == 1:
+        return files[0]
+    there = ", ".join(sorted(named)) or "none"
+    if wanted:
+        raise DataError(f"{folder}: no questions named {wanted!r}; there are {there}.")
+    raise DataError(f"{folder}: one file of questions is read, and there are {there}. Name one, as questions='NAME'.")
+
+
+def _stem(path: Path) -> str:
+    return path.name.partition(".")[0]
+
+
+def _keys(record: Mapping[str, Any]) -> str:
+    return ", ".join(list(record)[:8]) or "nothing else"
