@@ -499,7 +499,7 @@ def test_a_part_of_an_index_is_the_index_of_those_documents(method: str, tmp_pat
         assert "Zora" not in str([state.graph.text(v) for v in state.graph.nodes]) + str(state.answer)
         assert state.answer == alone.ask("Who is the spy in Graz?", method).answer
     assert "Zora" in str(index.ask("Who is the spy in Graz?", method, within=Within(metadata={"year": 2024})).answer)
-    with pytest.raises(DataError, match="no document for"):
+    with pytest.raises(DataError, match="no document in the folder 'ope'"):
         index.ask("Who?", within=Within(folder="ope"))
     with pytest.raises(OptionError, match="would hide nothing"):
         index.ask("Who?", index.pipeline(method), within=Within(folder="open"))

@@ -148,7 +148,11 @@ class Index:
                     return self._parts[known]
             ids = [document for document, said in store.metadata().items() if within.holds(document, said)]
             if not ids:
-                raise DataError(f"{self.path} holds no document for {within!r}.")
+                known_names = sorted({name for said in store.metadata().values() for name in said})
+                raise DataError(
+                    f"{self.path} holds no document {within}. Ids are paths from the folder that was read, or the rows' "
+                    f"own ids; metadata has the names {', '.join(known_names[:20]) or '(none)'}."
+                )
             ledger, settings = store.ledger(ids), settings_of(store)
         part = build(ledger, settings, self._asking, known=whole).snapshot(self._asking)
         with self._lock:
@@ -166,6 +170,11 @@ class Index:
     def documents(self) -> int:
         """How many documents are stored."""
         return self._store.counts()[0]
+
+    @property
+    def encoder(self) -> str:
+        """The id of the encoder that the index was made with."""
+        return self._store.setting("encoder") or ""
 
     @property
     def settings(self) -> Settings:

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.models.llm_server import LLMServer, Say, error
+from tests.models.llm_server import Handler, LLMServer, Say, error, hang_up, silent
 
 from graphwright.errors import BudgetError, ModelError, OptionError, ReplyError
 from graphwright.index.contribution import Contribution, Deferred, Excerpt, Mention, Relation, SetAside
+from graphwright.index.entry import Entry
 from graphwright.index.generative import GenerativeExtractor, asked, asked_again
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.names import normal_form
@@ -220,8 +221,9 @@ def test_any_reply_gives_what_can_be_stored_and_spans_that_hold(
     model = SimpleNamespace(id="any", complete=lambda system, user, schema=None: Completion("", found))
     (made,) = GenerativeExtractor(model, threads=1).extract([Excerpt("d", title, text)])
     assert isinstance(made, Contribution)
-    dumped = made.dump()
-    assert Contribution.parse(dumped) == made
+    stored = Entry.of(title, text, made).contribution().mentions  # all of it can be stored, but for too short names
+    assert stored == tuple(m for m in made.mentions if 2 <= len(normal_form(m.name)) <= 200)
+    dumped = json.dumps([made.mentions, made.relations], ensure_ascii=False)
     dumped.encode()  # no halves
     assert "\\u00" not in dumped  # no control characters
     names = [m.name for m in made.mentions]
@@ -279,6 +281,7 @@ def test_a_chunk_whose_reply_does_not_fit_is_set_aside_alone() -> None:
     made = GenerativeExtractor(Asked(broken), threads=1).extract(numbered(7))
     assert named(made)[:2] == ["Number 0", "no reply fits: Number 1"]
     assert [type(m) for m in made] == [Contribution] + 4 * [SetAside] + 2 * [Contribution]
+    assert not any(m.closed for m in made if isinstance(m, SetAside))
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -294,6 +297,7 @@ def test_once_the_budget_is_spent_the_rest_is_set_aside_without_a_call(threads: 
     made = GenerativeExtractor(model, threads=threads).extract(numbered(50))
     aside = [m.reason for m in made if isinstance(m, SetAside)]
     assert len(aside) == 48 and set(aside) == {"the budget is spent: 10 of 10 tokens"}
+    assert all(m.closed for m in made if isinstance(m, SetAside))
     assert len(model.texts) <= 2 + threads
     # The next extraction asks again.
     model.do = echo
@@ -309,6 +313,8 @@ def test_a_model_that_is_gone_is_not_called_for_every_chunk() -> None:
     assert len(model.texts) == 3
     assert named(made)[:3] == 3 * ["http://localhost:1 does not answer"]
     assert set(named(made)[3:]) == {"3 calls in a row had no reply, the last: http://localhost:1 does not answer"}
+    # The third shows that it is gone.
+    assert [m.closed for m in made if isinstance(m, SetAside)] == 2 * [False] + 998 * [True]
 
 
 @pytest.mark.parametrize("error", [None, ReplyError("broken")])
@@ -358,6 +364,46 @@ def test_an_interrupt_ends_the_extraction_at_once() -> None:
     while any(thread.name.startswith("extract") for thread in threading.enumerate()):
         time.sleep(0.01)
     assert sorted(model.texts) == ["Number 0", "Number 1"]  # neither the queued chunks nor second looks
+
+
+def ok(handler: Handler) -> None:
+    Say(EMPTY)(handler)
+
+
+def waiting(url: str, **options: Any) -> Endpoint:
+    return Endpoint("any", url, max_tokens=100, **options)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "model", "first"),
+    [
+        (ok, lambda url: waiting(url, requests_per_minute=3), 3),  # the others wait for a minute to pass
+        (hang_up, lambda url: waiting(url, retries=50), 9),  # they wait to try again
+        (error(429, "busy", retry_after="60"), waiting, 1),
+        (silent, lambda url: waiting(url, concurrency=1), 1),  # one waits for a reply, the others for it
+        (silent, lambda url: BudgetedLLM(waiting(url), max_tokens=2500), 1),
+    ],
+)
+def test_after_an_interrupt_nothing_is_sent_and_nothing_waited_for(
+    behaviour: Callable[[Handler], None], model: Callable[[str], Any], first: int
+) -> None:
+    asked: list[float] = []
+
+    def answer(body: dict[str, Any]) -> Callable[[Handler], None]:
+        asked.append(time.monotonic())
+        if len(asked) == first:
+            threading.Timer(0.3, _thread.interrupt_main).start()  # once the others wait
+        return behaviour
+
+    with LLMServer(answer) as server:
+        with pytest.raises(KeyboardInterrupt):
+            GenerativeExtractor(model(server.url), threads=4).extract(numbered(30))
+        ended = time.monotonic()
+        while any(thread.name.startswith("extract") for thread in threading.enumerate()):  # a process would wait too
+            assert time.monotonic() - ended < 4
+            time.sleep(0.01)
+        time.sleep(0.2)
+    assert max(asked) < ended + 0.1 and len(asked) < 30
 
 
 def test_an_error_that_is_no_model_error_is_not_hidden() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,11 @@ def test_opening_what_is_no_store_names_what_to_do(tmp_path: Path) -> None:
         Store(tmp_path / "none.sqlite")
     with pytest.raises(sqlite3.OperationalError):
         Store.create(Store.create(tmp_path / "i.sqlite", {}).path, {})
+
+
+def test_a_chunk_that_was_damaged_is_found_though_the_file_is_sound(store: Store) -> None:
+    put(store, "a", "one", "two")
+    assert store.problems() == []
+    with closing(sqlite3.connect(store.path)) as db, db:
+        db.execute("UPDATE chunks SET text = CAST('twp' AS BLOB) WHERE ordinal = 1")
+    assert store.problems() == ["ok", "chunk 1 of document number 1 is not what was stored"][1:]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
+_INTERRUPTED = 130  # the exit code of a command that Ctrl-C ended
+
 app = typer.Typer(
     name="graphwright",
     help="Answers from your own documents, with evidence that you can check. Offline, without a key.",
@@ -156,7 +158,10 @@ def upgrade(
     if estimate:
         indexing.show_estimate(opened.unlike(ids or None), model, second_look, as_json)
         return
-    indexing.report(indexing.changed(opened, lambda ix, show: ix.upgrade(ids or None, show)), [], as_json)
+    done = indexing.changed(opened, lambda ix, show: ix.upgrade(ids or None, show))
+    indexing.report(done, [], as_json)
+    if done.added.waiting and not done.added.deepened:
+        raise SystemExit(1)
 
 
 @app.command()
@@ -301,6 +306,10 @@ def main(arguments: list[str] | None = None) -> None:
         app(arguments, standalone_mode=True)
     except (GraphwrightError, OSError, sqlite3.Error) as error:
         _fail(error, arguments)
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:
+            print("graphwright: stopped. What was kept stays: the same command goes on from there.", file=sys.stderr)
+        raise
     except Exception as error:
         # Nobody should meet this. The traceback is for whoever mends it, where it is asked for.
         if os.environ.get("GRAPHWRIGHT_TRACEBACK"):

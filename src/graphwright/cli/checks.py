@@ -158,7 +158,7 @@ def opens(index: Index) -> Check:
     """Say what an index that opened holds: its schema and its encoder are those of this version."""
     from graphwright.index.store import SCHEMA
 
-    found = f"{index.documents:,} documents, schema {SCHEMA}, vectors of {index.info()['encoder']}"
+    found = f"{index.documents:,} documents, schema {SCHEMA}, vectors of {index.encoder}"
     return Check("opens", Health.WELL, found)
 
 

@@ -310,7 +310,8 @@ def opened(folder: Path) -> Index:
     if not index.documents:
         print(f"note: {folder} holds no documents; add some: graphwright index PATH --into {folder}", file=sys.stderr)
     elif not index.current and index.busy:
-        print(f"note: {folder} is being indexed; what came last is not searched yet.", file=sys.stderr)
+        what = "what came last is" if len(index.graph) else "nothing can be searched yet, since the first documents are"
+        print(f"note: {folder} is being indexed; {what} not shown before its end.", file=sys.stderr)
     elif not index.current:
         print(
             f"note: indexing into {folder} was interrupted, and what came last is not searched yet; "

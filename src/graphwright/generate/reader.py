@@ -20,6 +20,7 @@ _COUNTED = re.compile(
     r"\b(when|how (many|much|old|long|far|tall|large)|(what|which|whose) (year|date|age|number|percentage))\b",
     re.I,
 )
+_ENDED = re.compile("[.!?…。！？।؟;:]\\W*$")
 _NUMBER = re.compile(r"\d")
 _NAME = re.compile(r"(?<=\s)[A-Z]\w+")
 
@@ -51,6 +52,8 @@ class SentenceReader:
     def read(self, question: str, passages: Sequence[str]) -> list[Span]:
         """Return spans of whole sentences, best first."""
         places = [(i, *span) for i, text in enumerate(passages) for span in sentences_of(text)]
+        # A heading or a row of a table is often nearest of all to a question, and says nothing.
+        places = [place for place in places if is_statement(passages[place[0]][place[1] : place[2]])] or places
         if not places:
             return []
         sentences = [_with_title(passages[i], start, end) for i, start, end in places]
@@ -87,6 +90,17 @@ def sentences_of(passage: str) -> list[tuple[int, int]]:
     """Return the spans of a passage's sentences after the title line (see SentenceReader)."""
     offset = len(_title(passage))
     return [(start + offset, end + offset) for start, end in sentence_spans(passage[offset:])]
+
+
+def is_statement(text: str) -> bool:
+    """Whether a text is written as a sentence is, and not as a heading or a row of a table.
+
+    >>> is_statement("Graz lies on the Mur."), is_statement("The River Mur"), is_statement("| Mur | 464 km |")
+    (True, False, False)
+    """
+    if text.lstrip().startswith("|") or text.count("|") > 2:
+        return False
+    return bool(_ENDED.search(text)) or len(text.split()) > 7
 
 
 def _with_title(passage: str, start: int, end: int) -> str:

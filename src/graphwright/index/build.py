@@ -24,6 +24,7 @@ from graphwright.models.base import Encoder, Floats
 
 __all__ = ["SPACES", "Built", "Progress", "Settings", "build"]
 
+_BLOCK = 512  # texts that are encoded before progress is told
 SPACES = ("passages", "names", "triples")
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is in all."""
@@ -171,7 +172,7 @@ def _encode(encoder: Encoder, name: str, texts: Sequence[str], progress: Progres
     if progress is None:
         return encoder.encode(texts)
     done = [np.empty((0, 0), np.float32)]
-    for block in range(0, len(texts), 1024):
-        done.append(encoder.encode(texts[block : block + 1024]))
-        progress(f"encode {name}", min(block + 1024, len(texts)), len(texts))
+    for block in range(0, len(texts), _BLOCK):
+        done.append(encoder.encode(texts[block : block + _BLOCK]))
+        progress(f"encode {name}", min(block + _BLOCK, len(texts)), len(texts))
     return np.concatenate(done[1:]) if len(done) > 1 else encoder.encode([])

@@ -21,6 +21,7 @@ from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.names import normal_form
 from graphwright.index.openie import placed
 from graphwright.models.base import LLM
+from graphwright.models.stopping import stopping
 from graphwright.prompts import checksum, data_line, messages
 
 __all__ = ["GenerativeExtractor", "asked", "asked_again"]
@@ -67,17 +68,18 @@ class GenerativeExtractor:
 
         A chunk is set aside where the model gave no reply, or none that fits. All that are left are set aside, without
         a call, once a budget is spent or three calls in a row had no reply at all. Any other error, and an interrupt,
-        ends the extraction: what has not begun is not called for.
+        ends the extraction: what has not begun is not called for, and calls under way send nothing more.
         """
         line = _Line(self.llm)
         pool = ThreadPoolExecutor(self.threads, thread_name_prefix="extract")
-        try:
-            # A context serves one thread at a time, and holds the caller's meters: one copy a chunk.
-            tasks = [pool.submit(copy_context().run, self._read, excerpt, line) for excerpt in excerpts]
-            return [task.result() for task in tasks]
-        finally:
-            line.close("the extraction was ended")
-            pool.shutdown(wait=False, cancel_futures=True)
+        with stopping():
+            try:
+                # A context serves one thread at a time, and holds the caller's meters: one copy a chunk.
+                tasks = [pool.submit(copy_context().run, self._read, excerpt, line) for excerpt in excerpts]
+                return [task.result() for task in tasks]
+            finally:
+                line.close("the extraction was ended")
+                pool.shutdown(wait=False, cancel_futures=True)
 
     def _read(self, excerpt: Excerpt, line: _Line) -> Contribution | SetAside:
         found = _Findings(excerpt)
@@ -86,7 +88,9 @@ class GenerativeExtractor:
             if self.second_look:
                 found.add(line.ask(*asked_again(excerpt, found.contribution())))
         except ModelError as error:
-            return SetAside(_plain(str(error))[:_LONGEST_TEXT])
+            # A reply that does not fit says nothing about the other chunks.
+            closed = line.closed and not isinstance(error, ReplyError)
+            return SetAside(_plain(str(error))[:_LONGEST_TEXT], closed)
         return found.contribution()
 
 
@@ -142,6 +146,11 @@ class _Line:
         self._lock = Lock()
         self._silent = 0  # calls in a row without a reply
         self._closed = ""
+
+    @property
+    def closed(self) -> bool:
+        """Whether no further call begins."""
+        return bool(self._closed)
 
     def close(self, reason: str) -> None:
         """Let no further call begin."""

@@ -33,7 +33,7 @@ CREATE TABLE documents (
 CREATE TABLE chunks (
     document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
     start INTEGER NOT NULL, "end" INTEGER NOT NULL, text BLOB NOT NULL,
-    extractor TEXT NOT NULL, waiting TEXT, {entry}, PRIMARY KEY (document, ordinal)
+    extractor TEXT NOT NULL, waiting TEXT, digest BLOB NOT NULL, {entry}, PRIMARY KEY (document, ordinal)
 ) WITHOUT ROWID;
 CREATE INDEX waiting ON chunks (waiting) WHERE waiting IS NOT NULL;
 """
@@ -176,20 +176,8 @@ class Store:
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
         self._db.executemany(
-            f"INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, {_MARKS})",
-            (
-                (
-                    number,
-                    c.ordinal,
-                    c.start,
-                    c.end,
-                    c.text.encode("utf-8", "surrogatepass"),
-                    extractor,
-                    waiting,
-                    *Entry.of(document.title, c.text, made),
-                )
-                for c, made, extractor, waiting in chunks
-            ),
+            f"INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, {_MARKS})",
+            (_row(number, document.title, read) for read in chunks),
         )
 
     def follow(self, ids: Iterable[str], source: str) -> None:
@@ -208,9 +196,10 @@ class Store:
             self._db.execute("UPDATE chunks SET waiting = ? WHERE document = ? AND ordinal = ?", (waiting, *place))
             return
         columns = ", ".join(f"{name} = ?" for name in _ENTRY.split(", "))
+        text, entry = chunk.text.encode("utf-8", "surrogatepass"), Entry.of(chunk.title, chunk.text, made)
         self._db.execute(
-            f"UPDATE chunks SET extractor = ?, waiting = ?, {columns} WHERE document = ? AND ordinal = ?",
-            (extractor, waiting, *Entry.of(chunk.title, chunk.text, made), *place),
+            f"UPDATE chunks SET extractor = ?, waiting = ?, digest = ?, {columns} WHERE document = ? AND ordinal = ?",
+            (extractor, waiting, _digest(text, entry), *entry, *place),
         )
 
     def chunks(self, *, waiting: bool = False, ids: Sequence[str] | None = None) -> list[StoredChunk]:
@@ -291,9 +280,14 @@ class Store:
             found += [
                 f"row {row[1]} of {row[0]} refers to nothing" for row in self._db.execute("PRAGMA foreign_key_check")
             ]
-        except sqlite3.DatabaseError as error:
+            rows = self._db.execute(f"SELECT document, ordinal, digest, text, {_ENTRY} FROM chunks")
+            damaged = [(row[0], row[1]) for row in rows if _digest(row[3], row[4:]) != row[2]]
+            found += [
+                f"chunk {ordinal} of document number {number} is not what was stored" for number, ordinal in damaged
+            ]
+        except (sqlite3.DatabaseError, TypeError) as error:
             return [str(error)]
-        return [] if found == ["ok"] else found
+        return [problem for problem in found if problem != "ok"]
 
     @contextmanager
     def moment(self) -> Iterator[Store]:
@@ -313,6 +307,20 @@ class Store:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def _row(number: int, title: str, read: Read) -> tuple[object, ...]:
+    c, made, extractor, waiting = read
+    text, entry = c.text.encode("utf-8", "surrogatepass"), Entry.of(title, c.text, made)
+    return number, c.ordinal, c.start, c.end, text, extractor, waiting, _digest(text, entry), *entry
+
+
+def _digest(text: bytes, entry: Sequence[bytes | int]) -> bytes:
+    """Return sixteen bytes that change with anything that is kept of a chunk, so that damage is found."""
+    digest = hashlib.blake2b(text, digest_size=16)
+    for part in entry:
+        digest.update(b"%d:" % part if isinstance(part, int) else b"%d:%b" % (len(part), part))
+    return digest.digest()
 
 
 def _connect(name: str) -> sqlite3.Connection:

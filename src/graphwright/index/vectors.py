@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.errors import OptionError, StoreError
 from graphwright.models.base import Encoder, Floats
 
-__all__ = ["VectorIndex", "normalised"]
+__all__ = ["Joined", "VectorIndex", "joined", "normalised"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,8 @@ class VectorIndex:
         """Return the vector of a text: float32[dimension]. Needs an encoder of this index's dimension."""
         if self.encoder is None:
             raise OptionError(f"{self!r} has no encoder; give one to VectorIndex.from_array to search by text.")
+        if not len(self.vectors):
+            return np.zeros(self.dimension, np.float32)  # nothing to compare it with
         vector = np.asarray(self.encoder.encode([text]), np.float32)
         if vector.shape != (1, self.dimension):
             raise StoreError(
@@ -72,6 +74,27 @@ class VectorIndex:
             some: Floats = self.vectors[rows] @ query
             return known, some
         return known, self.scores(query)[rows]
+
+    def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
+        """Return the cosine of each id's vector with `query`, 0 for an id without one and beside a zero vector."""
+        found = np.zeros(len(ids))
+        vectors, wanted = self.vectors[self.rows_of(ids)[1]].astype(np.float64), query.astype(np.float64)
+        lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(wanted)
+        found[self.has(ids)] = np.divide(vectors @ wanted, lengths, out=np.zeros(len(vectors)), where=lengths > 0)
+        return found
+
+    def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return for each id whether it has a vector."""
+        if self.row_of is None:
+            return ids < len(self.vectors)
+        found = ids < len(self.row_of)
+        found[found] = self.row_of[ids[found]] >= 0
+        return found
+
+    @property
+    def parts(self) -> tuple[VectorIndex, ...]:
+        """The indexes that this one is joined of; itself alone where it is of one piece."""
+        return (self,)
 
     def rows_of(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return those of `ids` that have a vector, and their rows."""
@@ -103,6 +126,75 @@ class VectorIndex:
 
     def __repr__(self) -> str:
         return f"VectorIndex({len(self.vectors)} × {self.dimension}, {self.checksum[:8]})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Joined(VectorIndex):
+    """Two indexes searched as one, without copying a vector; made by `joined`.
+
+    What is asked by row (`vectors`, `row_of`, `rows_of`, `scores`) is the first one's.
+    """
+
+    first: VectorIndex = field(kw_only=True)
+    second: VectorIndex = field(kw_only=True)
+
+    @property
+    def parts(self) -> tuple[VectorIndex, ...]:
+        """The two indexes."""
+        return self.first, self.second
+
+    def scores_of(self, ids: NDArray[np.int64], query: Floats) -> tuple[NDArray[np.int64], Floats]:
+        """Return those of `ids` that have a vector in either, and its dot product with `query`."""
+        known, own = ids[self.has(ids)], self.first.has(ids[self.has(ids)])
+        scores = np.empty(len(known), np.float32)
+        scores[own] = self.first.scores_of(known[own], query)[1]
+        scores[~own] = self.second.scores_of(known[~own], query)[1]
+        return known, scores
+
+    def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
+        """Return the cosine of each id's vector with `query`, 0 for an id without one and beside a zero vector."""
+        own = self.first.has(ids)
+        return np.where(own, self.first.cosines(ids, query), self.second.cosines(ids, query))
+
+    def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return for each id whether it has a vector in either."""
+        return self.first.has(ids) | self.second.has(ids)
+
+    @cached_property
+    def ids(self) -> NDArray[np.int64]:
+        """The ids that have a vector, ascending."""
+        return np.union1d(self.first.ids, self.second.ids)
+
+    @cached_property
+    def checksum(self) -> str:
+        """Sixteen hexadecimal digits over both."""
+        both = self.first.checksum + self.second.checksum
+        return hashlib.blake2b(both.encode(), digest_size=8).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"joined({self.first!r}, {self.second!r})"
+
+
+def joined(first: VectorIndex, second: VectorIndex) -> Joined:
+    """Return both indexes as one over the ids of either, without copying a vector; the first has precedence.
+
+    Questions are encoded by the first one's encoder, or where it has none by the second's. Raises OptionError for
+    indexes of different dimension or encoder, and for one that is joined already.
+
+    >>> passages = VectorIndex(np.float32([[1, 0]]), np.int32([-1, 0])); names = VectorIndex.from_array([[0, 2]])
+    >>> both = joined(passages, names); both.ids.tolist(), both.cosines(both.ids, np.float32([3, 4])).tolist()
+    ([0, 1], [0.8, 0.6])
+    """
+    if first.dimension != second.dimension:
+        raise OptionError(f"{first!r} and {second!r} are of different dimension; join indexes of one encoder.")
+    if first.encoder is not None and second.encoder is not None and first.encoder != second.encoder:
+        raise OptionError(f"{first!r} and {second!r} are of {first.encoder!r} and {second.encoder!r}; join one's.")
+    if len(first.parts) + len(second.parts) > 2:
+        raise OptionError(f"joined({first!r}, {second!r}): only two indexes can be joined, each of one piece.")
+    # Rows named explicitly, or a search would take row i for id i and look no further.
+    row_of = np.arange(len(first.vectors), dtype=np.int32) if first.row_of is None else first.row_of
+    encoder = second.encoder if first.encoder is None else first.encoder
+    return Joined(first.vectors, row_of, encoder, first=first, second=second)
 
 
 def normalised(vectors: Floats) -> Floats:

@@ -46,6 +46,11 @@ class Within:
         object.__setattr__(self, "folder", None if folder is None else folder.strip("/"))
         object.__setattr__(self, "metadata", tuple(pairs))
 
+    def __str__(self) -> str:
+        parts = [] if self.documents is None else [f"among {', '.join(map(repr, self.documents[:5]))}"]
+        parts += [] if self.folder is None else [f"in the folder {self.folder!r}"]
+        return " ".join([*parts, *(f"with {name}={value}" for name, value in self.metadata)])
+
     def holds(self, document: str, metadata: Mapping[str, str]) -> bool:
         """Return whether a document is seen."""
         return (

@@ -20,7 +20,7 @@ from graphwright.models.base import Floats
 
 __all__ = ["CachedEncoder"]
 
-_BLOCK = 2048  # texts that are encoded, then committed, together
+_BLOCK = 512  # texts that are encoded, then committed, together
 _ASKED = 16_384  # keys in one query; SQLite takes 32,766 parameters
 _APPLICATION = 0x67777663  # "gwvc", in the header of the file
 _SECONDS = 60.0  # to wait for another process that writes
@@ -39,7 +39,7 @@ class CachedEncoder:
     """An encoder that encodes each distinct text once and then gives the very same bits.
 
     `encoder`: anything with `encode` and `id`; vectors are kept under its id and the text, so encoders may
-    share a file. `path`: an SQLite file, which is made when missing; each block of 2,048 new texts is
+    share a file. `path`: an SQLite file, which is made when missing; each block of 512 new texts is
     committed, so an interrupted run resumes. Without a path the last `memory` vectors are kept in memory.
     Threads may share the object, and processes the file.
 
