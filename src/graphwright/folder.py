@@ -148,10 +148,10 @@ class Index:
                     return self._parts[known]
             ids = [document for document, said in store.metadata().items() if within.holds(document, said)]
             if not ids:
-                known_names = sorted({name for said in store.metadata().values() for name in said})
+                found = sorted({name for said in store.metadata().values() for name in said})
                 raise DataError(
                     f"{self.path} holds no document {within}. Ids are paths from the folder that was read, or the rows' "
-                    f"own ids; metadata has the names {', '.join(known_names[:20]) or '(none)'}."
+                    f"own ids; metadata has the names {', '.join(found[:20]) or '(none)'}."
                 )
             ledger, settings = store.ledger(ids), settings_of(store)
         part = build(ledger, settings, self._asking, known=whole).snapshot(self._asking)

@@ -67,7 +67,7 @@ def load_graph(folder: Path) -> Graph:
 def _misfit(columns: Columns) -> str:
     """Name an array that is not as long as it has to be, "" if all are."""
     n, m = len(columns.kinds), len(columns.heads)
-    lengths = {"names": (columns.names, n), "tails": (columns.tails, m), "relation": (columns.relation, m)}
+    lengths: dict[str, tuple[Any, int]] = {"names": (columns.names, n), "tails": (columns.tails, m), "relation": (columns.relation, m)}
     optional = {"texts": (columns.texts, n), "edge_text": (columns.edge_text, m), "name_order": (columns.name_order, n)}
     lengths |= {name: (values, size) for name, (values, size) in optional.items() if values is not None}
     rows = {"out": (columns.out, n), "into": (columns.into, n), "adjacency": (columns.adjacency, n)}

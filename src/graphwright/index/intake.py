@@ -106,7 +106,7 @@ def _storable(document: Document) -> Document:
                 f"the {name} of the document {document.id!r} is {part!r}; it has to be a string, not empty."
             )
     metadata = {_kept(str(name)): _kept(text_of(value)) for name, value in document.metadata.items()}
-    return Document(*map(_kept, parts.values()), metadata, document.whole)
+    return Document(_kept(document.id), _kept(document.text), _kept(document.title), metadata, document.whole)
 
 
 def _kept(text: str) -> str:

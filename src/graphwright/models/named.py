@@ -31,6 +31,4 @@ def encoder_named(name: str) -> NamedEncoder:
 
         model, at, url = rest.rpartition("@http")  # names of models may hold an @
         return EndpointEncoder(model, f"http{url}") if at else EndpointEncoder(rest)
-    raise OptionError(
-        f"there is no encoder of the kind {kind!r}; give {EMBEDDED}, sbert:NAME or endpoint:MODEL@URL."
-    )
+    raise OptionError(f"there is no encoder of the kind {kind!r}; give {EMBEDDED}, sbert:NAME or endpoint:MODEL@URL.")
