@@ -150,7 +150,7 @@ class Index:
             if not ids:
                 found = sorted({name for said in store.metadata().values() for name in said})
                 raise DataError(
-                    f"{self.path} holds no document {within}. Ids are paths from the folder that was read, or the rows' "
+                    f"{self.path} holds no document {within}. Ids are paths from the folder that was read, or rows' "
                     f"own ids; metadata has the names {', '.join(found[:20]) or '(none)'}."
                 )
             ledger, settings = store.ledger(ids), settings_of(store)
