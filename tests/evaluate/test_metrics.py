@@ -190,10 +190,22 @@ def test_topological_recall_agrees_with_brute_force(pairs, data) -> None:
     rest = m.topological_recall(graph, retrieved, missing)
     recall = m.recall_at_k(retrieved, oracle, len(retrieved))
     assert value == pytest.approx(recall + len(missing) / len(oracle) * rest)
+    missed = m.missed_topological_recall(graph, retrieved, oracle)
+    assert missed == pytest.approx(value - recall) == pytest.approx(len(missing) / len(oracle) * rest)
+
+
+def test_missed_topological_recall_counts_only_what_was_not_retrieved() -> None:
+    graph = Graph.from_triples((a, "r", b) for a, b in EDGES)
+    hub, end, lone = graph.id("hub"), graph.id("end"), graph.id("lone")
+    near = 1 / (1 + math.log(3) + math.log(3) + math.log(4))  # of the end, as above
+    assert m.missed_topological_recall(graph, [hub], [hub, end, end, lone]) == pytest.approx(near / 3)
+    assert m.missed_topological_recall(graph, [hub], [hub]) == m.missed_topological_recall(graph, [hub], []) == 0
+    assert m.missed_topological_recall(graph, [], [hub, end]) == 0
 
 
 @pytest.mark.parametrize("outside", [[-1], [99], [0.5]])
 def test_topological_recall_refuses_what_is_no_node(outside) -> None:
     graph = Graph.from_triples([("a", "r", "b")])
-    with pytest.raises(OptionError, match="nodes, 0 to 1"):
-        m.topological_recall(graph, [0], outside)
+    for metric in (m.topological_recall, m.missed_topological_recall):
+        with pytest.raises(OptionError, match="nodes, 0 to 1"):
+            metric(graph, [0], outside)

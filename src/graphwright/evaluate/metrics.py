@@ -34,6 +34,7 @@ __all__ = [
     "hits_at_1",
     "macro_f1",
     "micro_f1",
+    "missed_topological_recall",
     "ndcg_at_k",
     "normalised",
     "recall_at_k",
@@ -235,6 +236,22 @@ def topological_recall(graph: Graph, retrieved: ArrayLike, oracle: ArrayLike) ->
     if not len(wanted):
         return 0.0
     return float(np.mean([1 / (1 + _uncertainty(adjacency, have, node)) for node in wanted]))
+
+
+def missed_topological_recall(graph: Graph, retrieved: ArrayLike, oracle: ArrayLike) -> float:
+    """Return what oracle nodes that were not retrieved add to topological recall: MissTR of FastInsight.
+
+    |missing|/|oracle| · TR(retrieved, missing), so that TR = recall + MissTR (Corollary 1). Arguments and errors as in
+    `topological_recall`.
+
+    >>> from graphwright.graph.graph import Graph
+    >>> path = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
+    >>> round(missed_topological_recall(path, [0], [0, 2]), 6)  # (1/2) / (1 + ln 2 + ln 3)
+    0.179099
+    """
+    wanted = _nodes(oracle, len(graph.names))
+    missing = np.setdiff1d(wanted, _nodes(retrieved, len(graph.names)))
+    return len(missing) / len(wanted) * topological_recall(graph, retrieved, missing) if len(wanted) else 0.0
 
 
 def _nodes(ids: ArrayLike, n: int) -> NDArray[np.int64]:

@@ -1,0 +1,63 @@
+"""FastInsight as a method: the expression of its paper, over passages that refer to each other."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from tests.toys import corpus_index
+
+from graphwright import CachedCrossEncoder, EncoderCrossEncoder, Kind, OptionError, OverlapCrossEncoder, start
+from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.models.base import metered
+from graphwright.retrieve.references import passage_graph
+
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which abbey did the mother of Lothair II found?"
+
+
+def test_the_expression_is_that_of_the_paper() -> None:
+    whole = repr(pipeline("fastinsight", SNAPSHOT, batch=4, budget=30, alpha=0.3, beta=0.5, passages=7))
+    model = CachedCrossEncoder(EncoderCrossEncoder(SNAPSHOT.encoder))
+    ix, rank = repr(SNAPSHOT.passages), f"GRanker({model!r}, alpha=0.3)"
+    loop = f"Repeat((Keep() | STeX({ix}, beta=0.5) % 4) >> {rank}, until=Reached(nodes=30))"
+    assert whole.startswith(f"OnPassages(VectorSearch({ix}) % 4 >> {rank} >> {loop}) % 7 >> Sources() >> ")
+
+
+def test_passages_are_reached_along_references_within_the_budget() -> None:
+    few = pipeline("fastinsight", SNAPSHOT, batch=1, budget=3, cross_encoder=OverlapCrossEncoder())
+    state = retrieval_part(few)(start(QUESTION, SNAPSHOT.graph))
+    assert state.chunks is not None and len(state.chunks) == 3 and state.graph is SNAPSHOT.graph
+    nodes = state.chunks.ids.tolist()
+    assert all(SNAPSHOT.graph.columns.kinds[nodes] == Kind.CHUNK)
+    # Each was next to another one; the first was found by its vector.
+    rows = passage_graph(SNAPSHOT.graph).columns.adjacency
+    assert all(set(rows.row(node).tolist()) & set(nodes) for node in nodes)
+    # What nothing refers to is never reached.
+    every = pipeline("fastinsight", SNAPSHOT, batch=1, cross_encoder=OverlapCrossEncoder())
+    found = every(start(QUESTION, SNAPSHOT.graph)).chunks
+    documents = {SNAPSHOT.graph.passages.of(int(c)).document for c in found.ids}  # type: ignore[union-attr]
+    assert documents == {"lothair", "teutberga", "ermengarde", "erstein"}
+
+
+def test_each_passage_is_read_once_however_often_it_is_reranked() -> None:
+    op = retrieval_part(pipeline("fastinsight", SNAPSHOT, batch=1, cross_encoder=OverlapCrossEncoder()))
+    with metered() as usage:
+        state = op(start(QUESTION, SNAPSHOT.graph))
+    ranked = sum("GRanker" in step.operator for step in state.trace)
+    encoded = 1  # the question, once: the index remembers it
+    assert ranked >= 4 and usage.texts <= len(state.evidence) + encoded  # type: ignore[arg-type]
+
+
+def test_it_answers_and_pickles() -> None:
+    op = pipeline("fastinsight", SNAPSHOT)
+    again = pickle.loads(pickle.dumps(op))
+    assert again == op
+    answers = [one(start("Who founded the abbey of Erstein?", SNAPSHOT.graph)).answer for one in (op, again)]
+    assert answers[0] == answers[1] and answers[0].found and "Erstein" in answers[0].text
+
+
+@pytest.mark.parametrize("options", [{"batch": 0}, {"batch": 20, "budget": 10}, {"alpha": 2.0}, {"beta": -1.0}])
+def test_what_cannot_be_used_is_refused(options) -> None:
+    with pytest.raises(OptionError, match=next(iter(options))):
+        pipeline("fastinsight", SNAPSHOT, **options)

@@ -1,0 +1,177 @@
+"""STeX against Algorithm 3 of FastInsight in plain Python, and the loop of Algorithm 1 around it and GRanker."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.toys import GRAPHS, as_networkx, vectors_of
+
+from graphwright import (
+    Evidence,
+    GRanker,
+    Graph,
+    HashEncoder,
+    Keep,
+    OptionError,
+    OverlapCrossEncoder,
+    Reached,
+    Repeat,
+    STeX,
+    VectorIndex,
+    VectorSearch,
+    start,
+)
+from graphwright.index.vectors import joined
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An encoder that gives every question one vector."""
+
+    def encode(self, texts):
+        return np.array([[1.0, 0.0]] * len(texts), np.float32)
+
+
+def algorithm_3(graph: Graph, similarity: list[float], retrieved: list[int], beta: float) -> dict[int, float]:
+    near = as_networkx(graph)
+    candidates = {j for i in retrieved for j in near[i]} - set(retrieved)
+    most = len(retrieved)
+    scores = {}
+    for n in candidates:
+        struct = 0.0
+        adjacent = [v for v in retrieved if near.has_edge(n, v)]
+        if most > 1:
+            best = min(retrieved.index(v) + 1 for v in adjacent)
+            struct = 1 - (best - 1) / (most - 1)
+        limit = min(near.degree(n), most)
+        if limit > 1:
+            struct += (len(adjacent) - 1) / (limit - 1)
+        scores[n] = similarity[n] + beta * struct
+    return scores
+
+
+def algorithm_1(graph: Graph, similarity: list[float], rank, batch: int, budget: int) -> list[int]:
+    """`rank` is GRanker: from a list of nodes to the same nodes in order."""
+    kept = rank(sorted(range(len(graph)), key=lambda n: (-similarity[n], n))[:batch])
+    while len(kept) < budget:
+        scores = algorithm_3(graph, similarity, kept, 1.0)
+        if not scores:
+            break  # the printed algorithm would never end
+        added = sorted(scores, key=lambda n: (-scores[n], n))
+        kept = rank(kept + added[: min(len(kept) + batch, budget) - len(kept)])
+    return kept
+
+
+def test_worked_numbers_of_each_line() -> None:
+    """Retrieved in this order: p, q, r. x is next to q and r, y to p alone (degree 1), z to r, and to three others."""
+    graph = Graph.from_triples((a, "r", b) for a, b in ("xq", "xr", "yp", "zr", "z1", "z2", "z3", "pq", "xq", "rx"))
+    vectors = np.zeros((len(graph), 2), np.float32)
+    for name, similarity in {"x": 0.25, "y": -0.5, "z": 0.125}.items():
+        vectors[graph.id(name)] = similarity, 7.0
+    index = VectorIndex.from_array(vectors, Fixed())
+    state = start("?", graph, evidence=Evidence.of_nodes([graph.id(n) for n in "pqr"]))
+    found = STeX(index, beta=2.0)(state).evidence
+    scores = dict(zip(graph.names.take(found.nodes), found.scores.tolist(), strict=True))
+    assert scores == {
+        "x": 0.25 + 2 * ((1 - 1 / 2) + (2 - 1) / (2 - 1)),  # r_best 2 of 3, A = {q, r}, C = min(2, 3)
+        "y": -0.5 + 2 * ((1 - 0 / 2) + 0),  # C = min(1, 3) = 1: no bridging
+        "z": 0.125 + 2 * ((1 - 2 / 2) + (1 - 1) / (3 - 1)),  # C = min(4, 3)
+    }
+    assert graph.names.take(found.nodes) == ["x", "y", "z"]
+    # With one node retrieved there is neither rank nor bridge.
+    single = STeX(index, beta=2.0)(start("?", graph, evidence=Evidence.of_nodes([graph.id("p")]))).evidence
+    assert dict(zip(graph.names.take(single.nodes), single.scores.tolist(), strict=True)) == {"q": 0.0, "y": -0.5}
+
+
+@settings(deadline=None)
+@given(st.sampled_from(sorted(GRAPHS)), st.floats(0, 3), st.integers(1, 8), st.data())
+def test_agrees_with_algorithm_3_and_a_cut_is_the_first_of_all(name, beta, k, data) -> None:
+    graph, index = GRAPHS[name], vectors_of(GRAPHS[name])
+    nodes = data.draw(st.lists(st.sampled_from(range(len(graph))), unique=True, max_size=12))
+    question = f"{graph.names[0]} and {graph.names[len(graph) - 1]}"
+    state = start(question, graph, evidence=Evidence.of_nodes(nodes))
+    found = STeX(index, beta)(state).evidence
+    similarity = (index.vectors @ index.encode(question)).tolist()
+    expected = algorithm_3(graph, similarity, nodes, beta)
+    assert dict(zip(found.nodes.tolist(), found.scores.tolist(), strict=True)) == pytest.approx(expected, abs=1e-6)
+    cut = (STeX(index, beta) % k)(state).evidence
+    assert cut.nodes.tolist() == found.nodes[:k].tolist() and cut.scores.tolist() == found.scores[:k].tolist()
+
+
+def test_equal_scores_fall_by_id_under_a_cut() -> None:
+    graph = GRAPHS["star"]
+    index = VectorIndex.from_array(np.zeros((len(graph), 2)), Fixed())
+    state = start("?", graph, evidence=Evidence.of_nodes([graph.id("hub")]))
+    assert (STeX(index) % 3)(state).evidence.nodes.tolist() == [1, 2, 3]
+
+
+def test_neighbours_are_the_snapshots_in_a_part_of_it() -> None:
+    graph, evidence = GRAPHS["line"], Evidence.of_nodes([2])
+    index = vectors_of(graph)
+    part = STeX(index)(start("d", graph.part([1, 2]), evidence=evidence)).evidence
+    assert sorted(part.nodes.tolist()) == [1, 3]
+
+
+def test_a_neighbour_without_a_vector_is_left_out() -> None:
+    graph = GRAPHS["line"]
+    row_of = np.array([0, -1, -1, 1, -1], np.int32)
+    index = VectorIndex(np.float32([[1, 0], [0.5, 0]]), row_of, Fixed())
+    found = STeX(index)(start("?", graph, evidence=Evidence.of_nodes([2, 4]))).evidence
+    assert found.nodes.tolist() == [3]  # 1 is a neighbour of 2 too
+    assert found.scores.tolist() == pytest.approx([0.5 + 1 + 1])
+    assert len(STeX(index)(start("?", graph, evidence=Evidence.of_nodes([0]))).evidence) == 0
+
+
+def test_vectors_may_lie_in_two_indexes_joined() -> None:
+    graph = GRAPHS["line"]
+    some = VectorIndex(np.float32([[1, 0], [0.5, 0]]), np.array([0, -1, -1, 1, -1], np.int32), Fixed())
+    rest = VectorIndex(np.float32([[0.25, 9], [8, 8]]), np.array([-1, 0, -1, 1, -1], np.int32), Fixed())
+    found = STeX(joined(some, rest), beta=0)(start("?", graph, evidence=Evidence.of_nodes([2, 4]))).evidence
+    assert dict(zip(found.nodes.tolist(), found.scores.tolist(), strict=True)) == {3: 0.5, 1: 0.25}
+
+
+def test_what_is_remembered_of_one_question_does_not_leak_into_the_next() -> None:
+    graph, index = GRAPHS["club"], vectors_of(GRAPHS["club"])
+    op, evidence = STeX(index), Evidence.of_nodes([0, 33])
+    for question in ("member 3", "member 7 and 8", "member 3", "who"):
+        states = [start(question, graph, evidence=evidence)] * 2
+        found, fresh = op(states[0]).evidence, STeX(index)(states[1]).evidence
+        assert found.nodes.tolist() == fresh.nodes.tolist() and found.scores.tolist() == fresh.scores.tolist()
+    assert pickle.loads(pickle.dumps(op)) == op == STeX(index) and repr(op) == f"STeX({index!r})"
+
+
+@pytest.mark.parametrize("name", sorted(GRAPHS))
+@pytest.mark.parametrize(("batch", "budget"), [(2, 9), (3, 4), (10, 30), (4, 100)])
+def test_the_expression_is_algorithm_1(name: str, batch: int, budget: int) -> None:
+    graph, index, question = GRAPHS[name], vectors_of(GRAPHS[name]), "member 3, b or Waldrada"
+    ranker = GRanker(OverlapCrossEncoder())
+    loop = Repeat((Keep() | STeX(index) % batch) >> ranker, until=Reached(nodes=budget))
+    state = (VectorSearch(index) % batch >> ranker >> loop)(start(question, graph))
+
+    def rank(nodes: list[int]) -> list[int]:
+        return ranker(start(question, graph, evidence=Evidence.of_nodes(nodes))).evidence.nodes.tolist()  # type: ignore[union-attr]
+
+    similarity = (index.vectors @ index.encode(question)).tolist()
+    expected = algorithm_1(graph, similarity, rank, batch, budget)
+    assert state.evidence is not None and state.evidence.nodes.tolist() == expected
+    assert len(expected) <= budget
+
+
+def test_the_loop_ends_when_no_neighbour_is_left() -> None:
+    graph = GRAPHS["apart"]
+    ranker = GRanker(OverlapCrossEncoder())
+    loop = Repeat((Keep() | STeX(vectors_of(graph)) % 1) >> ranker, until=Reached(nodes=100))
+    found = loop(start("a", graph, evidence=Evidence.of_nodes([graph.id("a")]))).evidence
+    assert sorted(graph.names.take(found.nodes)) == ["a", "b", "c"]
+
+
+def test_what_cannot_be_used_is_refused() -> None:
+    index = VectorIndex.from_array(np.zeros((5, 2)), HashEncoder(2))
+    for beta in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(OptionError, match="STeX"):
+            STeX(index, beta)
