@@ -1,0 +1,79 @@
+"""Answers from a graph alone: the nodes that paths lead to, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphwright.errors import OptionError
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Graph
+from graphwright.graph.walks import label
+from graphwright.retrieve.operator import Operator
+from graphwright.retrieve.state import Citation, Reply, State
+
+__all__ = ["NO_TARGET", "TargetAnswer", "path_text"]
+
+NO_TARGET = "No path from what the question names leads to an answer."
+
+
+@dataclass(frozen=True, repr=False)
+class TargetAnswer(Operator):
+    """Answer with the names of the nodes that the evidence leads to, best first, each with its best path.
+
+    A piece leads to the last of its nodes (of both ends of a triple, the last one first) that the question does not
+    name. The text has a name a line, at most `limit`; the citation of the same rank has the name and the path, which is
+    names and relations in turn, walked from its beginning; without passages its document is empty. Needs neither a
+    language model nor passages.
+
+    >>> from graphwright.retrieve.paths import ShortestPaths; from graphwright.retrieve.state import start
+    >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Udo", "spouse", "Ida")])
+    >>> answer = (ShortestPaths() >> TargetAnswer())(start("Who?", kin, entities=["Bertha"])).answer
+    >>> answer.text.splitlines(), answer.citations[1].path
+    (['Ida', 'Udo'], ('Bertha', 'child', 'Ida', 'spouse⁻¹', 'Udo'))
+    """
+
+    limit: int | None = None
+    needs = ("evidence",)
+    gives = ("answer",)
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise OptionError(f"TargetAnswer(limit={self.limit!r}): a number of names, 1 or more, or None.")
+
+    def apply(self, state: State) -> State:
+        """Set the answer."""
+        graph = state.graph
+        named = {node for anchor in state.anchors or () for node in anchor.seeds(graph).tolist()}
+        found: dict[str, tuple[str, ...]] = {}
+        for nodes, edges in state.evidence or ():
+            if self.limit is not None and len(found) >= self.limit:
+                break
+            ends = nodes.tolist() or graph.ends(edges).tolist()
+            target = next((node for node in reversed(ends) if node not in named), None)
+            if target is not None:
+                found.setdefault(graph.names[target], path_text(graph, nodes, edges))
+        if not found:
+            return state.with_(answer=Reply(NO_TARGET, found=False))
+        cited = tuple(Citation("", name, 0, len(name), name, path) for name, path in found.items())
+        return state.with_(answer=Reply("\n".join(found), cited))
+
+
+def path_text(graph: Graph, nodes: Ints, edges: Ints) -> tuple[str, ...]:
+    """Return a path as names and relations in turn; a relation that is walked against its direction ends in ⁻¹.
+
+    Nodes and edges that are no walk are given as the names of the nodes; a triple without nodes as itself.
+
+    >>> import numpy as np
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "s", "b")])
+    >>> path_text(graph, np.array([0, 1, 2]), np.array([0, 1]))
+    ('a', 'r', 'b', 's⁻¹', 'c')
+    """
+    names = [graph.names[node] for node in nodes.tolist()]
+    if not names and len(edges):
+        return graph.triple(int(edges[-1]))
+    if len(edges) + 1 != len(names):
+        return tuple(names)
+    steps, columns = names[:1], graph.columns
+    for edge, before, name in zip(edges.tolist(), nodes.tolist(), names[1:], strict=False):
+        steps += [label(graph, int(columns.relation[edge]), bool(columns.heads[edge] == before)), name]
+    return tuple(steps)

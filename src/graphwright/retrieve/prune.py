@@ -1,0 +1,49 @@
+"""Pruning: the graph narrowed to what was found, edges and all (LEGO-GraphRAG, section 3.2.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphwright.graph.graph import Graph
+from graphwright.retrieve.operator import Operator
+from graphwright.retrieve.state import State
+
+__all__ = ["InduceEdges"]
+
+
+@dataclass(frozen=True, repr=False)
+class InduceEdges(Operator):
+    """Narrow the graph to the nodes and edges of the evidence, and to no other edges between them.
+
+    The three prunings of LEGO-GraphRAG (section 3.2.2 a.3), each of a graph that was narrowed before:
+
+        PersonalizedPageRank(each=True) % 1000 >> Rerank(model) % nodes >> Induce()     node pruning
+        Triples() >> Rerank(model) % edges >> InduceEdges()                             edge and triple pruning
+
+    An edge's text is that of its triple, so that edge and triple pruning are one; nodes that no edge is left at
+    go with them. The evidence has done its work and is cleared.
+
+    >>> from graphwright.retrieve.state import start; from graphwright.graph.evidence import Evidence
+    >>> triangle = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a")])
+    >>> InduceEdges()(start("?", triangle, evidence=Evidence.of_edges([2, 0]))).graph.edges.tolist()
+    [0, 2]
+    """
+
+    needs = ("evidence",)
+    gives = ("graph",)
+    clears = ("evidence",)
+
+    def apply(self, state: State) -> State:
+        """Narrow the graph."""
+        found, graph = state.evidence, state.graph
+        if found is None:
+            return state
+        edges = np.unique(found.edges)
+        edges = edges if graph.whole else np.intersect1d(edges, graph.edges, assume_unique=True)
+        nodes = np.unique(np.concatenate((found.nodes, graph.ends(edges))))
+        nodes = nodes[graph.holds(nodes)]
+        for array in (nodes, edges):
+            array.flags.writeable = False
+        return state.with_(graph=Graph(graph.columns, nodes, edges), evidence=None)

@@ -1,0 +1,71 @@
+"""Answers by the names that paths lead to."""
+
+from __future__ import annotations
+
+import pytest
+from tests.toys import GRAPHS
+
+from graphwright import Evidence, Graph, OptionError, ShortestPaths, TargetAnswer, Triples, hits_at_1, start
+from graphwright.generate.targets import path_text
+
+
+def answered(graph: Graph, evidence: Evidence, *entities: str, limit: int | None = None):
+    answer = TargetAnswer(limit)(start("Who?", graph, entities=entities, evidence=evidence)).answer
+    assert answer is not None
+    return answer
+
+
+def test_targets_come_in_the_order_of_their_best_paths() -> None:
+    graph = GRAPHS["family"]
+    one, two, bertha, gisela, waldrada = map(graph.id, ("Lothair I", "Lothair II", "Bertha", "Gisela", "Waldrada"))
+    paths = [
+        ([one, two, waldrada, bertha], [2, 4, 6]),
+        ([two, waldrada], [4]),
+        ([one, two, waldrada, gisela], [2, 4, 5]),
+        ([two, waldrada, bertha], [4, 6]),
+    ]
+    answer = answered(graph, Evidence.of_pieces(paths), "Lothair I", "Lothair II")
+    names = [citation.text for citation in answer.citations]
+    assert names == ["Bertha", "Waldrada", "Gisela"] and answer.text == "Bertha\nWaldrada\nGisela" and answer.found
+    assert answer.citations[0].path == (
+        "Lothair I", "father of", "Lothair II", "spouse", "Waldrada", "mother of", "Bertha",
+    )  # fmt: skip
+    assert hits_at_1(names, ["bertha"]) == 1.0
+    assert len(answered(graph, Evidence.of_pieces(paths), "Lothair I", limit=1).citations) == 1
+
+
+def test_what_the_question_names_is_no_answer() -> None:
+    graph = GRAPHS["line"]
+    between = Evidence.of_pieces([([0, 1, 2], [0, 1])])
+    assert answered(graph, between, "a", "c").text == "b"
+    assert answered(graph, between, "a").text == "c"
+    nothing = answered(graph, Evidence.of_nodes([0]), "a")
+    assert not nothing.found and nothing.citations == () and "No path" in nothing.text
+    assert not answered(graph, Evidence.of_nodes([])).found
+
+
+def test_nodes_triples_and_trees_have_targets_too() -> None:
+    graph = GRAPHS["line"]
+    assert answered(graph, Evidence.of_nodes([3, 1])).text == "d\nb"
+    triple = answered(graph, Evidence.of_edges([0]), "b")
+    assert triple.text == "a" and triple.citations[0].path == ("a", "r", "b")
+    tree = Evidence.of_pieces([([1, 0, 2], [0])])
+    assert answered(graph, tree, "a").citations[0].path == ("b", "a", "c")
+
+
+def test_the_path_says_which_way_each_relation_goes() -> None:
+    graph = GRAPHS["family"]
+    state = (ShortestPaths() >> TargetAnswer())(start("Who?", graph, entities=["Teutberga"]))
+    assert state.answer is not None
+    assert {c.text for c in state.answer.citations} == set(graph.names) - {"Teutberga"}
+    assert state.answer.citations[0].path == ("Teutberga", "spouse⁻¹", "Lothair II")
+    piece = state.evidence.piece(0)  # type: ignore[union-attr]
+    assert path_text(graph, *piece) == state.answer.citations[0].path
+
+
+def test_two_nodes_of_one_name_are_one_answer() -> None:
+    graph = GRAPHS["apart"]
+    answer = (Triples() >> TargetAnswer())(start("?", graph)).answer
+    assert answer is not None and [c.text for c in answer.citations] == ["b", "c", "a", "y", "z", "x"]
+    with pytest.raises(OptionError, match="limit=0"):
+        TargetAnswer(0)

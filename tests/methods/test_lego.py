@@ -1,0 +1,118 @@
+"""The fifteen instances: what each is made of, and that each answers from a small graph of films."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.toys import corpus_index, same
+
+from graphwright import (
+    EdgeSearch,
+    Graph,
+    HashEncoder,
+    OptionError,
+    OverlapCrossEncoder,
+    ScriptedLLM,
+    TargetAnswer,
+    VectorIndex,
+    start,
+)
+from graphwright.methods.lego import INSTANCES, lego
+from graphwright.methods.registry import pipeline
+
+E, L = HashEncoder(), OverlapCrossEncoder()
+FILMS = Graph.from_triples(
+    [
+        ("Heat", "directed_by", "Mann"),
+        ("Heat", "starred_actors", "Pacino"),
+        ("Insider", "directed_by", "Mann"),
+        ("Insider", "starred_actors", "Crowe"),
+        ("Scarface", "starred_actors", "Pacino"),
+        ("Scarface", "directed_by", "De Palma"),
+    ]
+)
+PPR = "PersonalizedPageRank(each=True) % 1000 >> Induce()"
+SAE = {"PPR": PPR} | {
+    name: f"{PPR} >> Triples() >> Rerank({model!r}) % 64 >> InduceEdges()" for name, model in (("E", E), ("L", L))
+}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "se", "pr"),
+    [
+        ([1, 10, 11], ["PPR", "E", "L"], "ShortestPaths() % 32"),
+        ([2, 4, 12], ["E", "L", "PPR"], f"ShortestPaths() >> Rerank({E!r}) % 32"),
+        ([3, 5, 13], ["E", "L", "PPR"], f"ShortestPaths() >> Rerank({L!r}) % 32"),
+        ([6, 8, 14], ["E", "L", "PPR"], f"BeamSearch({E!r}) % 32"),
+        ([7, 9, 15], ["E", "L", "PPR"], f"BeamSearch({L!r}) % 32"),
+    ],
+)
+def test_each_instance_is_made_of_what_the_paper_says(numbers: list[int], se: list[str], pr: str) -> None:
+    for number, extraction in zip(numbers, se, strict=True):
+        assert repr(lego(number, E, L)) == f"{SAE[extraction]} >> {pr}"
+        # Walks seed by evidence or anchors; paths begin at anchors, as narrowing clears the evidence.
+        assert lego(number, E, L).needs == ("evidence|anchors", "anchors|evidence")
+
+
+@pytest.mark.parametrize("number", INSTANCES)
+def test_each_instance_answers(number: int) -> None:
+    state = start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"])
+    after = (lego(number, E, L) >> TargetAnswer())(state)
+    assert after.answer is not None and after.evidence is not None
+    assert {"Heat", "Insider", "Pacino", "Crowe"} <= {c.text for c in after.answer.citations}
+    # Every path begins at the query entity; none is without an edge.
+    assert all(nodes[0] == FILMS.id("Mann") and len(edges) for nodes, edges in after.evidence)
+
+
+def test_budgets_hold() -> None:
+    state = start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"])
+    after = lego(2, E, nodes=6, edges=3, paths=1)(state)
+    assert after.evidence is not None and len(after.evidence) == 1 and len(after.graph.edges) == 3
+
+
+def test_a_language_model_is_shown_the_best_of_the_encoder_in_one_call() -> None:
+    calls: list[int] = []
+
+    def model(system: str, user: str) -> str:
+        calls.append(user.count('{"number"'))
+        return json.dumps({"numbers": [1, 2]})
+
+    state = start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"])
+    after = lego(5, E, ScriptedLLM(model), shown=4)(state)
+    assert calls == [4, 2] and after.evidence is not None and len(after.evidence) == 2
+    assert len(after.graph.edges) == 2
+
+
+def test_over_an_index_the_answer_is_quoted_and_over_a_knowledge_graph_it_is_a_name() -> None:
+    snapshot = corpus_index().snapshot
+    asked = "Which abbey did the mother of Lothair II found?"
+    for number in (1, 6, 13):
+        state = pipeline(f"lego-{number}", snapshot)(start(asked, snapshot.graph))
+        assert state.answer is not None and state.answer.citations[0].document and state.chunks is not None
+        assert state.graph.whole and any(len(edges) > 1 for _, edges in state.evidence or ())
+    films = replace(snapshot, graph=FILMS, names=None, triples=None)
+    for number in (1, 12, 15):
+        state = pipeline(f"lego-{number}", films)(start("Who starred in a film directed by Mann?", FILMS))
+        assert state.answer is not None and {"Heat", "Pacino"} <= {c.text for c in state.answer.citations}
+    llm = ScriptedLLM(['{"numbers": [2, 1]}', '{"found": true, "answer": "Heat.", "citations": []}'])
+    state = pipeline("lego-13", films, llm=llm)(start("Who starred in a film directed by Mann?", FILMS))
+    assert state.answer is not None and state.answer.text == "Heat." and len(state.evidence or ()) == 2
+
+
+def test_vectors_that_are_known_are_not_made_again() -> None:
+    vectors = E.encode([FILMS.edge_text(e) for e in FILMS.edges.tolist()])
+    known = EdgeSearch(VectorIndex.from_array(vectors, E))
+    state = start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"])
+    read, looked_up = (lego(2, E, edges=3, triples=triples)(state) for triples in (None, known))
+    assert same(read.evidence, looked_up.evidence) and read.graph.edges.tolist() == looked_up.graph.edges.tolist()
+    assert sum(s.usage.texts for s in looked_up.trace) < sum(s.usage.texts for s in read.trace)
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(OptionError, match="lego-13 needs L"):
+        lego(13, E)
+    with pytest.raises(OptionError, match=r"no instance 16 .* 1 to 15"):
+        lego(16, E)
+    assert {number for number, made in INSTANCES.items() if "L" not in made} == {1, 2, 6, 10, 12, 14}

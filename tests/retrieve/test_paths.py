@@ -1,0 +1,174 @@
+"""Path retrieval against networkx, on graphs with parallel edges, loops and narrowed parts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.toys import GRAPHS, TRIPLES, as_networkx
+
+from graphwright import (
+    Anchor,
+    EnumeratedPaths,
+    Evidence,
+    Graph,
+    HashEncoder,
+    OptionError,
+    Rerank,
+    ShortestPaths,
+    State,
+    start,
+)
+
+# MetaQA in small: who directed, wrote and acted in what.
+FILMS = [
+    ("Heat", "directed_by", "Mann"),
+    ("Heat", "starred_actors", "Pacino"),
+    ("Heat", "written_by", "Mann"),
+    ("Insider", "directed_by", "Mann"),
+    ("Insider", "starred_actors", "Pacino"),
+    ("Insider", "has_genre", "Drama"),
+    ("Ali", "directed_by", "Mann"),
+    ("Ali", "has_genre", "Drama"),
+]
+
+triples = st.lists(
+    st.tuples(st.sampled_from("abcdefg"), st.sampled_from("rs"), st.sampled_from("abcdefg")), min_size=1, max_size=14
+)
+
+
+def walked(state: State) -> list[tuple[list[int], list[int]]]:
+    assert state.evidence is not None
+    return [(nodes.tolist(), edges.tolist()) for nodes, edges in state.evidence]
+
+
+def with_edges(graph: Graph, paths: list[list[int]]) -> list[tuple[list[int], list[int]]]:
+    """The paths in their order, each step by the smallest edge there is."""
+    ordered = sorted(paths, key=lambda path: (len(path), path))
+    return [(path, [int(graph.edges_between(a, b)[0]) for a, b in pairwise(path)]) for path in ordered]
+
+
+def cases(graph: Graph, seed: int) -> tuple[Graph, list[int]]:
+    """The graph, or a part of it, and one or two query entities of the whole."""
+    part = graph if seed % 2 else graph.part([v for v in range(len(graph)) if v % 4 != seed % 4])
+    return part, [seed % len(graph), (seed // 3) % len(graph)]
+
+
+@settings(deadline=None, max_examples=80)
+@given(triples, st.integers(0, 50))
+def test_shortest_paths_are_networkxs(rows: list[tuple[str, str, str]], seed: int) -> None:
+    graph, named = cases(Graph.from_triples(rows), seed)
+    theirs = as_networkx(graph)
+    each = [
+        list(nx.all_shortest_paths(theirs, s, t))
+        for s in set(named) & set(theirs)
+        for t in set(nx.node_connected_component(theirs, s)) - {s}
+    ]
+    state = start("?", graph, anchors=[Anchor("q", [v]) for v in named])
+    assert walked(ShortestPaths()(state)) == with_edges(graph, [min(paths) for paths in each])
+    assert walked(ShortestPaths(all=True)(state)) == with_edges(graph, [p for paths in each for p in paths])
+
+
+@settings(deadline=None, max_examples=80)
+@given(triples, st.integers(0, 50), st.integers(1, 4))
+def test_enumerated_paths_are_networkxs(rows: list[tuple[str, str, str]], seed: int, length: int) -> None:
+    graph, named = cases(Graph.from_triples(rows), seed)
+    theirs = as_networkx(graph)
+    every = [
+        path
+        for s in set(named) & set(theirs)
+        for t in set(theirs) - {s}
+        for path in nx.all_simple_paths(theirs, s, t, cutoff=length)
+    ]
+    state = start("?", graph, anchors=[Anchor("both", named)])
+    found = walked(EnumeratedPaths(length)(state))
+    assert found == with_edges(graph, every)
+    for k in (1, 4):
+        assert walked((EnumeratedPaths(length) % k)(state)) == found[:k]
+
+
+def test_a_worked_example() -> None:
+    graph = Graph.from_triples(FILMS)
+    state = start("Who acted in the films that Mann directed?", graph, entities=["Mann"])
+    found = ShortestPaths()(state).evidence
+    assert found is not None and found.scores is not None
+    # Of the two films that lead to Pacino, and to Drama, the one of the smaller id; of two edges to Heat the first.
+    assert found.texts(graph) == [
+        "Heat directed_by Mann",
+        "Insider directed_by Mann",
+        "Ali directed_by Mann",
+        "Heat directed_by Mann; Heat starred_actors Pacino",
+        "Insider directed_by Mann; Insider has_genre Drama",
+    ]
+    assert found.scores.tolist() == pytest.approx([1 / 2, 1 / 2, 1 / 2, 1 / 3, 1 / 3])
+    both = ShortestPaths(all=True)(state).evidence
+    assert both is not None and len(both) == 7
+    assert len(EnumeratedPaths(2)(state).evidence or ()) == 7
+    # Insider and Ali lead to Pacino and Mann's other films by longer ways too.
+    assert len(EnumeratedPaths(3)(state).evidence or ()) == 11
+
+
+def test_osar_keeps_the_paths_that_fit_the_question_best() -> None:
+    graph = Graph.from_triples(FILMS)
+    state = start("Who starred as actors in films directed by Mann? Pacino", graph, entities=["Mann"])
+    paths = ShortestPaths()(state)
+    assert paths.evidence is not None
+    question, *texts = HashEncoder().encode([state.question.text, *paths.evidence.texts(graph)])
+    best = max(range(len(texts)), key=lambda i: float(texts[i] @ question))
+    found = (ShortestPaths() >> Rerank(HashEncoder()) % 2)(state).evidence
+    assert found is not None and len(found) == 2
+    assert found.identities()[0] == paths.evidence.identities()[best]
+
+
+def test_where_paths_begin() -> None:
+    graph = GRAPHS["family"]
+    waldrada = graph.id("Waldrada")
+    evidence = Evidence.of_nodes([waldrada])
+    from_evidence = walked(EnumeratedPaths(1)(start("?", graph, evidence=evidence)))
+    assert {nodes[0] for nodes, _ in from_evidence} == {waldrada}
+    both = start("?", graph, entities=["Gisela"], evidence=evidence)
+    assert {nodes[0] for nodes, _ in walked(EnumeratedPaths(1)(both))} == {graph.id("Gisela")}
+    edge = start("?", graph, anchors=[Anchor("edge", edges=[0])])
+    assert {nodes[0] for nodes, _ in walked(ShortestPaths()(edge))} == set(graph.ends([0]).tolist())
+    for nowhere in (start("?", graph, anchors=()), start("?", graph, entities=["Nobody"])):
+        for op in (ShortestPaths(), ShortestPaths(all=True) % 3, EnumeratedPaths(3)):
+            assert walked(op(nowhere)) == []
+
+
+@pytest.mark.parametrize("name", sorted(TRIPLES))
+def test_renumbering_renumbers_the_paths(name: str) -> None:
+    graph, other = GRAPHS[name], Graph.from_triples(TRIPLES[name][::-1])
+    entities = [graph.names[0], graph.names[len(graph) - 1]]
+    for op in (ShortestPaths(all=True), EnumeratedPaths(2)):
+        found = [op(start("?", g, entities=entities)).evidence for g in (graph, other)]
+        by_name = [
+            {tuple(g.names.take(nodes)): score for (nodes, _), score in zip(e, e.scores, strict=True)}  # type: ignore[arg-type]
+            for g, e in zip((graph, other), found, strict=True)
+            if e is not None
+        ]
+        assert by_name[0] == by_name[1] and by_name[0]
+
+
+def test_too_many_paths_are_an_error_that_says_what_to_do() -> None:
+    state = start("?", GRAPHS["club"], entities=["member 0"])
+    with pytest.raises(OptionError, match=r"EnumeratedPaths\(6, most=1000\) finds more than 1,000 paths in Graph.*% k"):
+        EnumeratedPaths(6, most=1000)(state)
+    with pytest.raises(OptionError, match=r"ShortestPaths\(all=True, most=40\) finds more than 40"):
+        ShortestPaths(all=True, most=40)(state)
+    assert len((EnumeratedPaths(6, most=1000) % 50)(state).evidence or ()) == 50
+    assert len((EnumeratedPaths(30) % 5000)(state).evidence or ()) == 5000
+
+
+@pytest.mark.parametrize("make", [
+    lambda: EnumeratedPaths(0),
+    lambda: EnumeratedPaths(2.5),  # type: ignore[arg-type]
+    lambda: EnumeratedPaths(True),
+    lambda: EnumeratedPaths(2, most=0),
+    lambda: ShortestPaths(most=-1),
+])  # fmt: skip
+def test_options_out_of_range_are_refused(make: object) -> None:
+    with pytest.raises(OptionError, match="whole number, 1 or more"):
+        make()  # type: ignore[operator]

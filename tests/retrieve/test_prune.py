@@ -1,0 +1,37 @@
+"""Pruning keeps the edges of the evidence, and no others."""
+
+from __future__ import annotations
+
+from tests.toys import GRAPHS
+
+from graphwright import Evidence, HashEncoder, Induce, InduceEdges, PersonalizedPageRank, Rerank, Triples, start
+
+
+def test_only_the_edges_of_the_evidence_are_left() -> None:
+    graph = GRAPHS["apart"]
+    state = start("?", graph, evidence=Evidence.of_pieces([([0, 1, 2], [0, 1]), ([5], []), ([], [3])]))
+    after = InduceEdges()(state)
+    assert after.evidence is None and after.graph.edges.tolist() == [0, 1, 3]
+    assert after.graph.nodes.tolist() == [0, 1, 2, 3, 4, 5]
+    # Edge 2, which closes the triangle, and edge 6, parallel to edge 0, are gone.
+    assert [after.graph.adjacency.row(v).tolist() for v in range(6)] == [[1], [0, 2], [1], [4], [3], []]
+    assert Induce()(state).graph.edges.tolist() == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_what_was_cut_off_before_stays_off() -> None:
+    part = GRAPHS["line"].part([0, 1, 3, 4])
+    after = InduceEdges()(start("?", part, evidence=Evidence.of_edges([0, 1, 3])))
+    assert after.graph.edges.tolist() == [0, 3] and after.graph.nodes.tolist() == [0, 1, 3, 4]
+    assert len(InduceEdges()(start("?", part, evidence=Evidence.of_edges([]))).graph) == 0
+
+
+def test_edge_pruning_keeps_the_edges_whose_triples_fit_best() -> None:
+    graph = GRAPHS["family"]
+    whole = PersonalizedPageRank(each=True) % 6 >> Induce()
+    state = start("Who was the mother of Bertha and Gisela?", graph, entities=["Lothair II"])
+    pruned = (whole >> Triples() >> Rerank(HashEncoder()) % 2 >> InduceEdges())(state).graph
+    inside = whole(state).graph
+    question, *texts = HashEncoder().encode([state.question.text, *map(graph.edge_text, inside.edges.tolist())])
+    order = sorted(range(len(texts)), key=lambda i: (-float(texts[i] @ question), i))
+    assert pruned.edges.tolist() == sorted(inside.edges[order[:2]].tolist())
+    assert pruned.nodes.tolist() == sorted(set(graph.ends(pruned.edges).tolist()))
