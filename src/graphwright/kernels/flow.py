@@ -1,0 +1,314 @@
+"""Paths between nodes, ranked by the resource that flows along them (PathRAG)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, node_ids, readonly
+from graphwright.kernels.workspace import Workspace, release, workspace
+
+__all__ = ["FlowPathTable", "flow_paths"]
+
+# Scores are whole multiples of this, so that what is equal on paper is equal here, and ties fall by node.
+_GRAIN = 2.0**-40
+
+Table = NDArray[np.int32]
+
+
+class FlowPathTable(NamedTuple):
+    """Paths, best first: `nodes: int32[m, hops + 1]`, -1 behind the end; `scores: float64[m]`; edges looked at."""
+
+    nodes: Table
+    scores: Floats
+    touched: int
+
+
+@kernel
+def _border(indptr: Pointers, neighbours: Ids, ends: Ids, marks: Ids, starts: Pointers, beside: Ids) -> int:
+    """Number the nodes beside an end from 1, in `marks[:, 1]`; return how many there are.
+
+    Those numbered i are beside the ends `beside[starts[i - 1] : starts[i]]`, as positions in `ends`, ascending.
+    """
+    count = 0
+    for j in range(ends.size):
+        for i in range(indptr[ends[j]], indptr[ends[j] + 1]):
+            u = neighbours[i]
+            if marks[u, 1] == 0:
+                count += 1
+                marks[u, 1] = count
+            starts[marks[u, 1] + 1] += 1
+    for i in range(2, count + 2):
+        starts[i] += starts[i - 1]
+    for j in range(ends.size):
+        for i in range(indptr[ends[j]], indptr[ends[j] + 1]):
+            slot = marks[neighbours[i], 1]
+            beside[starts[slot]] = j
+            starts[slot] += 1
+    return count
+
+
+@kernel
+def _spread(
+    indptr: Pointers, neighbours: Ids, start: int, decay: float, threshold: float, layers: int,
+    resource: Floats, marks: Ids, order: Ids,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Spread the resource of `start` over `layers` layers after its own (Eq. 2).
+
+    Nodes are written into `order` layer by layer, their resources into the same places of `resource`. `marks[v, 0]` is
+    the place from 1, negative where Eq. 3 holds the node back, and in the last layer also where no end is beside it, so
+    that nothing could come of it. Returns where the last layer begins and ends, and how many edges were looked at.
+    """
+    order[0], resource[0], marks[start, 0] = start, 1.0, 1
+    first, last, size, touched = 0, 1, 1, 0
+    for layer in range(layers + 1):
+        for j in range(first, last):
+            v = order[j]
+            if layer == layers and marks[v, 1] == 0:
+                marks[v, 0] = -j - 1
+                continue
+            degree = indptr[v + 1] - indptr[v]
+            if degree == 0 or resource[j] / degree < threshold:
+                marks[v, 0] = -j - 1
+            elif layer < layers:
+                share = decay * resource[j] / degree
+                touched += degree
+                for i in range(indptr[v], indptr[v + 1]):
+                    place = marks[neighbours[i], 0]
+                    if place == 0:
+                        order[size], resource[size] = neighbours[i], share
+                        size += 1
+                        marks[neighbours[i], 0] = size
+                    elif place > last:
+                        resource[place - 1] += share
+        if layer < layers:
+            first, last = last, size
+    return first, last, touched
+
+
+@kernel
+def _arrive(
+    indptr: Pointers, ends: Ids, decay: float, starts: Pointers, beside: Ids, first: int, last: int,
+    resource: Floats, marks: Ids, order: Ids, arrived: Floats,
+) -> None:  # fmt: skip
+    """Set in `arrived` the resource of each end: what a layer holds, else what flows into it out of the last one."""
+    for j in range(ends.size):
+        place = abs(marks[ends[j], 0])
+        arrived[j] = resource[place - 1] if place else 0.0
+    for j in range(first, last):
+        v = order[j]
+        slot = marks[v, 1]
+        if slot and marks[v, 0] > 0:
+            share = decay * resource[j] / (indptr[v + 1] - indptr[v])
+            for i in range(starts[slot - 1], starts[slot]):
+                if marks[ends[beside[i]], 0] == 0:
+                    arrived[beside[i]] += share
+
+
+@kernel
+def _offer(end: int, score: float, path: Ids, depth: int, last: int, held: Ids, best: Floats, paths: Table) -> None:
+    """Keep a path among the best to this end, if it is one: higher score, then smaller nodes in order."""
+    at, room = held[end], best.shape[1]
+    while at > 0 and best[end, at - 1] <= score:
+        if best[end, at - 1] == score:
+            sign = 0
+            for i in range(1, depth + 2):
+                sign = (path[i] if i <= depth else last) - paths[end, at - 1, i]
+                if sign != 0:
+                    break
+            if sign > 0:
+                break
+        at -= 1
+    if at == room:
+        return
+    for i in range(min(held[end], room - 1), at, -1):
+        best[end, i] = best[end, i - 1]
+        paths[end, i] = paths[end, i - 1]
+    held[end] = min(held[end] + 1, room)
+    best[end, at] = score
+    paths[end, at] = -1
+    paths[end, at, : depth + 1] = path[: depth + 1]
+    paths[end, at, depth + 1] = last
+
+
+@kernel
+def _close(
+    path: Ids, depth: int, total: float, ends: Ids, starts: Pointers, beside: Ids, marks: Ids, arrived: Floats,
+    held: Ids, best: Floats, paths: Table, joined: Ids, count: int,
+) -> int:  # fmt: skip
+    """Offer the path to every end beside its last node (Eq. 4); return how many ends are joined by now."""
+    slot = marks[path[depth], 1]
+    for i in range(starts[slot - 1], starts[slot]) if slot else range(0):
+        j = beside[i]
+        score = np.rint((total + arrived[j]) / (depth + 1) / _GRAIN) * _GRAIN
+        if held[j] == best.shape[1] and score < best[j, -1]:
+            continue
+        inside = False
+        for d in range(depth + 1):
+            inside |= path[d] == ends[j]
+        if not inside:
+            if held[j] == 0:
+                joined[count] = j
+                count += 1
+            _offer(j, score, path, depth, ends[j], held, best, paths)
+    return count
+
+
+@kernel
+def _extend(
+    indptr: Pointers, neighbours: Ids, hops: int, ends: Ids, starts: Pointers, beside: Ids, resource: Floats,
+    marks: Ids, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, held: Ids, best: Floats, paths: Table,
+    joined: Ids,
+) -> tuple[int, int]:  # fmt: skip
+    """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and close each where an end is beside.
+
+    The last edge is never looked for: the ends beside a node are known. So with three hops only the edges of the
+    start and of its neighbours are walked. Returns how many ends are joined, and how many edges were looked at.
+    """
+    depth, count, touched = 0, 0, 0
+    cursor[0], total[0] = indptr[path[0]], 1.0
+    if marks[path[0], 0] > 0:
+        count = _close(path, 0, 1.0, ends, starts, beside, marks, arrived, held, best, paths, joined, 0)
+    else:
+        depth = -1
+    while depth >= 0:
+        if depth == hops - 1 or cursor[depth] == indptr[path[depth] + 1]:
+            depth -= 1
+            continue
+        u = neighbours[cursor[depth]]
+        cursor[depth] += 1
+        touched += 1
+        # A node that may only be the last but one must be beside an end.
+        if marks[u, 0] <= 0 or (depth + 2 == hops and marks[u, 1] == 0):
+            continue
+        inside = False
+        for d in range(depth + 1):
+            inside |= path[d] == u
+        if not inside:
+            depth += 1
+            path[depth], cursor[depth] = u, indptr[u]
+            total[depth] = total[depth - 1] + resource[marks[u, 0] - 1]
+            count = _close(
+                path, depth, total[depth], ends, starts, beside, marks, arrived, held, best, paths, joined, count
+            )
+    return count, touched
+
+
+@kernel
+def _tidy(order: Ids, size: int, resource: Floats, marks: Ids) -> None:
+    """Leave the scratch as it was found."""
+    for j in range(size):
+        marks[order[j], 0] = 0
+        resource[j] = 0.0
+
+
+def flow_paths(
+    indptr: Pointers,
+    neighbours: Ids,
+    ends: ArrayLike,
+    *,
+    decay: float,
+    threshold: float,
+    hops: int = 3,
+    per_pair: int = 3,
+) -> FlowPathTable:
+    """Return the most reliable paths between any two of `ends` (PathRAG, section "Path Retrieval").
+
+    From each end in turn, v0, resource spreads in breadth-first layers: S(v0) = 1, and a node of the next layer gets
+
+        S(v) = Σ decay · S(u) / deg(u)    (Eq. 2)
+
+    over its neighbours u in the layer before, and no more after that. A node with S(u) / deg(u) < threshold (Eq. 3)
+    passes nothing on. The candidates are the simple paths of at most `hops` edges to another end, along which every
+    node before the last passed Eq. 3; other ends may lie on them. A path of nodes v0 … vl is as reliable as
+
+        S(v0 … vl) = (S(v0) + … + S(vl)) / l    (Eq. 4)
+
+    A path and its reverse are one, with the better score and the nodes in that order. Each pair keeps its `per_pair`
+    best; higher score first, then smaller nodes in order. Scores are rounded to 2**-40.
+
+    The cost is that of `hops - 1` layers around each end, with the edges of the last not looked at, whatever the
+    number of pairs; for each pair only the best paths so far are held.
+    Raises ValueError for an end that is no node, a `decay` outside 0 to 1, or `hops` or `per_pair` below 1.
+
+    >>> from graphwright.kernels.csr import undirected
+    >>> square = undirected(4, [0, 0, 1, 2], [1, 2, 3, 3])
+    >>> found = flow_paths(*square, [0, 3], decay=0.7, threshold=0.1)
+    >>> found.nodes.tolist(), found.scores.round(4).tolist()
+    ([[0, 1, 3, -1], [0, 2, 3, -1]], [0.7975, 0.7975])
+    """
+    if not 0 <= decay <= 1:
+        raise ValueError(f"decay is {decay}, and is a share from 0 to 1.")
+    if hops < 1 or per_pair < 1:
+        raise ValueError(f"hops is {hops} and per_pair {per_pair}. Pass 1 or more.")
+    n = indptr.size - 1
+    ids = readonly(np.unique(node_ids(ends, n, "ends")), np.int32)
+    graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
+    scratch = workspace(n)
+    try:
+        found = _from_each(graph, ids, float(decay), float(threshold), hops, per_pair, scratch)
+    except BaseException:
+        release()  # an interrupt leaves marks behind
+        raise
+    nodes, scores = _united(found.nodes, found.scores, per_pair)
+    return FlowPathTable(nodes, scores, found.touched)
+
+
+def _from_each(
+    graph: tuple[Pointers, Ids], ends: Ids, decay: float, threshold: float, hops: int, per_pair: int, scratch: Workspace
+) -> FlowPathTable:
+    """Return the best paths from each end to each other, both ways, in no order."""
+    around = int((graph[0][ends + 1] - graph[0][ends]).sum())
+    starts, beside = np.zeros(around + 2, np.int64), np.empty(around, np.int32)
+    resource, marks, order = scratch.rows.reshape(-1), scratch.marks, scratch.order
+    _border(*graph, ends, marks, starts, beside)
+    border = starts, beside
+    arrived, held = np.empty(ends.size), np.zeros(ends.size, np.int32)
+    best = np.empty((ends.size, per_pair))
+    paths = np.empty((ends.size, per_pair, hops + 1), np.int32)
+    path, cursor, total = np.empty(hops + 1, np.int32), np.empty(hops, np.int64), np.empty(hops)
+    joined = np.empty(ends.size, np.int32)
+    tables, scores = [np.empty((0, hops + 1), np.int32)], [np.empty(0)]
+    touched = around
+    for start in ends.tolist():
+        first, last, spread = _spread(*graph, start, decay, threshold, hops - 1, resource, marks, order)
+        _arrive(graph[0], ends, decay, *border, first, last, resource, marks, order, arrived)
+        path[0] = start
+        count, walked = _extend(
+            *graph, hops, ends, *border, resource, marks, arrived, path, cursor, total, held, best, paths, joined
+        )
+        _tidy(order, last, resource, marks)
+        touched += spread + walked
+        at = joined[:count]
+        kept = np.arange(per_pair) < held[at, None]
+        tables.append(paths[at][kept])
+        scores.append(best[at][kept])
+        held[at] = 0
+    for end in ends.tolist():
+        marks[graph[1][graph[0][end] : graph[0][end + 1]], 1] = 0
+    return FlowPathTable(np.concatenate(tables), np.concatenate(scores), touched)
+
+
+def _united(nodes: Table, scores: Floats, per_pair: int) -> tuple[Table, Floats]:
+    """Make a path and its reverse one, keep the best of each pair, and rank them."""
+    columns = np.arange(nodes.shape[1])
+    length = (nodes >= 0).sum(axis=1) - 1
+    last = nodes[np.arange(len(nodes)), length]
+    turned = nodes[:, 0] > last
+    back = np.where(turned[:, None] & (columns <= length[:, None]), length[:, None] - columns, columns)
+    one_way = np.take_along_axis(nodes, back, axis=1)
+    # Where both score alike, the one that begins at the smaller end counts.
+    order = np.lexsort((turned, -scores, *one_way.T[::-1]))
+    first = np.ones(len(order), bool)
+    first[1:] = (one_way[order[1:]] != one_way[order[:-1]]).any(axis=1)
+    kept = order[first]
+    kept = kept[np.lexsort((*nodes[kept].T[::-1], -scores[kept]))]
+    pair = np.minimum(nodes[kept, 0], last[kept]).astype(np.int64) << 32 | np.maximum(nodes[kept, 0], last[kept])
+    by_pair = np.argsort(pair, kind="stable")
+    begins = np.flatnonzero(np.concatenate(([True], pair[by_pair[1:]] != pair[by_pair[:-1]]))[: len(kept)])
+    rank = np.empty(len(kept), np.int64)
+    rank[by_pair] = np.arange(len(kept)) - np.repeat(begins, np.diff(np.append(begins, len(kept))))
+    kept = kept[rank < per_pair]
+    return nodes[kept], scores[kept]

@@ -1,0 +1,206 @@
+"""Flow paths: the formulas by hand, and every simple path of small graphs by brute force."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphwright.kernels.csr import undirected
+from graphwright.kernels.flow import flow_paths
+from graphwright.kernels.workspace import workspace
+
+Found = dict[tuple[int, ...], Fraction]
+
+
+def resources(graph: nx.Graph, start: int, decay: Fraction, theta: Fraction, hops: int) -> tuple[Found, set[int]]:
+    """Eq. 2 in layers, Eq. 3 for each node: the resource of every node reached, and those that pass it on."""
+    held, layer, passing = {start: Fraction(1)}, [start], set()
+    for _ in range(hops + 1):
+        coming: dict[int, Fraction] = {}
+        for v in layer:
+            if graph.degree(v) and held[v] / graph.degree(v) >= theta:
+                passing.add(v)
+                for u in graph[v]:
+                    if u not in held:
+                        coming[u] = coming.get(u, Fraction(0)) + decay * held[v] / graph.degree(v)
+        held.update(coming)
+        layer = list(coming)
+    return {(v,): s for v, s in held.items()}, passing
+
+
+def by_hand(
+    graph: nx.Graph, ends: Iterable[int], decay: Fraction, theta: Fraction, hops: int, per_pair: int
+) -> list[tuple[tuple[int, ...], Fraction]]:
+    """List all simple paths between any two ends, score those that Eq. 3 leaves, and keep the best of each pair."""
+    ends = sorted(set(ends))
+    best: dict[tuple[int, int], dict[tuple[int, ...], tuple[Fraction, tuple[int, ...]]]] = {}
+    for start in ends:
+        held, passing = resources(graph, start, decay, theta, hops)
+        for end in ends:
+            for path in nx.all_simple_paths(graph, start, end, cutoff=hops) if end != start else ():
+                if passing.issuperset(path[:-1]):
+                    score = sum((held[(v,)] for v in path), Fraction(0)) / (len(path) - 1)
+                    one_way = min(tuple(path), tuple(reversed(path)))
+                    rivals = best.setdefault((min(start, end), max(start, end)), {})
+                    mine = (-score, tuple(path))
+                    rivals[one_way] = min(mine, rivals.get(one_way, mine))
+    kept = [rival for rivals in best.values() for rival in sorted(rivals.values())[:per_pair]]
+    return [(path, -score) for score, path in sorted(kept)]
+
+
+def csr(graph: nx.Graph) -> tuple[np.ndarray, np.ndarray]:
+    edges = list(graph.edges)
+    return undirected(len(graph), [a for a, _ in edges], [b for _, b in edges])
+
+
+def rows(table: np.ndarray) -> list[tuple[int, ...]]:
+    return [tuple(v for v in row if v >= 0) for row in table.tolist()]
+
+
+def check(graph: nx.Graph, ends: list[int], decay: str, theta: str, hops: int, per_pair: int) -> int:
+    """Compare with the brute force, and return how many paths there are; θ must not be met exactly (see below)."""
+    expected = by_hand(graph, ends, Fraction(decay), Fraction(theta), hops, per_pair)
+    found = flow_paths(*csr(graph), ends, decay=float(decay), threshold=float(theta), hops=hops, per_pair=per_pair)
+    assert rows(found.nodes) == [path for path, _ in expected]
+    assert found.scores.tolist() == pytest.approx([float(score) for _, score in expected], abs=1e-12)
+    marks = workspace(1)
+    assert not marks.marks.any() and not marks.rows.any()
+    return len(expected)
+
+
+# None of these is a fraction that a resource over a degree can be, so that rounding decides nothing.
+THETAS = ["0", "0.0000317", "0.00317", "0.0131", "0.0317", "0.131", "0.317"]
+
+
+@given(
+    n=st.integers(2, 9),
+    density=st.floats(0.15, 0.9),
+    seed=st.integers(0, 10_000),
+    decay=st.sampled_from(["0.7", "0.8", "0.35", "1"]),
+    theta=st.sampled_from(THETAS),
+    hops=st.integers(1, 5),
+    per_pair=st.integers(1, 4),
+    share=st.floats(0.2, 1),
+)
+@settings(max_examples=400, deadline=None)
+def test_brute_force_over_all_simple_paths_agrees(
+    n: int, density: float, seed: int, decay: str, theta: str, hops: int, per_pair: int, share: float
+) -> None:
+    graph = nx.gnp_random_graph(n, density, seed=seed)
+    ends = np.random.default_rng(seed).permutation(n)[: max(2, int(share * n))].tolist()
+    check(graph, ends, decay, theta, hops, per_pair)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("theta", ["0.00317", "0.0317"])
+def test_brute_force_agrees_on_graphs_with_hubs(seed: int, theta: str) -> None:
+    graph = nx.barabasi_albert_graph(30, 3, seed=seed)
+    ends = np.random.default_rng(seed).permutation(30)[:8].tolist()
+    assert check(graph, ends, "0.7", theta, 3, 3) > 3
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [nx.complete_graph(6), nx.cycle_graph(6), nx.star_graph(5), nx.grid_graph((3, 3)), nx.circulant_graph(8, [1, 4])],
+)
+def test_ties_of_symmetric_graphs_fall_by_the_nodes(graph: nx.Graph) -> None:
+    graph = nx.convert_node_labels_to_integers(graph)
+    for per_pair in (1, 2, 3):
+        assert check(graph, list(graph), "0.7", "0.00317", 3, per_pair)
+
+
+def test_equation_2_flows_in_layers_and_not_back() -> None:
+    # s=0 - a=1, b=2; a - b; a, b - t=3. In layer 1: 0.7/2 each. Nothing flows from a to b, which are of one layer;
+    # t gets 0.7 · 0.35/3 from each.
+    graph = undirected(4, [0, 0, 1, 1, 2], [1, 2, 2, 3, 3])
+    found = flow_paths(*graph, [0, 3], decay=0.7, threshold=0.0, hops=2)
+    t = 2 * 0.7 * 0.35 / 3
+    assert rows(found.nodes) == [(0, 1, 3), (0, 2, 3)]
+    # The reverse is as good: the degrees of 0 and 3 are the same.
+    assert found.scores.tolist() == pytest.approx([(1 + 0.35 + t) / 2] * 2)
+
+
+def test_equation_3_holds_a_node_back_but_lets_it_end_a_path() -> None:
+    # a - b - c - d: from a, S = 1, 0.7, 0.7 · 0.7/2 = 0.245, 0.245 · 0.7/2; over the degree 1, 0.35, 0.1225.
+    line = undirected(4, [0, 1, 2], [1, 2, 3])
+
+    def joined(theta: float) -> set[tuple[int, int]]:
+        table = rows(flow_paths(*line, [0, 1, 2, 3], decay=0.7, threshold=theta).nodes)
+        return {(min(path), max(path)) for path in table}
+
+    assert joined(0.12) == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+    assert joined(0.13) == {(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)}
+    # What is not below θ passes: 0.7 / 2 at 0.35. At 0.36 b holds back what came from a, but still ends a path.
+    assert joined(0.35) == joined(0.13)
+    assert joined(0.36) == {(0, 1), (1, 2), (2, 3)}
+    # The start is no exception: at 0.6 only a and d, of degree 1, pass anything on.
+    assert joined(0.6) == {(0, 1), (2, 3)}
+    assert joined(1.1) == set()
+
+
+def test_equation_4_divides_by_edges_and_counts_both_ends() -> None:
+    line = undirected(4, [0, 1, 2], [1, 2, 3])
+    found = flow_paths(*line, [0, 3], decay=0.7, threshold=0.01)
+    assert rows(found.nodes) == [(0, 1, 2, 3)]
+    assert found.scores[0] == pytest.approx((1 + 0.7 + 0.245 + 0.08575) / 3)
+
+
+def test_a_longer_path_may_be_as_good_and_a_pair_keeps_paths_of_all_lengths() -> None:
+    # 0 and 2 are joined directly, over 1, and over 3 and 4.
+    graph = undirected(5, [0, 0, 1, 0, 3, 4], [2, 1, 2, 3, 4, 2])
+    found = flow_paths(*graph, [0, 2], decay=0.7, threshold=0.0)
+    assert rows(found.nodes) == [(0, 2), (0, 1, 2), (0, 3, 4, 2)]
+    assert (np.diff(found.scores) < 0).all()
+    assert len(flow_paths(*graph, [0, 2], decay=0.7, threshold=0.0, per_pair=2).nodes) == 2
+
+
+def test_the_better_way_round_counts() -> None:
+    # A leaf gives all it has to the hub; the hub gives a leaf a fifth.
+    star = undirected(6, [0] * 5, [1, 2, 3, 4, 5])
+    found = flow_paths(*star, [0, 4], decay=0.7, threshold=0.0)
+    assert rows(found.nodes) == [(4, 0)] and found.scores[0] == pytest.approx(1.7)
+
+
+def test_a_path_may_run_through_other_ends() -> None:
+    line = undirected(3, [0, 1], [1, 2])
+    assert (0, 1, 2) in rows(flow_paths(*line, [0, 1, 2], decay=0.7, threshold=0.0).nodes)
+
+
+@pytest.mark.parametrize("ends", [[], [2], [0, 0], [0, 3]])
+def test_nothing_to_join_gives_nothing(ends: list[int]) -> None:
+    found = flow_paths(*undirected(4, [0, 1], [1, 2]), ends, decay=0.7, threshold=0.0)
+    assert found.nodes.shape == (0, 4) and found.scores.shape == (0,)
+
+
+def test_the_edges_of_the_last_layer_are_not_looked_at() -> None:
+    # A hub two edges away, with no end beside it, costs nothing.
+    wide = nx.path_graph(4)
+    wide.add_edges_from((3, 100 + i) for i in range(5000))
+    wide = nx.convert_node_labels_to_integers(wide)
+    assert flow_paths(*csr(wide), [0, 1], decay=0.7, threshold=0.0).touched < 100
+
+
+@pytest.mark.parametrize("bad", [{"decay": -0.1}, {"decay": 1.1}, {"hops": 0}, {"per_pair": 0}, {"ends": [4]}])
+def test_what_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
+    options = {"ends": [0, 1], "decay": 0.7, "threshold": 0.0, **bad}
+    with pytest.raises(ValueError, match=r"decay is|hops is|ends holds 4"):
+        flow_paths(*undirected(4, [0, 1], [1, 2]), **options)  # type: ignore[arg-type]
+
+
+def test_scores_descend_and_no_path_comes_twice() -> None:
+    graph = nx.barabasi_albert_graph(60, 4, seed=3)
+    found = flow_paths(*csr(graph), list(range(0, 60, 2)), decay=0.7, threshold=1e-4)
+    paths = rows(found.nodes)
+    assert (np.diff(found.scores) <= 0).all() and not math.isnan(found.scores.sum())
+    assert len({min(p, p[::-1]) for p in paths}) == len(paths)
+    assert all(graph.has_edge(a, b) for p in paths for a, b in pairwise(p)) and all(
+        len(set(p)) == len(p) for p in paths
+    )
