@@ -48,11 +48,12 @@ class PassagePrompt(Operator):
 
     def apply(self, state: State) -> State:
         """Write the prompt."""
-        lines = "\n".join(self._lines(state))
+        lines = "\n".join(self.lines(state))
         question = data_line({"question": state.question.text})
         return state.with_(prompt=messages("answer", question=question, passages=lines)[1])
 
-    def _lines(self, state: State) -> Iterator[str]:
+    def lines(self, state: State) -> Iterator[str]:
+        """Yield the passages' lines."""
         nodes = [] if state.chunks is None else state.chunks.ids[: self.passages].tolist()
         room = self.characters
         for number, node in enumerate(nodes, 1):

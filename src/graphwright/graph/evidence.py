@@ -170,9 +170,9 @@ class Evidence:
         Without new scores the pieces keep those they have.
         """
         if scores is not None:
-            return Evidence.of_pieces([self.piece(i) for i in positions], scores)
+            return self.of_pieces([self.piece(i) for i in positions], scores)
         at = np.asarray(positions, np.int64)
-        return Evidence(
+        return type(self)(
             *_gather(self.nodes, self.node_ptr, at),
             *_gather(self.edges, self.edge_ptr, at),
             None if self.scores is None else _frozen(self.scores[at], np.float64),
@@ -180,7 +180,7 @@ class Evidence:
 
     def unscored(self) -> Evidence:
         """Return the same pieces in the same order, without scores."""
-        return Evidence(self.nodes, self.node_ptr, self.edges, self.edge_ptr, None)
+        return type(self)(self.nodes, self.node_ptr, self.edges, self.edge_ptr, None)
 
     def union(self, other: Evidence, cap: int | None = None) -> Evidence:
         """Return these pieces in order, then those of `other` that are not among them; unscored.

@@ -1,0 +1,77 @@
+"""How walks are written: paths, walks that share their relations, and pieces that are neither."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphwright import Evidence, Graph
+from graphwright.graph.walks import Walks, written
+
+TRIPLES = [
+    ("Q", "r", "a"),  # 0
+    ("Q", "r", "b"),  # 1
+    ("a", "s", "x"),  # 2
+    ("a", "s", "y"),  # 3
+    ("b", "s", "x"),  # 4
+    ("a", "r", "b"),  # 5
+    ("x", "r", "a"),  # 6
+    ("Q", "t", "a"),  # 7
+    ("y", "s", "b"),  # 8
+    ("b", "s", "a"),  # 9
+]
+GRAPH = Graph.from_triples(TRIPLES)
+
+
+def text(nodes: str, edges: list[int]) -> str:
+    piece = Walks.of_pieces([([GRAPH.id(name) for name in nodes], edges)])
+    return piece.texts(GRAPH)[0]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "said"),
+    [
+        ("Qa", [0], "Q → [r] → a"),
+        ("aQ", [0], "a → [r⁻¹] → Q"),
+        ("Qax", [0, 2], "Q → [r] → a → [s] → x"),
+        ("Qaxy", [0, 2, 3], "Q → [r] → a → [s] → x; y"),
+        ("Qabxy", [0, 1, 2, 3, 4], "Q → [r] → a; b → [s] → x; y"),
+        ("xabQ", [2, 4, 0, 1], "x → [s⁻¹] → a; b → [r⁻¹] → Q"),
+        # Walks that end in one node.
+        ("abx", [2, 4], "a; b → [s] → x"),
+        ("Qxa", [0, 6], "Q; x → [r] → a"),
+        # Of two nodes reached at once, one is also reached from the other: which way tells the other walk.
+        ("Qaby", [0, 1, 9, 8], "Q → [r] → a; b → [s⁻¹] → b; y"),
+        ("Qabx", [0, 1, 9, 2], "Q → [r] → a; b → [s] → a; x"),
+        # A walk back and forth.
+        ("QaQ", [0, 0], "Q → [r] → a → [r⁻¹] → Q"),
+        # Two relations from one node, walks of unequal length, edges apart, triples: all by the texts of their edges.
+        ("Qab", [7, 1], "Q t a; Q r b"),
+        ("Qabx", [0, 1, 2], "Q r a; Q r b; a s x"),
+        ("Qxy", [0, 2], "Q r a; a s x"),
+        ("", [0, 2], "Q r a; a s x"),
+        ("", [0], "Q r a"),
+    ],
+)
+def test_a_piece_is_written_as_it_is_walked(nodes: str, edges: list[int], said: str) -> None:
+    assert text(nodes, edges) == said
+
+
+def test_a_walk_of_any_length_is_written() -> None:
+    line = Graph.from_triples([(str(i), "r", str(i + 1)) for i in range(3000)])
+    walk = Walks.of_pieces([(range(3001), range(3000))])
+    assert walk.texts(line)[0].count(" → [r] → ") == 3000
+
+
+def test_names_and_relations_are_handed_to_the_writer() -> None:
+    nodes, edges = Evidence.of_pieces([([1, 0], [0])]).piece(0)
+    assert written(GRAPH, nodes, edges, lambda said: said.upper()) == "A → [R⁻¹] → Q"
+
+
+def test_pieces_that_are_taken_ranked_or_unscored_are_still_written_as_walks() -> None:
+    found = Walks.of_pieces([([0, 1], [0]), ([1, 0], [0])], [0.2, 0.5])
+    back, out = "a → [r⁻¹] → Q", "Q → [r] → a"
+    assert found.texts(GRAPH) == [back, out]
+    assert found.top(1).texts(GRAPH) == [back] and found.unscored().texts(GRAPH) == [back, out]
+    assert found.take([0, 1], [0.1, 0.3]).texts(GRAPH) == [out, back]
+    # Beside pieces of other kinds they are as all others.
+    assert Evidence.of_nodes([2]).union(found).texts(GRAPH) == ["b", "Q r a", "Q r a"]

@@ -1,0 +1,89 @@
+"""ReG as a method, over a knowledge graph and over an index of documents."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+from tests.toys import corpus_index
+
+from graphwright import EdgeSearch, Graph, HashEncoder, OverlapCrossEncoder, ScriptedLLM, VectorIndex, WordIndex, start
+from graphwright.generate.prompt import passages_in
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.reg import evidence_chains
+from graphwright.methods.registry import pipeline, retrieval_part
+
+SNAPSHOT = corpus_index().snapshot
+FILMS = [
+    ("Alien", "directed_by", "Ridley Scott"),
+    ("Legend", "directed_by", "Ridley Scott"),
+    ("Alien", "has_genre", "Horror"),
+    ("Legend", "has_genre", "Fantasy"),
+    ("Alien", "starred_actors", "Sigourney Weaver"),
+    ("Brazil", "has_genre", "Fantasy"),
+    ("Legend", "starred_actors", "Tom Cruise"),
+]
+
+
+def knowledge(graph: Graph) -> Snapshot:
+    """A snapshot of a graph without passages, in which nothing is embedded."""
+    nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
+    return Snapshot(graph, nothing, WordIndex.of([], np.empty(0, np.int64)), None, None, HashEncoder(), {})
+
+
+def test_the_expression_is_that_of_the_paper() -> None:
+    ranked = "PersonalizedPageRank(each=True) % 1000 >> Induce() >> Triples() >> Rerank(OverlapCrossEncoder()) % 500"
+    chains = f"{ranked} >> Chains() >> MergeChains()"
+    assert repr(evidence_chains(OverlapCrossEncoder())) == chains
+    whole = repr(pipeline("reg", SNAPSHOT, scorer=OverlapCrossEncoder()))
+    assert whole.startswith(f"Link(names={SNAPSHOT.names!r}) >> (Keep() | {chains}) >> Sources(limit=20) >> ")
+    # Triples that have vectors are not read again.
+    assert SNAPSHOT.triples is not None
+    assert repr(EdgeSearch(SNAPSHOT.triples) % 30) in repr(pipeline("reg", SNAPSHOT, triples=30, length=2))
+
+
+def test_a_knowledge_graph_answers_by_the_ends_of_a_chain() -> None:
+    graph = Graph.from_triples(FILMS)
+    state = pipeline("reg", knowledge(graph))(start("what genre has a film directed by Ridley Scott", graph))
+    assert state.answer is not None and state.answer.found and state.graph is graph
+    assert sorted(state.answer.text.splitlines()) == ["Fantasy", "Horror"]
+    assert ("Ridley Scott", "directed_by⁻¹", "Alien", "has_genre", "Horror") in [c.path for c in state.answer.citations]
+    # Its nodes stand for passages, along the chains.
+    assert state.chunks is not None and graph.names[int(state.chunks.ids[0])] in ("Alien", "Ridley Scott")
+    # Nothing named, nothing found.
+    lost = pipeline("reg", knowledge(graph))(start("which genre is it", graph)).answer
+    assert lost is not None and not lost.found
+
+
+def test_a_language_model_is_shown_the_chains_and_every_node_along_them() -> None:
+    graph = Graph.from_triples(FILMS)
+
+    def reply(system: str, user: str) -> str:
+        assert set(passages_in(user).values()) >= {"Horror", "Fantasy", "Alien", "Legend"}
+        assert "Ridley Scott → [directed_by⁻¹] → " in user
+        cited = '[{"passage": 1, "quote": "Fantasy"}, {"passage": 1, "quote": "Horror"}]'
+        return f'{{"found": true, "answer": "Fantasy [1] and Horror [2].", "citations": {cited}}}'
+
+    op = pipeline("reg", knowledge(graph), llm=ScriptedLLM(reply))
+    answer = op(start("what genre has a film directed by Ridley Scott", graph)).answer
+    assert answer is not None and [c.text for c in answer.citations] == ["Fantasy", "Horror"]
+    assert answer.citations[1].path == ("Ridley Scott", "directed_by⁻¹", "Alien", "has_genre", "Horror")
+
+
+def test_an_index_of_documents_gives_the_passages_behind_the_chains() -> None:
+    state = pipeline("reg", SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
+    assert state.answer is not None and state.answer.found and state.chunks is not None and state.evidence is not None
+    assert state.graph is SNAPSHOT.graph and state.evidence.scores is None
+    texts = state.evidence.texts(SNAPSHOT.graph)
+    assert all(text.startswith("Lothair II → [") for text in texts) and len(texts) > 3
+    behind = set(SNAPSHOT.graph.chunks_of(state.evidence.nodes, state.evidence.edges).tolist())
+    assert set(state.chunks.ids.tolist()) <= behind
+    assert all(citation.document for citation in state.answer.citations)
+
+
+def test_it_pickles() -> None:
+    op = pipeline("reg", SNAPSHOT, length=2)
+    asked = start("Whom did Lothair II marry?", SNAPSHOT.graph)
+    again = pickle.loads(pickle.dumps(op))
+    assert again == op and again(asked).answer == op(asked).answer
+    assert retrieval_part(op)(asked).answer is None
