@@ -1,0 +1,191 @@
+"""Bubble expansion: groups of terminals grow by cost until they meet (BubbleRAG, Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphwright.kernels import expansion as at
+from graphwright.kernels.compiled import Ids, Pointers, node_ids, readonly
+from graphwright.kernels.expansion import Costs, Tables
+from graphwright.kernels.workspace import release, workspace
+
+__all__ = ["Costs", "Meeting", "bubble", "node_costs"]
+
+Table = NDArray[np.int64]
+
+_ROOM = 1024  # nodes touched, to begin with
+
+
+class Meeting(NamedTuple):
+    """One candidate: the origins whose paths it joins, by position, and walks over local nodes that it is made of."""
+
+    origins: tuple[int, ...]
+    walks: tuple[tuple[int, ...], ...]
+
+
+def node_costs(
+    query: ArrayLike,
+    vectors: ArrayLike,
+    rows: ArrayLike = (),
+    more: ArrayLike | None = None,
+    more_rows: ArrayLike = (),
+    ids: ArrayLike = (),
+) -> Costs:
+    """Return what nodes cost by their vectors; see Costs. Nothing is computed before a node is touched.
+
+    `query` may have any length. `vectors` and `more`: float32[r, d], not copied where they are C-contiguous.
+    Raises ValueError for vectors that are not of the query's dimension.
+    """
+    wanted = np.asarray(query, np.float64)
+    length = np.sqrt(wanted @ wanted)
+    wanted = readonly(wanted / length if length else wanted, np.float64)
+    tables = [readonly(np.empty((0, wanted.size)) if t is None else t, np.float32) for t in (vectors, more)]
+    for table in tables:
+        if table.ndim != 2 or table.shape[1] != wanted.size:
+            raise ValueError(f"vectors have shape {table.shape}, and the query has {wanted.size} numbers.")
+    held = [readonly(r, np.int32) for r in (rows, more_rows)]
+    return Costs(wanted, readonly(ids, np.int64), tables[0], held[0], tables[1], held[1])
+
+
+def bubble(
+    indptr: Pointers, neighbours: Ids, origins: ArrayLike, costs: Costs, *, hops: int = 6, budget: int = 10
+) -> list[Meeting]:
+    """Return where groups of terminals meet as they grow, in the order found (BubbleRAG, Algorithm 1).
+
+    `origins: int[t, 3]`, a row for each terminal: its group (from 0, none left out), its node, and the node at the
+    other end of the edge that it stands for, which is a terminal of the group too, or -1.
+
+    Dijkstra's search with a state for each (group, node): distance, node before, terminal it came from. To enter a
+    node costs `costs`, a terminal of any group 0 (Eq. 4). States are settled by distance, then smaller node, then
+    group. Candidates are
+
+    - at each settling of a node after its first, the paths of all groups settled there so far;
+    - for each settled neighbour, ascending, that its group reached from another terminal, the paths of both.
+
+    To a path belongs the other end of its terminal's edge. A candidate with the nodes of an earlier one is dropped,
+    and `budget` (B in the paper) of them end the search. All have nodes of two groups, or two nodes.
+
+    The search keeps to the nodes within `hops` (h) of a terminal, of whichever group, and the edges between them. That
+    part is not laid out beforehand. Each node touched carries the least number of steps in which it was seen to be
+    reached, which is no less than its distance in hops: while that is at most `hops`, the node is inside. Only where
+    a search would go beyond is the part marked, once and exactly, breadth first; from then on nodes are entered that
+    are marked. Either way those within `hops` are entered and no others, so the result is that of the part laid out.
+    The search also ends when no two origins can meet any more: what only one of them explores, while none other is
+    left in the running, holds no candidate.
+
+    Cost: a vector read for each node touched, (groups · edges touched) · log, nothing of length n.
+    Raises ValueError for an origin that is no node, given twice or in no group, and a negative `hops` or `budget`.
+
+    >>> from graphwright.kernels.csr import undirected
+    >>> line = undirected(4, [0, 1, 2], [1, 2, 3])
+    >>> costs = node_costs([1.0, 0.0], np.float32([[1, 0], [0, 1], [3, 4], [1, 0]]))
+    >>> bubble(*line, [(0, 0, -1), (1, 3, -1)], costs)
+    [Meeting(origins=(0, 1), walks=((0, 1, 2, 3),))]
+    """
+    n = indptr.size - 1
+    if hops < 0 or budget < 0:
+        raise ValueError(f"hops is {hops} and budget {budget}. Pass 0 or more.")
+    if costs.ids.size not in (0, n):
+        raise ValueError(f"costs has ids of {costs.ids.size} nodes, and the graph has {n}. Pass one for each, or none.")
+    table, groups = _origins(n, origins)
+    if not len(table):
+        return []
+    scratch = workspace(n)
+    graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
+    rows = max(_ROOM, 2 * len(table))
+    tables = Tables(
+        nodes=np.empty((rows, 4), np.int64),
+        labels=np.empty((rows * groups, 4), np.int64),
+        heap=np.empty((rows, 2), np.int64),
+        origins=table,
+        events=np.empty((min(int(budget), _ROOM), 3), np.int64),
+        place=np.zeros(8, np.int64),
+        marks=scratch.marks,
+        queue=scratch.queue,
+    )
+    try:
+        at.begin(tables, groups)
+        while not at.expand(*graph, costs, tables, groups, min(int(hops), n), int(budget)):
+            tables = _grown(tables, groups, int(budget))
+        found = list(_meetings(tables, groups))
+        scratch.marks[tables.nodes[: tables.place[at.COUNT], at.NODE], 0] = 0
+        scratch.marks[scratch.queue[: tables.place[at.BALL]], 1] = 0
+    except BaseException:
+        release()  # an interrupt leaves marks behind
+        raise
+    return found
+
+
+def _origins(n: int, origins: ArrayLike) -> tuple[Table, int]:
+    """Return Tables.origins, and how many groups there are."""
+    given = np.asarray(origins, np.int64).reshape(-1, 3)
+    node_ids(given[:, 1], n, "origins")
+    node_ids(given[given[:, 2] >= 0, 2], n, "the mates of origins")
+    held = np.unique(given[:, 0])
+    if not np.array_equal(held, np.arange(held.size)):
+        raise ValueError(f"origins are of groups {held.tolist()[:8]}. Number groups from 0, and leave none out.")
+    if len(np.unique(given[:, :2], axis=0)) < len(given):
+        raise ValueError("a node is an origin of one group twice. Pass each terminal of a group once.")
+    table = np.zeros((len(given), 6), np.int64)
+    table[:, :3], table[:, at.ROOT], table[:, at.SIZE] = given, np.arange(len(given)), 1
+    return table, held.size
+
+
+def _grown(tables: Tables, groups: int, budget: int) -> Tables:
+    """Return tables with room for the next node, and for as much again."""
+    place = tables.place
+    rows = 2 * int(max(place[at.COUNT], place[at.WAITING]) + place[at.NEED])
+    return tables._replace(
+        nodes=_longer(tables.nodes, rows),
+        labels=_longer(tables.labels, rows * groups),
+        heap=_longer(tables.heap, rows),
+        events=_longer(tables.events, min(budget, 2 * int(place[at.FOUND] + place[at.NEED]))),
+    )
+
+
+def _longer(table: Table, rows: int) -> Table:
+    if rows <= len(table):
+        return table
+    longer = np.empty((rows, table.shape[1]), np.int64)
+    longer[: len(table)] = table
+    return longer
+
+
+def _meetings(tables: Tables, groups: int) -> Iterator[Meeting]:
+    """Yield what the events stand for."""
+    for label, other, _ in tables.events[: tables.place[at.FOUND]].tolist():
+        if other >= 0:
+            labels = [other, label]
+        else:
+            here = np.arange(label // groups * groups, (label // groups + 1) * groups)
+            serial = tables.labels[here, at.SERIAL]
+            labels = here[(serial > 0) & (serial <= tables.labels[label, at.SERIAL])].tolist()
+        labels.sort(key=lambda one: int(tables.labels[one, at.ORIGIN]))
+        paths = [_path(tables, groups, one) for one in labels]
+        proper = {v for path in paths for v in path}
+        origins = [int(tables.labels[one, at.ORIGIN]) for one in labels]
+        for path, o in zip(paths, origins, strict=True):
+            mate = int(tables.origins[o, at.MATE])
+            if mate >= 0 and int(tables.nodes[mate, at.NODE]) not in proper:
+                path.append(int(tables.nodes[mate, at.NODE]))
+        yield Meeting(tuple(origins), _walks(paths))
+
+
+def _path(tables: Tables, groups: int, label: int) -> list[int]:
+    """Return the nodes from a label back to its terminal."""
+    path, slot = [], label // groups
+    while slot >= 0:
+        path.append(int(tables.nodes[slot, at.NODE]))
+        slot = int(tables.labels[slot * groups + label % groups, at.FROM])
+    return path
+
+
+def _walks(paths: Sequence[list[int]]) -> tuple[tuple[int, ...], ...]:
+    """Return the first two paths as one walk, from end to end, then the others from where they meet."""
+    first, second, *others = paths
+    whole = first[::-1] + second[first[0] == second[0] :]
+    return tuple(whole), *(tuple(path) for path in others)

@@ -1,0 +1,380 @@
+"""The compiled part of bubble expansion; `bubble` says what it does.
+
+A label is the state of one group at one node. Nodes touched have rows in the order in which they were reached, each
+with a label for every group, so label = row · groups + group.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.kernels.compiled import Ids, Pointers, kernel
+
+__all__ = ["Costs", "Tables", "begin", "expand"]
+
+Table = NDArray[np.int64]
+Rows32 = NDArray[np.float32]
+
+_UNIT = 2.0**32  # costs are whole multiples of 2^-32: sums are exact, and ties do not depend on their order
+NODE, COST, HOPS, STAMP = 0, 1, 2, 3  # columns of Tables.nodes, a row for each node touched
+DISTANCE, FROM, ORIGIN, SERIAL = 0, 1, 2, 3  # of Tables.labels, a row for each group at each node touched
+GROUP, TERMINAL, MATE, ROOT, OPEN, SIZE = 0, 1, 2, 3, 4, 5  # of Tables.origins, a row for each terminal
+LABEL, OTHER, WIDTH = 0, 1, 2  # of Tables.events, a row for each candidate
+COUNT, WAITING, SETTLED, FOUND, STAMPS, BALL, ALIVE, NEED = 0, 1, 2, 3, 4, 5, 6, 7  # places in Tables.place
+
+
+class Costs(NamedTuple):
+    """What a node costs: 1 - cos of its vector and `query`, at least 0; 1 for a node without a vector.
+
+    `query: float64[d]`, of length 1 or zero. `ids: int64`, the id of each local node; empty where they are equal.
+    `first: float32[r, d]` holds vectors and `first_rows: int32` the row of each id, -1 for none; empty where row i
+    is that of id i. An id without one is looked up in `second` and `second_rows` likewise.
+    """
+
+    query: NDArray[np.float64]
+    ids: Table
+    first: Rows32
+    first_rows: Ids
+    second: Rows32
+    second_rows: Ids
+
+
+class Tables(NamedTuple):
+    """Scratch of one expansion; `marks` and `queue` are the workspace's, the others grow with what is touched."""
+
+    nodes: Table
+    labels: Table
+    heap: Table
+    origins: Table
+    events: Table
+    place: Table
+    marks: Ids
+    queue: Ids
+
+
+@kernel
+def _push(heap: Table, size: int, distance: int, code: int) -> None:
+    """Add to a binary heap ordered by distance, then code."""
+    at = size
+    while at:
+        up = (at - 1) >> 1
+        if heap[up, 0] < distance or (heap[up, 0] == distance and heap[up, 1] <= code):
+            break
+        heap[at, 0], heap[at, 1] = heap[up, 0], heap[up, 1]
+        at = up
+    heap[at, 0], heap[at, 1] = distance, code
+
+
+@kernel
+def _pop(heap: Table, size: int) -> None:
+    """Take the first off a heap of `size`."""
+    distance, code = heap[size - 1, 0], heap[size - 1, 1]
+    at, down = 0, 1
+    while down < size - 1:
+        a, b = heap[down, 0], heap[down + 1, 0]
+        if down + 1 < size - 1 and (b < a or (b == a and heap[down + 1, 1] < heap[down, 1])):
+            down += 1
+        if heap[down, 0] > distance or (heap[down, 0] == distance and heap[down, 1] >= code):
+            break
+        heap[at, 0], heap[at, 1] = heap[down, 0], heap[down, 1]
+        at, down = down, 2 * down + 1
+    heap[at, 0], heap[at, 1] = distance, code
+
+
+@kernel
+def _row(rows: Ids, count: int, node: int) -> int:
+    """Return the row of a node's vector, -1 for none."""
+    row = int(node)
+    if rows.size:
+        row = int(rows[node]) if node < rows.size else -1
+    return row if row < count else -1
+
+
+@kernel
+def _unlike(vector: Rows32, query: NDArray[np.float64]) -> int:
+    """Return 1 - cos, at least 0, in units; four sums each, or every addition waits for the one before."""
+    d0 = d1 = d2 = d3 = s0 = s1 = s2 = s3 = 0.0
+    whole = vector.size & ~3
+    for i in range(0, whole, 4):
+        a, b, c, d = (
+            np.float64(vector[i]),
+            np.float64(vector[i + 1]),
+            np.float64(vector[i + 2]),
+            np.float64(vector[i + 3]),
+        )
+        d0, d1, d2, d3 = d0 + a * query[i], d1 + b * query[i + 1], d2 + c * query[i + 2], d3 + d * query[i + 3]
+        s0, s1, s2, s3 = s0 + a * a, s1 + b * b, s2 + c * c, s3 + d * d
+    for i in range(whole, vector.size):
+        a = np.float64(vector[i])
+        d0, s0 = d0 + a * query[i], s0 + a * a
+    length = (s0 + s1) + (s2 + s3)
+    if length == 0.0:
+        return int(_UNIT)
+    return int(max(0.0, 1.0 - ((d0 + d1) + (d2 + d3)) / np.sqrt(length)) * _UNIT + 0.5)
+
+
+@kernel
+def _cost(costs: Costs, v: int) -> int:
+    """Return what a node costs (Eq. 4), in units."""
+    node = costs.ids[v] if costs.ids.size else v
+    row = _row(costs.first_rows, costs.first.shape[0], node)
+    if row >= 0:
+        return _unlike(costs.first[row], costs.query)
+    row = _row(costs.second_rows, costs.second.shape[0], node)
+    return _unlike(costs.second[row], costs.query) if row >= 0 else int(_UNIT)
+
+
+@kernel
+def _root(origins: Table, o: int) -> int:
+    while origins[o, ROOT] != o:
+        origins[o, ROOT] = origins[origins[o, ROOT], ROOT]
+        o = origins[o, ROOT]
+    return o
+
+
+@kernel
+def _join(origins: Table, a: int, b: int) -> None:
+    """Note that two origins lie in one component."""
+    a, b = _root(origins, a), _root(origins, b)
+    if a != b:
+        origins[b, ROOT] = a
+        origins[a, OPEN] += origins[b, OPEN]
+        origins[a, SIZE] += origins[b, SIZE]
+
+
+@kernel
+def _hopeful(origins: Table) -> int:
+    """Return 1 while two origins can still meet: both lie in a component not yet exhausted, or in two such.
+
+    A component that one origin alone explores is left alone once no other is open: had it another origin, that
+    one would have come through all of it.
+    """
+    alive = 0
+    for o in range(origins.shape[0]):
+        if origins[o, ROOT] == o and origins[o, OPEN] > 0:
+            alive += 1 if origins[o, SIZE] == 1 else 2
+    return 1 if alive > 1 else 0
+
+
+@kernel
+def _enter(tables: Tables, groups: int, v: int, cost: int, hops: int) -> int:
+    """Give a node its row, without labels; return which."""
+    slot = int(tables.place[COUNT])
+    tables.place[COUNT] = slot + 1
+    tables.marks[v, 0] = slot + 1
+    tables.nodes[slot, NODE], tables.nodes[slot, COST] = v, cost
+    tables.nodes[slot, HOPS], tables.nodes[slot, STAMP] = hops, 0
+    for label in range(slot * groups, (slot + 1) * groups):
+        tables.labels[label, ORIGIN], tables.labels[label, SERIAL] = -1, 0
+    return slot
+
+
+@kernel
+def _open(tables: Tables, groups: int, slot: int, label: int, origin: int) -> None:
+    """Count a new label; all origins whose labels a node has lie in one component."""
+    tables.origins[_root(tables.origins, origin), OPEN] += 1
+    for other in range(slot * groups, (slot + 1) * groups):
+        if other != label and tables.labels[other, ORIGIN] >= 0:
+            _join(tables.origins, origin, tables.labels[other, ORIGIN])
+
+
+@kernel
+def _label(tables: Tables, groups: int, label: int, distance: int, came: int, origin: int) -> None:
+    tables.labels[label, DISTANCE], tables.labels[label, FROM] = distance, came
+    tables.labels[label, ORIGIN] = origin
+    slot = label // groups
+    _push(tables.heap, tables.place[WAITING], distance, tables.nodes[slot, NODE] * groups + label % groups)
+    tables.place[WAITING] += 1
+
+
+@kernel
+def begin(tables: Tables, groups: int) -> None:
+    """Label the terminals; then write the rows of their mates for their ids."""
+    for o in range(tables.origins.shape[0]):
+        v = tables.origins[o, TERMINAL]
+        slot = tables.marks[v, 0] - 1
+        if slot < 0:
+            slot = _enter(tables, groups, v, 0, 0)
+        label = slot * groups + tables.origins[o, GROUP]
+        _open(tables, groups, slot, label, o)
+        _label(tables, groups, label, 0, -1, o)
+    for o in range(tables.origins.shape[0]):
+        if tables.origins[o, MATE] >= 0:
+            tables.origins[o, MATE] = tables.marks[tables.origins[o, MATE], 0] - 1
+    tables.place[ALIVE] = _hopeful(tables.origins)
+
+
+@kernel
+def _stamp(tables: Tables, groups: int, label: int, stamp: int) -> int:
+    """Stamp the nodes of the path behind a label; return how many did not have the stamp."""
+    new, slot = 0, int(label // groups)
+    mate = tables.origins[tables.labels[label, ORIGIN], MATE]
+    group = label % groups
+    while slot >= 0:
+        new += tables.nodes[slot, STAMP] != stamp
+        tables.nodes[slot, STAMP] = stamp
+        slot = tables.labels[slot * groups + group, FROM]
+    if mate >= 0:
+        new += tables.nodes[mate, STAMP] != stamp
+        tables.nodes[mate, STAMP] = stamp
+    return new
+
+
+@kernel
+def _stamped(tables: Tables, groups: int, label: int, stamp: int) -> bool:
+    """Return whether all nodes of the path behind a label have the stamp."""
+    slot = int(label // groups)
+    mate = tables.origins[tables.labels[label, ORIGIN], MATE]
+    if mate >= 0 and tables.nodes[mate, STAMP] != stamp:
+        return False
+    group = label % groups
+    while slot >= 0:
+        if tables.nodes[slot, STAMP] != stamp:
+            return False
+        slot = tables.labels[slot * groups + group, FROM]
+    return True
+
+
+@kernel
+def _takes_part(tables: Tables, label: int, other: int, one: int) -> bool:
+    """Return whether `one`, a label at the node of `label`, belongs to the candidate that these two stand for."""
+    serial = tables.labels[one, SERIAL]
+    return one == label if other >= 0 else bool(0 < serial <= tables.labels[label, SERIAL])
+
+
+@kernel
+def _held(tables: Tables, groups: int, event: int, stamp: int) -> bool:
+    """Return whether all nodes of an earlier candidate have the stamp."""
+    label, other = tables.events[event, LABEL], tables.events[event, OTHER]
+    if other >= 0 and not _stamped(tables, groups, other, stamp):
+        return False
+    first = label // groups * groups
+    for one in range(first, first + groups):
+        if _takes_part(tables, label, other, one) and not _stamped(tables, groups, one, stamp):
+            return False
+    return True
+
+
+@kernel
+def _offer(tables: Tables, groups: int, label: int, other: int) -> None:
+    """Note a candidate, unless an earlier one has the same nodes: all groups at a node, or two labels side by side."""
+    place = tables.place
+    place[STAMPS] += 1
+    stamp = place[STAMPS]
+    width = _stamp(tables, groups, other, stamp) if other >= 0 else 0
+    first = label // groups * groups
+    for one in range(first, first + groups):
+        if _takes_part(tables, label, other, one):
+            width += _stamp(tables, groups, one, stamp)
+    for event in range(place[FOUND]):
+        if tables.events[event, WIDTH] == width and _held(tables, groups, event, stamp):
+            return
+    event = place[FOUND]
+    tables.events[event, LABEL], tables.events[event, OTHER], tables.events[event, WIDTH] = label, other, width
+    place[FOUND] += 1
+
+
+@kernel
+def _inside(indptr: Pointers, neighbours: Ids, tables: Tables, v: int, hops: int) -> bool:
+    """Return whether a node lies within `hops` of a terminal; the first time this is asked, mark all that do."""
+    marks, queue = tables.marks, tables.queue
+    if tables.place[BALL] == 0:
+        size, head = 0, 0
+        for o in range(tables.origins.shape[0]):
+            t = tables.origins[o, TERMINAL]
+            if marks[t, 1] == 0:
+                marks[t, 1] = 1
+                queue[size] = t
+                size += 1
+        while head < size and marks[queue[head], 1] <= hops:
+            t = queue[head]
+            head += 1
+            for i in range(indptr[t], indptr[t + 1]):
+                if marks[neighbours[i], 1] == 0:
+                    marks[neighbours[i], 1] = marks[t, 1] + 1
+                    queue[size] = neighbours[i]
+                    size += 1
+        tables.place[BALL] = size
+    return bool(marks[v, 1] != 0)
+
+
+@kernel
+def _relax(tables: Tables, groups: int, label: int, there: int) -> None:
+    """Try to reach a neighbour of a settled node by way of it."""
+    slot, near = label // groups, there // groups
+    origin, known = tables.labels[label, ORIGIN], tables.labels[there, ORIGIN]
+    distance = tables.labels[label, DISTANCE] + tables.nodes[near, COST]
+    if known < 0:
+        _open(tables, groups, near, there, origin)
+    elif known != origin:
+        _join(tables.origins, origin, known)
+    if known < 0 or distance < tables.labels[there, DISTANCE]:
+        _label(tables, groups, there, distance, slot, origin)
+
+
+@kernel
+def _scan(
+    indptr: Pointers, neighbours: Ids, costs: Costs, tables: Tables, groups: int, hops: int, budget: int, label: int
+) -> None:
+    """Go over the neighbours of a settled label: those of its group and another origin are candidates with it."""
+    slot, group = label // groups, label % groups
+    v, beyond = tables.nodes[slot, NODE], tables.nodes[slot, HOPS] + 1
+    for i in range(indptr[v], indptr[v + 1]):
+        u = neighbours[i]
+        near = int(tables.marks[u, 0]) - 1
+        if near < 0:
+            if beyond > hops and not _inside(indptr, neighbours, tables, u, hops):
+                continue
+            near = _enter(tables, groups, u, _cost(costs, u), beyond)
+        elif beyond < tables.nodes[near, HOPS]:
+            tables.nodes[near, HOPS] = beyond
+        there = near * groups + group
+        if not tables.labels[there, SERIAL]:
+            _relax(tables, groups, label, there)
+        elif tables.labels[there, ORIGIN] != tables.labels[label, ORIGIN]:
+            _offer(tables, groups, label, there)
+            if tables.place[FOUND] >= budget:
+                return
+
+
+@kernel
+def _settle(tables: Tables, groups: int, slot: int, label: int) -> None:
+    """Settle a label; where it is not the node's first, the paths of all groups settled there are a candidate."""
+    tables.place[SETTLED] += 1
+    tables.labels[label, SERIAL] = tables.place[SETTLED]
+    for other in range(slot * groups, (slot + 1) * groups):
+        if other != label and tables.labels[other, SERIAL]:
+            _offer(tables, groups, label, -1)
+            break
+
+
+@kernel
+def expand(
+    indptr: Pointers, neighbours: Ids, costs: Costs, tables: Tables, groups: int, hops: int, budget: int
+) -> bool:
+    """Settle labels by distance, then node, then group, until done; False where the tables are too small to go on."""
+    place, heap, labels = tables.place, tables.heap, tables.labels
+    while place[WAITING] and place[ALIVE] and place[FOUND] < budget:
+        v, group = heap[0, 1] // groups, heap[0, 1] % groups
+        degree = indptr[v + 1] - indptr[v]
+        place[NEED] = degree + 1
+        rows = min(budget, place[FOUND] + degree + 1)
+        if max(place[COUNT] + degree, place[WAITING] + degree) > tables.nodes.shape[0] or rows > tables.events.shape[0]:
+            return False
+        _pop(heap, place[WAITING])
+        place[WAITING] -= 1
+        slot = int(tables.marks[v, 0]) - 1
+        label = slot * groups + group
+        if labels[label, SERIAL]:
+            continue  # an entry that a shorter one has overtaken
+        _settle(tables, groups, slot, label)
+        if place[FOUND] < budget:
+            _scan(indptr, neighbours, costs, tables, groups, hops, budget, label)
+        root = _root(tables.origins, labels[label, ORIGIN])
+        tables.origins[root, OPEN] -= 1
+        if tables.origins[root, OPEN] == 0:
+            place[ALIVE] = _hopeful(tables.origins)
+    return True
