@@ -16,25 +16,50 @@ from tests.toys import GRAPHS, TRIPLES, corpus_index, same, vectors_of
 import graphwright.generate
 import graphwright.retrieve
 from graphwright import (
+    AnchorSearch,
     Answer,
+    BeamSearch,
+    Bubble,
+    ChainAnswer,
+    ChainPrompt,
+    Chains,
+    Choose,
+    Coverage,
     EdgeSearch,
+    EnumeratedPaths,
     Evidence,
+    FlowPaths,
+    GlobalEdges,
+    GRanker,
     Graph,
+    HashEncoder,
     Induce,
+    InduceEdges,
     Keep,
+    Keywords,
     KHop,
     Link,
+    MergeChains,
     Only,
+    OnPassages,
     Operator,
+    OverlapCrossEncoder,
+    PathPrompt,
+    PathSources,
     PersonalizedPageRank,
     RandomWalk,
     Reached,
     ReciprocalRank,
     Repeat,
+    Rerank,
     ScoreSum,
     SentenceReader,
+    ShortestPaths,
     Sources,
+    STeX,
+    TargetAnswer,
     Triples,
+    Unite,
     VectorSearch,
     WordSearch,
     start,
@@ -43,6 +68,7 @@ from graphwright.generate.broad import Broad
 from graphwright.generate.central import CentralReader, CentralSearch
 from graphwright.generate.prompt import PassagePrompt
 from graphwright.graph.graph import Kind
+from graphwright.index.vectors import joined
 from graphwright.models.base import Completion
 from graphwright.retrieve.operator import Both, Cut, Then
 from graphwright.retrieve.pairs import Pairs
@@ -67,6 +93,17 @@ class Burned:
         return Completion(said, schema.model_validate_json(said))
 
 
+@dataclass(frozen=True)
+class SecondFirst:
+    """A language model that chooses the second and the first of what it is shown."""
+
+    id: str = "second-first"
+
+    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+        said = '{"numbers": [2, 1]}'
+        return Completion(said, schema.model_validate_json(said))
+
+
 def every_operator() -> list[Operator]:
     assert SNAPSHOT.names is not None and SNAPSHOT.triples is not None
     return [
@@ -87,6 +124,11 @@ def every_operator() -> list[Operator]:
         Induce(),
         Only(Kind.CHUNK),
         Triples(),
+        Bubble(SNAPSHOT.passages),
+        Bubble(joined(SNAPSHOT.names, SNAPSHOT.passages), hops=2, budget=5),
+        Coverage(SNAPSHOT.names, alpha=2.0),
+        Unite(),
+        Unite(apart=True),
         Sources(),
         Answer(SentenceReader(SNAPSHOT.encoder)),
         Answer(CentralReader(SNAPSHOT.encoder)),
@@ -99,6 +141,38 @@ def every_operator() -> list[Operator]:
         Cut(SEARCH, 2),
         Both(SEARCH, WordSearch(SNAPSHOT.words)),
         Repeat((Keep() | KHop(1)) >> Keep(), until=Reached(nodes=12)),
+        Keywords(),
+        AnchorSearch(SNAPSHOT.names),
+        AnchorSearch(None),
+        FlowPaths(),
+        FlowPaths(0.5, 0.01, hops=2, per_pair=1),
+        Keywords() >> AnchorSearch(SNAPSHOT.names) % 12 >> FlowPaths(),
+        PathSources(),
+        PathSources(limit=4),
+        PathPrompt(),
+        PathPrompt(edges=GlobalEdges(SNAPSHOT.triples), passages=2),
+        Chains(),
+        MergeChains(),
+        Triples() >> Chains(length=2, inverse=False),
+        Triples() >> Rerank(HashEncoder()) % 60 >> Chains() >> MergeChains(),
+        ChainPrompt(passages=2),
+        ChainAnswer(HashEncoder()),
+        GRanker(OverlapCrossEncoder()),
+        GRanker(OverlapCrossEncoder(), alpha=0.5),
+        STeX(SNAPSHOT.passages),
+        STeX(SNAPSHOT.names, beta=0.3),
+        OnPassages(STeX(SNAPSHOT.passages)),
+        Rerank(HashEncoder()),
+        Rerank(OverlapCrossEncoder()),
+        ShortestPaths(),
+        ShortestPaths(all=True),
+        EnumeratedPaths(2),
+        BeamSearch(HashEncoder(), width=3, length=2),
+        BeamSearch(OverlapCrossEncoder(), width=2, length=3),
+        BeamSearch(SecondFirst(), width=2, length=2),
+        Choose(SecondFirst()),
+        InduceEdges(),
+        TargetAnswer(),
     ]
 
 
@@ -216,6 +290,22 @@ def test_vector_search_renumbers_too(name: str) -> None:
     found = [(VectorSearch(vectors_of(g)))(start("b and Lothair II", g)) for g in (graph, other)]
     best = [dict(zip(s.graph.names.take(s.evidence.nodes), s.evidence.scores.tolist(), strict=True)) for s in found]  # type: ignore[union-attr]
     assert best[0] == pytest.approx(best[1], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(TRIPLES))
+def test_fusion_operators_renumber_too(name: str) -> None:
+    graph = GRAPHS[name]
+    other = Graph.from_triples(TRIPLES[name][::-1])
+    names = [graph.names[0], graph.names[len(graph) - 1], graph.names[1]]
+
+    def scores(g: Graph, op: Operator) -> dict[str, float]:
+        found = op(start("b and Lothair II", g, evidence=Evidence.of_nodes([g.id(n) for n in names]))).evidence
+        assert found is not None and found.scores is not None
+        return dict(zip(g.names.take(found.nodes), found.scores.tolist(), strict=True))
+
+    for op in (GRanker(OverlapCrossEncoder()), Rerank(HashEncoder())):
+        assert scores(graph, op) == pytest.approx(scores(other, op), abs=1e-6)
+    assert scores(graph, STeX(vectors_of(graph))) == pytest.approx(scores(other, STeX(vectors_of(other))), abs=1e-6)
 
 
 def test_search_results_do_not_depend_on_the_cut() -> None:

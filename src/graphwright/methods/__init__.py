@@ -3,8 +3,8 @@
 The package is itself the registry, name to builder: `methods["ppr"](index.snapshot)` is a pipeline.
 
 >>> from graphwright import methods
->>> sorted(methods), "ppr" in methods
-(['bm25', 'hybrid', 'ppr', 'vector'], True)
+>>> "fastinsight" in methods, "ppr" in methods, "pagerank" in methods
+(True, True, False)
 """
 
 from __future__ import annotations

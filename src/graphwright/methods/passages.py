@@ -23,16 +23,24 @@ from graphwright.retrieve.walk import PersonalizedPageRank
 __all__ = ["answering", "bm25", "hybrid", "ppr", "vector"]
 
 
-def answering(ix: Snapshot, passages: int = 20, llm: LLM | None = None) -> Operator:
+def answering(
+    ix: Snapshot,
+    passages: int = 20,
+    llm: LLM | None = None,
+    *,
+    sources: Operator | None = None,
+    prompt: Operator | None = None,
+) -> Operator:
     """Return what every method ends with: from its evidence to an answer.
 
     A broad question that names nothing is given the most central of all passages instead of what was found. With a
     language model, that writes the answer; without one it is quoted: a few sentences, for a broad question of as many
-    passages.
+    passages. Unless given, `sources` is Sources(), from the evidence to passages, and `prompt` is PassagePrompt(), what
+    a language model is shown.
     """
-    found = Sources() >> Broad(CentralSearch(ix.passages) % passages >> Sources(), unnamed=True)
+    found = (sources or Sources()) >> Broad(CentralSearch(ix.passages) % passages >> Sources(), unnamed=True)
     if llm is not None:
-        return found >> PassagePrompt() >> Answer(llm)
+        return found >> (prompt or PassagePrompt()) >> Answer(llm)
     broad = Broad(Answer(CentralReader(ix.encoder), passages=20))
     return found >> broad >> Answer(SentenceReader(ix.encoder))
 

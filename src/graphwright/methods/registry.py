@@ -11,6 +11,10 @@ from typing import Any
 from graphwright.errors import NeedsError, OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods import passages
+from graphwright.methods.fastinsight import fastinsight
+from graphwright.methods.lego import INSTANCES, instance
+from graphwright.methods.paths import pathrag, pathrag_lt
+from graphwright.methods.reg import reg
 from graphwright.retrieve.operator import Keep, Operator, Then
 
 __all__ = ["METHODS", "Method", "pipeline", "retrieval_part"]
@@ -46,6 +50,11 @@ METHODS = {
         "bm25": passages.bm25,
         "hybrid": passages.hybrid,
         "ppr": passages.ppr,
+        "fastinsight": fastinsight,
+        "pathrag": pathrag,
+        "pathrag-lt": pathrag_lt,
+        "reg": reg,
+        **{f"lego-{number}": instance(number) for number in INSTANCES},
     }.items()
 }
 
