@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -388,11 +389,12 @@ def test_after_an_interrupt_nothing_is_sent_and_nothing_waited_for(
     behaviour: Callable[[Handler], None], model: Callable[[str], Any], first: int
 ) -> None:
     asked: list[float] = []
+    main = threading.get_ident()
 
     def answer(body: dict[str, Any]) -> Callable[[Handler], None]:
         asked.append(time.monotonic())
         if len(asked) == first:
-            threading.Timer(0.3, _thread.interrupt_main).start()  # once the others wait
+            threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT)).start()  # once the others wait
         return behaviour
 
     with LLMServer(answer) as server:

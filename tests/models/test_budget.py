@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from tests.models.llm_server import LLMServer, Say
+from tests.models.llm_server import LLMServer, Say, Watch, cut, error, silent
 
 from graphwright.errors import BudgetError, ModelError, OptionError, ReplyError
 from graphwright.models.base import LLM, Completion, metered, spend
-from graphwright.models.budget import BudgetedLLM, Prices, estimated_tokens
+from graphwright.models.budget import BudgetedLLM, Prices, allow, estimated_tokens
 from graphwright.models.endpoint import Endpoint
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.replies import CachedLLM
@@ -101,6 +101,61 @@ def test_nothing_is_sent_once_it_could_be_too_much():
         with pytest.raises(BudgetError, match=r"may take 102 tokens; 950 of 1,000 are spent"):
             llm.complete("", "short")
     assert len(server.requests) == 1
+
+
+BROKEN = {
+    "cut": cut('{"choices": [{"message": {"content": "' + "x" * 4000),
+    "slow": silent,
+}
+
+
+@pytest.mark.parametrize("trouble", BROKEN)
+@pytest.mark.parametrize(("schema", "budget", "fit"), [(None, 3300, 2), (Place, 3800, 3)])
+def test_requests_that_break_off_or_come_too_late_stay_within_the_budget(trouble, schema, budget, fit):
+    with LLMServer([BROKEN[trouble]]) as server:
+        model = Endpoint("m", server.url, max_tokens=1100, timeout=0.5, clock=Watch().clock)
+        llm = BudgetedLLM(model, max_tokens=budget)
+        with pytest.raises(BudgetError, match=f"of {budget:,} are spent"):
+            for _ in range(4):
+                llm.complete("", "x" * 40, schema=schema)
+    spent = llm.spent.prompt_tokens + llm.spent.completion_tokens
+    # The server may charge for the prompt and 1,100 tokens each time.
+    assert len(server.requests) <= llm.spent.calls == fit and fit * 1110 <= spent <= budget
+
+
+def test_a_request_that_broke_off_is_sent_again_while_the_budget_allows():
+    with LLMServer([BROKEN["cut"], error(503, "x"), Say("ok", (10, 5))]) as server:
+        llm = BudgetedLLM(Endpoint("m", server.url, max_tokens=1100, clock=Watch().clock), max_tokens=2300)
+        assert llm.complete("", "x" * 40).text == "ok"
+    assert len(server.requests) == 3  # what the server refused costs nothing
+    assert (llm.spent.prompt_tokens, llm.spent.completion_tokens) == (20, 1105)
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_requests_that_break_off_stay_within_money_with_any_number_of_threads(threads):
+    with LLMServer([BROKEN["cut"]]) as server, ThreadPoolExecutor(threads) as pool:
+        model = Endpoint("m", server.url, max_tokens=100, clock=Watch().clock, prices=Prices(0.0, 1.0))
+        llm = BudgetedLLM(model, max_cost=0.00105)
+        ends = [each.exception(timeout=20) for each in [pool.submit(llm.complete, "", str(n)) for n in range(10)]]
+    assert len(server.requests) == 10 and llm.spent.cost == pytest.approx(0.001)
+    assert any(isinstance(end, BudgetError) for end in ends)
+
+
+def test_budgets_within_budgets_are_all_asked_and_never_wait_for_each_other():
+    class Often(Counting):
+        def complete(self, system, user, *, schema=None, on_text=None):
+            for _ in range(4):
+                allow(0, 10)
+                threading.Event().wait(0.002)
+                spend(completion_tokens=10)
+            return Completion("ok")
+
+    inner = BudgetedLLM(Often(max_tokens=10), max_tokens=1000)
+    outer = BudgetedLLM(inner, max_tokens=105)
+    with ThreadPoolExecutor(4) as pool:
+        ends = [each.exception(timeout=20) for each in [pool.submit(outer.complete, "", "") for _ in range(12)]]
+    assert any(isinstance(end, BudgetError) for end in ends)
+    assert outer.spent.completion_tokens == inner.spent.completion_tokens == 100
 
 
 def test_a_second_reply_is_reserved_for_where_there_is_a_schema():

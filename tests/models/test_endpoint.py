@@ -436,9 +436,39 @@ def test_a_stream_that_is_cut_after_some_text_is_not_repeated(clean):
     behaviour = (lambda handler: handler.stream(*parts)) if clean else cut_stream(*parts)
     pieces = []
     with metered() as usage:
-        exc, server = ask([behaviour], on_text=pieces.append)
+        exc, server = ask([behaviour], on_text=pieces.append, max_tokens=50)
     assert "".join(pieces) == "some of" and "after 7 characters" in str(exc) and len(server.requests) == 1
-    assert usage.completion_tokens == 2  # they were written, and will be charged for
+    assert usage.completion_tokens == 50  # the server may have written more than came
+
+
+@pytest.mark.parametrize(
+    ("trouble", "charged"),
+    [
+        (cut('{"choices": [{"mess'), True),
+        (silent, True),
+        (hang_up, True),
+        (Send(200, "<html>"), True),
+        (error(504, "a gateway that waited in vain"), True),
+        (error(500, "x"), False),
+        (error(429, "slow down"), False),
+    ],
+)
+def test_an_attempt_whose_count_is_unknown_counts_for_the_most_that_it_may_have_taken(trouble, charged):
+    with metered() as usage:
+        exc, _ = ask([trouble], max_tokens=50, retries=1, timeout=0.5)
+    assert isinstance(exc, ModelError)
+    attempts = usage.calls
+    assert (attempts > 0) == charged
+    assert (usage.prompt_tokens, usage.completion_tokens) == (attempts * 5, attempts * 50)
+
+
+def test_what_was_never_sent_costs_nothing(watch):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    with metered() as usage, pytest.raises(ModelError, match="Tried 4 times"):
+        Endpoint("m", url, retries=3, clock=watch.clock).complete("", "a")
+    assert usage.calls == 0
 
 
 def test_an_error_within_a_stream_is_told():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from threading import Condition
 from typing import Any
@@ -10,8 +12,9 @@ from typing import Any
 from graphwright.errors import BudgetError, OptionError
 from graphwright.models.base import LLM, Completion, Usage, metered
 from graphwright.models.schema import described
+from graphwright.models.stopping import check, look
 
-__all__ = ["BudgetedLLM", "Prices", "estimated_tokens"]
+__all__ = ["BudgetedLLM", "Prices", "allow", "estimated_tokens"]
 
 _AMENDS = 200  # tokens that ask for a corrected reply
 
@@ -69,10 +72,11 @@ class BudgetedLLM:
 
     `max_tokens`: read and written together, over all calls; `max_cost`: money by `prices`, or by those of the model.
     Each call first reserves the most that it is estimated to take: the prompt, the model's own `max_tokens` for the
-    reply, and where there is a schema also the second reply that may be asked for. A call that fits what is unspent
-    but not what calls under way have reserved waits for them, so a budget ends at the same place with any number of
-    threads. Wrap this in a CachedLLM, not the other way round: then a stored reply needs no budget. Threads may
-    share the object; each process that it is sent to counts on its own.
+    reply, and where there is a schema also the second reply that may be asked for. A model that sends requests asks
+    before each (see `allow`): one more than was reserved for, after an answer that broke off or came too late, is
+    reserved for alone. What fits what is unspent but not what calls under way have reserved waits for them, so a budget
+    ends at the same place with any number of threads. Wrap this in a CachedLLM, not the other way round: then a stored
+    reply needs no budget. Threads may share the object; each process that it is sent to counts on its own.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> llm = BudgetedLLM(ScriptedLLM(lambda system, user: "Graz."), max_tokens=20)
@@ -129,16 +133,16 @@ class BudgetedLLM:
         schema: type[Any] | None = None,
         on_text: Callable[[str], None] | None = None,
     ) -> Completion:
-        """Answer one prompt as the model does. Raises BudgetError, before anything is sent, if it may take too much."""
-        prompt, reply = self._most(system, user, schema)
-        rates = self._rates
-        reserved = self._reserve(prompt + reply, rates.cost(prompt, reply) if rates else 0.0)
-        completion = None
+        """Answer one prompt as the model does. Raises BudgetError before anything is sent that may take too much."""
         with metered() as usage:
+            call = _Call(self, usage)
+            call.reserve(*self._most(system, user, schema))
             try:
-                completion = self.llm.complete(system, user, schema=schema, on_text=on_text)
+                with _asked(call):
+                    completion = self.llm.complete(system, user, schema=schema, on_text=on_text)
+                call.completion = completion
             finally:
-                self._settle(reserved, _taken(usage, completion, rates))
+                call.settle()
         return completion
 
     def _most(self, system: str, user: str, schema: type[Any] | None) -> tuple[int, int]:
@@ -156,13 +160,15 @@ class BudgetedLLM:
             while not self._fits([asked, *ledger.under_way]):
                 if not self._fits([asked]):
                     raise BudgetError(self._complaint(asked))
-                ledger.changed.wait()
+                ledger.changed.wait(look())
+                check()
             ledger.under_way.append(asked)
         return asked
 
-    def _settle(self, reserved: _Reserved, taken: Usage) -> None:
+    def _settle(self, reserved: _Reserved | None, taken: Usage) -> None:
         with self._ledger.changed:
-            self._ledger.under_way.remove(reserved)
+            if reserved is not None:
+                self._ledger.under_way.remove(reserved)
             for name, amount in vars(taken).items():
                 setattr(self._ledger.spent, name, getattr(self._ledger.spent, name) + amount)
             self._ledger.changed.notify_all()
@@ -187,6 +193,85 @@ class BudgetedLLM:
             f"The next call may cost {asked.cost:.6g}; {spent.cost:.6g} of {self.max_cost:.6g} are spent. "
             f"Allow for more with max_cost."
         )
+
+
+class _Call:
+    """One call under a budget: what is reserved for it, and what it took."""
+
+    def __init__(self, llm: BudgetedLLM, usage: Usage) -> None:
+        self.completion: Completion | None = None
+        self._llm = llm
+        self._usage = usage
+        self._rates = llm._rates
+        self._settled = Usage()  # what of it the ledger has
+        self._reserved: _Reserved | None = None
+
+    def reserve(self, prompt: int, reply: int) -> None:
+        """Wait until so many tokens can be reserved; BudgetError where they cannot."""
+        self._reserved = self._llm._reserve(prompt + reply, self._cost(prompt, reply))
+
+    def covers(self, prompt: int, reply: int) -> bool:
+        """Whether so many tokens more are within what is reserved."""
+        taken, reserved = self._taken(), self._reserved
+        return reserved is not None and (
+            taken.prompt_tokens + taken.completion_tokens + prompt + reply <= reserved.tokens
+            and taken.cost + self._cost(prompt, reply) <= reserved.cost
+        )
+
+    def settle(self) -> None:
+        """Enter what was taken, and give back what was reserved beyond that."""
+        taken, reserved = self._taken(), self._reserved
+        self._reserved = None
+        self._llm._settle(reserved, taken)
+        for name, amount in vars(taken).items():
+            setattr(self._settled, name, getattr(self._settled, name) + amount)
+
+    def _cost(self, prompt: int, reply: int) -> float:
+        return self._rates.cost(prompt, reply) if self._rates else 0.0
+
+    def _taken(self) -> Usage:
+        """Return what the call took that the ledger does not have yet."""
+        whole, settled = vars(_taken(self._usage, self.completion, self._rates)), vars(self._settled)
+        return Usage(**{name: amount - settled[name] for name, amount in whole.items()})
+
+
+_calls: ContextVar[tuple[_Call, ...]] = ContextVar("graphwright_calls", default=())
+
+
+@contextmanager
+def _asked(call: _Call) -> Iterator[None]:
+    """Ask a call's budget, inside the block, before each request."""
+    token = _calls.set((*_calls.get(), call))
+    try:
+        yield
+    finally:
+        _calls.reset(token)
+
+
+def allow(prompt: int, reply: int) -> None:
+    """Ask the budgets that hold here for one request of so many tokens; a model calls this before it sends each.
+
+    Raises BudgetError where it is more than what is left. Nothing happens where there is no budget. A call that waits
+    for others keeps nothing reserved meanwhile, so that no two wait for each other.
+
+    >>> from graphwright.models.base import spend
+    >>> class Twice:
+    ...     id = "sends every request twice"
+    ...     def complete(self, system, user, **options):
+    ...         for _ in range(2):
+    ...             allow(9, 0)
+    ...             spend(prompt_tokens=9)
+    >>> BudgetedLLM(Twice(), max_tokens=15).complete("", "40 letters" * 4)
+    Traceback (most recent call last):
+    ...
+    graphwright.errors.BudgetError: The next call may take 9 tokens; 9 of 15 are spent. Allow for more with max_tokens.
+    """
+    calls = _calls.get()
+    if not all(call.covers(prompt, reply) for call in calls):
+        for call in calls:
+            call.settle()
+        for call in calls:
+            call.reserve(prompt, reply)
 
 
 def _model(llm: Any) -> Any:

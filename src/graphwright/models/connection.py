@@ -17,22 +17,28 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from graphwright.errors import ModelError, ReplyError
 from graphwright.models.failures import Broken, ErrorStatus, Refused, examine, wait_asked
 from graphwright.models.rate import RateLimiter
+from graphwright.models.stopping import check, held, look
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
     from graphwright.models.remote import Remote
 
-__all__ = ["Answer", "Line", "clean", "parsed"]
+__all__ = ["Answer", "Line", "Unsent", "clean", "parsed"]
 
 T = TypeVar("T")
 
 _LONGEST_WAIT = 600.0  # seconds; a server that asks for more is not waited for
 _LONGEST_BACKOFF = 60.0
 _CONNECT = 10.0  # seconds to find and reach the server
+_GRACE = 1.0  # seconds for what was sent to be answered after a stop, as it is paid for
 _SECRET = 4  # characters of the shortest key that is one
 _NO_KEY = "none"  # the client wants some key, and a server on one's own machine ignores it
 _WORDS = 300  # characters shown of a body
+
+
+class Unsent(Broken):
+    """There was no connection, so nothing was sent, and nothing can be charged for."""
 
 
 class Line:
@@ -58,16 +64,20 @@ class Line:
         tokens: int,
         most: int,
         seed: bytes,
+        allow: Callable[[], None] = lambda: None,
     ) -> T:
         """Send a request until it is answered, at most `retries` times more.
 
         `send` makes it with the client; `read` turns the answer into a result and the tokens it took; `tokens` is
         their estimate; `most` the bytes after which an answer is taken to be endless. Waits vary by `seed`.
+        `allow` is called before each attempt, while nothing is held that another request could wait for, and raises
+        where there must be none. Raises ModelError where the work was stopped: nothing is sent then.
         """
         attempt = 0
         while True:
+            allow()
             try:
-                with self._slots:
+                with held(self._slots):
                     return self._once(send, read, tokens, most)
             except (Refused, Broken) as exc:
                 wait = self._wait(exc, attempt, seed)
@@ -150,16 +160,16 @@ class Line:
         names = {kind.__name__ for kind in (*type(exc).__mro__, *type(cause).__mro__)}
         reason = f"{type(cause).__name__}: {self.hidden(str(cause))}."
         if "ConnectTimeout" in names:
-            return self.broken(f"no connection within {min(self._timeout, _CONNECT):g} seconds. {_DOWN}")
+            return self.broken(f"no connection within {min(self._timeout, _CONNECT):g} seconds. {_DOWN}", Unsent)
         if names & {"TimeoutException", "APITimeoutError"}:
             return self.late
         if names & {"RequestError", "OSError", "APIConnectionError"}:
-            return self.broken(f"{reason} {_DOWN}")
+            return self.broken(f"{reason} {_DOWN}", Unsent if "ConnectError" in names else Broken)
         return ModelError(f"The request to {self.place} failed. {reason}") if "OpenAIError" in names else exc
 
-    def broken(self, reason: str) -> Broken:
+    def broken(self, reason: str, kind: type[Broken] = Broken) -> Broken:
         """Return the error for an answer that did not come whole."""
-        return Broken(f"No whole answer of {self._model!r} came from {self.place}: {reason}")
+        return kind(f"No whole answer of {self._model!r} came from {self.place}: {reason}")
 
     @property
     def late(self) -> Broken:
@@ -197,11 +207,18 @@ class Answer:
         threading.Thread(target=self._read, name="graphwright-answer", daemon=True).start()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the bytes as they come. Raises Refused, Broken, or ReplyError where there are too many."""
+        """Yield the bytes as they come.
+
+        Raises Refused, Broken, or ReplyError where there are too many; ModelError soon after the work was stopped.
+        """
         while True:
+            check(_GRACE)
+            left = max(self._deadline - time.monotonic(), 0.0)
             try:
-                part = self._came.get(timeout=max(self._deadline - time.monotonic(), 0.0))
+                part = self._came.get(timeout=look(left))
             except Empty:
+                if left > 0.0:
+                    continue
                 raise self._line.late from None
             if part is None:
                 return

@@ -9,10 +9,10 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from graphwright.errors import ModelError, OptionError
+from graphwright.errors import OptionError, ReplyError
 from graphwright.models.base import Completion, spend
-from graphwright.models.budget import Prices, estimated_tokens
-from graphwright.models.connection import Answer, clean
+from graphwright.models.budget import Prices, allow, estimated_tokens
+from graphwright.models.connection import Answer, Unsent, clean
 from graphwright.models.failures import Refused
 from graphwright.models.remote import Remote
 from graphwright.models.schema import Heard, converse, described, strict
@@ -27,6 +27,7 @@ _FORMS = ("json_schema", "json_object", "prompt")  # how a schema is asked for, 
 _SLACK = 65_536  # bytes beyond what max_tokens allows for
 _PER_TOKEN = 16  # bytes of text; the longest usual tokens have fewer
 _PER_EVENT = 1_024  # bytes that a streamed token comes in
+_TIMED_OUT = {408, 504, 524}  # said by what stands between, while the model behind it may have written
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ class Endpoint(Remote):
     `on_text` the reply is streamed; that second reply is then handed over too. A stream that breaks off is asked for
     again only while none of its text was handed over; after that it is a ModelError that says how much came. Replies
     that go on beyond what `max_tokens` allows for are cut off, and a ReplyError. A reply without a schema that
-    `max_tokens` cut off is given as it is. Threads may share the object. Raises OptionError, ModelError, ReplyError.
+    `max_tokens` cut off is given as it is. An attempt that was sent and of which no count came back is reported to
+    meters as the most that it may be charged for: the prompt and `max_tokens`. Threads may share the object. Raises
+    OptionError, ModelError, ReplyError.
 
     >>> llm = Endpoint("qwen3:8b", "http://localhost:11434/v1", max_tokens=500)
     >>> llm
@@ -177,15 +180,17 @@ class Endpoint(Remote):
             listener = Listener(prompt, self.max_tokens * _PER_TOKEN + _SLACK, on_text)
             try:
                 heard = listener.hear(answer)
-            except ModelError:
-                if listener.written:  # it was written, and so it is charged for
-                    self._spend(prompt, listener.written, begun)
+            except BaseException as exc:
+                if _charged(exc, listener):  # nobody said how much, so the most that it can be
+                    beyond = listener.written if isinstance(exc, ReplyError) else 0  # some servers know no max_tokens
+                    self._spend(prompt, max(beyond, self.max_tokens), begun)
                 raise
             self._spend(heard.prompt_tokens, heard.completion_tokens, begun)
             return heard, heard.prompt_tokens + heard.completion_tokens
 
         seed = json.dumps(body, sort_keys=True).encode()
-        return self._line.request(partial(_create, body), read, prompt + self.max_tokens, most, seed)
+        may = partial(allow, prompt, self.max_tokens)
+        return self._line.request(partial(_create, body), read, prompt + self.max_tokens, most, seed, may)
 
     def _spend(self, prompt: int, written: int, begun: float) -> None:
         cost = self.prices.cost(prompt, written) if self.prices else 0.0
@@ -193,6 +198,15 @@ class Endpoint(Remote):
 
 
 _TOLD = "Reply with one JSON object that fits this JSON schema, and with nothing else:\n"
+
+
+def _charged(exc: BaseException, listener: Listener) -> bool:
+    """Return whether an attempt that ended so may be charged for: not where it was refused, or nothing was sent."""
+    if isinstance(exc.__cause__, Refused):
+        exc = exc.__cause__
+    if isinstance(exc, Refused):
+        return listener.written > 0 or exc.status in _TIMED_OUT
+    return not isinstance(exc, Unsent)
 
 
 def _create(body: dict[str, Any], client: OpenAI) -> Any:

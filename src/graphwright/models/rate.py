@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from graphwright.errors import OptionError
+from graphwright.models.stopping import check, held, pause
 
 __all__ = ["Clock", "Entry", "RateLimiter"]
 
@@ -20,12 +21,13 @@ _LOOK = 1.0  # seconds between two looks, as a correction may let the next one t
 class Clock:
     """Where time is read and how it is waited for, so that a test need not wait.
 
-    `now`: seconds that never go back; `date`: seconds since 1970, to read dates by; `sleep`: waits for seconds.
+    `now`: seconds that never go back; `date`: seconds since 1970, to read dates by; `sleep`: waits for seconds,
+    and by default ends early, with a ModelError, where the work is stopped.
     """
 
     now: Callable[[], float] = time.monotonic
     date: Callable[[], float] = time.time
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], None] = pause
 
 
 @dataclass(slots=True, eq=False)
@@ -66,9 +68,10 @@ class RateLimiter:
         self._lock = Lock()
 
     def enter(self, tokens: int) -> Entry:
-        """Wait until a request of about so many tokens may go, and count it."""
-        with self._turn:
+        """Wait until a request of about so many tokens may go, and count it. Raises ModelError where it is stopped."""
+        with held(self._turn):
             while True:
+                check()
                 with self._lock:
                     now = self._clock.now()
                     wait = self._wait(now, tokens)
