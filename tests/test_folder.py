@@ -557,7 +557,7 @@ def test_verify_names_what_is_wrong_and_repairs_a_snapshot(tmp_path: Path) -> No
     np.save(snapshot / "graph" / "heads.npy", heads)
     damaged = Index.open(tmp_path / "a", encoder=HashEncoder())
     (problem,) = damaged.verify()
-    assert "heads of the graph is not what the store gives" in problem.what and "--repair" in problem.remedy
+    assert "heads.npy: missing, or not what was written" in problem.what and "--repair" in problem.remedy
     assert damaged.verify(repair=True) == [] and same_content(damaged, make(tmp_path / "b"))
 
 

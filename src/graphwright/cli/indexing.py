@@ -171,7 +171,7 @@ def add_to(
 def _refuse_changes(into: Path, encoder: str | None, settings: Mapping[str, Any]) -> None:
     """Raise OptionError for what only a new index can be given."""
     index = Index.open(into)
-    held = {**asdict(index.settings), "encoder": index.info()["encoder"]}
+    held = {**asdict(index.settings), "encoder": index.encoder}
     given = {**settings, **({} if encoder is None else {"encoder": encoder_named(encoder).id})}
     index.close()
     for name, value in given.items():

@@ -67,7 +67,11 @@ def load_graph(folder: Path) -> Graph:
 def _misfit(columns: Columns) -> str:
     """Name an array that is not as long as it has to be, "" if all are."""
     n, m = len(columns.kinds), len(columns.heads)
-    lengths: dict[str, tuple[Any, int]] = {"names": (columns.names, n), "tails": (columns.tails, m), "relation": (columns.relation, m)}
+    lengths: dict[str, tuple[Any, int]] = {
+        "names": (columns.names, n),
+        "tails": (columns.tails, m),
+        "relation": (columns.relation, m),
+    }
     optional = {"texts": (columns.texts, n), "edge_text": (columns.edge_text, m), "name_order": (columns.name_order, n)}
     lengths |= {name: (values, size) for name, (values, size) in optional.items() if values is not None}
     rows = {"out": (columns.out, n), "into": (columns.into, n), "adjacency": (columns.adjacency, n)}
@@ -98,7 +102,8 @@ def load_array(path: Path) -> np.ndarray[Any, Any]:
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, ValueError) and path.exists() and _is_empty(path):
             return np.load(path)  # type: ignore[no-any-return]
-        raise StoreError(f"{path} is missing or cut short ({error}); build the index again.") from error
+        reason = "missing" if isinstance(error, FileNotFoundError) else "cut short, or not what was written"
+        raise StoreError(f"{path} is {reason}; build the index again.") from error
 
 
 def _is_empty(path: Path) -> bool:

@@ -13,7 +13,7 @@ from graphwright.errors import StoreError
 from graphwright.graph.graph import Graph
 from graphwright.index.build import Built, build
 from graphwright.index.place import Place
-from graphwright.index.snapshot import Snapshot, open_snapshot
+from graphwright.index.snapshot import Snapshot, damaged, open_snapshot
 from graphwright.index.store import Store
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.writer import revision_of, settings_of
@@ -49,7 +49,11 @@ def verify(place: Place, store: Store, encoder: NamedEncoder) -> list[Problem]:
     if found:
         return found
     try:
-        snapshot = open_snapshot(place.path / place.current(), encoder)
+        current = place.path / place.current()
+        if files := damaged(current):
+            more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+            return [Problem(f"{current / files[0]}{more}: missing, or not what was written.", _AGAIN, True)]
+        snapshot = open_snapshot(current, encoder)
     except StoreError as error:
         return [Problem(str(error), _AGAIN, True)]
     if snapshot.about.get("revision") != revision_of(store):

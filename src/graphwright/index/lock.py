@@ -34,7 +34,13 @@ def writer_lock(folder: Path) -> Iterator[None]:
                 f"{folder} cannot be written now ({error}): another process is indexing into it, or the folder is "
                 f"read-only. Wait for the other to finish, or check the folder's permissions."
             ) from error
-        yield
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{folder / 'index.sqlite'} cannot be read or written ({error}). Restore index.sqlite from a copy, or "
+                f"index the documents again into a new folder; queries go on from the last snapshot."
+            ) from error
     finally:
         db.close()
 

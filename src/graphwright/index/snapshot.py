@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+import zlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +22,11 @@ from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex
 from graphwright.models.base import Encoder, Floats
 
-__all__ = ["Snapshot", "Space", "open_snapshot", "write_snapshot"]
+__all__ = ["Snapshot", "Space", "damaged", "open_snapshot", "write_snapshot"]
 
 FORMAT = 2
+_SMALL = 64 * 2**20  # bytes of a file that is read to its end when a snapshot is opened
+_LARGE = -1  # in the place of the sum of a file that was not read
 
 
 @dataclass(frozen=True)
@@ -65,13 +70,53 @@ def write_snapshot(
         save_array(space.vectors, folder / f"{name}.npy")
         save_array(space.row_of, folder / f"{name}.rows.npy")
         checksums[name] = VectorIndex(space.vectors, space.row_of).checksum
-    about = {"format": FORMAT, **about, "spaces": checksums, "words": words.checksum}
+    about = {"format": FORMAT, **about, "spaces": checksums, "words": words.checksum, "files": _sums(folder)}
+    about["sum"] = _sum_of(about)
     (folder / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
     flush(folder / "about.json")
 
 
+def damaged(folder: Path, *, vectors: bool = False, most: float = math.inf) -> list[str]:
+    """Return the names of files that are not what they were when the snapshot was written.
+
+    `vectors`: of files of vectors only; `most`: bytes of files that are looked into, larger ones are taken
+    for sound. A file that cannot be read is one of them, and so is what says what the files were.
+    """
+    try:
+        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        kept = about["files"]
+        if about.pop("sum") != _sum_of(about):
+            return ["about.json"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ["about.json"]
+    wanted = {name: known for name, known in kept.items() if not vectors or "/" not in name}
+    found = _sums(folder, wanted, most)
+    return [name for name, known in wanted.items() if found.get(name) not in (known, _LARGE)]
+
+
+def _sums(folder: Path, names: Iterable[str] | None = None, most: float = math.inf) -> dict[str, int]:
+    """Return a sum of each file of a snapshot: enough to find decay, and quick."""
+    listed = (
+        sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()) if names is None else names
+    )
+    sums = {}
+    for name in listed:
+        with suppress(OSError):
+            path = folder / name
+            sums[name] = zlib.crc32(path.read_bytes()) if path.stat().st_size <= most else _LARGE
+    return sums
+
+
+def _sum_of(about: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(about, sort_keys=True).encode())
+
+
 def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
-    """Open a snapshot; its arrays are memory-mapped. `encoder` must be the one it was written with."""
+    """Open a snapshot; its arrays are memory-mapped. `encoder` must be the one it was written with.
+
+    Raises StoreError for one that is missing, cut short, of another format, or decayed. Files above 64 MB are not read
+    for that; `verify` reads all.
+    """
     lease = Lease(folder)
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
@@ -81,6 +126,8 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
         raise StoreError(f"{folder} is not a readable snapshot ({error}); index the documents again.") from error
     if about.get("format") != FORMAT:
         raise StoreError(f"{folder} has format {about.get('format')}; this version reads {FORMAT}. Index again.")
+    if wrong := damaged(folder, most=_SMALL):
+        raise StoreError(f"{folder / wrong[0]} is missing, or not what was written; index the documents again.")
     graph = load_graph(folder / "graph")
     opened = {name: _open_space(folder, name, checksum, encoder) for name, checksum in spaces.items()}
     if "passages" not in opened or any(

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphwright.data.base import Chunk, Document
 from graphwright.errors import StoreError
@@ -93,7 +93,11 @@ class Store:
             self._db = _opened(path)
             found = self._db.execute("PRAGMA user_version").fetchone()[0]
             form = self.setting("form") if found == SCHEMA else None
-        except sqlite3.DatabaseError as error:
+        except sqlite3.OperationalError as error:
+            raise StoreError(
+                f"{path} cannot be opened now ({error}). Is the disk full, or the folder read-only? Then try again."
+            ) from error
+        except (sqlite3.DatabaseError, StoreError) as error:
             raise StoreError(
                 f"{path} cannot be read as an index ({error}). Restore it from a copy, or index the documents again."
             ) from error
@@ -140,10 +144,20 @@ class Store:
                 ) from error
             raise
 
+    def _read(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a query. Raises StoreError where the file cannot be read."""
+        try:
+            return self._db.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{self.path} cannot be read ({error}). Restore it from a copy, or index the documents again in a new "
+                f"folder; questions are answered from the last snapshot."
+            ) from error
+
     def setting(self, name: str) -> str | None:
         """Return a setting, None if it was never set."""
-        row = self._db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
-        return None if row is None else str(row[0])
+        rows = self._read("SELECT value FROM settings WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else None
 
     def set(self, name: str, value: str) -> None:
         """Change a setting."""
@@ -152,16 +166,16 @@ class Store:
     def hashes(self, ids: Iterable[str]) -> dict[str, bytes]:
         """Return the content hash of those of these documents that are stored, by id."""
         query = "SELECT id, hash FROM documents WHERE id IN (SELECT value FROM json_each(?))"
-        return dict(self._db.execute(query, (json.dumps(list(ids)),)))
+        return dict(self._read(query, (json.dumps(list(ids)),)))
 
     def followed(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the folder that each of these documents is kept in step with, of those that are with any."""
         query = "SELECT id, source FROM documents WHERE source != '' AND id IN (SELECT value FROM json_each(?))"
-        return dict(self._db.execute(query, (json.dumps(list(ids)),)))
+        return dict(self._read(query, (json.dumps(list(ids)),)))
 
     def following(self, source: str) -> frozenset[str]:
         """Return the ids of all documents that are kept in step with a folder."""
-        return frozenset(row[0] for row in self._db.execute("SELECT id FROM documents WHERE source = ?", (source,)))
+        return frozenset(row[0] for row in self._read("SELECT id FROM documents WHERE source = ?", (source,)))
 
     def put(self, document: Document, chunks: Iterable[Read], source: str = "") -> None:
         """Add a document, or replace the one of that id; `source` is the folder that it is kept in step with."""
@@ -205,7 +219,7 @@ class Store:
     def chunks(self, *, waiting: bool = False, ids: Sequence[str] | None = None) -> list[StoredChunk]:
         """Return the chunks of all documents, of those in `ids`, or those that wait for another extractor, in order."""
         where = ["c.waiting IS NOT NULL"] * waiting + ["d.id IN (SELECT value FROM json_each(?))"] * (ids is not None)
-        rows = self._db.execute(
+        rows = self._read(
             "SELECT c.document, c.ordinal, d.id, d.title, c.text, c.extractor, c.waiting FROM chunks c "
             f"JOIN documents d ON d.number = c.document {'WHERE' if where else ''} {' AND '.join(where)} "
             "ORDER BY d.id, c.ordinal",
@@ -221,7 +235,7 @@ class Store:
 
         None where the document is not stored or has another title; chunks that wait for another extractor left out.
         """
-        rows = self._db.execute(
+        rows = self._read(
             f"SELECT c.text, c.extractor, {_ENTRY} FROM chunks c JOIN documents d ON d.number = c.document "
             "WHERE d.id = ? AND d.title = ? AND c.waiting IS NULL",
             (document, title),
@@ -230,11 +244,11 @@ class Store:
 
     def entry(self, document: str, ordinal: int) -> Entry | None:
         """Return what a chunk contributes, None where there is no such chunk."""
-        row = self._db.execute(
+        rows = self._read(
             f"SELECT {_ENTRY} FROM chunks WHERE document = (SELECT number FROM documents WHERE id = ?) AND ordinal = ?",
             (document, ordinal),
-        ).fetchone()
-        return None if row is None else Entry(*row)
+        )
+        return Entry(*rows[0]) if rows else None
 
     def ledger(self, ids: Iterable[str] | None = None) -> Ledger:
         """Return the chunks of all documents, or of those in `ids`, as columns ordered by document id.
@@ -242,36 +256,36 @@ class Store:
         One statement, so that what it gives is of one moment, whatever is written meanwhile.
         """
         some = ids is not None
-        rows = self._db.execute(
+        rows = self._read(
             f"SELECT d.number, d.id, d.title, {_CHUNK} FROM documents d LEFT JOIN chunks c ON c.document = d.number "
             f"{'WHERE d.id IN (SELECT value FROM json_each(?)) ' * some}ORDER BY d.id, c.ordinal",
             (json.dumps(list(ids)),) if ids is not None else (),
         )
-        return Ledger.of(rows.fetchall())
+        return Ledger.of(rows)
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """Return the metadata of every document by id."""
-        rows = self._db.execute("SELECT id, metadata FROM documents ORDER BY id")
+        rows = self._read("SELECT id, metadata FROM documents ORDER BY id")
         return {known: json.loads(metadata) for known, metadata in rows}
 
     def counts(self) -> tuple[int, int]:
         """Return how many documents and chunks there are."""
         query = "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
-        documents, chunks = self._db.execute(query).fetchone()
+        ((documents, chunks),) = self._read(query)
         return documents, chunks
 
     def extractors(self) -> dict[str, int]:
         """Return how many chunks each extractor read."""
-        return dict(self._db.execute("SELECT extractor, count(*) FROM chunks GROUP BY extractor ORDER BY 1"))
+        return dict(self._read("SELECT extractor, count(*) FROM chunks GROUP BY extractor ORDER BY 1"))
 
     def waiting(self) -> dict[str, int]:
         """Return how many chunks wait for a better extractor, by the reason why."""
         query = "SELECT waiting, count(*) FROM chunks WHERE waiting IS NOT NULL GROUP BY waiting ORDER BY 2 DESC, 1"
-        return dict(self._db.execute(query))
+        return dict(self._read(query))
 
     def sources(self) -> dict[str, int]:
         """Return how many documents are kept in step with each folder."""
-        return dict(self._db.execute("SELECT source, count(*) FROM documents WHERE source != '' GROUP BY source"))
+        return dict(self._read("SELECT source, count(*) FROM documents WHERE source != '' GROUP BY source"))
 
     def problems(self) -> list[str]:
         """Return what SQLite finds wrong with the file, empty if nothing."""

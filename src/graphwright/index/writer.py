@@ -17,7 +17,7 @@ from graphwright.index.contribution import Contribution, Deferred, Excerpt, Extr
 from graphwright.index.intake import Added, Source, documents_of, is_new, uncertain, unfit
 from graphwright.index.lock import writer_lock
 from graphwright.index.place import Place
-from graphwright.index.snapshot import Snapshot, open_snapshot
+from graphwright.index.snapshot import Snapshot, damaged, open_snapshot
 from graphwright.index.store import Read, Store, StoredChunk
 from graphwright.models.base import NamedEncoder
 from graphwright.models.cache import CachedEncoder
@@ -210,9 +210,10 @@ class Writer:
         if isinstance(self.extractor, Deferred):
             waiting = self.store.chunks(waiting=True)
             mine = [chunk for chunk in waiting if chunk.extractor == self.extractor.id]
-            with self.store.writing():
-                for chunk in mine:  # it was to be read by another model, and this one has read it
-                    self.store.revise(chunk, None, "", None)
+            if mine:  # they were to be read by another model, and this one has read them
+                with self.store.writing():
+                    for chunk in mine:
+                        self.store.revise(chunk, None, "", None)
             self._deepen([chunk for chunk in waiting if chunk.extractor != self.extractor.id], made, progress)
             self._renew(made, progress)
         self._forget()
@@ -248,9 +249,17 @@ class Writer:
         """Write a snapshot of the store as it is now and make it current, unless the current one is that."""
         if (shown := self._shown()) is not None and shown.about.get("revision") == revision_of(self.store):
             self.place.clean()
+            self.place.forget(self.place.vectors)
             return
         del shown  # it would be held while it is replaced
         self._publish(made, progress)
+
+    def _decayed(self) -> bool:
+        """Whether the vectors of the current snapshot cannot be taken over as they stand."""
+        try:
+            return bool(damaged(self.place.path / self.place.current(), vectors=True))
+        except StoreError:
+            return True
 
     def _shown(self) -> Snapshot | None:
         """Return the current snapshot; None for a damaged one, which is to be made again."""
@@ -263,7 +272,7 @@ class Writer:
         revision = revision_of(self.store)
         # Vectors come from the last snapshot; new ones are kept while they are computed, as that may take hours.
         encoder = CachedEncoder(self.encoder, self.place.vectors)
-        known = self._shown() if trusting else None
+        known = self._shown() if trusting and not self._decayed() else None
         begun = time.perf_counter()
         ledger = self.store.ledger()
         reading = time.perf_counter() - begun
