@@ -1,0 +1,122 @@
+"""Many at once: threads that ask, and a reader that is answered all the while another process indexes."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.faults.contents import litter, state, written
+from tests.faults.nursery import ALL, ENCODER, Nursery
+
+from graphwright import Index, State
+from graphwright.data.documents import read_documents
+
+HERE = files("graphwright") / "cli" / "demo_corpus"
+CORPUS = (HERE / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
+QUESTIONS = [
+    json.loads(line)["question"] for line in (HERE / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+]
+METHODS = ["vector", "bm25", "hybrid", "ppr"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of half of the corpus."""
+    folder = tmp_path_factory.mktemp("concurrent") / "index"
+    with closing(Index.create(folder, encoder=ENCODER, settings=ALL)) as index:
+        index.add([json.loads(line) for line in CORPUS[:100]])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as open_one:
+        yield open_one
+
+
+def said(state: State) -> list[Any]:
+    """All that a reply says, by value."""
+    evidence, chunks = state.evidence, state.chunks
+    return [
+        state.question.text,
+        None if evidence is None else evidence.identities(),
+        None if evidence is None or evidence.scores is None else evidence.scores.tolist(),
+        None if chunks is None else (chunks.ids.tolist(), None if chunks.scores is None else chunks.scores.tolist()),
+        state.answer,
+    ]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_over_threads_each_question_gets_the_answer_that_it_gets_alone(method: str, folder: Path) -> None:
+    with closing(Index.open(folder, encoder=ENCODER)) as index:
+        questions = QUESTIONS * (1 + 48 // len(QUESTIONS))
+        alone = {question: said(index.retrieve(question, method)) for question in QUESTIONS}
+        together = index.retrieve_many(questions, method, threads=4)
+        assert [said(state) for state in together] == [alone[question] for question in questions]
+        answered = {question: said(index.ask(question, method)) for question in QUESTIONS}
+        assert [said(s) for s in index.ask_many(questions, method, threads=4)] == [answered[q] for q in questions]
+
+
+def test_threads_that_share_an_index_may_use_different_methods_and_open_it_together(folder: Path) -> None:
+    with closing(Index.open(folder, encoder=ENCODER)) as index:
+        alone = {(q, m): said(index.ask(q, m)) for q in QUESTIONS for m in METHODS}
+    with closing(Index.open(folder, encoder=ENCODER)) as index, ThreadPoolExecutor(4) as pool:
+        # Nothing is loaded yet: the first four calls open the snapshot at the same time.
+        asked = [(q, m) for _ in range(2) for q in QUESTIONS for m in METHODS]
+        assert list(pool.map(lambda pair: said(index.ask(*pair)), asked)) == [alone[pair] for pair in asked]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+def test_a_reader_is_answered_all_the_while_another_process_indexes(tmp_path: Path, nursery: Nursery) -> None:
+    """Each answer is whole, of one snapshot: its citations are what the documents say, and documents only grow."""
+    folder, docs = tmp_path / "index", written(tmp_path / "docs", CORPUS[:160], 8)
+    rest = written(tmp_path / "rest", CORPUS[160:], 1)
+    text_of = {document.id: document.text for document in read_documents([docs, rest], pytest.fail)}
+    with closing(Index.create(folder, encoder=ENCODER, settings=ALL)) as index:
+        index.add(rest)
+    with closing(Index.open(folder, encoder=ENCODER)) as reader:
+        reader.ask(QUESTIONS[0])
+        writer = nursery.start("add", folder, docs)
+        sizes, answers, until = [], 0, time.monotonic() + 60
+        while len(writer.said("done")) < 8 and time.monotonic() < until:
+            question, method = QUESTIONS[answers % len(QUESTIONS)], METHODS[answers % 4]
+            reply = reader.ask(question, method)
+            assert reply.answer is not None and reply.chunks is not None
+            documents = reply.graph.passages.documents  # type: ignore[union-attr]
+            sizes.append(len(documents))
+            for citation in reply.answer.citations:
+                assert text_of[citation.document][citation.start : citation.end] == citation.text
+                assert citation.document in set(documents)
+            answers += 1
+        ended = writer.wait()
+        assert ended.code == 0, ended
+        assert sizes == sorted(sizes) and set(sizes) <= {40 + 20 * done for done in range(9)}
+        assert len(set(sizes)) > 2 and answers > 20
+        assert reader.documents == 200 and reader.current and reader.verify() == []
+    assert nursery.run("add", folder, docs).code == 0  # a writer cleans up what the reader held
+    assert state(folder)["documents"] == 200 and litter(folder) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+def test_readers_in_processes_of_their_own_are_answered_while_snapshots_come_and_go(
+    tmp_path: Path, nursery: Nursery
+) -> None:
+    """Each opens the index anew, at whatever moment of a switch it comes."""
+    folder, docs = tmp_path / "index", written(tmp_path / "docs", CORPUS[:80], 8)
+    Index.create(folder, encoder=ENCODER, settings=ALL).close()
+    writer, readers = nursery.start("add", folder, docs), []
+    while len(writer.said("done")) < 8:
+        readers.append(nursery.start("ask", folder, "vector ppr"))
+        if len(readers) > 3:
+            ended = readers.pop(0).wait()
+            assert ended.code == 0 and len(ended.said("answered")) == 2, ended
+    assert writer.wait().code == 0
+    assert all(reader.wait().said("answered") == [["vector", True], ["ppr", True]] for reader in readers)
