@@ -244,10 +244,10 @@ def test_any_history_leads_to_the_index_of_its_last_state(monkeypatch: pytest.Mo
     run_state_machine_as_test(
         History,
         settings=settings(
-            max_examples=int(os.environ.get("HISTORIES", "12")),
+            max_examples=20,
             stateful_step_count=20,
             deadline=None,
-            derandomize="HISTORIES" not in os.environ,
+            derandomize=True,
             database=None,
             suppress_health_check=list(HealthCheck),
         ),

@@ -9,6 +9,7 @@ import json
 import os
 import sqlite3
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -302,6 +303,8 @@ def main(arguments: list[str] | None = None) -> None:
         # A terminal that cannot show a letter shows its number; that is no reason to fail.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if arguments is None and sys.argv[1:2] in (["index"], ["sync"], ["upgrade"]):
+        _step_back()
     try:
         app(arguments, standalone_mode=True)
     except (GraphwrightError, OSError, sqlite3.Error) as error:
@@ -318,6 +321,12 @@ def main(arguments: list[str] | None = None) -> None:
             f"{type(error).__name__}: {error}. This is a fault in graphwright, or a damaged index (graphwright verify)"
         )
         _fail(GraphwrightError(f"{said}; GRAPHWRIGHT_TRACEBACK=1 shows where."), arguments)
+
+
+def _step_back() -> None:
+    """Let whoever asks an index go before who indexes, where the system knows priorities."""
+    with suppress(AttributeError, OSError):
+        os.nice(10)
 
 
 def _fail(error: Exception, arguments: list[str] | None) -> None:
