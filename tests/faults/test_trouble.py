@@ -17,6 +17,7 @@ import pytest
 from tests.faults.contents import assert_survived, litter, state, written
 from tests.faults.nursery import Nursery
 
+import graphwright
 from graphwright import Index, Settings
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
@@ -92,6 +93,9 @@ def test_an_index_that_may_not_be_written_is_asked_verified_and_refused(sound: P
     parents = [parent for parent in place.parents if parent.stat().st_uid == os.getuid() and parent != Path("/")]
     before = {path: path.stat().st_mode for path in [*everything, *parents]}
     user = NOBODY if os.getuid() == 0 else None
+    code = Path(graphwright.__file__)
+    if user is not None and not all(parent.stat().st_mode & 0o001 for parent in code.parents):
+        pytest.skip(f"{code.parent} lies where only root can read, and the test gives up being root")
     try:
         for path in everything:
             path.chmod(0o555 if path.is_dir() else 0o444)

@@ -41,7 +41,7 @@ def test_index_comes_back_from_disk(tmp_path: Path) -> None:
     index.save(tmp_path / "w")
     again = WordIndex.load(tmp_path / "w")
     assert again == index and again.scores("Mur").tolist() == index.scores("Mur").tolist()
-    with pytest.raises(StoreError, match="missing or cut short"):
+    with pytest.raises(StoreError, match="is missing; build"):
         WordIndex.load(tmp_path / "none")
 
 
