@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 
 from graphwright import Evidence, Graph, HashEncoder, Index, Settings, VectorIndex
+from graphwright.graph.columns import terminate
 from graphwright.index.contribution import Contribution
 from graphwright.index.entry import Entry
 from graphwright.index.ledger import Ledger
@@ -68,11 +69,14 @@ def family_state(**more: object) -> State:
     return start("Who was the mother of Lothair II?", GRAPHS["family"], entities=["Lothair II"], **more)  # type: ignore[arg-type]
 
 
-def ledger_of(docs: Iterable[tuple[str, str, str, Contribution]]) -> Ledger:
-    """Documents (id, title, text, contribution) of one chunk each, in the order given."""
+def ledger_of(
+    docs: Iterable[tuple[str, str, str, Contribution]], links: Mapping[str, Iterable[str]] | None = None
+) -> Ledger:
+    """Documents (id, title, text, contribution) of one chunk each, in the order given; `links`: what they refer to."""
+    refers = {name: terminate(others) for name, others in (links or {}).items()}
     return Ledger.of(
         [
-            (at, name, title, 0, 0, len(text), text.encode(), *Entry.of(title, text, made))
+            (at, name, title, refers.get(name, b""), 0, 0, len(text), text.encode(), *Entry.of(title, text, made))
             for at, (name, title, text, made) in enumerate(docs)
         ]
     )

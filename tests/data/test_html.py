@@ -18,7 +18,8 @@ PAGE = """<!doctype html><html><head><title> Rivers &amp;
 
 
 def test_a_page_gives_its_title_and_what_a_reader_sees() -> None:
-    title, text = html_text(PAGE)
+    title, text, links = html_text(PAGE)
+    assert links == []  # the menu is not what the page says
     assert title == "Rivers & Lakes"
     assert text.split("\n\n") == [
         "Rivers",
@@ -43,13 +44,13 @@ def test_a_page_gives_its_title_and_what_a_reader_sees() -> None:
     ],
 )
 def test_malformed_pages_give_what_they_hold(page: str, expected: tuple[str, str]) -> None:
-    assert html_text(page) == expected
+    assert html_text(page)[:2] == expected
 
 
 @given(st.text(), st.lists(st.sampled_from(["<p>", "</div>", "<td", "<b>x", "&#x0;", "<!--", "<pre>", "<br/>"])))
 def test_no_page_fails(text: str, tags: list[str]) -> None:
-    title, body = html_text(text.join(tags))
-    assert isinstance(title, str) and isinstance(body, str)
+    title, body, links = html_text(text.join(tags))
+    assert isinstance(title, str) and isinstance(body, str) and all(isinstance(link, str) for link in links)
 
 
 @pytest.mark.parametrize(
@@ -59,3 +60,8 @@ def test_no_page_fails(text: str, tags: list[str]) -> None:
 def test_a_page_can_declare_its_encoding(page: bytes) -> None:
     assert declared_encoding(page).lower() == "koi8-r"
     assert declared_encoding(b"<p>charset=none") == ""
+
+
+def test_links_are_those_of_the_text_as_they_are_written() -> None:
+    page = "<nav><a href=n>n</a></nav><p><a href='a b.html#c'>x</a><a>no</a><a href=''>e</a><a href=&#x41;><b>y</b></a>"
+    assert html_text(f"{page}<div hidden><a href=h>h</a></div>")[2] == ["a b.html#c", "A"]

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from graphwright.data.markdown import markdown_text
+from graphwright.data.markdown import markdown_links, markdown_text
 
 SOURCE = """---
 title: "The Title"
@@ -75,8 +75,28 @@ def test_the_first_heading_is_the_title() -> None:
     assert markdown_text("") == ("", "", {})
 
 
-@pytest.mark.parametrize("unit", ["[", "![", "*", "*a ", "_a ", "`", "` a", "<a ", "<!-- ", "> ", "- ", "|-", "[a]("])
+def test_links_lead_where_they_are_written_to() -> None:
+    assert markdown_links(SOURCE) == ["http://x.y/a_(b)", "http://foo.example", "http://c"]
+    text = """---
+see: "[front](front.md)"
+---
+[a](<b c.md> "t") [d]( e.md ) [f]() [g](h&amp;i.md) [j](k\\_l.md) ![m](n.png) [![o](p.png)](q.md)
+`[r](s.md)` <!-- [t](u.md) -->
+   [v]: <w x.md> 'y'
+[^1]: note.md
+
+~~~
+[z](code.md)
+~~~
+"""
+    assert markdown_links(text) == ["b c.md", "e.md", "h&i.md", "k_l.md", "q.md", "w x.md"]
+
+
+@pytest.mark.parametrize(
+    "unit", ["[", "![", "*", "*a ", "_a ", "`", "` a", "<a ", "<!-- ", "> ", "- ", "|-", "[a](", "[a](b", "]: "]
+)
 def test_time_is_linear_whatever_repeats(unit: str) -> None:
     begun = time.perf_counter()
     markdown_text(unit * 100_000)
+    markdown_links(unit * 100_000)
     assert time.perf_counter() - begun < 10  # what is quadratic takes minutes

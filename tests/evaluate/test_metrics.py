@@ -194,6 +194,37 @@ def test_topological_recall_agrees_with_brute_force(pairs, data) -> None:
     assert missed == pytest.approx(value - recall) == pytest.approx(len(missing) / len(oracle) * rest)
 
 
+def test_the_decomposition_of_corollary_1_in_numbers() -> None:
+    """a - b - c, and d apart; a and d retrieved, a, c and e wanted: TR = Recall + |missing|/|oracle| · TR(missing)."""
+    graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("d", "r", "e"), ("d", "r", "f")])
+    retrieved, oracle = [graph.id("a"), graph.id("d")], [graph.id(name) for name in "ace"]
+    to_c = 1 / (1 + math.log(1 + 1) + math.log(1 + 2))  # by a (one neighbour) and b (two)
+    to_e = 1 / (1 + math.log(1 + 2))  # by d
+    assert m.recall_at_k(retrieved, oracle, 2) == pytest.approx(1 / 3)
+    assert m.topological_recall(graph, retrieved, oracle[1:]) == pytest.approx((to_c + to_e) / 2)
+    assert m.missed_topological_recall(graph, retrieved, oracle) == pytest.approx(2 / 3 * (to_c + to_e) / 2)
+    assert m.topological_recall(graph, retrieved, oracle) == pytest.approx(1 / 3 + 2 / 3 * (to_c + to_e) / 2)
+
+
+@given(st.integers(2, 40), st.data())
+def test_the_decomposition_holds_on_any_graph_and_its_ends_are_recall_alone(n, data) -> None:
+    pairs = data.draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=60))
+    # A loop is no edge, but it makes each node one of the graph.
+    graph = Graph.from_triples([(str(v), "r", str(v)) for v in range(n)] + [(str(a), "r", str(b)) for a, b in pairs])
+    nodes = st.lists(st.integers(0, n - 1), max_size=8)
+    retrieved, oracle = set(data.draw(nodes)), set(data.draw(nodes.filter(bool)))
+    recall = len(retrieved & oracle) / len(oracle)
+    whole, missed = (
+        f(graph, sorted(retrieved), sorted(oracle)) for f in (m.topological_recall, m.missed_topological_recall)
+    )
+    assert whole == pytest.approx(recall + missed) and 0 <= missed <= 1 - recall + 1e-12
+    if oracle <= retrieved or not retrieved or not pairs:
+        assert missed == 0 and whole == pytest.approx(recall)
+    # What is retrieved besides can only bring missing nodes nearer.
+    more = m.topological_recall(graph, sorted(retrieved | {0}), sorted(oracle))
+    assert more >= whole - 1e-12
+
+
 def test_missed_topological_recall_counts_only_what_was_not_retrieved() -> None:
     graph = Graph.from_triples((a, "r", b) for a, b in EDGES)
     hub, end, lone = graph.id("hub"), graph.id("end"), graph.id("lone")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from graphwright.index.contribution import Contribution, Relation
 from graphwright.index.entry import topic_of
@@ -45,7 +45,7 @@ def found_in(folded: list[str], sought: set[str]) -> list[str]:
     return [form for start, end in spans if (form := " ".join(folded[start:end])) in sought]
 
 
-def plain_merge(docs: Sequence[Doc]) -> tuple[object, ...]:  # noqa: C901
+def plain_merge(docs: Sequence[Doc], links: Mapping[str, Sequence[str]]) -> tuple[object, ...]:  # noqa: C901
     """Names; triples, texts and chunks of edges; chunks of nodes; the lexicon."""
     entity: dict[str, int] = {}
     surfaces: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -93,6 +93,10 @@ def plain_merge(docs: Sequence[Doc]) -> tuple[object, ...]:  # noqa: C901
     edges += [(name_of[head], label, name_of[tail], text, [at]) for head, label, tail, text, at in stated]
     for alias, meant in aliases.items():
         edges += [(name_of[alias], "alias", name_of[form], None, []) for form in sorted(meant, key=entity.__getitem__)]
+    place = {doc[0]: at for at, doc in enumerate(docs)}
+    for name, at in place.items():
+        for other in sorted({place[link] for link in links.get(name, ()) if link in place and link != name}):
+            edges.append((names[at], "refers to", names[other], None, [at]))
     lexicon = {(form, p + number) for form, number in entity.items()}
     lexicon |= {(alias, p + entity[form]) for alias, meant in aliases.items() for form in meant}
     return (

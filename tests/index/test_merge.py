@@ -208,11 +208,17 @@ contributions = st.builds(
 )
 
 
-@given(st.lists(st.tuples(names, texts, contributions), max_size=8))
-def test_the_merge_of_columns_equals_a_plain_one(docs: list[tuple[str, str, Contribution]]) -> None:
+IDS = [f"d{at}" for at in range(10)]
+linked = st.dictionaries(st.sampled_from(IDS), st.lists(st.sampled_from([*IDS, "", "x"]), max_size=6), max_size=8)
+
+
+@given(st.lists(st.tuples(names, texts, contributions), max_size=8), linked)
+def test_the_merge_of_columns_equals_a_plain_one(
+    docs: list[tuple[str, str, Contribution]], links: dict[str, list[str]]
+) -> None:
     given = [(f"d{at}", *doc) for at, doc in enumerate(docs)]
-    graph = Merged(ledger_of(given)).graph(NONE)
-    assert plain_merge(given) == (
+    graph = Merged(ledger_of(given, links)).graph(NONE)
+    assert plain_merge(given, links) == (
         list(graph.names),
         triples(graph),
         [graph.edge_text(e) for e in graph.edges.tolist()],

@@ -12,7 +12,8 @@ __all__ = ["Chunk", "Document", "Skipped", "text_of"]
 class Document:
     """A text with an id; every span that is cited later counts characters of `text`.
 
-    `whole` marks a passage that came as a row and is never split.
+    `whole` marks a passage that came as a row and is never split. `links` are the ids of the documents that
+    it refers to, by citation or hyperlink; those that are not there are of no account.
     """
 
     id: str
@@ -20,6 +21,7 @@ class Document:
     title: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
     whole: bool = False
+    links: tuple[str, ...] = ()
 
 
 def text_of(value: object) -> str:

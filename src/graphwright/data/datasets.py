@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphwright.data.links import file_beside
 from graphwright.data.questions import QuestionRecord, existing, read_beir, read_questions
 from graphwright.errors import DataError
 
@@ -13,19 +14,20 @@ __all__ = ["Dataset", "read_dataset"]
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A set to evaluate on; `openie` is the file of extractions that came with it, if one did."""
+    """A set to evaluate on; `openie` and `links` are files of extractions and of links that came with it, if any."""
 
     name: str
     corpus: Path
     questions: tuple[QuestionRecord, ...]
     openie: Path | None = None
+    links: Path | None = None
 
 
 def read_dataset(folder: Path | str) -> Dataset:
     """Read the questions of a folder, and find its corpus and its extractions.
 
     The folder holds `corpus.jsonl` (or `.jsonl.gz`) and either `questions.jsonl` or, in BEIR's form,
-    `queries.jsonl` with judgements; and it may hold `openie.jsonl`. Raises DataError naming what is
+    `queries.jsonl` with judgements; and it may hold `openie.jsonl` and `links.tsv`. Raises DataError naming what is
     missing.
     """
     folder = existing(folder)
@@ -36,7 +38,7 @@ def read_dataset(folder: Path | str) -> Dataset:
     if asked is None and _first(folder, "queries.jsonl") is None:
         raise DataError(f"{folder}: no questions; neither questions.jsonl nor queries.jsonl is there.")
     questions = read_questions(asked) if asked else read_beir(folder)
-    return Dataset(folder.resolve().name, corpus, tuple(questions), _first(folder, "openie.jsonl"))
+    return Dataset(folder.resolve().name, corpus, tuple(questions), _first(folder, "openie.jsonl"), file_beside(corpus))
 
 
 def _first(folder: Path, *names: str) -> Path | None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
 from graphwright.data.base import Document, Skipped
 from graphwright.data.decoding import SAMPLE, clean, decode, looks_binary, open_bytes, suffix_of
 from graphwright.data.html import declared_encoding, html_text
-from graphwright.data.markdown import markdown_text
+from graphwright.data.links import file_beside, read_links, resolved
+from graphwright.data.markdown import markdown_links, markdown_text
 from graphwright.data.rows import read_rows
 from graphwright.errors import DataError
 
@@ -48,6 +50,9 @@ def read_documents(
     Read are text (with or without a known suffix), Markdown, HTML, and rows: JSON lines, JSON arrays, CSV and
     TSV, each also packed with gzip. A file's document is named by its path under the given folder; a row by
     its own id, else `file#line`.
+
+    What a document refers to is read too (`Document.links`): a row's field `links`, the pairs of ids in a
+    `links.tsv` beside a `corpus.jsonl`, and hyperlinks of Markdown and HTML to files of the same folder.
 
     What is not read (binary files, empty ones, broken rows, repeated documents) is handed to `skip`, such as
     the `append` of a list, as reading goes. Raises DataError at once where a path does not exist, and while
@@ -114,23 +119,36 @@ def _file(path: Path, name: str) -> _Found:
     try:
         if not path.is_file():
             yield 0, Skipped(str(path), "not a regular file", True)
-        elif _asks(path):
-            yield 0, Skipped(str(path), "the queries of the corpus beside it")
+        elif reason := _of_a_corpus(path):
+            yield 0, Skipped(str(path), reason)
         elif holds_rows(path):
-            yield from read_rows(path, name)
+            yield from _rows(path, name)
         else:
             yield 0, _text_file(path, name)
-    except PermissionError:
-        yield 0, Skipped(str(path), "no permission to read it", True)
+    except PermissionError as error:  # perhaps of the links beside it, without which it would be another
+        yield 0, Skipped(str(error.filename or path), "no permission to read it", True)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be read to its end: {error}. Replace it, or leave it out.") from error
 
 
-def _asks(path: Path) -> bool:
-    """Say whether a file is the queries of a set in BEIR's form: their records look like passages."""
-    return path.name.startswith("queries.jsonl") and any(
-        (path.parent / f"corpus.jsonl{packed}").exists() for packed in ("", ".gz")
-    )
+def _of_a_corpus(path: Path) -> str:
+    """Say what a file is to the corpus beside it, in BEIR's form, where it is no documents though it may look so."""
+    if not any((path.parent / f"corpus.jsonl{packed}").exists() for packed in ("", ".gz")):
+        return ""
+    if path.name.startswith("queries.jsonl"):
+        return "the queries of the corpus beside it"
+    return "the links of the corpus beside it, read with it" if path.name in ("links.tsv", "links.tsv.gz") else ""
+
+
+def _rows(path: Path, name: str) -> _Found:
+    """Read a file of rows, and what they refer to in the file beside it."""
+    beside = file_beside(path)
+    links, broken = ({}, []) if beside is None else read_links(beside)
+    yield from ((0, skipped) for skipped in broken)
+    for line, found in read_rows(path, name):
+        if isinstance(found, Document) and found.id in links:
+            found = replace(found, links=tuple(dict.fromkeys((*found.links, *links[found.id]))))
+        yield line, found
 
 
 def _text_file(path: Path, name: str) -> Document | Skipped:
@@ -146,14 +164,16 @@ def _text_file(path: Path, name: str) -> Document | Skipped:
     source = clean(source)
     title, text = "", source
     settings: dict[str, str] = {}
+    targets: list[str] = []
     if kind in _HTML:
-        title, text = html_text(source)
+        title, text, targets = html_text(source)
         title, text = clean(title), clean(text)  # an entity can stand for a control character
     elif kind in _MARKDOWN:
         title, text, settings = markdown_text(source)
+        targets = markdown_links(source)
     if not text or text.isspace():
         return Skipped(str(path), "empty" if not data.strip() else "no text in it")
-    return Document(name, text, title or Path(name.removesuffix(".gz")).stem, settings)
+    return Document(name, text, title or Path(name.removesuffix(".gz")).stem, settings, links=resolved(name, targets))
 
 
 def _not_text(head: bytes) -> str:
@@ -175,7 +195,7 @@ class _Seen:
     def repeats(self, document: Document, line: int) -> Skipped | None:
         """Note a document; say so if it was read before, and refuse another one under its id."""
         content = blake2b(document.text.encode(), digest_size=16)
-        content.update(f"\0{document.title}\0{sorted(document.metadata.items())}".encode())
+        content.update(f"\0{document.title}\0{sorted(document.metadata.items())}\0{sorted(document.links)}".encode())
         mark = (content.digest(), len(self.files) - 1, line)
         first = self.places.setdefault(document.id, mark)
         if first is mark:

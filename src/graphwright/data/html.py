@@ -34,15 +34,15 @@ def declared_encoding(page: bytes) -> str:
     return found[1].decode("ascii") if found else ""
 
 
-def html_text(page: str) -> tuple[str, str]:
-    r"""Return the title of a page and the text a reader sees, however malformed the page is.
+def html_text(page: str) -> tuple[str, str, list[str]]:
+    r"""Return the title of a page, the text a reader sees and where its links lead, however malformed the page is.
 
     Block elements part paragraphs (an empty line), list items and table rows part lines; scripts,
     styles, navigation, forms' buttons and hidden elements are left out; entities are decoded. The
-    title is `<title>`, else the first `<h1>`, else empty.
+    title is `<title>`, else the first `<h1>`, else empty. Links are as they are written, those of the text alone.
 
-    >>> html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li>Two<li>Three</ul>")
-    ('A & B', 'One!\n\nTwo\nThree')
+    >>> html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li><a href=c#d>Two</a><li>Three</ul>")
+    ('A & B', 'One!\n\nTwo\nThree', ['c#d'])
     """
     from selectolax.lexbor import LexborHTMLParser
 
@@ -50,10 +50,11 @@ def html_text(page: str) -> tuple[str, str]:
     titles = (" ".join(node.text().split()) for node in parser.css("head title, h1"))
     title = next(filter(None, titles), "")
     root = parser.body or parser.root
-    return title, _walk(root) if root else ""
+    text, links = _walk(root) if root else ("", [])
+    return title, text, links
 
 
-def _walk(root: LexborNode) -> str:
+def _walk(root: LexborNode) -> tuple[str, list[str]]:
     """Write out what is below a node, without recursion, for pages nest as deep as they like."""
     page = _Page()
     node = root
@@ -62,7 +63,7 @@ def _walk(root: LexborNode) -> str:
         while child is None:
             page.leave(node)
             if node.mem_id == root.mem_id or node.parent is None:
-                return "".join(page.parts).strip()
+                return "".join(page.parts).strip(), page.links
             child = node.next
             node = node.parent if child is None else node
         node = child
@@ -73,6 +74,7 @@ class _Page:
 
     def __init__(self) -> None:
         self.parts: list[str] = []
+        self.links: list[str] = []
         self.owed = 2  # line ends
         self.spaced = True  # white space was just written
         self.verbatim = 0  # how many <pre> are open
@@ -86,6 +88,8 @@ class _Page:
         if tag in _UNSEEN or (node.first_child is not None and _hidden(node)):
             return False
         self.verbatim += tag == "pre"
+        if tag == "a" and (target := node.attributes.get("href")):
+            self.links.append(target)
         self._break(tag)
         return True
 

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 
-__all__ = ["markdown_text"]
+__all__ = ["markdown_links", "markdown_text"]
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
@@ -22,6 +22,11 @@ _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]{1,1000})\1(?!`)")
 _LINK = re.compile(
     r"!?\[([^\[\]\n]{0,1000})\]"
     r"(?:\([^()\n]{0,1000}(?:\([^()\n]{0,200}\)[^()\n]{0,200})?\)|\[[^\[\]\n]{0,200}\])"
+)
+_IMAGE = re.compile(r"!\[[^\[\]\n]{0,1000}\](?:\([^()\n]{0,1000}\)|\[[^\[\]\n]{0,200}\])")
+_TARGET = re.compile(  # of a link, and of the definition that a link by reference has elsewhere
+    r"\[[^\[\]\n]{0,1000}\]\([ \t]*(?:<([^<>\n]{1,1000})>|((?:[^()<>\s]|\([^()\s]{0,200}\)){1,1000}))"
+    r"|^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+(?:<([^<>\n]{1,1000})>|([^<>\s]{1,1000}))"
 )
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto):[^<>\s]{1,1000})>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]{0,20}(?:\s[^<>\n]{0,1000})?/?>")
@@ -49,6 +54,27 @@ def markdown_text(source: str) -> tuple[str, str, dict[str, str]]:
     text = "\n".join(_blocks(body.split("\n"), headings))
     title = settings.pop("title", "") or next(filter(None, headings), "")
     return title, text.strip("\n"), settings
+
+
+def markdown_links(source: str) -> list[str]:
+    r"""Return where the links of a Markdown file lead, as they are written; images and what is code left out.
+
+    >>> markdown_links("[a](b.md#c \"title\") ![d](e.png) `[f](g)` [h][1]\n\n[1]: <i j.md>\n")
+    ['b.md#c', 'i j.md']
+    """
+    _, body = _front_matter(source)
+    if "<!--" in body and "-->" in body:
+        body = _COMMENT.sub("", body)
+    found: list[str] = []
+    fence = ""
+    for line in body.split("\n") if "](" in body or "]:" in body else ():
+        mark = _FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        elif not fence and "]" in line:
+            text = _CODE.sub("", _IMAGE.sub("", line) if "!" in line else line)
+            found.extend(next(filter(None, match.groups())) for match in _TARGET.finditer(text))
+    return [html.unescape(_ESCAPE.sub(r"\1", target)) for target in found]
 
 
 def _front_matter(source: str) -> tuple[dict[str, str], str]:

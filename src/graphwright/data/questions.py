@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from graphwright.data.decoding import clean, lines
 from graphwright.data.jsonfiles import json_records
 from graphwright.errors import DataError
 
-__all__ = ["QuestionRecord", "check_gold", "read_beir", "read_questions"]
+__all__ = ["QuestionRecord", "check_gold", "read_beir", "read_questions", "write_questions"]
 
 _TEXT = ("question", "query", "text")
 _ID = ("id", "_id")
@@ -59,6 +60,16 @@ def read_questions(path: Path | str) -> list[QuestionRecord]:
     if not found:
         raise DataError(f"{path}: no questions in it. Expected JSON lines with id and question.")
     return found
+
+
+def write_questions(path: Path | str, questions: Iterable[QuestionRecord]) -> None:
+    """Write questions as JSON lines that `read_questions` reads back, what their metadata hold among the fields."""
+    lines = []
+    for asked in questions:
+        known = {"id": asked.id, "question": asked.text, "answers": asked.answers, "gold_ids": asked.gold}
+        more = {"type": asked.type} if asked.type else {}
+        lines.append(json.dumps({**asked.metadata, **known, **more}, ensure_ascii=False) + "\n")
+    Path(path).write_text("".join(lines), encoding="utf-8")
 
 
 def _question(record: dict[str, Any]) -> QuestionRecord | str:

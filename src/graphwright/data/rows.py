@@ -12,6 +12,7 @@ from typing import Any
 from graphwright.data.base import Document, Skipped, text_of
 from graphwright.data.decoding import clean, lines, suffix_of
 from graphwright.data.jsonfiles import Numbered, json_records
+from graphwright.data.links import links_of
 from graphwright.errors import DataError
 
 __all__ = ["ID_FIELDS", "PASSAGE", "TEXT_FIELDS", "read_rows"]
@@ -130,13 +131,16 @@ def _document(record: dict[str, Any], fallback: str) -> Document | str:
     identity = str(given) if isinstance(given, str | int | float) else ""
     value = record[text_field]
     text = clean(value if isinstance(value, str) else ("\n\n" if "para" in text_field else " ").join(value))
-    used = {id_field, title_field, text_field}
+    links_field = _field(record, ("links",))
+    links = links_of(record[links_field]) if links_field else ()
+    used = {id_field, title_field, text_field, links_field if links else None}
     return Document(
         id=clean(identity).strip() or fallback,
         text=text if text.strip() else title,  # an entry of nothing but its title can still be found
         title=title,
         metadata=_metadata({key: value for key, value in record.items() if key not in used}),
         whole=len(text) <= PASSAGE,
+        links=links,
     )
 
 

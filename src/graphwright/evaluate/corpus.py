@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from graphwright.data.base import Document
 from graphwright.errors import OptionError, StoreError
 from graphwright.evaluate.experiment import Experiment, Subject
 from graphwright.folder import Index
 from graphwright.graph.graph import Graph
+from graphwright.graph.passages import Passages
 from graphwright.index.build import Progress, Settings
 from graphwright.models.base import NamedEncoder, metered
 
@@ -96,4 +99,21 @@ def _difference(graph: Graph, documents: Sequence[Document]) -> str:
             return f"document {document.id!r} has the title {passages.titles[number]!r} there"
         if graph.text(node) != document.text[int(passages.start[row]) : int(passages.end[row])]:
             return f"document {document.id!r} has another text there"
+    return _links_difference(graph, passages, known)
+
+
+def _links_difference(graph: Graph, passages: Passages, known: Mapping[str, Document]) -> str:
+    """Say which link of the documents is not in the graph, or the other way round."""
+    of = dict(zip(passages.nodes.tolist(), passages.documents.take(passages.document), strict=True))
+    held = {(of[head], of[tail]) for head, tail in zip(*map(np.ndarray.tolist, graph.columns.references), strict=True)}
+    there = set(of.values())  # without those that are nothing but space
+    given = {
+        (document.id, link)
+        for document in known.values()
+        for link in document.links
+        if link != document.id and {link, document.id} <= there
+    }
+    if held != given:
+        source, target = min(held ^ given)
+        return f"that document {source!r} refers to {target!r} is in one only"
     return ""

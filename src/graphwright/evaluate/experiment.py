@@ -123,6 +123,8 @@ class Experiment:
                 f"its evidence (gold_ids), so that nothing can be measured."
             )
         checksums = {"corpus": _checksum(dataset.corpus), "questions": _questions_checksum(judged)}
+        if dataset.links is not None:
+            checksums["links"] = _checksum(dataset.links)
         if self.extraction == "openie" and dataset.openie is not None:
             checksums["openie"] = _checksum(dataset.openie)
         return Subject(

@@ -18,13 +18,14 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.passages import Passages
 from graphwright.kernels.csr import group, induced, undirected
 
-__all__ = ["ABOUT", "ALIAS", "MENTIONS", "SYNONYM", "Columns", "Csr", "Graph", "Kind"]
+__all__ = ["ABOUT", "ALIAS", "MENTIONS", "REFERS", "SYNONYM", "Columns", "Csr", "Graph", "Kind"]
 
 # Relations that an index gives its edges besides those that texts state.
 ABOUT = "about"  # chunk to the entity that its title names
 MENTIONS = "mentions"  # chunk to any other entity in it
 ALIAS = "alias"  # a shorter name to the entities that it may mean
 SYNONYM = "synonym"  # two names whose vectors are close
+REFERS = "refers to"  # chunk to the first one of a document that its own refers to; between entities it is stated
 
 
 Ids32 = NDArray[np.int32]
@@ -123,6 +124,14 @@ class Columns:
             kept = Csr(*undirected(len(self.names), self.heads[chosen], self.tails[chosen]))
             self._by_relation[relations] = kept
         return kept
+
+    @cached_property
+    def references(self) -> tuple[Ids32, Ids32]:
+        """Heads and tails of the edges from passages to those that their documents refer to, by edge id."""
+        named = [i for i, name in enumerate(self.relations) if name == REFERS]
+        edges = np.flatnonzero(np.isin(self.relation, named)) if named else np.empty(0, np.int64)
+        chunks = (self.kinds[self.heads[edges]] == Kind.CHUNK) & (self.kinds[self.tails[edges]] == Kind.CHUNK)
+        return self.heads[edges[chunks]], self.tails[edges[chunks]]
 
     @cached_property
     def _by_relation(self) -> dict[tuple[str, ...], Csr]:

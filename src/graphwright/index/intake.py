@@ -12,6 +12,7 @@ from typing import Any
 
 from graphwright.data.base import Document, Skipped, text_of
 from graphwright.data.documents import holds_rows, read_documents
+from graphwright.data.links import links_of
 from graphwright.errors import DataError, OptionError
 from graphwright.index.contribution import Extractor
 from graphwright.index.store import content_hash
@@ -90,14 +91,17 @@ def _document(source: Any) -> Document:
     missing = [name for name in ("id", "text") if name not in source]
     if missing:
         raise OptionError(f"the document {dict(source)!r} has no {missing[0]!r}; it has to be a string, not empty.")
-    more = {key: value for key, value in source.items() if key not in ("id", "text", "title")}
-    return _storable(Document(source["id"], source["text"], str(source.get("title") or ""), more))
+    links = links_of(source.get("links"))
+    used = ("id", "text", "title", *(["links"] if links else []))
+    more = {key: value for key, value in source.items() if key not in used}
+    return _storable(Document(source["id"], source["text"], str(source.get("title") or ""), more, links=links))
 
 
 def _storable(document: Document) -> Document:
     """Return the document with what cannot be kept (NUL, half surrogate pairs) made U+FFFD; spans stay as they are.
 
-    Raises OptionError where id, text or title are no strings, or the id or the text is empty.
+    Links are put in order, each once, those to itself left out. Raises OptionError where id, text, title or a link is
+    no string, or the id or the text is empty.
     """
     parts = {"id": document.id, "text": document.text, "title": document.title}
     for name, part in parts.items():
@@ -105,8 +109,12 @@ def _storable(document: Document) -> Document:
             raise OptionError(
                 f"the {name} of the document {document.id!r} is {part!r}; it has to be a string, not empty."
             )
+    if isinstance(document.links, str) or not all(isinstance(link, str) for link in document.links):
+        raise OptionError(f"the links of the document {document.id!r} are {document.links!r}; give a tuple of ids.")
     metadata = {_kept(str(name)): _kept(text_of(value)) for name, value in document.metadata.items()}
-    return Document(_kept(document.id), _kept(document.text), _kept(document.title), metadata, document.whole)
+    name, text, title = map(_kept, parts.values())
+    links = tuple(sorted(set(map(_kept, document.links)) - {name, ""}))
+    return Document(name, text, title, metadata, document.whole, links)
 
 
 def _kept(text: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.index.entry import Entry
+from graphwright.kernels.strings import distinct
 
 __all__ = ["Ledger", "Numbers", "StoredDocument", "Strings", "readings"]
 
@@ -54,7 +55,8 @@ class Ledger:
     """The chunks of some documents, in order: by document id, then by place in the document.
 
     `document: int32[p]` numbers into `documents`; `ordinal`, `start`, `end: int64[p]`; `blobs` has for each field of
-    Entry one value a chunk.
+    Entry one value a chunk. `links`: the ids that documents refer to, each ended by a NUL, by place in `documents`;
+    those that refer to none are left out.
     """
 
     documents: Sequence[StoredDocument]
@@ -64,6 +66,7 @@ class Ledger:
     end: Ints
     text: TextColumn
     blobs: dict[str, tuple[bytes, ...]]
+    links: Mapping[int, bytes] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.document)
@@ -88,6 +91,20 @@ class Ledger:
         return np.array(self.blobs["about"], bool)
 
     @cached_property
+    def references(self) -> tuple[Ints, Ints]:
+        """Pairs of a document and another one here that it refers to, places in `documents`: distinct, ascending."""
+        if not self.links:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        ids, named = TextColumn.of(d.id for d in self.documents), TextColumn.terminated(b"".join(self.links.values()))
+        counts = [blob.count(b"\0") for blob in self.links.values()]
+        source = np.repeat(np.fromiter(self.links, np.int64, len(counts)), counts)
+        both = TextColumn.joined((ids, named))
+        target = distinct(both.data, both.offsets)[0][len(ids) :]  # ids are distinct, so each has its own place
+        known = (target < len(ids)) & (target != source)
+        pairs = np.unique(source[known] * len(ids) + target[known])
+        return pairs // len(ids), pairs % len(ids)
+
+    @cached_property
     def names(self) -> list[str]:
         """The name of each chunk's node."""
         ids = [document.id for document in self.documents]
@@ -100,16 +117,16 @@ class Ledger:
 
     @classmethod
     def of(cls, rows: Sequence[tuple[Any, ...]]) -> Ledger:
-        """Take rows in order: number, id and title of a document, then ordinal, start, end, text and Entry of a chunk.
+        """Take rows in order: number, id, title and links of a document; ordinal, start, end, text, Entry of a chunk.
 
-        A document without chunks has one row, with nothing after its title.
+        Links stand in the first row of a document. One without chunks has one row, with nothing after its links.
         """
         documents = {row[0]: StoredDocument(*row[:3]) for row in rows}
         place = {number: at for at, number in enumerate(documents)}
-        held = [row for row in rows if row[3] is not None]
-        columns = list(zip(*held, strict=True)) if held else [()] * (7 + len(Entry._fields))
-        texts = columns[6]
-        ordinal, start, end = (np.array(column, np.int64) for column in columns[3:6])
+        held = [row for row in rows if row[4] is not None]
+        columns = list(zip(*held, strict=True)) if held else [()] * (8 + len(Entry._fields))
+        texts = columns[7]
+        ordinal, start, end = (np.array(column, np.int64) for column in columns[4:7])
         return cls(
             list(documents.values()),
             np.array([place[number] for number in columns[0]], np.int32),
@@ -117,7 +134,8 @@ class Ledger:
             start,
             end,
             TextColumn(np.frombuffer(b"".join(texts), np.uint8), _borders(texts)),
-            dict(zip(Entry._fields, columns[7:], strict=True)),
+            dict(zip(Entry._fields, columns[8:], strict=True)),
+            {place[row[0]]: row[3] for row in rows if row[3]},
         )
 
 

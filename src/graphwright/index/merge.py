@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, SYNONYM, Columns, Csr, Graph, Ids32, Kind
+from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Csr, Graph, Ids32, Kind
 from graphwright.graph.passages import Passages
 from graphwright.index.ledger import Ledger, Strings
 from graphwright.kernels.csr import group
@@ -172,13 +172,31 @@ class Merged:
             )
         )
 
+    @cached_property
+    def referring(self) -> tuple[Ints, Ints]:
+        """Pairs (chunk, first chunk of a document that its own refers to), ascending."""
+        source, target = self.ledger.references
+        if not len(source):
+            return source, target
+        first = np.searchsorted(self.ledger.document, np.arange(len(self.ledger.documents) + 1))
+        chunks = np.diff(first)
+        held = chunks[target] > 0  # a document may hold nothing but space
+        source, target = source[held], target[held]
+        ends = np.cumsum(chunks[source])
+        owner = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first[source + 1] - ends, chunks[source])
+        other = np.repeat(first[target], chunks[source])
+        order = np.lexsort((other, owner))
+        return owner[order], other[order]
+
     def _edges(self, synonyms: NDArray[np.int64]) -> tuple[TextColumn, Ids32, Ids32, Ids32, Ids32, Ids32]:
         """Return relations, and of all edges heads, relations, tails, sentences and chunks: int32 each."""
         p, ledger = len(self.ledger), self.ledger
         labels, stated = ledger.strings("labels"), ledger.numbers("relations", 4)
         number, first = _numbered(labels.column)
-        own = TextColumn.of((ABOUT, MENTIONS, ALIAS, SYNONYM))
-        about, mentions, alias, synonym = range(len(first), len(first) + 4)
+        source, other = self.referring
+        # Named only where there are any: without links a graph is what it was before there were links.
+        own = TextColumn.of((ABOUT, MENTIONS, ALIAS, SYNONYM, *([REFERS] if len(source) else ())))
+        about, mentions, alias, synonym, refers = range(len(first), len(first) + 5)
         chunk, at = stated.owner, stated.rows.astype(np.int64)
         head, tail = (self._entity[self._forms.indptr[chunk] + at[:, side]] for side in (0, 2))
         text = self._texts[1][ledger.strings("texts").indptr[chunk] + at[:, 3]]
@@ -186,16 +204,17 @@ class Merged:
         shorter, meant = self._alias
         none = np.full(len(shorter) + len(synonyms), -1)
         parts = (
-            (owner, p + head, p + shorter, p + synonyms[:, 0]),
+            (owner, p + head, p + shorter, p + synonyms[:, 0], source),
             (
                 np.where(entity == self._topic[owner], about, mentions),
                 number[labels.indptr[chunk] + at[:, 1]],
                 np.full(len(shorter), alias),
                 np.full(len(synonyms), synonym),
+                np.full(len(source), refers),
             ),
-            (p + entity, p + tail, p + meant, p + synonyms[:, 1]),
-            (np.full(len(owner), -1), text, none),
-            (owner, chunk, none),
+            (p + entity, p + tail, p + meant, p + synonyms[:, 1], other),
+            (np.full(len(owner), -1), text, none, np.full(len(source), -1)),
+            (owner, chunk, none, source),
         )
         columns = [np.concatenate(part).astype(np.int32) for part in parts]
         return (TextColumn.joined((labels.column.gather(first), own)), *columns)  # type: ignore[return-value]

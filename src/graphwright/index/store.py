@@ -16,19 +16,21 @@ from typing import Any, NamedTuple
 
 from graphwright.data.base import Chunk, Document
 from graphwright.errors import StoreError
+from graphwright.graph.columns import terminate
 from graphwright.index.contribution import Contribution
 from graphwright.index.entry import FORM, Entry
 from graphwright.index.ledger import Ledger
 
 __all__ = ["SCHEMA", "Read", "Store", "StoredChunk", "content_hash"]
 
-SCHEMA = 2
+SCHEMA = 3
+_READ = (2, SCHEMA)  # before 3 documents had no links; the first change to such a store makes it one of today
 
 _TABLES = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
-    hash BLOB NOT NULL, metadata TEXT NOT NULL, source TEXT NOT NULL
+    hash BLOB NOT NULL, metadata TEXT NOT NULL, source TEXT NOT NULL, {links}
 );
 CREATE TABLE chunks (
     document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
@@ -37,6 +39,7 @@ CREATE TABLE chunks (
 ) WITHOUT ROWID;
 CREATE INDEX waiting ON chunks (waiting) WHERE waiting IS NOT NULL;
 """
+_LINKS = "links BLOB NOT NULL DEFAULT x''"  # ids, each ended by a NUL
 _ENTRY = ", ".join(f'"{name}"' for name in Entry._fields)
 _MARKS = ", ".join("?" * len(Entry._fields))
 _CHUNK = f'c.ordinal, c.start, c."end", c.text, {", ".join(f"c.{name}" for name in _ENTRY.split(", "))}'
@@ -71,6 +74,7 @@ def content_hash(document: Document) -> bytes:
         document.text,
         json.dumps(dict(document.metadata), sort_keys=True),
         str(document.whole),
+        *([json.dumps(sorted(set(document.links)))] if document.links else []),  # none: as before there were any
     )
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -91,8 +95,8 @@ class Store:
             )
         try:
             self._db = _opened(path)
-            found = self._db.execute("PRAGMA user_version").fetchone()[0]
-            form = self.setting("form") if found == SCHEMA else None
+            found = self._schema()
+            form = self.setting("form") if found in _READ else None
         except sqlite3.OperationalError as error:
             raise StoreError(
                 f"{path} cannot be opened now ({error}). Is the disk full, or the folder read-only? Then try again."
@@ -101,7 +105,7 @@ class Store:
             raise StoreError(
                 f"{path} cannot be read as an index ({error}). Restore it from a copy, or index the documents again."
             ) from error
-        if found != SCHEMA or form != str(FORM):
+        if found not in _READ or form != str(FORM):
             self._db.close()
             raise StoreError(
                 f"{path} has schema {found}{f' of form {form}' if form else ''}; this version reads schema {SCHEMA} of "
@@ -116,7 +120,7 @@ class Store:
         db.execute("PRAGMA page_size = 16384")
         # Kept in the file: readers and one writer at a time, without waiting for each other.
         db.execute("PRAGMA journal_mode = WAL")
-        tables = _TABLES.format(entry=f"{_ENTRY}".replace(",", " NOT NULL,") + " NOT NULL")
+        tables = _TABLES.format(links=_LINKS, entry=f"{_ENTRY}".replace(",", " NOT NULL,") + " NOT NULL")
         with db:
             db.executescript(f"BEGIN; {tables} PRAGMA user_version = {SCHEMA}; COMMIT;")
             db.executemany("INSERT INTO settings VALUES (?, ?)", {**settings, "form": str(FORM)}.items())
@@ -133,6 +137,14 @@ class Store:
                 f"{self.path} cannot be written ({error}). Is another process indexing into it?"
             ) from error
         try:
+            if (found := self._schema()) not in _READ:  # by a later version, since this opened it
+                raise StoreError(
+                    f"{self.path} was made one of schema {found}; this version writes schema {SCHEMA}. Nothing was "
+                    f"changed. Use the version that made it so."
+                )
+            if found != SCHEMA:
+                self._db.execute(f"ALTER TABLE documents ADD COLUMN {_LINKS}")
+                self._db.execute(f"PRAGMA user_version = {SCHEMA}")
             yield
             self._db.commit()
         except BaseException as error:
@@ -143,6 +155,10 @@ class Store:
                     f"read-only?"
                 ) from error
             raise
+
+    def _schema(self) -> int:
+        """Return the schema of the file as it is now; another process may have changed it."""
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     def _read(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query. Raises StoreError where the file cannot be read."""
@@ -179,14 +195,17 @@ class Store:
 
     def put(self, document: Document, chunks: Iterable[Read], source: str = "") -> None:
         """Add a document, or replace the one of that id; `source` is the folder that it is kept in step with."""
-        row = (document.title, content_hash(document), json.dumps(dict(document.metadata)), source, document.id)
+        metadata, links = json.dumps(dict(document.metadata)), terminate(sorted(set(document.links)))
+        row = (document.title, content_hash(document), metadata, links, source, document.id)
         changed = self._db.execute(
-            "UPDATE documents SET title = ?, hash = ?, metadata = ?, source = coalesce(nullif(?, ''), source) "
-            "WHERE id = ?",
+            "UPDATE documents SET title = ?, hash = ?, metadata = ?, links = ?, "
+            "source = coalesce(nullif(?, ''), source) WHERE id = ?",
             row,
         )
         if not changed.rowcount:
-            self._db.execute("INSERT INTO documents (title, hash, metadata, source, id) VALUES (?, ?, ?, ?, ?)", row)
+            self._db.execute(
+                "INSERT INTO documents (title, hash, metadata, links, source, id) VALUES (?, ?, ?, ?, ?, ?)", row
+            )
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
         self._db.executemany(
@@ -253,11 +272,16 @@ class Store:
     def ledger(self, ids: Iterable[str] | None = None) -> Ledger:
         """Return the chunks of all documents, or of those in `ids`, as columns ordered by document id.
 
-        One statement, so that what it gives is of one moment, whatever is written meanwhile.
+        One statement, so that what it gives is of one moment, whatever is written meanwhile; links are of that moment
+        too inside `moment` and `writing`, or where there were links before.
         """
         some = ids is not None
+        # Once for each document, not for each of its chunks.
+        known = self._read("PRAGMA user_version") != [(_READ[0],)]
+        links = "CASE WHEN c.ordinal > 0 THEN x'' ELSE d.links END" if known else "x''"
         rows = self._read(
-            f"SELECT d.number, d.id, d.title, {_CHUNK} FROM documents d LEFT JOIN chunks c ON c.document = d.number "
+            f"SELECT d.number, d.id, d.title, {links}, {_CHUNK} FROM documents d "
+            "LEFT JOIN chunks c ON c.document = d.number "
             f"{'WHERE d.id IN (SELECT value FROM json_each(?)) ' * some}ORDER BY d.id, c.ordinal",
             (json.dumps(list(ids)),) if ids is not None else (),
         )

@@ -15,7 +15,7 @@ from graphwright.models.base import Floats
 from graphwright.retrieve.operator import Ranker
 from graphwright.retrieve.state import State
 
-__all__ = ["EdgeSearch", "VectorSearch", "WordSearch"]
+__all__ = ["EdgeSearch", "VectorSearch", "WordSearch", "nearest"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,8 +37,7 @@ class VectorSearch(Ranker):
 
     def ranked(self, state: State, k: int | None) -> State:
         """Rank the nodes of the graph that have a vector."""
-        ids, scores = _scored(self.index, state, state.graph.nodes, state.graph.whole)
-        return state.with_(evidence=Evidence.of_nodes(*_best(ids, scores, k)))
+        return state.with_(evidence=nearest(self.index, self.index.encode(state.question.text), state, k))
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +52,8 @@ class EdgeSearch(Ranker):
 
     def ranked(self, state: State, k: int | None) -> State:
         """Rank the edges of the graph that have a vector."""
-        ids, scores = _scored(self.index, state, state.graph.edges, state.graph.whole)
+        query = self.index.encode(state.question.text)
+        ids, scores = _scored(self.index, query, state.graph.edges, state.graph.whole)
         return state.with_(evidence=Evidence.of_edges(*_best(ids, scores, k)))
 
 
@@ -73,8 +73,16 @@ class WordSearch(Ranker):
         return state.with_(evidence=Evidence.of_nodes(*_best(self.index.nodes[found], scores[found], k)))
 
 
-def _scored(index: VectorIndex, state: State, ids: NDArray[np.int64], whole: bool) -> tuple[NDArray[np.int64], Floats]:
-    query = index.encode(state.question.text)
+def nearest(index: VectorIndex, query: Floats, state: State, k: int | None = None) -> Evidence:
+    """Return the nodes of the state's graph by the dot product of their vector with `query`, the k best (all, if None).
+
+    `query: float32[dimension]`. A node without a vector is left out.
+    """
+    ids, scores = _scored(index, query, state.graph.nodes, state.graph.whole)
+    return Evidence.of_nodes(*_best(ids, scores, k))
+
+
+def _scored(index: VectorIndex, query: Floats, ids: NDArray[np.int64], whole: bool) -> tuple[NDArray[np.int64], Floats]:
     if whole and index.row_of is None:
         return ids[: len(index.vectors)], index.scores(query)[: len(ids)]
     return index.scores_of(index.ids if whole else ids, query)

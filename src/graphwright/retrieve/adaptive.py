@@ -1,0 +1,102 @@
+"""What a reranking that adapts reads next: neighbours of the best so far, and the rest of a first ranking (GAR)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphwright.graph.evidence import Evidence
+from graphwright.kernels.frontier import frontier
+from graphwright.retrieve.operator import Operator, Ranker, top_of
+from graphwright.retrieve.state import State
+
+__all__ = ["Frontier", "Unseen"]
+
+
+@dataclass(frozen=True, repr=False)
+class Frontier(Ranker):
+    """New neighbours of the evidence's nodes, each with the score of the best node that it is next to.
+
+    The frontier of graph-based adaptive reranking (MacAvaney, Tonellotto and Macdonald, 2022, Algorithm 1): whom a
+    reranker liked, their neighbours it reads next. Without scores the evidence counts by 1/rank; a triple stands for
+    both its ends. Inside `state.graph`.
+
+    >>> from graphwright.retrieve.state import start; from graphwright.graph.graph import Graph
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "d"), ("b", "r", "c"), ("d", "r", "e")])
+    >>> found = Frontier()(start("?", graph, evidence=Evidence.of_nodes([0, 3], [0.5, 0.9]))).evidence
+    >>> graph.names.take(found.nodes), found.scores.tolist()
+    (['c', 'e', 'b'], [0.9, 0.9, 0.5])
+    """
+
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def ranked(self, state: State, k: int | None) -> State:
+        """Rank the neighbours."""
+        found = state.evidence or Evidence.of_nodes([])
+        scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
+        liked: dict[int, float] = {}
+        for (nodes, edges), score in zip(found, scores.tolist(), strict=True):
+            for node in (nodes if len(nodes) else state.graph.ends(edges)).tolist():
+                liked[node] = max(score, liked.get(node, score))
+        # Best first: the first that the kernel meets next to a neighbour is then its best.
+        nodes = np.array(sorted(liked, key=lambda node: -liked[node]), np.int64)
+        nodes = nodes[state.graph.holds(nodes)]
+        near, best, _ = frontier(*state.graph.adjacency, state.graph.local(nodes))
+        values = np.array([liked[node] for node in nodes.tolist()])
+        reached = Evidence.of_nodes(state.graph.nodes[near], values[best - 1] if len(near) else [])
+        return state.with_(evidence=reached if k is None else reached.top(k))
+
+
+@dataclass(frozen=True, repr=False)
+class Unseen(Operator):
+    """The pieces that a step gives and the evidence does not hold yet: `Keep() | Unseen(search) % 10` goes on in it.
+
+    >>> from graphwright.retrieve.state import start; from graphwright.graph.graph import Graph
+    >>> from graphwright.retrieve.walk import KHop
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
+    >>> state = start("?", graph, evidence=Evidence.of_nodes([1, 2]))
+    >>> (Unseen(KHop(1)) % 1)(state).evidence.nodes.tolist()
+    [0]
+    """
+
+    step: Operator
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the step needs."""
+        return self.step.needs
+
+    @property
+    def gives(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the step gives."""
+        return self.step.gives
+
+    def apply(self, state: State) -> State:
+        """Run the step, and leave out what is there."""
+        return self.run(state)
+
+    def run(self, state: State, k: int | None = None) -> State:
+        """Run the step for as many more as there may be to leave out, and keep the k best of the others."""
+        if state.answer is not None:
+            return state
+        held = set() if state.evidence is None else set(state.evidence.identities())
+        after = self.step.run(state, None if k is None else k + len(held))
+        if after.evidence is None or not held:
+            return top_of(after, self.gives, k)
+        kept = [at for at, key in enumerate(after.evidence.identities()) if key not in held]
+        return top_of(after.with_(evidence=after.evidence.take(kept)), self.gives, k)
+
+    def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
+        """Yield what the step lacks."""
+        return self.step.lacks(have)
+
+    def after(self, have: frozenset[str]) -> frozenset[str]:
+        """Return what is set after the step."""
+        return self.step.after(have)
+
+    def capped(self, cap: int) -> Operator:
+        """Hand the cap on."""
+        return Unseen(self.step.capped(cap))

@@ -1,0 +1,42 @@
+"""An index serves a run only where it holds the corpus to the letter, links included."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from graphwright import HashEncoder, OptionError
+from graphwright.evaluate.corpus import checked, made
+from graphwright.evaluate.experiment import Experiment
+
+ENCODER = HashEncoder(16)
+
+
+def data(folder: Path, links: str) -> Experiment:
+    folder.mkdir()
+    rows = [{"id": i, "text": f"Text of {i}."} for i in "abc"]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "questions.jsonl").write_text(json.dumps({"id": 1, "question": "Which?", "gold_ids": ["a", "b"]}))
+    if links:
+        (folder / "links.tsv").write_text(links)
+    return Experiment(folder, ("vector",))
+
+
+def test_an_index_with_other_links_is_another_corpus(tmp_path: Path) -> None:
+    experiment = data(tmp_path / "data", "a\tb\nb\tgone\nc\tc\n")
+    subject = experiment.read()
+    assert set(subject.checksums) == {"corpus", "questions", "links"}
+    folder = tmp_path / "index"
+    made(folder, experiment, subject, ENCODER, None)
+    checked(folder, experiment, subject, ENCODER)
+    for links, names in {("b", "c"): "'a' refers to 'c'", (): "'a' refers to 'b'"}.items():
+        documents = [replace(d, links=links) if d.id == "a" else d for d in subject.documents]
+        with pytest.raises(OptionError, match=f"that document {names} is in one only"):
+            checked(folder, experiment, replace(subject, documents=documents), ENCODER)
+
+
+def test_a_corpus_without_links_has_no_checksum_of_them(tmp_path: Path) -> None:
+    assert set(data(tmp_path / "data", "").read().checksums) == {"corpus", "questions"}

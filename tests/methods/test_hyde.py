@@ -1,0 +1,59 @@
+"""HyDE as a method: a written passage with a language model, feedback without one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.toys import corpus_index
+
+from graphwright import OptionError, ScriptedLLM, start
+from graphwright.generate.prompt import passages_in
+from graphwright.methods.registry import pipeline, retrieval_part
+
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which building was burned by rebels?"
+BURNED = "The abbey of Erstein in Alsace was destroyed during the Peasants' War of 1525."
+
+
+def test_the_expressions_read_as_they_are_written() -> None:
+    ix = repr(SNAPSHOT.passages)
+    whole = repr(pipeline("hyde", SNAPSHOT, passages=7, feedback=3, beta=0.5))
+    assert whole.startswith(f"VectorSearch({ix}) % 3 >> Feedback({ix}, beta=0.5) % 7 >> Sources() >> ")
+    llm = ScriptedLLM([""])
+    whole = repr(pipeline("hyde", SNAPSHOT, passages=7, llm=llm))
+    assert whole.startswith(f"HypotheticalPassage({ix}, {llm!r}) % 7 >> Sources() >> ")
+
+
+def test_what_the_model_wrote_leads_to_the_passage_and_is_neither_shown_nor_cited() -> None:
+    def reply(system: str, user: str) -> str:
+        if "by which a collection is searched" in system:
+            return json.dumps({"passage": BURNED})
+        shown = passages_in(user)
+        assert BURNED not in user and "destroyed in 1525" in shown[1]
+        quote = "It was destroyed in 1525"
+        return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+
+    state = pipeline("hyde", SNAPSHOT, llm=ScriptedLLM(reply))(start(QUESTION, SNAPSHOT.graph))
+    assert state.answer is not None and [c.document for c in state.answer.citations] == ["erstein"]
+
+
+def test_the_first_passages_move_the_question() -> None:
+    state = start(QUESTION, SNAPSHOT.graph)
+    plain, moved, heavy = (
+        retrieval_part(op)(state).chunks
+        for op in (
+            pipeline("vector", SNAPSHOT),
+            pipeline("hyde", SNAPSHOT, feedback=1),
+            pipeline("hyde", SNAPSHOT, feedback=1, beta=1e6),
+        )
+    )
+    assert plain is not None and moved is not None and heavy is not None
+    assert moved.ids[0] == heavy.ids[0] == plain.ids[0]
+    assert heavy.scores[0] == pytest.approx(1.0, abs=1e-4) and moved.scores[0] > plain.scores[0]
+
+
+@pytest.mark.parametrize("options", [{"feedback": 0}, {"beta": -1.0}])
+def test_what_cannot_be_used_is_refused(options: dict[str, float]) -> None:
+    with pytest.raises(OptionError, match=r"whole number|beta"):
+        pipeline("hyde", SNAPSHOT, **options)
