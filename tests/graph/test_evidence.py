@@ -53,6 +53,23 @@ def test_union_takes_new_pieces_in_order_within_the_cap(
             expected.append(key)
     united = first.union(second, cap)
     assert united.identities() == expected and united.scores is None
+    assert len(united.node_ptr) == len(united.edge_ptr) == len(united) + 1
+
+
+@given(st.lists(st.integers(0, 5)), st.lists(st.integers(0, 5)), st.integers(0, 12))
+def test_union_of_nodes_is_that_of_pieces(a: list[int], b: list[int], cap: int) -> None:
+    pieces = [Evidence.of_pieces([([v], []) for v in nodes]) for nodes in (a, b)]
+    united, expected = Evidence.of_nodes(a).union(Evidence.of_nodes(b), cap), list(a)
+    for v in b:
+        if v not in expected and len(expected) < cap:
+            expected.append(v)
+    assert united.nodes.tolist() == expected == pieces[0].union(pieces[1], cap).nodes.tolist()
+    assert united.only_nodes and not united.nodes.flags.writeable
+
+
+def test_what_is_cut_off_is_not_kept_in_memory() -> None:
+    kept = Evidence.of_nodes(range(1000), np.arange(1000)).top(2)
+    assert all(part is None or part.base is None for part in (kept.nodes, kept.node_ptr, kept.edge_ptr, kept.scores))
 
 
 @pytest.mark.parametrize(

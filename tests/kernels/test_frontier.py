@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphwright.kernels import frontier as module
 from graphwright.kernels.csr import undirected
-from graphwright.kernels.frontier import Products, frontier, smooth, structure
+from graphwright.kernels.frontier import Around, frontier, products, smooth
 from graphwright.kernels.workspace import workspace
 
 pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30)
@@ -62,73 +59,103 @@ def test_smooth_agrees_with_dense_matrices(edges, nodes, alpha, width, seed) -> 
     assert (signal == before).all() and not workspace(10).marks.any()
 
 
+def algorithm_3(near: list[set[int]], ranked: list[int], similar, beta: float) -> dict[int, float]:
+    """Lines 1 to 14 as they are printed; a node whose similarity is NaN is left out."""
+    scores = {}
+    for n in set().union(*(near[r] for r in ranked)) - set(ranked):
+        held = [v for v in ranked if v in near[n]]
+        structure = 0.0
+        if len(ranked) > 1:
+            structure += 1 - (ranked.index(held[0]) + 1 - 1) / (len(ranked) - 1)
+        most = min(len(near[n]), len(ranked))
+        if most > 1:
+            structure += (len(held) - 1) / (most - 1)
+        if not np.isnan(similar[n]):
+            scores[n] = similar[n] + beta * structure
+    return scores
+
+
 @settings(deadline=None)
-@given(st.integers(1, 40), st.lists(st.lists(st.integers(0, 6), max_size=12), max_size=4), st.integers(0, 2**32))
-def test_products_agree_with_numpy_and_do_not_depend_on_what_else_was_asked(width, asked, seed) -> None:
-    rng = np.random.default_rng(seed)
-    table, queries = (rng.normal(size=(size, width)).astype(np.float32) for size in (7, 2))
-    products = Products()
-    for at, rows in enumerate(asked):
-        query = queries[at % 3 // 2]
-        found = products.of(table, rows, query)
-        assert found.dtype == np.float32 and np.allclose(found, table[rows].astype(float) @ query, atol=1e-4)
-        assert found.tolist() == [float(Products().of(table, [row], query)[0]) for row in rows]
+@given(pairs, st.lists(lists, min_size=1, max_size=5), st.floats(0, 3), st.integers(0, 2**32))
+def test_scores_around_a_list_are_algorithm_3_to_the_bit_whatever_was_asked_before(edges, asked, beta, seed) -> None:
+    near, similar = around(edges, 10), np.random.default_rng(seed).normal(size=10)
+    similar[seed % 10] = np.nan
+    kept, told = Around(*graph_of(edges)), []
+
+    def similarity(nodes):
+        told.extend(nodes.tolist())
+        return similar[nodes]
+
+    for ranked in asked:
+        nodes, scores = kept.scores(ranked, similarity, beta)
+        found = dict(zip(nodes.tolist(), scores.tolist(), strict=True))
+        assert found == algorithm_3(near, ranked, similar, beta) and len(found) == len(nodes)
+        # Ties are many where all are alike: the smaller ids are kept.
+        for values in (similar, np.zeros(10)):
+            again = Around(*graph_of(edges))
+            every = algorithm_3(near, ranked, values, beta)
+            for k in range(8):
+                nodes, scores = again.scores(ranked, values.__getitem__, beta, k)
+                order = sorted(every, key=lambda v: (-every[v], v))[:k]
+                assert sorted(nodes.tolist()) == sorted(order)
+                assert {v: every[v] for v in order} == dict(zip(nodes.tolist(), scores.tolist(), strict=True))
+    assert len(told) == len(set(told))  # each node's similarity is asked for once
+    kept.forget()
+    nodes, scores = kept.scores(asked[0], lambda nodes: np.zeros(len(nodes)), beta)
+    assert dict(zip(nodes.tolist(), scores.tolist(), strict=True)) == algorithm_3(near, asked[0], np.zeros(10), beta)
 
 
-def test_products_are_worked_out_once_for_a_query_and_a_table() -> None:
-    table, query = np.ones((3, 2), np.float32), np.float32([1, 2])
-    products = Products()
-    assert products.of(table, [0, 1], query).tolist() == [3, 3]
-    table[0] = 5  # not looked at again
-    assert products.of(table, [0, 2], query).tolist() == [3, 3]
-    assert products.of(table, [0], query * 2).tolist() == [30]
-    query *= 2  # what was asked is remembered by value
-    assert products.of(table, [0], query).tolist() == [30]
-    assert products.of(table.copy(), [0, 1], query / 2).tolist() == [15, 3]
+def test_an_interrupted_call_is_not_taken_for_done() -> None:
+    kept, similar = Around(*graph_of([(0, 1), (1, 2), (2, 3), (3, 4)])), np.arange(10.0)
 
-
-def test_an_interrupted_product_is_not_taken_for_known(monkeypatch) -> None:
-    table, query = np.ones((3, 2), np.float32), np.float32([1, 2])
-    products = Products()
-    products.of(table, [0], query)
-
-    def stop(*given: object) -> None:
+    def stop(nodes):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "_dot_rows", stop)
+    kept.scores([0], similar.__getitem__)
+    for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            products.of(table, [1], query)
-    assert products.of(table, [0, 1, 2], query).tolist() == [3, 3, 3]
+            kept.scores([0, 2], stop)
+    nodes, scores = kept.scores([0, 2], similar.__getitem__)
+    expected = algorithm_3(around([(0, 1), (1, 2), (2, 3), (3, 4)], 10), [0, 2], similar, 1.0)
+    assert dict(zip(nodes.tolist(), scores.tolist(), strict=True)) == expected
 
 
-def test_each_thread_has_products_of_its_own() -> None:
-    table = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
-    products, queries = Products(), np.random.default_rng(1).normal(size=(40, 8)).astype(np.float32)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda q: [products.of(table, range(k), q).tolist() for k in (5, 50)], queries))
-    assert found == [[Products().of(table, range(k), q).tolist() for k in (5, 50)] for q in queries]
+def test_ids_that_look_alike_are_told_apart() -> None:
+    """As in a graph of ten nodes, where ids agree in their last bits and whole rows are between them."""
+    rng = np.random.default_rng(0)
+    edges, far = [(int(a), int(b)) for a, b in rng.integers(0, 10, (20, 2))], 4096 * np.arange(10) + 5
+    small, large = graph_of(edges), graph_of([(int(far[a]), int(far[b])) for a, b in edges], 50_000)
+    signal = rng.normal(size=(6, 3)).astype(np.float32)
+    assert smooth(*small, range(6), signal, 0.4).tolist() == smooth(*large, far[:6], signal, 0.4).tolist()
+    kept = Around(*small), Around(*large)
+    for ranked in ([3], [5, 3], [1, 2, 5, 3, 7]):
+        nodes, scores = kept[0].scores(ranked, lambda nodes: nodes / 7)
+        others, same = kept[1].scores(far[ranked], lambda nodes: nodes // 4096 / 7)
+        assert far[nodes].tolist() == others.tolist() and scores.tolist() == same.tolist()
 
 
-@pytest.mark.parametrize("count", [1, 2, 5])
-def test_structure_has_the_values_worked_by_hand(count: int) -> None:
-    square = undirected(6, [0, 1, 2, 3, 0, 5], [1, 2, 3, 4, 3, 3])  # degree of 1: 2, of 3: 4
-    given = [np.array(part, np.int32) for part in ([1, 3, 4], [1, count, 1], [1, min(3, count), 1])]
-    near = [1.0, 0.0, 1.0] if count > 1 else [0.0] * 3
-    held = [0.0, {1: 0.0, 2: 1.0, 5: 2 / 3}[count], 0.0]
-    assert structure(square[0], *given, count).tolist() == pytest.approx(
-        [a + b for a, b in zip(near, held, strict=True)]
-    )
+@settings(deadline=None)
+@given(st.integers(1, 200), st.lists(st.integers(0, 6), max_size=30), st.integers(0, 2**32))
+def test_products_agree_with_numpy_and_do_not_depend_on_what_else_was_asked(width, rows, seed) -> None:
+    rng = np.random.default_rng(seed)
+    table, query = rng.normal(size=(7, width)).astype(np.float32), rng.normal(size=width).astype(np.float32)
+    found = products(table, rows, query)
+    assert found.dtype == np.float32 and np.allclose(found, table[rows].astype(float) @ query, atol=1e-4)
+    assert found.tolist() == [float(products(table, [row], query)[0]) for row in rows]
 
 
 def test_what_lies_outside_is_refused() -> None:
     line = undirected(3, [0, 1], [1, 2])
     with pytest.raises(ValueError, match="ranked holds 3"):
         frontier(*line, [3])
+    with pytest.raises(ValueError, match="ranked holds -1"):
+        Around(*line).scores([-1], np.zeros_like)
+    with pytest.raises(ValueError, match=r"shape \(1,\) for 2 nodes"):
+        Around(*line).scores([0], lambda nodes: [1.0])
     with pytest.raises(ValueError, match="rows holds 2"):
-        Products().of([[1.0], [2.0]], [2], [1.0])
+        products([[1.0], [2.0]], [2], [1.0])
     with pytest.raises(ValueError, match=r"the query \(2,\)"):
-        Products().of([[1.0], [2.0]], [0], [1.0, 2.0])
+        products([[1.0], [2.0]], [0], [1.0, 2.0])
     with pytest.raises(ValueError, match="nodes holds"):
         smooth(*line, [5], [[1.0]], 0.2)
     with pytest.raises(ValueError, match="nodes holds 1 repeats"):

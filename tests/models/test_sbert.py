@@ -64,7 +64,9 @@ def encoder(folder):
     return SentenceTransformerEncoder(write(folder, "encoder", transformers.BertModel(config("bert"))), "cpu", 2)
 
 
-@pytest.fixture(scope="module", params=["bert", "roberta", "distilbert", "electra", "qwen2"])
+@pytest.fixture(
+    scope="module", params=["bert", "roberta", "xlm-roberta", "distilbert", "electra", "modernbert", "qwen2"]
+)
 def cross_encoder(request, folder):
     import torch
     import transformers
@@ -103,6 +105,36 @@ def test_both_halves_of_a_cross_encoder_give_what_the_library_gives(cross_encode
     assert len(set(np.round(scores, 6))) > 1
     none = cross_encoder.latents("on the mur", [])
     assert none.shape == (0, latents.shape[1]) and cross_encoder.head(none).shape == (0,)
+
+
+LAYERS = {
+    "bert": ("bert.pooler.dense", "tanh", "classifier"),
+    "roberta": ("classifier.dense", "tanh", "classifier.out_proj"),
+    "xlm-roberta": ("classifier.dense", "tanh", "classifier.out_proj"),
+    "distilbert": ("pre_classifier", "relu", "classifier"),
+    "electra": ("classifier.dense", "gelu", "classifier.out_proj"),
+}
+
+
+def test_latents_are_what_the_last_two_layers_of_the_head_read(cross_encoder):
+    import torch
+    import transformers
+
+    kind = cross_encoder.name.rpartition("/")[2]
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(cross_encoder.name).eval()
+    tokens = transformers.AutoTokenizer.from_pretrained(cross_encoder.name)("on the mur", TEXTS[0], return_tensors="pt")
+    latents = cross_encoder.latents("on the mur", TEXTS[:1])
+    if kind not in LAYERS:  # of one layer, or none
+        assert latents.shape == (1, 1 if kind == "qwen2" else 16)
+        return
+    with torch.inference_mode():
+        hidden = model.base_model(**tokens).last_hidden_state[:, 0]  # of [CLS]
+        np.testing.assert_allclose(latents, hidden.numpy(), atol=1e-5)
+        dense, between, last = LAYERS[kind]
+        made = getattr(torch.nn.functional, between)(model.get_submodule(dense)(torch.from_numpy(latents * 40)))
+        expected = torch.sigmoid(model.get_submodule(last)(made))[:, 0]
+    # Far from what the models made: with these weights one activation is near to another close to 0.
+    np.testing.assert_allclose(cross_encoder.head(latents * 40), expected.numpy(), atol=1e-6)
 
 
 def test_they_are_small_values(encoder):

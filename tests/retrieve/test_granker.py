@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import pickle
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,6 +115,33 @@ def test_a_triple_stands_for_both_its_ends() -> None:
     names = ["Waldrada", "Gisela", "Lothair II", "Lothair I"]
     assert graph.names.take(retrieved(state)) == names
     assert sorted(graph.names.take(GRanker(OverlapCrossEncoder())(state).evidence.nodes)) == sorted(names)
+
+
+def test_a_text_is_read_once_for_a_question_and_never_for_another_graph(monkeypatch) -> None:
+    read = []
+    reading = Graph.reading
+    monkeypatch.setattr(Graph, "reading", lambda graph, node: (read.append(node), reading(graph, node))[1])
+    graph, ranker = GRAPHS["line"], GRanker(OverlapCrossEncoder())
+    for nodes in ([0, 1], [2, 1, 0], [3, 2]):
+        ranker(start("a b", graph, evidence=Evidence.of_nodes(nodes)))
+    assert read == [0, 1, 2, 3]
+    other = Graph.from_triples([("x", "r", "b a")])
+    for snapshot in (other, graph, other.part([0, 1])):
+        state = start("a b", snapshot, evidence=Evidence.of_nodes([1, 0]))
+        found, fresh = ranker(state).evidence, GRanker(OverlapCrossEncoder())(state).evidence
+        assert found.nodes.tolist() == fresh.nodes.tolist() and found.scores.tolist() == fresh.scores.tolist()
+    again = pickle.loads(pickle.dumps(ranker))
+    assert again == ranker == GRanker(OverlapCrossEncoder()) and repr(again) == "GRanker(OverlapCrossEncoder())"
+    assert b"a b" not in pickle.dumps(ranker) and again(state).evidence.nodes.tolist() == found.nodes.tolist()
+
+
+def test_what_is_remembered_does_not_keep_a_graph_alive() -> None:
+    graph, ranker = Graph.from_triples([("a", "r", "b")]), GRanker(OverlapCrossEncoder())
+    ranker(start("a", graph, evidence=Evidence.of_nodes([0])))
+    gone = weakref.ref(graph.columns)
+    del graph
+    gc.collect()
+    assert gone() is None
 
 
 def test_what_cannot_be_used_is_refused() -> None:

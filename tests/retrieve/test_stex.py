@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,14 +136,60 @@ def test_vectors_may_lie_in_two_indexes_joined() -> None:
     assert dict(zip(found.nodes.tolist(), found.scores.tolist(), strict=True)) == {3: 0.5, 1: 0.25}
 
 
-def test_what_is_remembered_of_one_question_does_not_leak_into_the_next() -> None:
+def same(found, other) -> bool:
+    return found.nodes.tolist() == other.nodes.tolist() and found.scores.tolist() == other.scores.tolist()
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["club", "star"]),
+            st.sampled_from(["member 3", "member 7 and 8", "who"]),
+            st.lists(st.integers(0, 8), unique=True, max_size=6),
+        ),
+        max_size=8,
+    )
+)
+def test_what_is_remembered_leaks_into_no_other_question_graph_or_list(asked) -> None:
+    index = vectors_of(GRAPHS["club"])
+    op = STeX(index)
+    for name, question, nodes in asked:
+        state = start(question, GRAPHS[name], evidence=Evidence.of_nodes([v for v in nodes if v < len(GRAPHS[name])]))
+        assert same(op(state).evidence, STeX(index)(state).evidence)
+
+
+def test_what_is_remembered_is_each_threads_own_and_no_part_of_the_operator() -> None:
     graph, index = GRAPHS["club"], vectors_of(GRAPHS["club"])
-    op, evidence = STeX(index), Evidence.of_nodes([0, 33])
-    for question in ("member 3", "member 7 and 8", "member 3", "who"):
-        states = [start(question, graph, evidence=evidence)] * 2
-        found, fresh = op(states[0]).evidence, STeX(index)(states[1]).evidence
-        assert found.nodes.tolist() == fresh.nodes.tolist() and found.scores.tolist() == fresh.scores.tolist()
-    assert pickle.loads(pickle.dumps(op)) == op == STeX(index) and repr(op) == f"STeX({index!r})"
+    op = STeX(index)
+    states = [start(f"member {i % 7}", graph, evidence=Evidence.of_nodes(range(i % 5, 3 + i % 11))) for i in range(200)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(op, states))
+    assert all(same(a.evidence, STeX(index)(state).evidence) for a, state in zip(found, states, strict=True))
+    again = pickle.loads(pickle.dumps(op))
+    assert again == op == STeX(index) and hash(op) == hash(STeX(index)) and repr(op) == f"STeX({index!r})"
+    assert len(pickle.dumps(op)) < len(pickle.dumps(STeX(index))) + 100
+    assert same(again(states[0]).evidence, found[0].evidence)
+
+
+def test_a_question_is_encoded_once_in_a_loop_and_an_interrupt_leaves_nothing_half_done() -> None:
+    told, graph = [], GRAPHS["line"]
+
+    class Told(Fixed):
+        def encode(self, texts):
+            told.extend(texts)
+            if len(told) == 2:
+                raise KeyboardInterrupt
+            return super().encode(texts)
+
+    op = STeX(VectorIndex.from_array(np.float32([[1, 0], [2, 0], [3, 0], [4, 0], [5, 0]]), Told()))
+    states = [start(text, graph, evidence=Evidence.of_nodes([2])) for text in ("one", "two", "two", "two")]
+    op(states[0])
+    with pytest.raises(KeyboardInterrupt):
+        op(states[1])
+    found = [op(state).evidence for state in states[2:]]
+    assert told == ["one", "two", "two"]
+    assert [dict(zip(e.nodes.tolist(), e.scores.tolist(), strict=True)) for e in found] == [{1: 2.0, 3: 4.0}] * 2
 
 
 @pytest.mark.parametrize("name", sorted(GRAPHS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,12 @@ def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
     array = np.array(values if hasattr(values, "__len__") else list(values), dtype)  # type: ignore[arg-type]
     if array.ndim != 1:
         raise OptionError(f"ids and scores are flat lists of numbers; this one has shape {array.shape}.")
+    array.flags.writeable = False
+    return array
+
+
+def _sealed(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that nobody else holds, read-only from now on."""
     array.flags.writeable = False
     return array
 
@@ -158,11 +165,22 @@ class Evidence:
 
     def identities(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Return what makes each piece itself: its nodes and edges, in order."""
-        return [_key(piece) for piece in self]
+        nodes, edges = (_tuples(*part) for part in ((self.nodes, self.node_ptr), (self.edges, self.edge_ptr)))
+        return list(zip(nodes, edges, strict=True))
 
     def top(self, k: int) -> Evidence:
         """Keep the first k pieces."""
-        return self if k >= len(self) else self.take(range(k))
+        k = max(k, 0)
+        if k >= len(self):
+            return self
+        # Slices copied, so that what is kept does not keep the rest.
+        return type(self)(
+            _frozen(self.nodes[: self.node_ptr[k]], np.int64),
+            _frozen(self.node_ptr[: k + 1], np.int64),
+            _frozen(self.edges[: self.edge_ptr[k]], np.int64),
+            _frozen(self.edge_ptr[: k + 1], np.int64),
+            None if self.scores is None else _frozen(self.scores[:k], np.float64),
+        )
 
     def take(self, positions: Sequence[int], scores: ArrayLike | None = None) -> Evidence:
         """Return the pieces at `positions`: with new scores ranked by them, else in the order given.
@@ -191,14 +209,18 @@ class Evidence:
         >>> a.union(b).nodes.tolist(), a.union(b, cap=3).nodes.tolist()
         ([5, 1, 2, 3], [5, 1, 2])
         """
-        held = set(self.identities())
+        alike = self.only_nodes and other.only_nodes
+        mine, others = (e.nodes.tolist() if alike else e.identities() for e in (self, other))
+        held = set(mine)
         new: list[int] = []
-        for i, key in enumerate(other.identities()):
+        for i, key in enumerate(others):
             if cap is not None and len(self) + len(new) >= cap:
                 break
             if key not in held:
                 held.add(key)
                 new.append(i)
+        if alike:
+            return self.of_nodes(np.concatenate((self.nodes, other.nodes[new])))
         more = other.take(new)
         return Evidence(
             *_joined(self.nodes, self.node_ptr, more.nodes, more.node_ptr),
@@ -231,19 +253,24 @@ def _key(piece: Piece) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(piece[0].tolist()), tuple(piece[1].tolist())
 
 
+def _tuples(flat: Ints, ptr: Ints) -> Iterator[tuple[int, ...]]:
+    values, ends = flat.tolist(), ptr.tolist()
+    return (tuple(values[begin:end]) for begin, end in pairwise(ends))
+
+
 def _in_order(ids: Ints, scores: Scores | None) -> tuple[Ints, Scores | None]:
     if scores is None:
         return ids, None
     order = np.lexsort((ids, -scores))
-    return _frozen(ids[order], np.int64), _frozen(scores[order], np.float64)
+    return _sealed(ids[order]), _sealed(scores[order])
 
 
 def _steps(n: int) -> Ints:
-    return _frozen(np.arange(n + 1), np.int64)
+    return _sealed(np.arange(n + 1, dtype=np.int64))
 
 
 def _zeros(n: int) -> Ints:
-    return _frozen(np.zeros(n + 1), np.int64)
+    return _sealed(np.zeros(n + 1, np.int64))
 
 
 def _ragged(parts: Sequence[Ints]) -> tuple[Ints, Ints]:
@@ -255,7 +282,7 @@ def _gather(flat: Ints, ptr: Ints, at: Ints) -> tuple[Ints, Ints]:
     lengths = ptr[at + 1] - ptr[at]
     new_ptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     inside = np.arange(new_ptr[-1]) - np.repeat(new_ptr[:-1], lengths) + np.repeat(ptr[at], lengths)
-    return _frozen(flat[inside], np.int64), _frozen(new_ptr, np.int64)
+    return _sealed(flat[inside]), _sealed(new_ptr)
 
 
 def _joined(a: Ints, a_ptr: Ints, b: Ints, b_ptr: Ints) -> tuple[Ints, Ints]:

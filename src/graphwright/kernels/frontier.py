@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, node_ids, readonly
 from graphwright.kernels.workspace import release, workspace
 
-__all__ = ["Products", "frontier", "smooth", "structure"]
+__all__ = ["Around", "frontier", "products", "smooth"]
 
 Singles = NDArray[np.float32]
+_SUMS = 64  # a constant, or loops over it are compiled to slower code
 
 
 @kernel
@@ -40,60 +42,138 @@ def _reach(indptr: Pointers, neighbours: Ids, ranked: Ids, marks: Ids, queue: Id
 
 
 @kernel
-def _structure(indptr: Pointers, nodes: Ids, best: Ids, held: Ids, count: int, out: Floats) -> None:
-    """Write each node's I_Struct."""
-    for i in range(nodes.size):
-        score = 0.0
-        if count > 1:
-            score = 1.0 - (best[i] - 1.0) / (count - 1.0)
-        most = min(indptr[nodes[i] + 1] - indptr[nodes[i]], count)
-        if most > 1:
-            score += (held[i] - 1.0) / (most - 1.0)
-        out[i] = score
-
-
-@kernel
-def _new(rows: Ids, seen: Ids, tick: int, out: Ids) -> int:
-    """Write those of `rows` that were not seen at this tick, each once, and mark them; return how many."""
-    size = 0
-    for i in range(rows.size):
-        if seen[rows[i]] != tick:
-            seen[rows[i]] = tick
-            out[size] = rows[i]
-            size += 1
+def _place(v: int, place_of: Ids, met: Ids, begins: Pointers, size: int) -> int:
+    """Return where node v stands in `met[:size]`; where it does not, put it at `size`."""
+    at = int(place_of[v])
+    if at < size and met[at] == v:  # of a node that was not met, `place_of` says anything
+        return at
+    place_of[v], met[size], begins[size] = size, v, -1
     return size
 
 
 @kernel
-def _dot_rows(table: Singles, rows: Ids, query: Singles, out: Singles) -> None:
-    """Write each row's product to `out`, by row.
+def _meet(
+    indptr: Pointers, neighbours: Ids, ranked: Ids, place_of: Ids, met: Ids, begins: Pointers, near: Ids, used: Pointers
+) -> None:
+    """Add to `met` the nodes of `ranked` and those next to them, and to `near` the places of each one's neighbours.
 
-    Four rows side by side, since far rows are slow to come, and four sums for each. The order of additions is the
-    same for each row, so its product has the same bits whichever rows come with it.
+    Those of the node at place p begin at `begins[p]`, -1 until it is ranked. `used` are the lengths of `met` and
+    `near`: written last, so that what an earlier call wrote beyond them does not count.
     """
-    width = query.size
-    whole = width - width % 4
-    for i in range(0, rows.size, 4):
-        last = rows.size - 1
-        r, s, t, u = rows[i], rows[min(i + 1, last)], rows[min(i + 2, last)], rows[min(i + 3, last)]
-        p0 = p1 = p2 = p3 = q0 = q1 = q2 = q3 = np.float32(0.0)
-        v0 = v1 = v2 = v3 = w0 = w1 = w2 = w3 = np.float32(0.0)
-        for j in range(0, whole, 4):
-            a, b, c, d = query[j], query[j + 1], query[j + 2], query[j + 3]
-            p0, p1 = p0 + table[r, j] * a, p1 + table[r, j + 1] * b
-            p2, p3 = p2 + table[r, j + 2] * c, p3 + table[r, j + 3] * d
-            q0, q1 = q0 + table[s, j] * a, q1 + table[s, j + 1] * b
-            q2, q3 = q2 + table[s, j + 2] * c, q3 + table[s, j + 3] * d
-            v0, v1 = v0 + table[t, j] * a, v1 + table[t, j + 1] * b
-            v2, v3 = v2 + table[t, j + 2] * c, v3 + table[t, j + 3] * d
-            w0, w1 = w0 + table[u, j] * a, w1 + table[u, j + 1] * b
-            w2, w3 = w2 + table[u, j + 2] * c, w3 + table[u, j + 3] * d
-        for j in range(whole, width):
-            a = query[j]
-            p0, q0 = p0 + table[r, j] * a, q0 + table[s, j] * a
-            v0, w0 = v0 + table[t, j] * a, w0 + table[u, j] * a
-        out[r], out[s] = (p0 + p1) + (p2 + p3), (q0 + q1) + (q2 + q3)
-        out[t], out[u] = (v0 + v1) + (v2 + v3), (w0 + w1) + (w2 + w3)
+    size, end = used
+    for i in range(ranked.size):
+        v = ranked[i]
+        p = _place(v, place_of, met, begins, size)
+        size = max(size, p + 1)
+        if begins[p] < 0:
+            begins[p] = end
+            for j in range(indptr[v], indptr[v + 1]):
+                near[end] = _place(neighbours[j], place_of, met, begins, size)
+                size = max(size, near[end] + 1)
+                end += 1
+    used[0], used[1] = size, end
+
+
+@kernel
+def _keep(scores: Floats, nodes: Ids, size: int, score: float, node: int) -> int:
+    """Put a node among the best, a heap with the worst on top, of as many as there is room; return how many there are.
+
+    Of equal scores that of the larger id is worse.
+    """
+    if size < scores.size:
+        at = size
+        while at > 0:
+            above = (at - 1) // 2
+            if score > scores[above] or (score == scores[above] and node < nodes[above]):
+                break
+            scores[at], nodes[at] = scores[above], nodes[above]
+            at = above
+        scores[at], nodes[at] = score, node
+        return size + 1
+    at = 0
+    while 2 * at + 1 < size:
+        worst = 2 * at + 1
+        other = min(worst + 1, size - 1)
+        if scores[other] < scores[worst] or (scores[other] == scores[worst] and nodes[other] > nodes[worst]):
+            worst = other
+        if score < scores[worst] or (score == scores[worst] and node > nodes[worst]):
+            break
+        scores[at], nodes[at] = scores[worst], nodes[worst]
+        at = worst
+    scores[at], nodes[at] = score, node
+    return size
+
+
+@kernel
+def _score(
+    indptr: Pointers,
+    ranked: Ids,
+    place_of: Ids,
+    met: Ids,
+    begins: Pointers,
+    near: Ids,
+    similar: Floats,
+    beta: float,
+    nodes: Ids,
+) -> Floats:
+    """Write the best nodes next to `ranked`, not in it and not NaN in `similar` to `nodes`; return their scores.
+
+    Ranks are met in order, so the first that reaches a node is its best. A node next to one of the list only needs no
+    degree: there |A(n)| - 1 is 0.
+    """
+    best, held = np.zeros(similar.size, np.int32), np.zeros(similar.size, np.int32)
+    for i in range(ranked.size):
+        p = place_of[ranked[i]]
+        for j in range(begins[p], begins[p] + indptr[ranked[i] + 1] - indptr[ranked[i]]):
+            if best[near[j]] == 0:
+                best[near[j]] = i + 1
+            held[near[j]] += 1
+    for i in range(ranked.size):
+        best[place_of[ranked[i]]] = 0
+    size, scores = 0, np.empty(nodes.size)
+    for p in range(similar.size):
+        if best[p] == 0 or np.isnan(similar[p]) or nodes.size == 0:
+            continue
+        structure = 0.0
+        if ranked.size > 1:
+            structure = 1.0 - (best[p] - 1.0) / (ranked.size - 1.0)
+        if held[p] > 1:
+            degree = indptr[met[p] + 1] - indptr[met[p]]
+            structure += (held[p] - 1.0) / (min(degree, ranked.size) - 1.0)
+        score = similar[p] + beta * structure
+        if size < nodes.size or score > scores[0] or (score == scores[0] and met[p] < nodes[0]):
+            size = _keep(scores, nodes, size, score, met[p])
+    return scores[:size]
+
+
+@kernel
+def _products(table: Singles, rows: Ids, query: Singles, out: Singles) -> None:
+    """Write each row's product.
+
+    The sums of a row are added up in one order, so its product has the same bits whichever rows come with it.
+    """
+    sums = np.empty(_SUMS, np.float32)
+    whole = query.size - query.size % _SUMS
+    for first in range(0, rows.size, 8):
+        last = min(first + 8, rows.size)
+        # Far rows are slow to come: a number of each cache line is asked for, so that all are on their way at once.
+        asked = np.float32(0.0)
+        for i in range(first, last):
+            for j in range(0, query.size, 16):
+                asked += table[rows[i], j]
+        out[first] = asked
+        for i in range(first, last):
+            row = table[rows[i]]
+            sums[:] = 0.0
+            for j in range(0, whole, _SUMS):
+                for lane in range(_SUMS):
+                    sums[lane] += row[j + lane] * query[j + lane]
+            for j in range(whole, query.size):
+                sums[j - whole] += row[j] * query[j]
+            total = np.float32(0.0)
+            for lane in range(_SUMS):
+                total += sums[lane]
+            out[i] = total
 
 
 @kernel
@@ -105,18 +185,19 @@ def _smooth(
     Neighbours come by id, so that the sums do not depend on the order of `nodes`.
     """
     mean = np.empty(signal.shape[1], np.float64)
+    likely = np.zeros(4096, np.bool_)  # by the last bits of an id: most neighbours are not among `nodes`, nor look it
     for i in range(nodes.size):
         marks[nodes[i], 0] = i + 1
+        likely[nodes[i] & 4095] = True
     for i in range(nodes.size):
         total = 0.0
         mean[:] = 0.0
         for j in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
             u = neighbours[j]
-            place = marks[u, 0]
-            if place:
+            if likely[u & 4095] and marks[u, 0]:
                 weight = 1.0 / (indptr[u + 1] - indptr[u])
                 total += weight
-                row = signal[place - 1]
+                row = signal[marks[u, 0] - 1]
                 for column in range(mean.size):
                     mean[column] += weight * row[column]
         share = alpha / total if total else 0.0
@@ -152,67 +233,109 @@ def frontier(indptr: Pointers, neighbours: Ids, ranked: ArrayLike) -> tuple[Ids,
     return nodes, best, held
 
 
-def structure(indptr: Pointers, nodes: Ids, best: Ids, held: Ids, count: int) -> Floats:
-    """Return how well each node that `frontier` found is placed: float64, from 0 to 2.
+class Around:
+    """The nodes around those that a search retrieves: what one call finds out, the next need not.
 
-    I(n) = 1 - (best - 1)/(R - 1) if R > 1, plus (held - 1)/(C - 1) if C > 1, where R = `count` is how many nodes were
-    listed and C = min(deg(n), R): near to the best, and between many (FastInsight, Algorithm 3, lines 3 to 12).
+    As a search grows, its list holds the nodes that it held before, in another order, and more. The neighbours of each
+    are fetched once, and each of them is asked once how similar it is. What is found does not depend on what was asked
+    before. Takes 4 bytes a node of the graph (counted when touched), 20 for each node that is met and 4 for each edge
+    of those that were ranked, up to twice that as it grows. For one thread.
 
     >>> from graphwright.kernels.csr import undirected
-    >>> square = undirected(5, [0, 1, 2, 3, 0], [1, 2, 3, 4, 3])
-    >>> structure(square[0], *frontier(*square, [2, 0]), 2).tolist()
-    [2.0, 2.0]
+    >>> around = Around(*undirected(5, [0, 1, 2, 3, 0], [1, 2, 3, 4, 3]))
+    >>> [part.tolist() for part in around.scores([2, 0], lambda nodes: nodes / 8)]
+    [[1, 3], [2.125, 2.375]]
     """
-    out = np.empty(nodes.size)
-    ids, ranks, shares = (readonly(part, np.int32) for part in (nodes, best, held))
-    _structure(readonly(indptr, np.int64), ids, ranks, shares, count, out)
-    return out
+
+    def __init__(self, indptr: Pointers, neighbours: Ids) -> None:
+        self._indptr, self._neighbours = readonly(indptr, np.int64), readonly(neighbours, np.int32)
+        self._place_of: Ids = np.zeros(indptr.size - 1, np.int32)
+        self._met: Ids = np.empty(0, np.int32)
+        self._begins: Pointers = np.empty(0, np.int64)
+        self._near: Ids = np.empty(0, np.int32)
+        self._used: Pointers = np.zeros(2, np.int64)
+        self._similar: Floats = np.empty(0)
+        self._told = 0  # how many of `_met` are in `_similar`
+
+    def forget(self) -> None:
+        """Begin anew, as with another similarity; costs nothing."""
+        self._used[:], self._told = 0, 0
+
+    def scores(
+        self,
+        ranked: ArrayLike,
+        similarity: Callable[[NDArray[np.int64]], ArrayLike],
+        beta: float = 1.0,
+        k: int | None = None,
+    ) -> tuple[Ids, Floats]:
+        """Return the k best (all, if None) of the nodes that are next to a list and not in it, and their scores.
+
+        S(n) = similarity + β I(n), where I(n) = 1 - (best - 1)/(R - 1) if R > 1, plus (held - 1)/(C - 1) if C > 1: the
+        list has R distinct nodes, `held` of them next to n, the best of those at rank `best` from 1, and
+        C = min(deg(n), R) (FastInsight, Algorithm 3). The nodes are int32, each once, in no order, the scores float64;
+        of equal scores that of the smaller id is better.
+        `similarity` gives each of some nodes, int64[m], a number, float64[m], NaN to leave it out; it is asked for
+        those that were not met before.
+        Costs what is met for the first time, and little for each edge of `ranked` and each node met.
+        Raises ValueError for an id that is no node.
+        """
+        ids = node_ids(ranked, self._place_of.size, "ranked")
+        size = self._meet(ids)
+        self._tell(similarity, size)
+        similar = readonly(self._similar[:size], np.float64)
+        nodes = np.empty(size if k is None else min(size, max(k, 0)), np.int32)
+        scores = _score(
+            self._indptr, ids, self._place_of, self._met, self._begins, self._near, similar, float(beta), nodes
+        )  # fmt: skip
+        return nodes[: scores.size], scores
+
+    def _tell(self, similarity: Callable[[NDArray[np.int64]], ArrayLike], size: int) -> None:
+        new = self._met[self._told : size].astype(np.int64)
+        if new.size:
+            told = np.asarray(similarity(new), np.float64)
+            if told.shape != new.shape:
+                raise ValueError(f"similarity gave numbers of shape {told.shape} for {new.size} nodes. Give one each.")
+            self._similar = _room(self._similar, size)
+            self._similar[self._told : size] = told
+            self._told = size
+
+    def _meet(self, ids: Ids) -> int:
+        size, end = self._used.tolist()
+        most = int((self._indptr[ids + 1] - self._indptr[ids]).sum())
+        self._met = _room(self._met, size + most + ids.size)
+        self._begins = _room(self._begins, size + most + ids.size)
+        self._near = _room(self._near, end + most)
+        _meet(
+            self._indptr, self._neighbours, ids, self._place_of, self._met, self._begins, self._near, self._used
+        )  # fmt: skip
+        return int(self._used[0])
 
 
-class Products(threading.local):
-    """Dot products of the rows of one table with a query, each worked out once while the query stays the same.
+def _room(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return the array, or a copy of at least twice its length where it has not `size` entries."""
+    if len(array) >= size:
+        return array
+    longer = np.empty(max(size, 2 * len(array)), array.dtype)
+    longer[: len(array)] = array
+    return longer
 
-    For a few thousand rows of a large memory-mapped table, asked for again and again as a search grows: a call costs
-    what it touches for the first time. A row's product has the same bits whatever else is asked for, and when.
-    Each thread has its own, of 8 bytes a row at most, counted when touched.
 
-    >>> products = Products()
-    >>> products.of([[1, 0], [0, 1], [2, 2]], [2, 0], [0.5, 0.25]).tolist()
+def products(table: ArrayLike, rows: ArrayLike, query: ArrayLike) -> Singles:
+    """Return the dot product of each of `rows`, int[m], of `table: float32[n, d]` with `query`: float32[m].
+
+    For a few thousand rows of a large table. A row's product has the same bits whatever else is asked for.
+    Raises ValueError for a row that the table does not have, or a query of another length.
+
+    >>> products([[1, 0], [0, 1], [2, 2]], [2, 0], [0.5, 0.25]).tolist()
     [1.5, 0.5]
     """
-
-    def __init__(self) -> None:
-        self.table: Singles = np.empty((0, 0), np.float32)
-        self.query: Singles = np.empty(0, np.float32)
-        self.tick = 0
-        self.seen: NDArray[np.int32] = np.empty(0, np.int32)
-        self.known: Singles = np.empty(0, np.float32)
-
-    def of(self, table: ArrayLike, rows: ArrayLike, query: ArrayLike) -> Singles:
-        """Return the products of `rows`, int, with `query`, float32[d]: float32, one for each row.
-
-        `table: float32[n, d]`. Raises ValueError for a row that it does not have, or a query of another length.
-        """
-        held, asked = readonly(table, np.float32), readonly(query, np.float32)
-        if held.ndim != 2 or asked.shape != held.shape[1:]:
-            raise ValueError(f"the table has shape {held.shape}, the query {asked.shape}. Pass one number per column.")
-        wanted = node_ids(rows, len(held), "rows")
-        self._begin(held, asked)
-        new = np.empty(wanted.size, np.int32)
-        tick, self.tick = self.tick, 0  # should this be interrupted, nothing is taken for known
-        size = _new(wanted, self.seen, tick, new)
-        _dot_rows(held, readonly(new[:size], np.int32), asked, self.known)
-        self.tick = tick
-        return self.known[wanted]
-
-    def _begin(self, table: Singles, query: Singles) -> None:
-        """Forget, where the table or the query is another one."""
-        same = self.table.shape == table.shape and self.table.ctypes.data == table.ctypes.data
-        if not same or self.tick in (0, 2**31 - 1):
-            self.seen, self.known, self.tick = np.zeros(len(table), np.int32), np.empty(len(table), np.float32), 1
-        elif self.query.tobytes() != query.tobytes():
-            self.tick += 1
-        self.table, self.query = table, query.copy()
+    held, asked = readonly(table, np.float32), readonly(query, np.float32)
+    if held.ndim != 2 or asked.shape != held.shape[1:]:
+        raise ValueError(f"the table has shape {held.shape}, the query {asked.shape}. Pass one number per column.")
+    wanted = node_ids(rows, len(held), "rows")
+    out = np.empty(wanted.size, np.float32)
+    _products(held, wanted, asked, out)
+    return out
 
 
 def smooth(indptr: Pointers, neighbours: Ids, nodes: ArrayLike, signal: ArrayLike, alpha: float) -> Singles:

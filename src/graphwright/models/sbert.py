@@ -16,10 +16,11 @@ import numpy as np
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.base import Floats, spend
 
-__all__ = ["SentenceTransformerCrossEncoder", "SentenceTransformerEncoder"]
+__all__ = ["SentenceTransformerCrossEncoder", "SentenceTransformerEncoder", "loaded", "needed"]
 
 
-def _needed(who: object, batch: int) -> None:
+def needed(who: object, batch: int) -> None:
+    """Raise OptionError where the extra is missing or the batch is of no text."""
     if batch < 1:
         raise OptionError(f"{who!r}: batch is {batch} texts; it must be at least 1.")
     if find_spec("sentence_transformers") is None:
@@ -39,7 +40,7 @@ class SentenceTransformerEncoder:
     batch: int = 32
 
     def __post_init__(self) -> None:
-        _needed(self, self.batch)
+        needed(self, self.batch)
 
     @property
     def id(self) -> str:
@@ -73,10 +74,12 @@ class SentenceTransformerEncoder:
 class SentenceTransformerCrossEncoder:
     """Any cross-encoder with one score that sentence-transformers can load, by its name or its folder.
 
-    A latent is what the last linear layer of the classification head reads, after pooling; `head` is that layer and
-    the model's activation, so both together give what the model scores. This fits the heads of BERT, RoBERTa,
-    DistilBERT, ELECTRA, DeBERTa, MPNet, ModernBERT and their like. Where a model ends otherwise (decoders that score
-    each position, for one), its score before the activation is the latent, of one column.
+    A latent is what the last two linear layers of the classification head read, after pooling, as FastInsight has it
+    (section 4.1.1); `head` is those two, what lies between them, and the model's activation, so both together give what
+    the model scores. This fits BERT, RoBERTa (and XLM-RoBERTa, of which BGE rerankers are), DistilBERT, ELECTRA,
+    DeBERTa, MPNet and their like. Where more than an activation lies between the two (ModernBERT), a latent is what
+    the last one reads; where a model ends otherwise (decoders that score each position, for one), its score before
+    the activation is the latent, of one column.
     """
 
     name: str
@@ -84,7 +87,7 @@ class SentenceTransformerCrossEncoder:
     batch: int = 32
 
     def __post_init__(self) -> None:
-        _needed(self, self.batch)
+        needed(self, self.batch)
 
     @property
     def id(self) -> str:
@@ -108,7 +111,7 @@ class SentenceTransformerCrossEncoder:
 
 
 class _CrossEncoder:
-    """A loaded cross-encoder, cut in two before its last linear layer if it has one there."""
+    """A loaded cross-encoder, cut in two where its head begins."""
 
     def __init__(self, name: str, device: str | None) -> None:
         import torch
@@ -120,25 +123,45 @@ class _CrossEncoder:
         labels = self._model.config.num_labels
         if labels != 1:
             raise OptionError(f"{name} gives {labels} scores for a text; a cross-encoder for ranking gives one.")
-        self._read: Any = None  # what the last layer read
+        self._read: Any = None  # what the head read
         self._lock = Lock()
-        self._last = self._find_last()
+        self._head = self._cut()
+        if self._head:
+            self._head[0].register_forward_pre_hook(self._keep)
         self.width = self.latents([("a", "b")]).shape[1]
 
-    def _find_last(self) -> Any:
-        """Return the layer between latents and scores, None where the model does not end in one."""
-        linear = self._torch.nn.Linear
-        ends = [layer for layer in self._model.modules() if isinstance(layer, linear) and layer.out_features == 1]
-        if not ends:
+    def _cut(self) -> list[Any]:
+        """Return the steps from latents to scores, found by watching two pairs: two layers, one, or nothing."""
+        seen: list[tuple[Any, Any, Any]] = []
+        hooks = [
+            layer.register_forward_hook(lambda layer, given, made: seen.append((layer, given[0], made)))
+            for layer in self._model.modules()
+            if isinstance(layer, self._torch.nn.Linear)
+        ]
+        try:
+            scores = self._forward([("a", "b"), ("some more words", "b")])
+        finally:
+            for hook in hooks:
+                hook.remove()
+        pooled = [(layer, read, made) for layer, read, made in seen if made.ndim == 2 and len(made) == 2]
+        if not pooled or pooled[-1][2].shape != scores.shape or not self._torch.allclose(pooled[-1][2], scores):
+            return []
+        last, read, _ = pooled[-1]
+        for before, _, made in pooled[-2:-1]:
+            between = self._between(made, read)
+            if between is not None:
+                return [before, between, last]
+        return [last]
+
+    def _between(self, made: Any, read: Any) -> Any:
+        """Return the activation that turns what one layer made into what the next read, None if none does."""
+        from torch.nn import GELU, Identity, ReLU, SiLU, Tanh
+
+        if made.shape != read.shape:
             return None
-        last = ends[-1]
-        last.register_forward_pre_hook(self._keep)
-        scores = self._forward([("a", "b"), ("some more words", "b")])
-        read = self._read
-        if read is None or read.ndim != 2 or len(read) != 2:
-            return None
-        with self._torch.inference_mode():
-            return last if self._torch.allclose(last(read), scores, atol=1e-5) else None
+        known = (Tanh(), ReLU(), GELU(), GELU("tanh"), SiLU(), Identity())
+        nearest = min(known, key=lambda activation: float((activation(made) - read).abs().max()))
+        return nearest if self._torch.allclose(nearest(made), read, atol=1e-5) else None
 
     def _keep(self, layer: Any, arguments: Any) -> None:
         self._read = arguments[0]
@@ -153,15 +176,16 @@ class _CrossEncoder:
     def latents(self, pairs: list[tuple[str, str]]) -> Floats:
         with self._lock:
             scores = self._forward(pairs)
-            latents: Floats = (scores if self._last is None else self._read).float().cpu().numpy()
+            latents: Floats = (self._read if self._head else scores).float().cpu().numpy()
         return latents
 
     def head(self, latents: Floats) -> Floats:
         found = self._torch.from_numpy(np.ascontiguousarray(latents)).to(self._model.device, self._model.dtype)
         with self._torch.inference_mode(), self._lock:
-            scores = found if self._last is None else self._last(found)
+            for step in self._head:
+                found = step(found)
             activation = getattr(self._whole, "activation_fn", None) or self._whole.default_activation_function
-            made: Floats = activation(scores)[:, 0].float().cpu().numpy()
+            made: Floats = activation(found)[:, 0].float().cpu().numpy()
         return made
 
 
@@ -169,16 +193,17 @@ class _CrossEncoder:
 def _load_encoder(name: str, device: str | None) -> Any:
     from sentence_transformers import SentenceTransformer
 
-    return _loaded(name, lambda: SentenceTransformer(name, device=device))
+    return loaded(name, lambda: SentenceTransformer(name, device=device))
 
 
 @lru_cache(maxsize=4)
 def _load_cross_encoder(name: str, device: str | None) -> _CrossEncoder:
-    made: _CrossEncoder = _loaded(name, lambda: _CrossEncoder(name, device))
+    made: _CrossEncoder = loaded(name, lambda: _CrossEncoder(name, device))
     return made
 
 
-def _loaded(name: str, load: Callable[[], Any]) -> Any:
+def loaded(name: str, load: Callable[[], Any]) -> Any:
+    """Return what `load` gives; raise ModelError where it fails."""
     try:
         return load()
     except OptionError:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.graph.evidence import Evidence, Ints
+from graphwright.graph.graph import Columns
 from graphwright.kernels.frontier import smooth
 from graphwright.models.base import CrossEncoder
 from graphwright.retrieve.operator import Operator
@@ -46,17 +51,43 @@ class GRanker(Operator):
         if not 0 <= self.alpha <= 1:
             raise OptionError(f"GRanker(alpha={self.alpha!r}): a number from 0 to 1.")
 
+    @cached_property
+    def _last(self) -> _Last:
+        """What the last question read, which a loop reads again and again; not of the configuration."""
+        return _Last()
+
     def apply(self, state: State) -> State:
         """Rank the nodes of the evidence."""
         nodes = retrieved(state)
         if not len(nodes):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        texts = [state.graph.reading(node) for node in nodes.tolist()]
+        texts = self._last.texts(state, nodes)
         latents = np.asarray(self.cross_encoder.latents(state.question.text, texts), np.float32)
         if latents.ndim != 2 or len(latents) != len(nodes):
             raise ModelError(f"{self.cross_encoder!r} gave latents of shape {latents.shape} for {len(nodes)} texts.")
         smoothed = smooth(*state.graph.columns.adjacency, nodes, latents, self.alpha)
         return state.with_(evidence=Evidence.of_nodes(nodes, self.cross_encoder.head(smoothed)))
+
+
+class _Last(threading.local):
+    """The texts that the last question of a thread read, by node."""
+
+    question = ""
+    columns: Callable[[], Columns | None] = staticmethod(lambda: None)
+
+    def __reduce__(self) -> tuple[type[_Last], tuple[()]]:
+        return _Last, ()
+
+    def texts(self, state: State, nodes: Ints) -> list[str]:
+        """Return the texts of the nodes."""
+        if self.columns() is not state.graph.columns or self.question != state.question.text:
+            self.known: dict[int, str] = {}
+            self.columns, self.question = weakref.ref(state.graph.columns), state.question.text
+        known, reading = self.known, state.graph.reading
+        for node in nodes.tolist():
+            if node not in known:
+                known[node] = reading(node)
+        return [known[node] for node in nodes.tolist()]
 
 
 def retrieved(state: State) -> Ints:

@@ -18,8 +18,6 @@ from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
-
 from graphwright.errors import NeedsError, OptionError
 from graphwright.models.base import metered
 from graphwright.retrieve.state import State, Step
@@ -316,7 +314,7 @@ class Reached:
         found = state.evidence
         if found is None:
             return False
-        return len(np.union1d(found.nodes, state.graph.ends(found.edges))) >= self.nodes
+        return len({*found.nodes.tolist(), *state.graph.ends(found.edges).tolist()}) >= self.nodes
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,8 +11,10 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.graph import Csr
 from graphwright.index.vectors import VectorIndex
-from graphwright.kernels.frontier import Products, frontier, structure
+from graphwright.kernels.frontier import Around, products
+from graphwright.models.base import Floats
 from graphwright.retrieve.granker import retrieved
 from graphwright.retrieve.operator import Ranker
 from graphwright.retrieve.state import State
@@ -49,35 +52,45 @@ class STeX(Ranker):
             raise OptionError(f"STeX(beta={self.beta!r}): a number, 0 or more.")
 
     @cached_property
-    def _products(self) -> tuple[Products, ...]:
-        """What a loop asks for again and again, for each part of the index; not of the configuration."""
-        return tuple(Products() for _ in self.index.parts)
-
-    def __reduce__(self) -> tuple[type[STeX], tuple[VectorIndex, float]]:
-        return STeX, (self.index, self.beta)
+    def _last(self) -> _Last:
+        """What the last question met, which a loop asks for again and again; not of the configuration."""
+        return _Last()
 
     def ranked(self, state: State, k: int | None) -> State:
         """Rank the neighbours that have a vector."""
-        adjacency, given = state.graph.columns.adjacency, retrieved(state)
-        nodes, best, held = frontier(*adjacency, given)
-        similar = self._similar(nodes.astype(np.int64), state.question.text)
-        scores = similar + self.beta * structure(adjacency.indptr, nodes, best, held, len(given))
-        known = ~np.isnan(similar)
-        nodes, scores = nodes[known], scores[known]
-        if k is not None and k < len(scores):
-            # With all that tie with the last, so that ties fall by id.
-            enough = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
-            nodes, scores = nodes[enough], scores[enough]
-        found = Evidence.of_nodes(nodes, scores)
-        return state.with_(evidence=found if k is None else found.top(k))
+        given = retrieved(state)
+        if not len(given):
+            return state.with_(evidence=Evidence.of_nodes([], []))
+        last = self._last
+        last.begin(state, self.index)
+        nodes, scores = last.around.scores(given, lambda new: self._similar(new, last.query), self.beta, k)
+        return state.with_(evidence=Evidence.of_nodes(nodes, scores))
 
-    def _similar(self, nodes: Ints, question: str) -> Scores:
+    def _similar(self, nodes: Ints, query: Floats) -> Scores:
         """Return I_Sim of each node, NaN for one without a vector: float64[len(nodes)]."""
         scores = np.full(len(nodes), np.nan)
-        if len(nodes):
-            query = self.index.encode(question)
-            # Where several parts have a vector, that of the first counts.
-            for part, products in list(zip(self.index.parts, self._products, strict=True))[::-1]:
-                has = part.has(nodes)
-                scores[has] = products.of(part.vectors, part.rows_of(nodes)[1], query)
+        # Where several parts have a vector, that of the first counts.
+        for part in reversed(self.index.parts):
+            scores[part.has(nodes)] = products(part.vectors, part.rows_of(nodes)[1], query)
         return scores
+
+
+class _Last(threading.local):
+    """The last question of a thread, its vector, the adjacency that it was asked of, and what was met of that."""
+
+    question: str | None = None
+    adjacency: Csr | None = None
+
+    def __reduce__(self) -> tuple[type[_Last], tuple[()]]:
+        return _Last, ()
+
+    def begin(self, state: State, index: VectorIndex) -> None:
+        """Forget what was met if this is another question or another graph."""
+        asked, adjacency = state.question.text, state.graph.columns.adjacency
+        if asked == self.question and adjacency is self.adjacency:
+            return
+        self.question, self.query = None, index.encode(asked)
+        if adjacency is not self.adjacency:
+            self.adjacency, self.around = None, Around(*adjacency)
+        self.around.forget()
+        self.adjacency, self.question = adjacency, asked  # last, should this be interrupted
