@@ -146,17 +146,21 @@ class Builder:
         x = self.node("Add", [self.words(ids), self.node("Gather", [self.const("positions", table), positions])])
         return self.norm(x, "embeddings.LayerNorm")
 
+    def layers(self, x: str, count: int) -> str:
+        """The first `count` layers of the transformer."""
+        for prefix in (f"encoder.layer.{number}" for number in range(count)):
+            mixed = self.dense(self.attention(x, f"{prefix}.attention.self"), f"{prefix}.attention.output.dense")
+            x = self.norm(self.node("Add", [mixed, x]), f"{prefix}.attention.output.LayerNorm")
+            wide = self.node("Gelu", [self.dense(x, f"{prefix}.intermediate.dense")], MS)
+            out = self.node("Add", [self.dense(wide, f"{prefix}.output.dense"), x])
+            x = self.norm(out, f"{prefix}.output.LayerNorm")
+        return x
+
 
 def encoder(weights: dict[str, Array], ranges: Ranges | None) -> tuple[onnx.ModelProto, dict[str, str]]:
     """Return (input_ids[batch, tokens], position_ids[tokens]) -> embedding[batch, 384], and dense inputs."""
     g = Builder(weights, ranges)
-    x = g.embeddings("input_ids", "position_ids")
-    for layer in range(LAYERS):
-        prefix = f"encoder.layer.{layer}"
-        mixed = g.dense(g.attention(x, f"{prefix}.attention.self"), f"{prefix}.attention.output.dense")
-        x = g.norm(g.node("Add", [mixed, x]), f"{prefix}.attention.output.LayerNorm")
-        wide = g.node("Gelu", [g.dense(x, f"{prefix}.intermediate.dense")], MS)
-        x = g.norm(g.node("Add", [g.dense(wide, f"{prefix}.output.dense"), x]), f"{prefix}.output.LayerNorm")
+    x = g.layers(g.embeddings("input_ids", "position_ids"), LAYERS)
     g.node("LpNormalization", [g.node("ReduceMean", [x], axes=[1], keepdims=0)], axis=-1, p=2)
     g.nodes[-1].output[0] = "embedding"
     int32 = TensorProto.INT32

@@ -30,6 +30,8 @@ from .generate.central import CentralReader as CentralReader
 from .generate.central import CentralSearch as CentralSearch
 from .generate.chains import ChainAnswer as ChainAnswer
 from .generate.chains import ChainPrompt as ChainPrompt
+from .generate.comparing.reader import ComparingReader as ComparingReader
+from .generate.facts import FactReader as FactReader
 from .generate.paths import GlobalEdges as GlobalEdges
 from .generate.paths import PathPrompt as PathPrompt
 from .generate.prompt import PassagePrompt as PassagePrompt
@@ -66,12 +68,17 @@ from .models.fake import ScriptedLLM as ScriptedLLM
 from .models.latents import CachedCrossEncoder as CachedCrossEncoder
 from .models.latents import EncoderCrossEncoder as EncoderCrossEncoder
 from .models.minilm import MiniLM as MiniLM
+from .models.reader import MiniLMReader as MiniLMReader
+from .models.reading import MiniLMCrossEncoder as MiniLMCrossEncoder
 from .models.replies import CachedLLM as CachedLLM
 from .models.sbert import SentenceTransformerCrossEncoder as SentenceTransformerCrossEncoder
 from .models.sbert import SentenceTransformerEncoder as SentenceTransformerEncoder
+from .models.sbert_reader import TransformersReader as TransformersReader
 from .models.settings import LLMSettings as LLMSettings
 from .models.settings import read_settings as read_settings
 from .models.settings import write_settings as write_settings
+from .retrieve.adaptive import Frontier as Frontier
+from .retrieve.adaptive import Unseen as Unseen
 from .retrieve.anchors import AnchorSearch as AnchorSearch
 from .retrieve.beam import BeamSearch as BeamSearch
 from .retrieve.bubble import Bubble as Bubble
@@ -79,6 +86,9 @@ from .retrieve.chains import Chains as Chains
 from .retrieve.chains import MergeChains as MergeChains
 from .retrieve.choose import Choose as Choose
 from .retrieve.coverage import Coverage as Coverage
+from .retrieve.entities import OnEntities as OnEntities
+from .retrieve.feedback import Feedback as Feedback
+from .retrieve.feedback import HypotheticalPassage as HypotheticalPassage
 from .retrieve.flow import FlowPaths as FlowPaths
 from .retrieve.flow import PathSources as PathSources
 from .retrieve.fusion import ReciprocalRank as ReciprocalRank

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import CachedCrossEncoder, EncoderCrossEncoder, Kind, OptionError, OverlapCrossEncoder, start
+from graphwright import CachedCrossEncoder, Kind, MiniLMCrossEncoder, OptionError, OverlapCrossEncoder, start
+from graphwright.methods.fastinsight import fastinsight_entities
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.base import metered
 from graphwright.retrieve.references import passage_graph
@@ -18,7 +20,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 def test_the_expression_is_that_of_the_paper() -> None:
     whole = repr(pipeline("fastinsight", SNAPSHOT, batch=4, budget=30, alpha=0.3, beta=0.5, passages=7))
-    model = CachedCrossEncoder(EncoderCrossEncoder(SNAPSHOT.encoder))
+    model = CachedCrossEncoder(MiniLMCrossEncoder())
     ix, rank = repr(SNAPSHOT.passages), f"GRanker({model!r}, alpha=0.3)"
     loop = f"Repeat((Keep() | STeX({ix}, beta=0.5) % 4) >> {rank}, until=Reached(nodes=30))"
     assert whole.startswith(f"OnPassages(VectorSearch({ix}) % 4 >> {rank} >> {loop}) % 7 >> Sources() >> ")
@@ -61,3 +63,23 @@ def test_it_answers_and_pickles() -> None:
 def test_what_cannot_be_used_is_refused(options) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
         pipeline("fastinsight", SNAPSHOT, **options)
+
+
+def test_the_corpus_graph_can_be_what_documents_refer_to_alone() -> None:
+    alone = repr(pipeline("fastinsight", SNAPSHOT, relations=("refers to",)))
+    assert alone.startswith("OnPassages(") and ", relations=('refers to',)) % 20 >> Sources()" in alone
+    few = pipeline("fastinsight", SNAPSHOT, batch=2, relations=("refers to",), cross_encoder=OverlapCrossEncoder())
+    chunks = retrieval_part(few)(start(QUESTION, SNAPSHOT.graph)).chunks
+    assert chunks is not None and len(chunks) == 2  # the toy corpus has no links, so nothing is added
+
+
+def test_entities_are_searched_where_names_have_vectors() -> None:
+    whole = fastinsight_entities(SNAPSHOT, batch=2, budget=6, passages=3, cross_encoder=OverlapCrossEncoder())
+    assert repr(whole).startswith(f"OnEntities(VectorSearch({SNAPSHOT.names!r}) % 2 >> GRanker(")
+    state = retrieval_part(whole)(start(QUESTION, SNAPSHOT.graph))
+    assert state.evidence is not None and len(state.evidence) == 6 and state.graph is SNAPSHOT.graph
+    assert all(SNAPSHOT.graph.columns.kinds[state.evidence.nodes] == Kind.ENTITY)
+    assert state.chunks is not None and len(state.chunks) == 3
+    assert whole(start("Who founded the abbey of Erstein?", SNAPSHOT.graph)).answer.found  # type: ignore[union-attr]
+    with pytest.raises(OptionError, match=r"names by their vectors.*Settings\(embed=\(\"passages\", \"names\"\)\)"):
+        fastinsight_entities(replace(SNAPSHOT, names=None))

@@ -132,11 +132,11 @@ def test_the_recorded_checksum_is_that_of_the_weights():
 
 def test_the_exact_kernel_for_old_processors_agrees():
     expected = np.load(FIXTURES / "sentences_float32.npy")
-    graph = minilm._open_graph("model.onnx", True)
+    file = minilm._weights("model.onnx")
+    graph = minilm._opened(file, str(file), True)
     for text, vector in zip(SENTENCES[::8], expected[::8], strict=True):
-        ids = MiniLM()._token_ids([text])
-        feed = {"input_ids": np.array(ids, np.int32), "position_ids": np.arange(len(ids[0]), dtype=np.int32)}
-        assert cosines(graph.run(None, feed)[0], vector[None])[0] >= 0.985
+        ids = [ids for ids, _ in minilm.token_ids([text], 256)]
+        assert cosines(minilm.run(graph, ids)[0], vector[None])[0] >= 0.985
 
 
 def test_loading_takes_little():
@@ -150,12 +150,12 @@ def test_loading_takes_little():
 def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(minilm, "__file__", str(tmp_path / "minilm.py"))
     with pytest.raises(ModelError, match=r"model\.onnx is missing.*build_encoder"):
-        minilm._open_graph("model.onnx", False)
+        minilm._load_session.__wrapped__()
     folder = tmp_path / "weights" / "all-minilm-l6-v2"
     folder.mkdir(parents=True)
     for name in ("probe.onnx", "tokenizer.json", "model.json"):
         (folder / name).write_text("nonsense")
-    for load in (minilm._load_session, minilm._load_tokenizer, minilm._checksum):
+    for load in (minilm._saturates, minilm._load_tokenizer, minilm._checksum):
         with pytest.raises(ModelError, match=str(folder)):
             load.__wrapped__()
 

@@ -28,11 +28,14 @@ from graphwright import (
     EdgeSearch,
     EnumeratedPaths,
     Evidence,
+    Feedback,
     FlowPaths,
+    Frontier,
     GlobalEdges,
     GRanker,
     Graph,
     HashEncoder,
+    HypotheticalPassage,
     Induce,
     InduceEdges,
     Keep,
@@ -40,6 +43,7 @@ from graphwright import (
     KHop,
     Link,
     MergeChains,
+    OnEntities,
     Only,
     OnPassages,
     Operator,
@@ -60,6 +64,7 @@ from graphwright import (
     TargetAnswer,
     Triples,
     Unite,
+    Unseen,
     VectorSearch,
     WordSearch,
     start,
@@ -101,6 +106,17 @@ class SecondFirst:
 
     def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
         said = '{"numbers": [2, 1]}'
+        return Completion(said, schema.model_validate_json(said))
+
+
+@dataclass(frozen=True)
+class WritesOfAlsace:
+    """A language model that writes the same passage whatever is asked."""
+
+    id: str = "writes-of-alsace"
+
+    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+        said = '{"passage": "The abbey of Erstein stood in Alsace."}'
         return Completion(said, schema.model_validate_json(said))
 
 
@@ -162,6 +178,12 @@ def every_operator() -> list[Operator]:
         STeX(SNAPSHOT.passages),
         STeX(SNAPSHOT.names, beta=0.3),
         OnPassages(STeX(SNAPSHOT.passages)),
+        OnEntities(STeX(SNAPSHOT.names)),
+        Frontier(),
+        Unseen(SEARCH),
+        Unseen(Frontier()),
+        Feedback(SNAPSHOT.passages),
+        HypotheticalPassage(SNAPSHOT.passages, WritesOfAlsace()),
         Rerank(HashEncoder()),
         Rerank(OverlapCrossEncoder()),
         ShortestPaths(),
@@ -261,6 +283,7 @@ WALKS = [
     PersonalizedPageRank(0.5, each=True),
     KHop(1),
     KHop(3),
+    Frontier(),
     Induce() >> Triples(),
 ]
 

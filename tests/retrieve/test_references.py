@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import gc
+import tempfile
 import weakref
+from contextlib import closing
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.toys import CORPUS, GRAPHS, corpus_index, ledger_of
 
-from graphwright import Evidence, Graph, Induce, Keep, KHop, Kind, NeedsError, OnPassages, OptionError, Sources, start
+from graphwright import (
+    Document,
+    Evidence,
+    Graph,
+    HashEncoder,
+    Index,
+    Induce,
+    Keep,
+    KHop,
+    Kind,
+    NeedsError,
+    OnPassages,
+    OptionError,
+    Settings,
+    Sources,
+    start,
+)
 from graphwright.index.contribution import Contribution, Mention
 from graphwright.index.merge import Merged
-from graphwright.retrieve.references import passage_graph
+from graphwright.retrieve.references import RELATIONS, passage_graph
 
 GRAPH = corpus_index().snapshot.graph
 
@@ -58,7 +77,7 @@ def test_the_edges_are_those_found_by_hand(graph: Graph, shared: int) -> None:
     assert joined(linked) == by_hand(graph, shared)
     kinds = linked.columns.kinds[linked.ends(linked.edges)]
     relations = {linked.triple(int(e))[1] for e in linked.edges}
-    assert (kinds == Kind.CHUNK).all() and relations <= {"refers to", "shares a name with"}
+    assert (kinds == Kind.CHUNK).all() and relations <= {"names the topic of", "shares a name with"}
 
 
 def test_a_passage_refers_to_what_it_mentions_by_name_or_alias() -> None:
@@ -119,3 +138,57 @@ def test_wiring_is_that_of_the_step() -> None:
         step(start("?", GRAPH))
     with pytest.raises(OptionError, match="shared=-1"):
         OnPassages(Keep(), shared=-1)
+
+
+def cited() -> Graph:
+    """Two chunks of "a", which refers to "c"; "c" has two as well and refers to "b", which names what "a" does."""
+    with closing(Index.create(Path(tempfile.mkdtemp()) / "i", encoder=HashEncoder(), settings=Settings(9, 0))) as index:
+        index.add(
+            [
+                Document("a", "Graz lies on the Mur in Styria. It is an old town of some size.", "Graz", links=("c",)),
+                Document("b", "Many rivers freeze in winter near Graz.", "Rivers"),
+                Document(
+                    "c", "Bread is baked from dough in most towns. Some of it is baked from rye.", "Bread", links=("b",)
+                ),
+            ]
+        )
+        return index.graph
+
+
+def edges(graph: Graph, **options: object) -> dict[str, set[tuple[str, str]]]:
+    found: dict[str, set[tuple[str, str]]] = {}
+    linked = passage_graph(graph, **options)  # type: ignore[arg-type]
+    for head, relation, tail in map(linked.triple, linked.edges.tolist()):
+        found.setdefault(relation, set()).add((head, tail))
+    return found
+
+
+def test_passages_are_joined_from_three_sources_and_each_can_be_chosen() -> None:
+    graph = cited()
+    refers = {("a#0", "c#0"), ("a#1", "c#0"), ("c#0", "b#0"), ("c#1", "b#0")}
+    continues = {("a#1", "a#0"), ("c#1", "c#0")}
+    found = edges(graph)
+    assert found["refers to"] == refers and found["continues"] == continues
+    assert ("b#0", "a#0") in found["names the topic of"] and found["shares a name with"]
+    for some in combinations(RELATIONS, 2):
+        assert edges(graph, relations=some) == {name: found[name] for name in some}
+    assert edges(graph, relations=["continues"]) == {"continues": continues}
+    assert edges(GRAPH, relations=("refers to",)) == {}
+    # Of an entity in two chunks of the same document each is a neighbour of the other, once.
+    rows = passage_graph(graph).columns.adjacency
+    assert all(len(set(rows.row(v).tolist())) == len(rows.row(v)) for v in range(len(graph)))
+
+
+def test_links_alone_are_a_reference_network() -> None:
+    graph = cited()
+    chunk = {graph.names[int(v)]: int(v) for v in graph.passages.nodes}  # type: ignore[union-attr]
+    state = start("?", graph, evidence=Evidence.of_nodes([chunk["a#1"]]))
+    after = OnPassages(KHop(1), relations=("refers to",))(state)
+    assert graph.names.take(after.evidence.nodes) == ["a#1", "c#0"]  # type: ignore[union-attr]
+    capped = OnPassages(Keep(), 3, ("refers to",)).capped(2)
+    assert capped == OnPassages(Keep(), 3, ("refers to",))
+    for wrong in (("cites",), "refers to", ()):
+        with pytest.raises(OptionError, match="what joins passages is a tuple of some of"):
+            OnPassages(Keep(), relations=wrong)  # type: ignore[arg-type]
+        with pytest.raises(OptionError, match="what joins passages"):
+            passage_graph(graph, relations=wrong)  # type: ignore[arg-type]

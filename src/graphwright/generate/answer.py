@@ -9,7 +9,7 @@ from graphwright.generate.cite import citation, title_of
 from graphwright.generate.stream import Draft, listener
 from graphwright.generate.written import written
 from graphwright.models.base import LLM, Reader
-from graphwright.retrieve.operator import Operator
+from graphwright.retrieve.operator import Operator, note
 from graphwright.retrieve.state import Reply, State
 
 __all__ = ["NOTHING", "Answer"]
@@ -25,13 +25,13 @@ class Answer(Operator):
     letter, and the walk in the graph from what the question names to that chunk. Where nothing answers, the answer
     says so, cites nothing, and its `found` is False.
 
-    A **reader**'s answer is what it quotes. A **language model** is asked with the prompt, for an answer whose
-    markers [1], [2] number its citations, each of them a passage and a quote. Every quote is looked up (see
-    graphwright.generate.quotes): the citation is what stands in the document there, whatever the model made of it. A
-    quote that stands nowhere is dropped with its markers, and the trace says so. An answer that is left
-    without a citation is given all the same, for its reader to judge: `found` is True, `citations` is empty, which no
-    checked answer's are, and the trace notes "no citation could be checked". Whoever wants only what can be
-    checked asks for `answer.citations`.
+    A **reader**'s answer is what it quotes, or what its spans say that the quotes come to (`Span.text`); the trace
+    then notes the score. A **language model** is asked with the prompt, for an answer whose markers [1], [2]
+    number its citations, each of them a passage and a quote. Every quote is looked up (see `generate.quotes`): the
+    citation is what stands in the document there, whatever the model made of it. A quote that stands nowhere is
+    dropped with its markers, and the trace says so. An answer that is left without a citation is given all the same,
+    for its reader to judge: `found` is True, `citations` is empty, which no checked answer's are, and the trace notes
+    "no citation could be checked". Whoever wants only what can be checked asks for `answer.citations`.
 
     The numbers of passages are those in the prompt (see PassagePrompt), else the ranks of the best `passages`.
     """
@@ -76,9 +76,16 @@ def _read(reader: Reader, state: State, passages: int) -> Reply | None:
     # Each passage begins with its title's line, empty or not, so that the reader can tell it from the text.
     titles = [f"{title_of(graph, node)}\n" for node in nodes]
     readings = [title + graph.text(node) for title, node in zip(titles, nodes, strict=True)]
-    cited = []
-    for span in reader.read(state.question.text, readings):
+    cited, said = [], []
+    spans = reader.read(state.question.text, readings)
+    for span in spans:
         before = len(titles[span.passage])
-        cited.append(citation(state, nodes[span.passage], max(span.start - before, 0), max(span.end - before, 0)))
-    cited = [found for found in cited if found.text]
-    return Reply(" ".join(found.text for found in cited), tuple(cited)) if cited else None
+        found = citation(state, nodes[span.passage], max(span.start - before, 0), max(span.end - before, 0))
+        if found.text:
+            cited.append(found)
+            said += [span.text] if span.text else []
+    if not cited:
+        return None
+    if said:
+        note(f"answer read with a score of {spans[0].score:.2f}")
+    return Reply(" ".join(said or [found.text for found in cited]), tuple(cited))

@@ -67,7 +67,7 @@ class CentralReader:
     >>> from graphwright.models.fake import HashEncoder
     >>> text = "Bread is made by bakers everywhere. The river Mur flows through Graz and Styria."
     >>> CentralReader(HashEncoder(), most=1).read("Summarise this.", [text, "The river Mur flows on."])
-    [Span(passage=0, start=36, end=80, score=0.7)]
+    [Span(passage=0, start=36, end=80, score=0.7, text='')]
     """
 
     encoder: Encoder

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
+from graphwright.index.vectors import VectorIndex
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM, CrossEncoder
-from graphwright.models.latents import CachedCrossEncoder, EncoderCrossEncoder
+from graphwright.models.latents import CachedCrossEncoder
+from graphwright.models.reading import MiniLMCrossEncoder
+from graphwright.retrieve.entities import OnEntities
 from graphwright.retrieve.granker import GRanker
 from graphwright.retrieve.operator import Keep, Operator, Reached, Repeat
-from graphwright.retrieve.references import OnPassages
+from graphwright.retrieve.references import RELATIONS, OnPassages
 from graphwright.retrieve.search import VectorSearch
+from graphwright.retrieve.sources import Sources
 from graphwright.retrieve.stex import STeX
 
-__all__ = ["fastinsight"]
+__all__ = ["fastinsight", "fastinsight_entities"]
 
 
 def fastinsight(
@@ -23,6 +27,7 @@ def fastinsight(
     budget: int = 100,
     alpha: float = 0.2,
     beta: float = 1.0,
+    relations: tuple[str, ...] = RELATIONS,
     *,
     cross_encoder: CrossEncoder | None = None,
     llm: LLM | None = None,
@@ -30,12 +35,54 @@ def fastinsight(
     """Passages by a reranker smoothed over the graph, expanded along references (FastInsight, Algorithm 1).
 
     `batch`, `budget`: BATCH and b_max, the passages added at a time and read in all; `alpha` as in GRanker, `beta`
-    as in STeX. The corpus graph is that of passages that refer to each other (see OnPassages). `cross_encoder`: by
-    default the index's encoder, each pair by the dot product of its vectors.
+    as in STeX. The corpus graph is that of passages, joined by `relations` (see `passage_graph`): what documents refer
+    to alone is ("refers to",). `cross_encoder`: by default the embedded one.
     """
+    found = _expanded(ix, ix.passages, batch, budget, alpha, beta, cross_encoder)
+    return OnPassages(found, relations=relations) % passages >> answering(ix, passages, llm)
+
+
+def fastinsight_entities(
+    ix: Snapshot,
+    passages: int = 20,
+    batch: int = 10,
+    budget: int = 100,
+    alpha: float = 0.2,
+    beta: float = 1.0,
+    sentences: int = 5,
+    *,
+    cross_encoder: CrossEncoder | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Passages behind entities that FastInsight finds in the graph of entities (FastInsight, section 4.2.2).
+
+    As `fastinsight`, where the corpus graph is a knowledge graph with texts: an entity is read as its name, what a
+    language model says of it, and the first `sentences` that state what joins it with others (see OnEntities). The
+    evidence is entities, and passages come in the order of the best entity that they name. Raises OptionError for an
+    index whose names have no vectors.
+    """
+    if ix.names is None:
+        raise OptionError(
+            "fastinsight_entities searches names by their vectors, and this index has none. Make one with them: "
+            'Settings(embed=("passages", "names")).'
+        )
+    found = _expanded(ix, ix.names, batch, budget, alpha, beta, cross_encoder)
+    return OnEntities(found, sentences) >> answering(ix, passages, llm, sources=Sources(passages))
+
+
+def _expanded(
+    ix: Snapshot,
+    vectors: VectorIndex,
+    batch: int,
+    budget: int,
+    alpha: float,
+    beta: float,
+    cross_encoder: CrossEncoder | None,
+) -> Operator:
+    """Return Algorithm 1 over the nodes that have vectors."""
     if not 1 <= batch <= budget:
         raise OptionError(f"fastinsight(batch={batch!r}, budget={budget!r}): 1 or more at a time, no more than in all.")
-    model = CachedCrossEncoder(cross_encoder or EncoderCrossEncoder(ix.encoder))
+    model = CachedCrossEncoder(cross_encoder or MiniLMCrossEncoder())
     rank = GRanker(model, alpha)
-    grown = Repeat((Keep() | STeX(ix.passages, beta) % batch) >> rank, until=Reached(nodes=budget))
-    return OnPassages(VectorSearch(ix.passages) % batch >> rank >> grown) % passages >> answering(ix, passages, llm)
+    grown = Repeat((Keep() | STeX(vectors, beta) % batch) >> rank, until=Reached(nodes=budget))
+    return VectorSearch(vectors) % batch >> rank >> grown

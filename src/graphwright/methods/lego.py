@@ -12,7 +12,7 @@ from graphwright.generate.targets import TargetAnswer
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM, CrossEncoder, Encoder
-from graphwright.models.fake import OverlapCrossEncoder
+from graphwright.models.reading import MiniLMCrossEncoder
 from graphwright.retrieve.beam import BeamSearch
 from graphwright.retrieve.choose import Choose
 from graphwright.retrieve.flow import PathSources
@@ -127,7 +127,7 @@ def instance(number: int) -> Callable[..., Operator]:
         judge: CrossEncoder | LLM | None = None,
         llm: LLM | None = None,
     ) -> Operator:
-        second = (judge or llm or OverlapCrossEncoder()) if "L" in made else None
+        second = (judge or llm or MiniLMCrossEncoder()) if "L" in made else None
         triples = None if ix.triples is None else EdgeSearch(ix.triples)
         found = lego(number, ix.encoder, second, nodes=nodes, edges=edges, paths=paths, triples=triples)
         # Beside Keep() the graph is narrowed for the paths alone: what comes after them searches all of it.
@@ -143,8 +143,8 @@ def instance(number: int) -> Callable[..., Operator]:
     build.__doc__ = f"""{_said(made)} (LEGO-GraphRAG, instance {number}).
 
     From what the question names to passages, on a knowledge graph without passages to the names that paths lead to. E
-    is the index's encoder. L is `judge`, else the language model that answers, else an offline stand-in that is no
-    language model: a cross-encoder that counts shared words. `nodes`, `edges`, `paths`: N_ppr, N_e and N_p.
+    is the index's encoder. L is `judge`, else the language model that answers, else, as no language model is there, the
+    embedded cross-encoder. `nodes`, `edges`, `paths`: N_ppr, N_e and N_p.
     """
     return build
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from graphwright.generate.answer import Answer
 from graphwright.generate.broad import Broad
 from graphwright.generate.central import CentralReader, CentralSearch
+from graphwright.generate.comparing.reader import ComparingReader
+from graphwright.generate.facts import FactReader
 from graphwright.generate.prompt import PassagePrompt
 from graphwright.generate.reader import SentenceReader
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.models.base import LLM
+from graphwright.models.reader import MiniLMReader
 from graphwright.retrieve.fusion import ScoreSum
 from graphwright.retrieve.link import Link
 from graphwright.retrieve.narrow import Only
@@ -34,15 +37,17 @@ def answering(
     """Return what every method ends with: from its evidence to an answer.
 
     A broad question that names nothing is given the most central of all passages instead of what was found. With a
-    language model, that writes the answer; without one it is quoted: a few sentences, for a broad question of as many
-    passages. Unless given, `sources` is Sources(), from the evidence to passages, and `prompt` is PassagePrompt(), what
-    a language model is shown.
+    language model, that writes the answer; without one it is found: a few words where the question asks for one fact,
+    or compares; else a few sentences, for a broad question of as many passages. Unless given, `sources` is Sources(),
+    from the evidence to passages, and `prompt` is PassagePrompt(), what a language model is shown.
     """
     found = (sources or Sources()) >> Broad(CentralSearch(ix.passages) % passages >> Sources(), unnamed=True)
     if llm is not None:
         return found >> (prompt or PassagePrompt()) >> Answer(llm)
     broad = Broad(Answer(CentralReader(ix.encoder), passages=20))
-    return found >> broad >> Answer(SentenceReader(ix.encoder))
+    spans = MiniLMReader()
+    facts = ComparingReader(spans, FactReader(spans, SentenceReader(ix.encoder)))
+    return found >> broad >> Answer(facts)
 
 
 def vector(ix: Snapshot, passages: int = 20, *, llm: LLM | None = None) -> Operator:

@@ -12,9 +12,11 @@ from graphwright.errors import NeedsError, OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods import passages
 from graphwright.methods.fastinsight import fastinsight
+from graphwright.methods.hyde import hyde
 from graphwright.methods.lego import INSTANCES, instance
 from graphwright.methods.paths import pathrag, pathrag_lt
 from graphwright.methods.reg import reg
+from graphwright.methods.rerank import gar, rerank
 from graphwright.retrieve.operator import Keep, Operator, Then
 
 __all__ = ["METHODS", "Method", "pipeline", "retrieval_part"]
@@ -50,6 +52,9 @@ METHODS = {
         "bm25": passages.bm25,
         "hybrid": passages.hybrid,
         "ppr": passages.ppr,
+        "hyde": hyde,
+        "rerank": rerank,
+        "gar": gar,
         "fastinsight": fastinsight,
         "pathrag": pathrag,
         "pathrag-lt": pathrag_lt,

@@ -66,12 +66,16 @@ class CrossEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters `start` to `end` of passage number `passage` that answer a question, and how well."""
+    """Characters `start` to `end` of passage number `passage` that answer a question, and how well.
+
+    `text` is the answer where that is not what stands there, as "yes", or one of two names that were compared.
+    """
 
     passage: int
     start: int
     end: int
     score: float
+    text: str = ""
 
 
 @runtime_checkable

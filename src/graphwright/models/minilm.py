@@ -10,13 +10,13 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ _BLOCK = 8192  # texts that are tokenised and sorted by length together
 _BATCH_TOKENS = 256  # of one batch: one long text, or dozens of names; more would leave the processor's cache
 _CHARACTERS_PER_TOKEN = 64  # a text is cut here before it is tokenised; real text has about four
 
+_T = TypeVar("_T")
+_U = TypeVar("_U")
 _Batch = tuple[list[int], list[list[int]]]  # places of the texts, and their token ids
 
 
@@ -83,7 +85,7 @@ class MiniLM:
             raise OptionError(f"MiniLM.encode takes a sequence of texts, not one text: [{texts[:40]!r}].")
         vectors = np.zeros((len(texts), _DIMENSION), np.float32)
         started = time.perf_counter()
-        for (places, ids), found in _map_batches(self._batches(texts)):
+        for (places, ids), found in side_by_side(_encoded, self._batches(texts)):
             vectors[places] = found
             now = time.perf_counter()
             spend(texts=len(places), tokens=sum(map(len, ids)), seconds=now - started)
@@ -100,7 +102,7 @@ class MiniLM:
         """
         counts: list[int] = []
         for start in range(0, len(texts), _BLOCK):
-            counts += map(len, _tokenise(texts[start : start + _BLOCK]))
+            counts += map(len, tokenise(texts[start : start + _BLOCK]))
         return counts
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
@@ -109,25 +111,34 @@ class MiniLM:
         >>> MiniLM().token_spans("Tokenizers split")
         [(0, 5), (5, 9), (9, 10), (11, 16)]
         """
-        spans: list[tuple[int, int]] = _tokenise([text], spans=True)[0].offsets
+        spans: list[tuple[int, int]] = tokenise([text], spans=True)[0].offsets
         return spans
 
     def _batches(self, texts: Sequence[str]) -> Iterator[_Batch]:
-        """Cut the texts into batches of one length each, the longest first: nothing is ever padded."""
         for start in range(0, len(texts), _BLOCK):
-            ids = self._token_ids(texts[start : start + _BLOCK])
-            order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
-            for length, group in groupby(order, key=lambda i: len(ids[i])):
-                while chosen := list(islice(group, max(1, _BATCH_TOKENS // length))):
-                    yield [start + i for i in chosen], [ids[i] for i in chosen]
-
-    def _token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        longest = self.max_tokens - 2
-        encoded = _tokenise([text[: longest * _CHARACTERS_PER_TOKEN] for text in texts])
-        return [[_CLS, *one.ids[:longest], _SEP] for one in encoded]
+            ids = [ids for ids, _ in token_ids(texts[start : start + _BLOCK], self.max_tokens)]
+            for places in batches(list(map(len, ids))):
+                yield [start + i for i in places], [ids[i] for i in places]
 
 
-def _tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
+def token_ids(texts: Sequence[str], longest: int, spans: bool = False) -> list[tuple[list[int], list[tuple[int, int]]]]:
+    """Return the ids of each text's tokens, at most `longest`, the two special ones among them, and their characters.
+
+    The characters, those of the special tokens left out, are there only where `spans` are asked for.
+    """
+    encoded = tokenise([text[: longest * _CHARACTERS_PER_TOKEN] for text in texts], spans)
+    return [([_CLS, *one.ids[: longest - 2], _SEP], one.offsets[: longest - 2] if spans else []) for one in encoded]
+
+
+def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Cut the places of texts into batches of one length each, the longest first: nothing is ever padded."""
+    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+    for length, group in groupby(order, key=lengths.__getitem__):
+        while chosen := list(islice(group, max(1, _BATCH_TOKENS // length))):
+            yield chosen
+
+
+def tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
     """Tokenise without special tokens; a lone surrogate, which has no UTF-8, counts as a question mark."""
     tokenizer = _tokenizer()
     call = tokenizer.encode_batch if spans else tokenizer.encode_batch_fast
@@ -138,40 +149,44 @@ def _tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
         return call(clean, add_special_tokens=False)
 
 
-def _map_batches(batches: Iterator[_Batch]) -> Iterator[tuple[_Batch, Floats]]:
-    """Run batches side by side, one thread per core, and give each as soon as it is done.
+def side_by_side(work: Callable[[_T], _U], items: Iterable[_T]) -> Iterator[tuple[_T, _U]]:
+    """Run work on items side by side, one thread per core, and give each with its result as soon as it is done.
 
     Batches in parallel rather than threads inside one: no waiting at every layer for the slower half, and
-    a single question runs in the caller's thread without waking others.
+    a single item is worked on in the caller's thread without waking others.
     """
-    head = list(islice(batches, 2))
+    waiting = iter(items)
+    head = list(islice(waiting, 2))
     if len(head) < 2:
-        yield from ((batch, _run(batch[1])) for batch in head)
+        yield from ((item, work(item)) for item in head)
         return
     workers = _cores()
-    waiting = chain(head, batches)
-    running: dict[Future[Floats], _Batch] = {}
+    waiting = chain(head, waiting)
+    running: dict[Future[_U], _T] = {}
     with ThreadPoolExecutor(workers, thread_name_prefix="minilm") as pool:
         # Refill before looking whether anything runs: all that ran may have ended at once.
         while True:
             more = islice(waiting, workers + 1 - len(running))
-            running.update((pool.submit(_run, batch[1]), batch) for batch in more)
+            running.update((pool.submit(work, item), item) for item in more)
             if not running:
                 return
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(done), done.result()
 
 
-def _run(ids: list[list[int]]) -> Floats:
-    """Encode one batch of texts of the same length."""
+def _encoded(batch: _Batch) -> Floats:
+    return run(_session(), batch[1])[0]
+
+
+def run(session: Any, ids: list[list[int]]) -> list[Floats]:
+    """Return the outputs of the encoder's graph for texts of the same length, given as token ids."""
     tokens = np.array(ids, np.int32)
     feed = {"input_ids": tokens, "position_ids": np.arange(tokens.shape[1], dtype=np.int32)}
-    session = _session()
     try:
-        vectors: Floats = session.run(None, feed)[0]
+        outputs: list[Floats] = session.run(None, feed)
     except Exception as exc:  # onnxruntime raises a class of its own for each status
         raise ModelError(f"MiniLM: a batch of {len(ids)} texts failed in onnxruntime: {exc}") from exc
-    return vectors
+    return outputs
 
 
 def _cores() -> int:
@@ -198,23 +213,42 @@ def _tokenizer() -> Tokenizer:
 
 @cache
 def _load_session() -> Any:
+    return open_graph(_weights("model.onnx"))
+
+
+def encoder_states(output: bytes) -> Any:
+    """Return a session of the encoder's graph with one more output, which `output` names.
+
+    `output` is an ONNX model of which nothing but that output is written down: put behind another, it is merged with
+    it, as protocol buffers are.
+    """
+    file = _weights("model.onnx")
+    return _opened(file, file.read_bytes() + output, _saturates())
+
+
+def open_graph(file: Path) -> Any:
+    """Return the onnxruntime session of a file of int8 products."""
+    return _opened(file, str(file), _saturates())
+
+
+@cache
+def _saturates() -> bool:
     # 64 products of the largest numbers: where the fast kernel adds in 16 bits the sum is too small, and the
     # exact one, about half as fast, has to be asked for.
     row = np.full((1, 64), 255, np.uint8)
-    saturates = _open_graph("probe.onnx", False).run(None, {"row": row})[0].max() != 64 * 255 * 127
-    return _open_graph("model.onnx", bool(saturates))
+    file = _weights("probe.onnx")
+    return bool(_opened(file, str(file), False).run(None, {"row": row})[0].max() != 64 * 255 * 127)
 
 
-def _open_graph(name: str, exact: bool) -> Any:
+def _opened(file: Path, model: str | bytes, exact: bool) -> Any:
     import onnxruntime
 
-    file = _weights(name)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     options.add_session_config_entry("session.x64quantprecision", str(int(exact)))
     try:
-        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as exc:
         raise ModelError(f"MiniLM: onnxruntime cannot load {file}: {exc}. {_AGAIN}") from exc
 

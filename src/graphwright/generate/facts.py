@@ -1,0 +1,101 @@
+"""Questions that ask for one fact: known by their form, answered in a few words, cited by the whole sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from graphwright.errors import OptionError
+from graphwright.generate.reader import sentences_of
+from graphwright.index.words import words
+from graphwright.models.base import Reader, Span
+from graphwright.retrieve.operator import source_of
+
+__all__ = ["FactReader", "asks_for_fact"]
+
+_MEASURED = "many much old long far tall large big high deep wide heavy fast often late early"
+_FACT = re.compile(
+    rf"""\b (who | whom | whose | when | where | which) \b
+    | \b how \s+ ({"|".join(_MEASURED.split())}) \b
+    | \b what \s+ (is|are|was|were|'s|’s) \s+ .* \b (of|in|for|on|at|by|from|that|which|called|named|\w+['’]s?) \s
+    | \b what \s+ (?!(is|are|was|were|do|does|did|has|have|had|can|could|should|would|will|happen(s|ed)?|cause[sd]?
+        |make[s]?|made|if|about|kinds?\s+of\s+things)\b) \w+
+    | \b (in|on|at|to|from|by|of|for) \s+ what \b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Asked of a whole, or for an account of something: a name or a number is no answer.
+_ACCOUNT = re.compile(
+    r"""^ \s* (why | how \s+ (do|does|did|is|are|was|were|can|could|to|should|would|has|have)) \b
+    | \b (explain | describe | discuss | summari[sz]e | tell \s+ (me|us) \s+ about | significance | importance
+    | relationship | difference | role | impact | effects? | consequences? | reasons? | purpose | meaning | advantages?
+    | disadvantages? | examples? | similarit(y|ies)) \b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+_ASKING = frozenset(words("who whom whose when where which what how many much name date year"))
+
+
+def asks_for_fact(question: str) -> bool:
+    """Return whether a question asks for a name, a date, a number or another few words, by its form (in English).
+
+    >>> asks_for_fact("When was the university of Graz founded?"), asks_for_fact("Why did the abbey decline?")
+    (True, False)
+    """
+    return _FACT.search(question) is not None and _ACCOUNT.search(question) is None
+
+
+@dataclass(frozen=True, repr=False)
+class FactReader:
+    """Answers a question that asks for one fact by the best span of `spans` that can be trusted, else by `sentences`.
+
+    What is quoted is the sentence that the span stands in; its `text` is the answer. A `spans` reader that gives a text
+    of its own (see ComparingReader) is taken at its word. A span is trusted whose score is `least` or more, and whose
+    sentence, its passage's title read with it, holds the share `support` or more of the question's words: what stands
+    beside nothing that was asked about is a guess. Both were chosen on questions held out of training.
+
+    >>> from graphwright import MiniLM, MiniLMReader, SentenceReader
+    >>> reader = FactReader(MiniLMReader(), SentenceReader(MiniLM()))
+    >>> passage = "Graz\\nGraz lies on the Mur. Its university was founded in 1585 by Archduke Charles II."
+    >>> [span.text for span in reader.read("When was the university of Graz founded?", [passage])]
+    ['1585']
+    """
+
+    spans: Reader
+    sentences: Reader
+    least: float = 0.3
+    support: float = 0.6
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.support <= 1:
+            raise OptionError(f"FactReader(support={self.support!r}): a share, from 0 to 1.")
+
+    def __repr__(self) -> str:
+        return source_of(self)
+
+    def read(self, question: str, passages: Sequence[str]) -> list[Span]:
+        """Return the sentence that answers, or what `sentences` finds."""
+        found = self.spans.read(question, passages) if asks_for_fact(question) else []
+        if found and found[0].text:
+            return found
+        if found and found[0].score >= self.least:
+            quoted = _in_sentence(found[0], passages[found[0].passage])
+            if _support(question, passages[quoted.passage], quoted) >= self.support:
+                return [quoted]
+        return self.sentences.read(question, passages)
+
+
+def _support(question: str, passage: str, quoted: Span) -> float:
+    """Return the share of the question's words, those that only ask left out, that the title or the quote holds."""
+    asked = [word for word in dict.fromkeys(words(question)) if word not in _ASKING]
+    held = {*words(passage.partition("\n")[0]), *words(passage[quoted.start : quoted.end])}
+    return sum(word in held for word in asked) / len(asked) if asked else 0.0
+
+
+def _in_sentence(span: Span, passage: str) -> Span:
+    """Return the sentence, or the sentences, that a span stands in, with the span as what is answered."""
+    around = [(b, e) for b, e in sentences_of(passage) if b < span.end and e > span.start]
+    begin = min([b for b, _ in around] + [span.start])
+    end = max([e for _, e in around] + [span.end])
+    return replace(span, start=begin, end=end, text=passage[span.start : span.end])

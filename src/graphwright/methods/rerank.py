@@ -1,0 +1,68 @@
+"""Methods that have a cross-encoder read what a search found: once, or adapting to what it liked."""
+
+from __future__ import annotations
+
+from graphwright.errors import OptionError
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.passages import answering
+from graphwright.models.base import LLM, CrossEncoder
+from graphwright.models.latents import CachedCrossEncoder
+from graphwright.models.reading import MiniLMCrossEncoder
+from graphwright.retrieve.adaptive import Frontier, Unseen
+from graphwright.retrieve.fusion import ScoreSum
+from graphwright.retrieve.operator import Keep, Operator, Reached, Repeat
+from graphwright.retrieve.references import RELATIONS, OnPassages
+from graphwright.retrieve.rerank import Rerank
+from graphwright.retrieve.search import VectorSearch, WordSearch
+
+__all__ = ["gar", "rerank"]
+
+_DEPTH = 200  # of each part of the first search, as in `hybrid`
+
+
+def _both(ix: Snapshot, budget: int) -> Operator:
+    depth = max(budget, _DEPTH)
+    return ScoreSum(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
+
+
+def rerank(
+    ix: Snapshot,
+    passages: int = 20,
+    budget: int = 100,
+    *,
+    first: Operator | None = None,
+    cross_encoder: CrossEncoder | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Passages by a cross-encoder that reads the first of a hybrid search (retrieve, then rerank: Re2).
+
+    `budget`: the passages read; `first`: the search, by default vectors and words, their scores summed.
+    `cross_encoder`: by default the embedded one.
+    """
+    model = cross_encoder or MiniLMCrossEncoder()
+    return (first or _both(ix, budget)) % budget >> Rerank(model) % passages >> answering(ix, passages, llm)
+
+
+def gar(
+    ix: Snapshot,
+    passages: int = 20,
+    batch: int = 10,
+    budget: int = 100,
+    relations: tuple[str, ...] = RELATIONS,
+    *,
+    first: Operator | None = None,
+    cross_encoder: CrossEncoder | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Passages by a cross-encoder that reads a search's first and neighbours of the best in turn (GAR, Algorithm 1).
+
+    `batch`, `budget`: b and c, the passages read at a time and in all; `first`, `cross_encoder` as in `rerank`. The
+    corpus graph is that of passages, joined by `relations` (see `passage_graph`); without neighbours it searches on.
+    """
+    if not 1 <= batch <= budget:
+        raise OptionError(f"gar(batch={batch!r}, budget={budget!r}): 1 or more at a time, no more than in all.")
+    search = first or _both(ix, budget)
+    rank = Rerank(CachedCrossEncoder(cross_encoder or MiniLMCrossEncoder()))
+    turns = (Keep() | Frontier() % batch) >> rank >> (Keep() | Unseen(search) % batch) >> rank
+    adaptive = search % batch >> rank >> Repeat(turns, until=Reached(nodes=budget))
+    return OnPassages(adaptive, relations=relations) % passages >> answering(ix, passages, llm)

@@ -1,0 +1,74 @@
+"""Re2 and GAR as methods: the expressions, the budget, and what a first search of one's own changes."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from tests.toys import corpus_index
+
+from graphwright import CachedCrossEncoder, MiniLMCrossEncoder, OptionError, OverlapCrossEncoder, VectorSearch, start
+from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.models.base import metered
+from graphwright.retrieve.references import passage_graph
+
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which abbey did the mother of Lothair II found?"
+HYBRID = f"ScoreSum(VectorSearch({SNAPSHOT.passages!r}) % 200, WordSearch({SNAPSHOT.words!r}) % 200)"
+
+
+def test_the_expressions_read_as_they_are_written() -> None:
+    model = MiniLMCrossEncoder()
+    whole = repr(pipeline("rerank", SNAPSHOT, budget=30, passages=7))
+    assert whole.startswith(f"{HYBRID} % 30 >> Rerank({model!r}) % 7 >> Sources() >> ")
+    rank = f"Rerank({CachedCrossEncoder(model)!r})"
+    turns = f"(Keep() | Frontier() % 4) >> {rank} >> (Keep() | Unseen({HYBRID}) % 4) >> {rank}"
+    loop = f"{HYBRID} % 4 >> {rank} >> Repeat({turns}, until=Reached(nodes=30))"
+    whole = repr(pipeline("gar", SNAPSHOT, batch=4, budget=30, passages=7))
+    assert whole.startswith(f"OnPassages({loop}) % 7 >> Sources() >> ")
+    deep = repr(pipeline("rerank", SNAPSHOT, budget=500))
+    assert deep.startswith(HYBRID.replace("200", "500"))  # no part may run dry before the budget does
+
+
+@pytest.mark.parametrize("name", ["rerank", "gar"])
+@pytest.mark.parametrize("budget", [1, 3, 100])
+def test_no_more_is_read_than_the_budget_and_each_passage_once(name: str, budget: int) -> None:
+    options = {"batch": 1} if name == "gar" else {}
+    op = pipeline(name, SNAPSHOT, budget=budget, cross_encoder=OverlapCrossEncoder(), **options)
+    state = start(QUESTION, SNAPSHOT.graph)
+    VectorSearch(SNAPSHOT.passages)(state)  # the question's vector is remembered from here on
+    with metered() as usage:
+        found = retrieval_part(op)(state).chunks
+    assert found is not None and len(found) == usage.texts == min(budget, 6)
+
+
+def test_gar_reads_neighbours_that_its_first_search_does_not_find() -> None:
+    model = OverlapCrossEncoder()
+    narrow = VectorSearch(SNAPSHOT.passages) % 1
+    ids = [
+        retrieval_part(pipeline(name, SNAPSHOT, first=narrow, cross_encoder=model))(
+            start(QUESTION, SNAPSHOT.graph)
+        ).chunks.ids.tolist()  # type: ignore[union-attr]
+        for name in ("rerank", "gar")
+    ]
+    assert len(ids[0]) == 1 < len(ids[1])
+    rows = passage_graph(SNAPSHOT.graph).columns.adjacency
+    assert all(set(rows.row(node).tolist()) & set(ids[1]) for node in ids[1])
+
+
+@pytest.mark.parametrize("name", ["rerank", "gar"])
+def test_they_answer_and_pickle(name: str) -> None:
+    op = pipeline(name, SNAPSHOT)
+    again = pickle.loads(pickle.dumps(op))
+    assert again == op == METHODS[name](SNAPSHOT)
+    answers = [one(start("Who founded the abbey of Erstein?", SNAPSHOT.graph)).answer for one in (op, again)]
+    assert answers[0] == answers[1] and answers[0].found and "Erstein" in answers[0].text
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("gar", {"batch": 0}), ("gar", {"batch": 20, "budget": 10}), ("rerank", {"budget": 0}), ("gar", {"passages": 0})],
+)
+def test_what_cannot_be_used_is_refused(name: str, options: dict[str, int]) -> None:
+    with pytest.raises(OptionError, match=r"batch|keep is a whole number"):
+        pipeline(name, SNAPSHOT, **options)

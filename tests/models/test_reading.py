@@ -1,0 +1,154 @@
+"""The embedded cross-encoder and reader on texts, with the weights that ship."""
+
+import copy
+import hashlib
+import json
+import pickle
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphwright import MiniLM, MiniLMCrossEncoder, MiniLMReader, ModelError, OptionError, metered
+from graphwright.models import reading, states
+from graphwright.models.base import CrossEncoder, Encoder, Reader
+from graphwright.models.states import tokens, weights_file
+
+QUESTION = "When was the university of Graz founded?"
+GRAZ = "Graz\nGraz lies on the Mur. Its university was founded in 1585 by Archduke Charles II of Austria."
+TEXTS = [
+    "Mur\nThe Mur is a river in Central Europe. It is 464 km long and flows through Graz.",
+    GRAZ,
+    "Lyon\nLyon is a city in France, where the Rhône and the Saône meet.",
+    "University of Vienna\nThe university of Vienna was founded in 1365 by Rudolf IV.",
+]
+
+
+def test_it_fills_the_protocols():
+    assert isinstance(MiniLMCrossEncoder(), CrossEncoder) and not isinstance(MiniLMCrossEncoder(), Encoder)
+    assert isinstance(MiniLMReader(), Reader)
+
+
+def test_it_tells_what_serves_a_question():
+    model = MiniLMCrossEncoder()
+    scores = model.head(model.latents(QUESTION, TEXTS))
+    assert scores.shape == (4,) and scores.dtype == np.float32 and int(scores.argmax()) == 1
+    assert int(scores.argmin()) in (0, 2)
+
+
+def test_a_latent_is_the_same_alone_and_in_company_and_read_again():
+    model = MiniLMCrossEncoder()
+    together = model.latents(QUESTION, TEXTS)
+    for at, text in enumerate(TEXTS):
+        np.testing.assert_allclose(model.latents(QUESTION, [text])[0], together[at], atol=2e-2)
+    np.testing.assert_array_equal(model.latents(QUESTION, TEXTS), together)
+
+
+def test_threads_may_share_it():
+    model = MiniLMCrossEncoder()
+    expected = model.latents(QUESTION, TEXTS)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: model.latents(QUESTION, TEXTS), range(8)):
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", "Title\n", "\ntext", "x", "é\ud800\x00", "word " * 3000, "☃" * 600])
+@pytest.mark.parametrize("question", ["", "?", "What?", "why " * 400])
+def test_any_text_is_read(question, text):
+    model = MiniLMCrossEncoder()
+    latents = model.latents(question, [text])
+    assert np.isfinite(model.head(latents)).all() and latents.shape == model.latents("a", ["b"]).shape
+    for span in MiniLMReader().read(question, [text, GRAZ]):
+        assert 0 <= span.start < span.end <= len([text, GRAZ][span.passage]) and 0 <= span.score <= 1
+
+
+def test_nothing_to_read():
+    model = MiniLMCrossEncoder()
+    assert model.latents("why?", []).shape[0] == 0 and model.head(model.latents("why?", [])).shape == (0,)
+    assert MiniLMReader().read("why?", []) == []
+    with pytest.raises(OptionError, match="sequence of texts"):
+        model.latents("why?", "one text")
+
+
+def test_states_are_those_of_the_encoder_and_are_remembered():
+    [one] = tokens(["Graz lies on the Mur."])
+    assert tokens(["Graz lies on the Mur."])[0] is one
+    np.testing.assert_allclose(one.vector, MiniLM().encode(["Graz lies on the Mur."])[0], atol=1e-3)
+    assert one.states.shape == (len(one.ids), 384) and one.title == 0
+    [titled] = tokens(["Graz\nGraz lies on the Mur."])
+    assert titled.title == MiniLM().count_tokens(["Graz"])[0]
+    assert [GRAZ[begin:end] for begin, end in tokens([GRAZ])[0].spans[:3]] == ["Graz", "Graz", "lies"]
+
+
+def test_memory_has_a_bound(monkeypatch):
+    monkeypatch.setattr(states, "_REMEMBERED", 50)
+    held = states._load.__wrapped__()
+    for number in range(40):
+        held.of([f"Text number {number} of many."])
+    assert held.held == sum(len(each.ids) for each in held.known.values()) <= 50 and held.known
+    assert len(held.of([f"Text number {n} of many." for n in range(40)])) == 40
+
+
+def test_work_is_metered():
+    with metered() as usage:
+        MiniLMCrossEncoder().latents(QUESTION, TEXTS)
+    assert usage.texts == 4 and usage.tokens > 40 and usage.seconds > 0
+
+
+def test_it_is_a_small_value():
+    model = MiniLMCrossEncoder()
+    assert repr(model) == "MiniLMCrossEncoder()" and model == pickle.loads(pickle.dumps(model)) == copy.copy(model)
+    assert model.id.startswith("minilm-reading:") and eval(repr(MiniLMReader(most=2))) == MiniLMReader(most=2)
+
+
+def test_the_reader_finds_the_answer_and_how_sure_it_is():
+    found = MiniLMReader().read(QUESTION, TEXTS)
+    assert GRAZ[found[0].start : found[0].end] == "1585" and found[0].passage == 1
+    assert [s.score for s in found] == sorted((s.score for s in found), reverse=True)
+    assert sum(s.score for s in found) <= 1.001 and len(found) <= 5
+    said = [TEXTS[s.passage][s.start : s.end].lower() for s in found]
+    assert len(set(said)) == len(said)
+
+
+def test_nothing_in_a_title_is_given():
+    for span in MiniLMReader(most=50).read("Which city lies on the Mur?", TEXTS):
+        assert span.start > TEXTS[span.passage].index("\n")
+
+
+@pytest.mark.parametrize("options", [{"most": 0}, {"longest": 0}])
+def test_impossible_options_are_refused(options):
+    with pytest.raises(OptionError, match=next(iter(options))):
+        MiniLMReader(**options)
+
+
+def test_the_recorded_checksum_is_that_of_the_weights():
+    parts = [weights_file(name).read_bytes() for name in ("states.onnx", "join.onnx", "head.npz")]
+    recorded = json.loads(weights_file("model.json").read_text("utf-8"))["sha256"]
+    assert hashlib.sha256(b"".join(parts)).hexdigest() == recorded
+    card = weights_file("CARD.md").read_text("utf-8")
+    for name in ("join.onnx", "head.npz", "states.onnx"):
+        assert hashlib.sha256(weights_file(name).read_bytes()).hexdigest() in card
+
+
+def test_all_weights_together_are_small():
+    folder = Path(reading.__file__).with_name("weights")
+    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 60_000_000
+
+
+def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(states, "__file__", str(tmp_path / "states.py"))
+    with pytest.raises(ModelError, match=r"join\.onnx is missing.*build_reading"):
+        reading._load.__wrapped__()
+    folder = tmp_path / "weights" / "minilm-reading"
+    shutil.copytree(Path(reading.__file__).with_name("weights") / "minilm-reading", folder)
+    for name in ("join.onnx", "head.npz"):
+        whole = (folder / name).read_bytes()
+        (folder / name).write_bytes(b"nonsense")
+        with pytest.raises(ModelError, match=r"graphwright again"):
+            reading._load.__wrapped__()
+        (folder / name).write_bytes(whole)
+    (folder / "model.json").write_text("{}")
+    with pytest.raises(ModelError, match=r"model\.json cannot be read"):
+        reading._checksum.__wrapped__()
