@@ -170,7 +170,7 @@ def _read(folder: Path, report: Callable[..., None], what: str) -> None:
 
 def _read_slowly(folder: Path, report: Callable[..., None], what: str) -> None:
     """Add the files of a folder, read by an extractor that takes long."""
-    _add(folder, report, what, Careful(0.02))
+    _add(folder, report, what, Careful(0.3))
 
 
 def _sync(folder: Path, report: Callable[..., None], what: str) -> None:

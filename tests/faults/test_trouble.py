@@ -119,7 +119,7 @@ def test_a_second_writer_is_told_at_once_the_first_ends_and_readers_are_answered
 ) -> None:
     folder, docs = tmp_path / "index", written(tmp_path / "docs", CORPUS[:24], 2)
     first = nursery.start("read slowly", folder, docs)
-    first.until("done")  # one of two files; the other takes a quarter of a second
+    first.until("done")  # one of two files; the other takes some seconds
     second = nursery.run("add", folder, more)
     asked = nursery.run("ask", folder, "ppr")
     assert first.said("done") == [[12]], "the first was to be at work still"

@@ -1,7 +1,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphwright.index.names import aliases_of, name_words, normal_form
@@ -63,6 +63,7 @@ def test_aliases(name, aliases):
 
 
 @given(st.text(max_size=40))
+@example("\u0f7a")
 def test_normal_form_is_stable_under_case_spacing_and_itself(name):
     form = normal_form(name)
     assert form == " ".join(form.split())

@@ -52,7 +52,8 @@ def _fold(text: str) -> str:
     if not _OTHER_SCRIPTS.search(plain):
         return _APART.sub(" ", _ACCENTS.sub("", plain))
     out: list[str] = []
-    alphabetic = False  # whether the last base letter is of a script whose marks are mere accents
+    # Whether the last base letter is of a script whose marks are mere accents; a mark on nothing is dropped too.
+    alphabetic = True
     for char in plain:
         if unicodedata.combining(char) or unicodedata.category(char) == "Mc":
             if not alphabetic:
