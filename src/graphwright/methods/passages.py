@@ -23,7 +23,7 @@ from graphwright.retrieve.sources import Sources
 from graphwright.retrieve.support import SupportSearch
 from graphwright.retrieve.walk import PersonalizedPageRank
 
-__all__ = ["answering", "bm25", "hybrid", "ppr", "vector"]
+__all__ = ["answering", "bm25", "both", "hybrid", "ppr", "vector"]
 
 
 def answering(
@@ -60,10 +60,14 @@ def bm25(ix: Snapshot, passages: int = 20, *, llm: LLM | None = None) -> Operato
     return WordSearch(ix.words) % passages >> answering(ix, passages, llm)
 
 
+def both(ix: Snapshot, depth: int) -> Operator:
+    """Return the search by vectors and by words, each to that depth and over its largest score, summed."""
+    return ScoreSum(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
+
+
 def hybrid(ix: Snapshot, passages: int = 20, depth: int = 200, *, llm: LLM | None = None) -> Operator:
     """Passages by vectors and by words, their scores summed, each over its largest."""
-    both = ScoreSum(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
-    return both % passages >> answering(ix, passages, llm)
+    return both(ix, depth) % passages >> answering(ix, passages, llm)
 
 
 def ppr(

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.passages import answering
+from graphwright.methods.passages import answering, both
 from graphwright.models.base import LLM, CrossEncoder
 from graphwright.models.latents import CachedCrossEncoder
 from graphwright.models.reading import MiniLMCrossEncoder
 from graphwright.retrieve.adaptive import Frontier, Unseen
-from graphwright.retrieve.fusion import ScoreSum
 from graphwright.retrieve.operator import Keep, Operator, Reached, Repeat
 from graphwright.retrieve.references import RELATIONS, OnPassages
 from graphwright.retrieve.rerank import Rerank
-from graphwright.retrieve.search import VectorSearch, WordSearch
 
 __all__ = ["gar", "rerank"]
 
 _DEPTH = 200  # of each part of the first search, as in `hybrid`
-
-
-def _both(ix: Snapshot, budget: int) -> Operator:
-    depth = max(budget, _DEPTH)
-    return ScoreSum(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
 
 
 def rerank(
@@ -40,7 +33,7 @@ def rerank(
     `cross_encoder`: by default the embedded one.
     """
     model = cross_encoder or MiniLMCrossEncoder()
-    return (first or _both(ix, budget)) % budget >> Rerank(model) % passages >> answering(ix, passages, llm)
+    return (first or both(ix, max(budget, _DEPTH))) % budget >> Rerank(model) % passages >> answering(ix, passages, llm)
 
 
 def gar(
@@ -61,7 +54,7 @@ def gar(
     """
     if not 1 <= batch <= budget:
         raise OptionError(f"gar(batch={batch!r}, budget={budget!r}): 1 or more at a time, no more than in all.")
-    search = first or _both(ix, budget)
+    search = first or both(ix, max(budget, _DEPTH))
     rank = Rerank(CachedCrossEncoder(cross_encoder or MiniLMCrossEncoder()))
     turns = (Keep() | Frontier() % batch) >> rank >> (Keep() | Unseen(search) % batch) >> rank
     adaptive = search % batch >> rank >> Repeat(turns, until=Reached(nodes=budget))

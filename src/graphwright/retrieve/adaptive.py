@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from graphwright.graph.evidence import Evidence
 from graphwright.kernels.frontier import frontier
-from graphwright.retrieve.operator import Operator, Ranker, top_of
+from graphwright.retrieve.operator import Ranker, top_of
 from graphwright.retrieve.state import State
+from graphwright.retrieve.wrapper import Wrapper
 
 __all__ = ["Frontier", "Unseen"]
 
@@ -51,7 +51,7 @@ class Frontier(Ranker):
 
 
 @dataclass(frozen=True, repr=False)
-class Unseen(Operator):
+class Unseen(Wrapper):
     """The pieces that a step gives and the evidence does not hold yet: `Keep() | Unseen(search) % 10` goes on in it.
 
     >>> from graphwright.retrieve.state import start; from graphwright.graph.graph import Graph
@@ -61,22 +61,6 @@ class Unseen(Operator):
     >>> (Unseen(KHop(1)) % 1)(state).evidence.nodes.tolist()
     [0]
     """
-
-    step: Operator
-
-    @property
-    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the step needs."""
-        return self.step.needs
-
-    @property
-    def gives(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the step gives."""
-        return self.step.gives
-
-    def apply(self, state: State) -> State:
-        """Run the step, and leave out what is there."""
-        return self.run(state)
 
     def run(self, state: State, k: int | None = None) -> State:
         """Run the step for as many more as there may be to leave out, and keep the k best of the others."""
@@ -88,15 +72,3 @@ class Unseen(Operator):
             return top_of(after, self.gives, k)
         kept = [at for at, key in enumerate(after.evidence.identities()) if key not in held]
         return top_of(after.with_(evidence=after.evidence.take(kept)), self.gives, k)
-
-    def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield what the step lacks."""
-        return self.step.lacks(have)
-
-    def after(self, have: frozenset[str]) -> frozenset[str]:
-        """Return what is set after the step."""
-        return self.step.after(have)
-
-    def capped(self, cap: int) -> Operator:
-        """Hand the cap on."""
-        return Unseen(self.step.capped(cap))
