@@ -61,7 +61,7 @@ class MiniLMCrossEncoder:
         return latents
 
     def head(self, latents: Floats) -> Floats:
-        """Return one score per latent: float32, shape (n,); 0 is even odds that the text serves the question."""
+        """Return one score per latent: float32, shape (n,); higher serves the question better."""
         return network().head(latents)
 
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from graphwright.graph.evidence import Evidence
 from graphwright.kernels.frontier import frontier
-from graphwright.retrieve.operator import Ranker, top_of
+from graphwright.retrieve.operator import Ranker, Wrapper, top_of
 from graphwright.retrieve.state import State
-from graphwright.retrieve.wrapper import Wrapper
 
 __all__ = ["Frontier", "Unseen"]
 

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 from graphwright.graph.graph import Graph
+from graphwright.retrieve.operator import Wrapper
 from graphwright.retrieve.state import State
-from graphwright.retrieve.wrapper import Wrapper
 
 __all__ = ["Elsewhere"]
 

@@ -15,14 +15,27 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, ClassVar, Protocol
 
 from graphwright.errors import NeedsError, OptionError
 from graphwright.models.base import metered
 from graphwright.retrieve.state import State, Step
 
-__all__ = ["Both", "Cut", "Keep", "Operator", "Ranker", "Reached", "Repeat", "Then", "note", "source_of", "top_of"]
+__all__ = [
+    "Both",
+    "Cut",
+    "Keep",
+    "Operator",
+    "Ranker",
+    "Reached",
+    "Repeat",
+    "Then",
+    "Wrapper",
+    "note",
+    "source_of",
+    "top_of",
+]
 
 _notes: ContextVar[list[str] | None] = ContextVar("graphwright_notes", default=None)
 
@@ -180,52 +193,60 @@ class Then(Operator):
         return " >> ".join(f"({s!r})" if isinstance(s, Both) else repr(s) for s in self.steps)
 
 
-class _Wrapper(Operator):
-    """An operator around one other, with its wiring."""
+@dataclass(frozen=True, repr=False)
+class Wrapper(Operator):
+    """An operator that runs one step in a way of its own, `run`; what it needs and gives is the step's."""
 
-    inner: Operator
+    step: Operator
+
+    @abstractmethod
+    def run(self, state: State, k: int | None = None) -> State:
+        """Run the step, and keep the k best."""
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.inner.needs
+        """What the step needs."""
+        return self.step.needs
 
     @property
     def gives(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.inner.gives
+        """What the step gives."""
+        return self.step.gives
+
+    def apply(self, state: State) -> State:
+        """Run the step."""
+        return self.run(state)
 
     def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        return self.inner.lacks(have)
+        """Yield what the step lacks."""
+        return self.step.lacks(have)
 
     def after(self, have: frozenset[str]) -> frozenset[str]:
-        return self.inner.after(have)
+        """Return what is set after the step."""
+        return self.step.after(have)
+
+    def capped(self, cap: int) -> Operator:
+        """Hand the cap on."""
+        return replace(self, step=self.step.capped(cap))
 
 
 @dataclass(frozen=True, repr=False)
-class Cut(_Wrapper):
+class Cut(Wrapper):
     """The k best of what an operator gives: `a % k`."""
 
-    inner: Operator
     k: int
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not hasattr(self.k, "__index__") or self.k < 1:
-            raise OptionError(f"{self.inner!r} % {self.k!r}: the number to keep is a whole number, 1 or more.")
-
-    def apply(self, state: State) -> State:
-        """Run, keeping the k best."""
-        return self.run(state)
+            raise OptionError(f"{self.step!r} % {self.k!r}: the number to keep is a whole number, 1 or more.")
 
     def run(self, state: State, k: int | None = None) -> State:
         """Push the cut down into the operator."""
-        return self.inner.run(state, int(self.k) if k is None else min(int(self.k), k))
-
-    def capped(self, cap: int) -> Operator:
-        """Hand the cap on."""
-        return Cut(self.inner.capped(cap), self.k)
+        return self.step.run(state, int(self.k) if k is None else min(int(self.k), k))
 
     def __repr__(self) -> str:
-        compound = isinstance(self.inner, Then | Both)
-        return f"({self.inner!r}) % {self.k}" if compound else f"{self.inner!r} % {self.k}"
+        compound = isinstance(self.step, Then | Both)
+        return f"({self.step!r}) % {self.k}" if compound else f"{self.step!r} % {self.k}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -318,24 +339,14 @@ class Reached:
 
 
 @dataclass(frozen=True, repr=False)
-class Repeat(_Wrapper):
+class Repeat(Wrapper):
     """Run a step until a condition holds, or until it adds no piece that was not there before.
 
     Every `|` inside the step is held to the condition's cap: it takes new pieces only while the total
     stays within it (as FastInsight, Algorithm 1, caps before it reranks).
     """
 
-    step: Operator
     until: Until
-
-    @property
-    def inner(self) -> Operator:  # type: ignore[override]
-        """The step."""
-        return self.step
-
-    def apply(self, state: State) -> State:
-        """Run the loop."""
-        return self.run(state)
 
     def run(self, state: State, k: int | None = None) -> State:
         """Run the loop, then keep the k best."""
@@ -349,10 +360,6 @@ class Repeat(_Wrapper):
                 break
             seen |= new
         return top_of(state, ("evidence",), k)
-
-    def capped(self, cap: int) -> Operator:
-        """Hand the cap on to the step."""
-        return Repeat(self.step.capped(cap), self.until)
 
     def __repr__(self) -> str:
         return f"Repeat({self.step!r}, until={self.until!r})"
