@@ -10,6 +10,7 @@ from tests.toys import GRAPHS, corpus_index, vectors_of
 
 from graphwright import (
     Evidence,
+    FlatPrompt,
     FlowPaths,
     GlobalEdges,
     Graph,
@@ -151,11 +152,56 @@ def test_without_vectors_the_edges_at_the_evidence_are_compared_by_words() -> No
     assert all((SNAPSHOT.graph.columns.kinds[SNAPSHOT.graph.ends([e])] == 0).all() for e in GlobalEdges(None)(asked))
 
 
+def test_asked_themes_are_the_question_whatever_else_there_is() -> None:
+    graph = Graph.from_triples([("a", "founded", "b"), ("c", "married", "d"), ("e", "sold", "f")])
+    encoder = HashEncoder()
+    index = VectorIndex.from_array(encoder.encode([graph.edge_text(e) for e in range(3)]), encoder)
+    state = start("Who sold it?", graph, anchors=[Theme("married")], evidence=Evidence.of_nodes([0, 2, 4]))
+    assert GlobalEdges(index, limit=1)(state).tolist() == [1]
+    for triples in (index, None):
+        assert GlobalEdges(triples, limit=1, asked=True)(state).tolist() == [2]
+    assert GlobalEdges(index, asked=True)(state.with_(anchors=None)).tolist()[0] == 2
+
+
+def test_the_flat_form_has_each_text_once_and_the_best_last() -> None:
+    state = family_paths()
+    shown = lines(state, FlatPrompt())
+    assert shown[0] == {"question": "Who?"}
+    # Rank 1 is spouse Teutberga, 2 spouse Waldrada, 3 goes on from there to Gisela.
+    assert shown[1:] == [
+        {"relation": "Waldrada mother of Gisela"},
+        {"relation": "Lothair II spouse Waldrada"},
+        {"relation": "Lothair II spouse Teutberga"},
+        {"entity": "Gisela"},
+        {"entity": "Waldrada"},
+        {"entity": "Teutberga"},
+        {"entity": "Lothair II"},
+    ]
+    long, short = (estimated_tokens(op(state).prompt or "") for op in (PathPrompt(), FlatPrompt()))
+    paths = [line for line in lines(state)[1:]]
+    assert sum(len(line["steps"]) for line in paths) > len(shown) - 1 and short < long  # type: ignore[arg-type]
+    assert "a path" not in (FlatPrompt()(state).prompt or "").lower()
+
+
+def test_the_flat_form_keeps_the_room_the_passages_and_the_relations_of_themes() -> None:
+    op = FlatPrompt(edges=GlobalEdges(SNAPSHOT.triples, limit=2, asked=True), passages=2)
+    state = found()
+    shown = lines(state, op)
+    kinds = [next(iter(line)) for line in shown]
+    assert kinds[:5] == ["question", "relation", "relation", "passage", "passage"] and "entity" in kinds[5:]
+    assert passages_in(op(state).prompt or "") == passages_in(PathPrompt(passages=2)(state).prompt or "")
+    many = Graph.from_triples([(f"{'word ' * 50}{i}", "r", f"{i}") for i in range(100)])
+    pieces = Evidence.of_pieces([([2 * i, 2 * i + 1], [i]) for i in range(100)])
+    full = FlatPrompt(tokens=2000)(start("?", many, evidence=pieces)).prompt or ""
+    assert 1000 < estimated_tokens(full) <= 2000 and json.loads(full.splitlines()[-1]) == {"entity": many.names[0]}
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
         (lambda: PathPrompt(tokens=10), "tokens=10"),
         (lambda: PathPrompt(passages=-1), "passages=-1"),
+        (lambda: FlatPrompt(tokens=10), r"FlatPrompt\(tokens=10\)"),
         (lambda: GlobalEdges(None, limit=0), "limit=0"),
     ],
 )

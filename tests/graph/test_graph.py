@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.toys import APART, FAMILY, GRAPHS, LOOPS, as_networkx
+from tests.toys import APART, FAMILY, GRAPHS, LOOPS, as_networkx, corpus_index, merged_graph
 
-from graphwright import DataError, Graph, OptionError
+from graphwright import DataError, Graph, Kind, OptionError
+from graphwright.index.contribution import Contribution, Mention, Relation
 
 names = st.text(min_size=1, max_size=5)
 triple_lists = st.lists(st.tuples(names, names, names), max_size=25)
@@ -111,3 +112,31 @@ def test_text_of_a_node_defaults_to_its_name_and_of_an_edge_to_its_triple() -> N
     assert family.text(0) == family.reading(0) == "Lothair I"
     assert family.edge_text(0) == "Lothair I spouse Ermengarde of Tours"
     assert np.array_equal(family.ends([0, 3]), [0, 1, 2, 3])
+
+
+def test_what_a_passage_states_are_its_edges_between_entities() -> None:
+    names = (Mention("Anna"), Mention("Bert"), Mention("Cleo"))
+    saw, met = Relation("Anna", "saw", "Bert", "Anna saw Bert."), Relation("Bert", "met", "Cleo", "Bert met Cleo.")
+    docs = [Contribution(names, (saw, met)), Contribution(names), Contribution(names, (saw,))]
+    graph = merged_graph((f"d{i}", "", "", made) for i, made in enumerate(docs))
+    texts = [[graph.edge_text(e) for e in graph.columns.stated.row(node).tolist()] for node in range(len(graph))]
+    assert texts == [[saw.text, met.text], [], [saw.text], [], [], []]
+    # The same thing said twice is two edges.
+    assert len(set(graph.columns.stated.values.tolist())) == 3
+
+
+def test_every_edge_between_entities_is_stated_by_the_passages_that_it_came_from() -> None:
+    graph = corpus_index().graph
+    rows = {node: graph.columns.stated.row(node).tolist() for node in range(len(graph))}
+    kinds = graph.columns.kinds
+    for edge in graph.edges.tolist():
+        between = (kinds[graph.ends([edge])] == Kind.ENTITY).all()
+        assert [v for v, edges in rows.items() if edge in edges] == (
+            graph.chunks_of((), [edge]).tolist() if between else []
+        )
+    assert all(edges == sorted(set(edges)) for edges in rows.values()) and any(rows.values())
+
+
+def test_without_passages_nothing_is_stated() -> None:
+    stated = GRAPHS["family"].columns.stated
+    assert len(stated.indptr) == len(GRAPHS["family"]) + 1 and len(stated.values) == 0

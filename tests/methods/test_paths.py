@@ -8,7 +8,20 @@ from pathlib import Path
 import pytest
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import HashEncoder, Index, ScriptedLLM, start
+from graphwright import (
+    Evidence,
+    FlatPrompt,
+    GlobalEdges,
+    HashEncoder,
+    HopFirst,
+    Index,
+    NearSources,
+    Operator,
+    PathPrompt,
+    ScriptedLLM,
+    Shuffled,
+    start,
+)
 from graphwright.generate.prompt import passages_in
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 
@@ -25,14 +38,36 @@ def writer(system: str, user: str) -> str:
 
 
 def test_the_expression_is_that_of_the_paper() -> None:
+    edges = GlobalEdges(SNAPSHOT.triples, asked=True)
     assert repr(pipeline("pathrag", SNAPSHOT)).startswith(
-        f"Keywords() >> AnchorSearch({SNAPSHOT.names!r}) % 40 >> FlowPaths() % 15 >> PathSources(limit=20) >> "
+        f"Keywords() >> AnchorSearch({SNAPSHOT.names!r}) % 40 >> OnStatements(FlowPaths() % 15) >> "
+        f"{NearSources(SNAPSHOT.passages, 20, edges)!r} >> "
     )
     small = repr(pipeline("pathrag-lt", SNAPSHOT))
-    assert f"AnchorSearch({SNAPSHOT.names!r}) % 20 >> FlowPaths() % 5 >> " in small
+    assert f"AnchorSearch({SNAPSHOT.names!r}) % 20 >> OnStatements(FlowPaths() % 5) >> " in small
     own = repr(pipeline("pathrag", SNAPSHOT, n=7, k=3, decay=0.5, threshold=0.01))
-    assert "% 7 >> FlowPaths(decay=0.5, threshold=0.01) % 3 >> " in own
-    assert {"n", "k", "decay", "threshold", "llm"} < set(METHODS["pathrag"].options)
+    assert "% 7 >> OnStatements(FlowPaths(decay=0.5, threshold=0.01) % 3) >> " in own
+    assert {"n", "k", "decay", "threshold", "order", "prompt", "llm"} < set(METHODS["pathrag"].options)
+
+
+@pytest.mark.parametrize("order", [HopFirst(), Shuffled(4)], ids=repr)
+@pytest.mark.parametrize("prompt", [PathPrompt, FlatPrompt])
+def test_its_ablations_are_changes_of_the_expression(order: Operator, prompt: type[PathPrompt]) -> None:
+    llm = ScriptedLLM(writer)
+    changed = pipeline("pathrag", SNAPSHOT, order=order, prompt=prompt, llm=llm)
+    plain = repr(pipeline("pathrag", SNAPSHOT, llm=llm))
+    assert repr(changed) == plain.replace("% 15)", f"% 15) >> {order!r}").replace("PathPrompt", prompt.__name__)
+    state = changed(start(QUESTION, SNAPSHOT.graph))
+    assert state.answer is not None and state.answer.citations
+    assert state.evidence is not None
+    assert sorted(state.evidence.identities()) == sorted(llm_paths().identities())
+    assert ('{"entity"' in (state.prompt or "")) == (prompt is FlatPrompt)
+
+
+def llm_paths() -> Evidence:
+    found = pipeline("pathrag", SNAPSHOT, llm=ScriptedLLM(writer))(start(QUESTION, SNAPSHOT.graph)).evidence
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("name", ["pathrag", "pathrag-lt"])
@@ -74,7 +109,10 @@ def test_an_index_without_vectors_of_names_is_searched_by_words(tmp_path: Path) 
     state = index.ask(QUESTION, method="pathrag")
     assert state.answer is not None and "Erstein" in state.answer.text
     notes = [text for step in state.trace for text in step.notes]
-    assert notes == ["there are no vectors of names; they were compared by words and spelling"]
+    assert notes == [
+        "there are no vectors of names; they were compared by words and spelling",
+        "there are no vectors of triples; those at the evidence were compared with the themes by words",
+    ]
     written = index.ask(QUESTION, method="pathrag", llm=ScriptedLLM(writer))
     assert written.answer is not None and written.answer.citations
     index.close()

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import pytest
 from tests.toys import corpus_index
 
 from graphwright import Answer, Keep, KHop, NeedsError, OptionError, SentenceReader, Sources, VectorSearch, start
+from graphwright.generate.enough import AnswerIfEnough
+from graphwright.generate.prompt import PassagePrompt
 from graphwright.methods import registry
 from graphwright.methods.registry import METHODS, Method, pipeline, retrieval_part
+from graphwright.models.base import Span
 from graphwright.retrieve.operator import Then
 
 SNAPSHOT = corpus_index().snapshot
+
+
+@dataclass(frozen=True)
+class Always:
+    """A reader that is sure of the first word of the first passage."""
+
+    def read(self, question: str, passages: Sequence[str]) -> list[Span]:
+        start = len(passages[0].partition("\n")[0]) + 1
+        return [Span(0, start, start + 5, 1.0, "Always")]
+
+
+# What is nothing but a language model retrieves nothing, and cannot be built without one.
+OFFLINE = sorted(name for name, method in METHODS.items() if not method.required)
 QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", OFFLINE)
 def test_every_method_says_what_it_does_and_keeps_to_its_options(name: str) -> None:
     method = METHODS[name]
     assert method.name == name and method.about.endswith(".") and "passages" in method.options
@@ -54,12 +73,19 @@ def test_a_method_that_needs_more_than_a_question_is_refused(monkeypatch: pytest
         pipeline("bad", SNAPSHOT)
 
 
-def test_the_retrieval_part_ends_before_the_answer() -> None:
+def test_the_retrieval_part_leaves_out_prompts_and_answers_wherever_they_stand() -> None:
     search, answer = VectorSearch(SNAPSHOT.passages), Answer(SentenceReader(SNAPSHOT.encoder))
-    assert retrieval_part(search >> Sources() >> answer >> Keep()) == search >> Sources()
+    assert retrieval_part(search >> Sources() >> answer >> Keep()) == search >> Sources() >> Keep()
+    early = search % 2 >> Sources() >> AnswerIfEnough(Always()) >> PassagePrompt() >> search % 3 >> Sources() >> answer
+    part = retrieval_part(early)
+    assert part == search % 2 >> Sources() >> search % 3 >> Sources()
+    asked = start("Where is the abbey of Erstein?", SNAPSHOT.graph)
+    # An early answer ends the whole, and leaves what retrieves as it is.
+    assert early(asked).answer is not None and len(early(asked).chunks or ()) == 2
+    assert part(asked).answer is None and len(part(asked).chunks or ()) == 3
     assert retrieval_part(answer) == Keep() and retrieval_part(Keep()) == Then((Keep(),))
     state = start(QUESTION, SNAPSHOT.graph)
-    for name in METHODS:
+    for name in OFFLINE:
         whole, part = pipeline(name, SNAPSHOT), retrieval_part(pipeline(name, SNAPSHOT))
         assert "answer" not in part(state).fields() and "answer" in whole(state).fields()
         assert part(state).chunks.ids.tolist() == whole(state).chunks.ids.tolist()  # type: ignore[union-attr]

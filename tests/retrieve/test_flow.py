@@ -5,9 +5,21 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from tests.toys import GRAPHS, as_networkx, corpus_index, same
+from tests.toys import GRAPHS, as_networkx, corpus_index, same, vectors_of
 
-from graphwright import Evidence, FlowPaths, Graph, NeedsError, OptionError, PathSources, VectorSearch, start
+from graphwright import (
+    Evidence,
+    FlowPaths,
+    GlobalEdges,
+    Graph,
+    NearSources,
+    NeedsError,
+    OptionError,
+    PathSources,
+    VectorIndex,
+    VectorSearch,
+    start,
+)
 from graphwright.graph.graph import Kind
 from graphwright.retrieve.flow import Paths
 
@@ -112,6 +124,7 @@ def test_the_cut_and_the_rest() -> None:
         ({"hops": 0}, "hops=0"),
         ({"hops": 2.5}, r"hops=2\.5"),
         ({"per_pair": True}, "per_pair=True"),
+        ({"most": 0}, "most=0"),
     ],
 )
 def test_options_are_checked(options: dict[str, float], said: str) -> None:
@@ -148,3 +161,55 @@ def test_without_passages_the_nodes_take_their_place() -> None:
         PathSources(named=2.0)
     with pytest.raises(OptionError, match="limit=0"):
         PathSources(limit=0)
+
+
+def test_paths_that_would_cost_too_much_stay_shorter_and_the_trace_says_so() -> None:
+    clique = Graph.from_triples([(f"{a}", "r", f"{b}") for a in range(12) for b in range(a)])
+    ends = Evidence.of_nodes([0, 5, 11])
+    state = FlowPaths(threshold=0.0, hops=9, most=2_000)(start("?", clique, evidence=ends))
+    assert state.trace[-1].notes == (
+        "paths from 3 of 3 nodes are shorter than 9 hops, which would mean to look at more than 2,000 edges each; "
+        "raise the threshold, or `most`",
+    )
+    assert state.evidence is not None and len(state.evidence) == 9
+    assert FlowPaths(threshold=0.0)(start("?", clique, evidence=ends)).trace[-1].notes == ()
+
+
+def test_near_sources_are_all_passages_behind_and_the_nearest_come_first() -> None:
+    graph = SNAPSHOT.graph
+    state = (VectorSearch(SNAPSHOT.names) % 6 >> FlowPaths() % 5)(start("Whom did Lothair II marry?", graph))
+    assert state.evidence is not None
+    found = NearSources(SNAPSHOT.passages)(state).chunks
+    everything = PathSources()(state).chunks
+    assert found is not None and everything is not None and set(found.ids.tolist()) == set(everything.ids.tolist())
+    question = SNAPSHOT.encoder.encode([state.question.text])[0]
+    unit = SNAPSHOT.encoder.encode([graph.reading(int(v)) for v in found.ids])
+    assert found.scores.tolist() == pytest.approx((unit @ question).tolist(), abs=1e-5)
+    assert (np.diff(found.scores) <= 0).all()
+    assert NearSources(SNAPSHOT.passages, limit=2)(state).chunks.ids.tolist() == found.ids[:2].tolist()  # type: ignore[union-attr]
+    assert (NearSources(SNAPSHOT.passages) % 1)(state).chunks.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
+
+
+def test_near_sources_has_passages_behind_further_edges_too() -> None:
+    graph = SNAPSHOT.graph
+    state = start("Which river flows through Graz?", graph, evidence=Evidence.of_nodes([]))
+    assert len(NearSources(SNAPSHOT.passages)(state).chunks) == 0  # type: ignore[arg-type]
+    themes = GlobalEdges(SNAPSHOT.triples, limit=2, asked=True)
+    found = NearSources(SNAPSHOT.passages, edges=themes)(state).chunks
+    assert found is not None and set(found.ids.tolist()) == set(graph.chunks_of((), themes(state)).tolist())
+    assert graph.passages is not None and graph.passages.of(int(found.ids[0])).document == "mur"
+
+
+def test_near_sources_without_passages_are_nodes_and_a_zero_vector_is_last() -> None:
+    graph = GRAPHS["line"]
+    vectors = vectors_of(graph).vectors.copy()
+    vectors[1] = 0
+    index = VectorIndex.from_array(vectors, vectors_of(graph).encoder)
+    state = start("d", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])]))
+    found = NearSources(index)(state).chunks
+    assert found is not None and found.ids[0] == graph.id("d") and sorted(found.ids.tolist()) == [0, 1, 2, 3]
+    assert found.scores[found.ids == 1] == 0
+    with pytest.raises(OptionError, match=r"NearSources\(limit=0\)"):
+        NearSources(index, limit=0)
+    with pytest.raises(NeedsError, match="NearSources"):
+        NearSources(index)(start("?", graph))

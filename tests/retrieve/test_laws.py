@@ -24,17 +24,26 @@ from graphwright import (
     ChainPrompt,
     Chains,
     Choose,
+    CommunityReports,
+    CommunitySearch,
+    Complement,
     Coverage,
     EdgeSearch,
+    EntitySearch,
     EnumeratedPaths,
     Evidence,
     Feedback,
+    FlatPrompt,
     FlowPaths,
+    FollowUp,
     Frontier,
     GlobalEdges,
     GRanker,
     Graph,
+    Grow,
     HashEncoder,
+    Helpful,
+    HopFirst,
     HypotheticalPassage,
     Induce,
     InduceEdges,
@@ -43,40 +52,68 @@ from graphwright import (
     KHop,
     Link,
     MergeChains,
+    NearSources,
+    OneHop,
     OnEntities,
     Only,
     OnPassages,
+    OnStatements,
     Operator,
+    OrElse,
     OverlapCrossEncoder,
     PathPrompt,
     PathSources,
     PersonalizedPageRank,
+    PhraseSeeds,
+    Prizes,
+    PrizeSources,
+    PrizeTree,
     RandomWalk,
     Reached,
     ReciprocalRank,
     Repeat,
+    ReportPrompt,
     Rerank,
     ScoreSum,
     SentenceReader,
+    SharedWords,
     ShortestPaths,
+    Shuffled,
     Sources,
+    Specific,
     STeX,
+    Summaries,
+    SummaryTree,
+    SummedSources,
+    Surroundings,
     TargetAnswer,
+    Think,
+    TreeReports,
+    TreeSearch,
     Triples,
+    TripleSearch,
+    Unaided,
     Unite,
     Unseen,
     VectorSearch,
+    WeighedSources,
     WordSearch,
     start,
 )
 from graphwright.generate.broad import Broad
 from graphwright.generate.central import CentralReader, CentralSearch
+from graphwright.generate.enough import AnswerIfEnough
+from graphwright.generate.hybrid import HybridPrompt
 from graphwright.generate.prompt import PassagePrompt
 from graphwright.graph.graph import Kind
 from graphwright.index.vectors import joined
 from graphwright.models.base import Completion
+from graphwright.retrieve.groups import GroupAnchors
+from graphwright.retrieve.latent import LatentKeywords
 from graphwright.retrieve.operator import Both, Cut, Then
 from graphwright.retrieve.pairs import Pairs
+from graphwright.retrieve.relax import Relax
+from graphwright.retrieve.specialise import Specialise
 from graphwright.retrieve.state import State
 from graphwright.retrieve.support import SupportSearch
 
@@ -110,6 +147,17 @@ class SecondFirst:
 
 
 @dataclass(frozen=True)
+class GoesOn:
+    """A language model that chooses the second and the first of what it is shown, and never has enough."""
+
+    id: str = "goes-on"
+
+    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+        said = '{"numbers": [2, 1], "enough": false}'
+        return Completion(said, schema.model_validate_json(said))
+
+
+@dataclass(frozen=True)
 class WritesOfAlsace:
     """A language model that writes the same passage whatever is asked."""
 
@@ -118,6 +166,40 @@ class WritesOfAlsace:
     def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
         said = '{"passage": "The abbey of Erstein stood in Alsace."}'
         return Completion(said, schema.model_validate_json(said))
+
+
+@dataclass(frozen=True)
+class ThinksOfErmengarde:
+    """A language model that has the same thought whatever it is shown, and answers with it."""
+
+    id: str = "thinks-of-ermengarde"
+
+    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+        said = (
+            '{"enough": false, "thought": "Ermengarde of Tours was his mother.", "thoughts": ["She was."], '
+            '"found": true, "answer": "Erstein"}'
+        )
+        return Completion(said, schema.model_validate_json(said))
+
+
+@dataclass(frozen=True)
+class RatesTheLast:
+    """A language model that finds the last of what it is shown helpful, and summarises everything alike."""
+
+    id: str = "rates-the-last"
+
+    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+        last = user.count('{"number": ')
+        said = '{"summary": "Of Erstein."}'
+        if last:
+            said = f'{{"ratings": [{{"number": {last}, "helpful": 70}}, {{"number": {last + 5}, "helpful": 90}}]}}'
+        return Completion(said, schema.model_validate_json(said))
+
+
+SUMMARIES = Summaries(SNAPSHOT.passages, SNAPSHOT.triples)
+WRITTEN = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, RatesTheLast())
+TREE = SummaryTree(SNAPSHOT.passages, size=2)
+PRIZES = Prizes(SNAPSHOT.passages, SNAPSHOT.triples, k=3)
 
 
 def every_operator() -> list[Operator]:
@@ -158,6 +240,22 @@ def every_operator() -> list[Operator]:
         Both(SEARCH, WordSearch(SNAPSHOT.words)),
         Repeat((Keep() | KHop(1)) >> Keep(), until=Reached(nodes=12)),
         Keywords(),
+        LatentKeywords(),
+        Specialise(),
+        Relax(),
+        Relax(None, SNAPSHOT.names, SNAPSHOT.triples, least=0.1),
+        GroupAnchors(None, None),
+        GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words, k=3),
+        LatentKeywords() >> Specialise() >> Relax() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples),
+        Complement(SNAPSHOT.passages, SNAPSHOT.words),
+        Complement(SNAPSHOT.passages, SNAPSHOT.words, overlap=0.0, begin=2),
+        Grow(),
+        Grow(None, SNAPSHOT.triples, depth=2, width=2, least=0.1),
+        Grow(GoesOn(), depth=2),
+        AnswerIfEnough(Burned()),
+        AnswerIfEnough(SentenceReader(SNAPSHOT.encoder)),
+        HybridPrompt(),
+        HybridPrompt(passages=2),
         AnchorSearch(SNAPSHOT.names),
         AnchorSearch(None),
         FlowPaths(),
@@ -165,6 +263,12 @@ def every_operator() -> list[Operator]:
         Keywords() >> AnchorSearch(SNAPSHOT.names) % 12 >> FlowPaths(),
         PathSources(),
         PathSources(limit=4),
+        NearSources(SNAPSHOT.passages),
+        NearSources(SNAPSHOT.passages, 4, GlobalEdges(SNAPSHOT.triples)),
+        OnStatements(FlowPaths()),
+        HopFirst(),
+        Shuffled(seed=3),
+        FlatPrompt(edges=GlobalEdges(SNAPSHOT.triples), passages=2),
         PathPrompt(),
         PathPrompt(edges=GlobalEdges(SNAPSHOT.triples), passages=2),
         Chains(),
@@ -195,6 +299,40 @@ def every_operator() -> list[Operator]:
         Choose(SecondFirst()),
         InduceEdges(),
         TargetAnswer(),
+        EntitySearch(SNAPSHOT.passages, SNAPSHOT.names, SNAPSHOT.triples),
+        EntitySearch(SNAPSHOT.passages),
+        Surroundings(SUMMARIES),
+        Surroundings(Summaries(SNAPSHOT.passages), level=0, relations=3),
+        CommunitySearch(SUMMARIES),
+        CommunitySearch(SUMMARIES, level=0) >> Helpful(RatesTheLast(), WRITTEN, level=0, batch=2),
+        Helpful(RatesTheLast(), WRITTEN),
+        WeighedSources(index=SNAPSHOT.passages),
+        WeighedSources(4, SNAPSHOT.passages, weight=0.0),
+        ReportPrompt(CommunityReports(WRITTEN)),
+        ReportPrompt(TreeReports(TREE), passages=2),
+        TreeSearch(TREE),
+        TreeSearch(SummaryTree(SNAPSHOT.passages, RatesTheLast(), size=3), each=2),
+        PrizeTree(PRIZES),
+        PrizeTree(Prizes(SNAPSHOT.passages), cost=1.0, nodes=20),
+        PrizeSources(prizes=PRIZES),
+        OrElse(Triples() % 3, SEARCH),
+        OrElse(Choose(SecondFirst()), Frontier()),
+        TripleSearch(SNAPSHOT.triples),
+        TripleSearch(None, limit=3),
+        Keywords() >> TripleSearch(SNAPSHOT.triples, 7),
+        OneHop(),
+        Specific(SNAPSHOT.names),
+        Specific(None),
+        SharedWords(SNAPSHOT.words),
+        PhraseSeeds(SNAPSHOT.passages),
+        SummedSources(),
+        SummedSources(limit=4),
+        Think(HashEncoder(), passages=2),
+        Think(ThinksOfErmengarde()),
+        FollowUp(SEARCH),
+        SEARCH % 2 >> Think(HashEncoder()) >> FollowUp(WordSearch(SNAPSHOT.words)),
+        Unaided(ThinksOfErmengarde()),
+        Unaided(ThinksOfErmengarde(), reasoning=True),
     ]
 
 

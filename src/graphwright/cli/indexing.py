@@ -27,7 +27,7 @@ from rich.progress import (
 from rich.text import Text
 
 from graphwright.cli.model import client
-from graphwright.cli.show import printable
+from graphwright.cli.printable import printable
 from graphwright.data.base import Skipped
 from graphwright.data.openie import read_openie
 from graphwright.errors import DataError, OptionError

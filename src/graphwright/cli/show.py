@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import textwrap
 from contextlib import nullcontext
@@ -16,6 +15,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from graphwright.cli.explain import anchored, show_explanation
+from graphwright.cli.printable import printable
 from graphwright.folder import Index
 from graphwright.generate.stream import listening
 from graphwright.graph.evidence import Evidence
@@ -23,7 +24,8 @@ from graphwright.graph.graph import Graph
 from graphwright.index.check import Problem
 from graphwright.index.within import Within
 from graphwright.methods.registry import METHODS, pipeline
-from graphwright.retrieve.state import Citation, State, Step
+from graphwright.retrieve.keywords import Theme
+from graphwright.retrieve.state import Anchor, Citation, State, Step
 
 __all__ = ["as_dict", "opened", "show_answer", "show_info", "show_methods", "show_problems", "show_state"]
 
@@ -36,6 +38,7 @@ def as_dict(state: State, passages: int, pieces: int = 20) -> dict[str, Any]:
         "found": None if state.answer is None else state.answer.found,
         "citations": [] if state.answer is None else [_citation(c) for c in state.answer.citations],
         "passages": _passages(state, passages),
+        "anchors": [_anchor(state.graph, anchor) for anchor in anchored(state).anchors or ()],
         "evidence": _pieces(state.graph, state.evidence, pieces),
         "trace": [_step(step) for step in state.trace],
     }
@@ -49,6 +52,16 @@ def _citation(c: Citation) -> dict[str, Any]:
         "end": c.end,
         "text": c.text,
         "path": list(c.path),
+    }
+
+
+def _anchor(graph: Graph, anchor: Anchor) -> dict[str, Any]:
+    return {
+        "text": anchor.text,
+        "weight": anchor.weight,
+        "theme": isinstance(anchor, Theme),
+        "nodes": graph.names.take(anchor.nodes),
+        "edges": [list(graph.triple(edge)) for edge in anchor.edges.tolist()],
     }
 
 
@@ -106,7 +119,7 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 def show_state(state: State, passages: int, *, as_json: bool = False, explain: bool = False) -> None:
-    """Print the answer with its citations, the passages, and with `explain` the trace."""
+    """Print the answer with its citations, the passages, and with `explain` how they came about."""
     if as_json:
         print(json.dumps(as_dict(state, passages), ensure_ascii=False))
         return
@@ -115,7 +128,7 @@ def show_state(state: State, passages: int, *, as_json: bool = False, explain: b
         _show_answer(console, state)
     _show_passages(console, state, passages)
     if explain:
-        _show_trace(console, state)
+        show_explanation(console, state)
 
 
 def show_answer(
@@ -136,14 +149,6 @@ def show_answer(
     if live:
         print("\n")
     show_state(state, passages, as_json=as_json, explain=explain)
-
-
-def printable(text: str) -> str:
-    """Return a text without what would steer the terminal: a document's words, or a model's, only stand there."""
-    return _STEERING.sub("", text)
-
-
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def _write(text: str) -> None:
@@ -203,55 +208,6 @@ def _show_passages(console: Console, state: State, k: int) -> None:
     console.print(table)
 
 
-def _show_trace(console: Console, state: State) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="What each step did", title_justify="left")
-    for name in ("step", "found", "ms", "model ms", "texts", "LLM tokens"):
-        table.add_column(name, justify="left" if name in ("step", "found") else "right", overflow="fold")
-    for step in state.trace:
-        usage = step.usage
-        model = f"{1000 * usage.seconds:.1f}" if usage.calls else ""
-        tokens = usage.prompt_tokens + usage.completion_tokens
-        table.add_row(
-            Text(step.operator),
-            Text(_found(step)),
-            f"{1000 * step.seconds:.1f}",
-            model,
-            str(usage.texts or ""),
-            f"{tokens:,}" if tokens else "",
-        )
-    total = sum(step.seconds for step in state.trace)
-    encoder = sum(step.usage.seconds for step in state.trace)
-    tokens = sum(step.usage.prompt_tokens + step.usage.completion_tokens for step in state.trace)
-    table.add_row(
-        Text("in all", "bold"), "", f"{1000 * total:.1f}", f"{1000 * encoder:.1f}", "", f"{tokens:,}" if tokens else ""
-    )
-    console.print(table)
-
-
-def _found(step: Step) -> str:
-    """Say in a line what a step left: the anchors it set, or the best of the evidence or passages."""
-    state = step.after
-    if step.notes:
-        return "; ".join(step.notes)
-    if state is None:
-        return ""
-    graph = state.graph
-    if state.answer is not None:
-        count = len(state.answer.citations)
-        return f"an answer with {count} citation{'s' * (count != 1)}"
-    if step.operator.startswith("Link"):
-        named = [f"{a.text} → {', '.join(graph.names.take(a.nodes[:3]))}" for a in state.anchors or ()]
-        return "; ".join(named) or "the question names nothing in the graph"
-    if step.operator.startswith("Sources"):
-        return f"{step.sizes.get('chunks', 0)} passages: {', '.join(graph.names.take(_best(state, 3)[0]))} …"
-    if state.evidence is None:
-        return f"{step.sizes['nodes']} nodes"
-    best = [
-        ", ".join(graph.names.take(nodes)) or graph.edge_text(int(edges[0])) for nodes, edges in state.evidence.top(3)
-    ]
-    return f"{len(state.evidence)} pieces: {textwrap.shorten('; '.join(best), 120, placeholder=' …')}"
-
-
 def show_methods(index: Path | None, *, as_json: bool = False) -> None:
     """Print every method: name, what it does, its arguments, and over an index its expression."""
     snapshot = None if index is None else Index.open(index).snapshot
@@ -260,7 +216,8 @@ def show_methods(index: Path | None, *, as_json: bool = False) -> None:
             "name": method.name,
             "about": method.about,
             "arguments": ", ".join(f"{k}={v!r}" for k, v in method.options.items()),
-            "expression": "" if snapshot is None else repr(pipeline(method.name, snapshot)),
+            # One that is nothing but a language model has no expression without it.
+            "expression": "" if snapshot is None or method.required else repr(pipeline(method.name, snapshot)),
         }
         for method in METHODS.values()
     ]

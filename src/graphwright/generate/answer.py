@@ -12,7 +12,7 @@ from graphwright.models.base import LLM, Reader
 from graphwright.retrieve.operator import Operator, note
 from graphwright.retrieve.state import Reply, State
 
-__all__ = ["NOTHING", "Answer"]
+__all__ = ["NOTHING", "Answer", "quoted"]
 
 NOTHING = "Nothing in the documents answers this."
 
@@ -60,7 +60,7 @@ class Answer(Operator):
         if state.chunks is None or not len(state.chunks):
             found = None
         elif isinstance(self.model, Reader):
-            found = _read(self.model, state, self.passages)
+            found = quoted(self.model, state, self.passages)
         else:
             found = written(self.model, state, self.passages, draft)
         reply = found or Reply(NOTHING, found=False)
@@ -69,8 +69,8 @@ class Answer(Operator):
         return state.with_(answer=reply)
 
 
-def _read(reader: Reader, state: State, passages: int) -> Reply | None:
-    """Return what a reader quotes from the best passages, None if nothing."""
+def quoted(reader: Reader, state: State, passages: int) -> Reply | None:
+    """Return the answer that a reader quotes from the best passages of the state, None if nothing."""
     graph = state.graph
     nodes = [] if state.chunks is None else state.chunks.ids[:passages].tolist()
     # Each passage begins with its title's line, empty or not, so that the reader can tell it from the text.

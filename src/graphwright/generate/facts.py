@@ -12,7 +12,7 @@ from graphwright.index.words import words
 from graphwright.models.base import Reader, Span
 from graphwright.retrieve.operator import source_of
 
-__all__ = ["FactReader", "asks_for_fact"]
+__all__ = ["FactReader", "asked_about", "asks_for_fact"]
 
 _MEASURED = "many much old long far tall large big high deep wide heavy fast often late early"
 _FACT = re.compile(
@@ -46,6 +46,15 @@ def asks_for_fact(question: str) -> bool:
     return _FACT.search(question) is not None and _ACCOUNT.search(question) is None
 
 
+def asked_about(question: str) -> list[str]:
+    """Return the words of a question for matching, each once, without those that only ask.
+
+    >>> asked_about("In which year was the university of Graz founded?")
+    ['university', 'graz', 'founded']
+    """
+    return [word for word in dict.fromkeys(words(question)) if word not in _ASKING]
+
+
 @dataclass(frozen=True, repr=False)
 class FactReader:
     """Answers a question that asks for one fact by the best span of `spans` that can be trusted, else by `sentences`.
@@ -53,7 +62,8 @@ class FactReader:
     What is quoted is the sentence that the span stands in; its `text` is the answer. A `spans` reader that gives a text
     of its own (see ComparingReader) is taken at its word. A span is trusted whose score is `least` or more, and whose
     sentence, its passage's title read with it, holds the share `support` or more of the question's words: what stands
-    beside nothing that was asked about is a guess. Both were chosen on questions held out of training.
+    beside nothing that was asked about is a guess. Both were chosen on questions held out of training. Without
+    `sentences` a question for which no span can be trusted has no answer.
 
     >>> from graphwright import MiniLM, MiniLMReader, SentenceReader
     >>> reader = FactReader(MiniLMReader(), SentenceReader(MiniLM()))
@@ -63,7 +73,7 @@ class FactReader:
     """
 
     spans: Reader
-    sentences: Reader
+    sentences: Reader | None = None
     least: float = 0.3
     support: float = 0.6
 
@@ -83,12 +93,12 @@ class FactReader:
             quoted = _in_sentence(found[0], passages[found[0].passage])
             if _support(question, passages[quoted.passage], quoted) >= self.support:
                 return [quoted]
-        return self.sentences.read(question, passages)
+        return [] if self.sentences is None else self.sentences.read(question, passages)
 
 
 def _support(question: str, passage: str, quoted: Span) -> float:
     """Return the share of the question's words, those that only ask left out, that the title or the quote holds."""
-    asked = [word for word in dict.fromkeys(words(question)) if word not in _ASKING]
+    asked = asked_about(question)
     held = {*words(passage.partition("\n")[0]), *words(passage[quoted.start : quoted.end])}
     return sum(word in held for word in asked) / len(asked) if asked else 0.0
 

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,11 @@ from graphwright.kernels.rank import top
 from graphwright.models.budget import estimated_tokens
 from graphwright.prompts import data_line, messages
 from graphwright.retrieve.keywords import themes
+from graphwright.retrieve.near import lengths_of
 from graphwright.retrieve.operator import Operator, note
 from graphwright.retrieve.state import State
 
-__all__ = ["GlobalEdges", "PathPrompt", "steps_of"]
+__all__ = ["FlatPrompt", "GlobalEdges", "PathPrompt", "steps_of"]
 
 _LEAST = 2_000  # tokens, so that the best path always has room for a part of each of its texts
 _LOOKED_AT = 5_000  # edges that are compared by words
@@ -37,6 +39,8 @@ class GlobalEdges:
     the same text the first counts, and there are `limit` at most. Where there are no vectors, the edges at the nodes
     of the evidence are compared by words: the share of the themes' words that an edge's text holds.
 
+    `asked`: the question itself is the theme, whatever else is: offline there are no better words for what it is about.
+
     >>> from graphwright import Evidence, start
     >>> from graphwright.retrieve.keywords import Keywords
     >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein Abbey"), ("Ermengarde", "married", "Lothair I")])
@@ -47,6 +51,7 @@ class GlobalEdges:
 
     triples: VectorIndex | None
     limit: int = 10
+    asked: bool = False
 
     def __post_init__(self) -> None:
         if self.limit < 1:
@@ -54,7 +59,7 @@ class GlobalEdges:
 
     def __call__(self, state: State) -> Ints:
         """Return the edges, best first."""
-        asked = [theme.text for theme in themes(state)]
+        asked = [state.question.text] if self.asked else [theme.text for theme in themes(state)]
         if not asked:
             return np.empty(0, np.int64)
         ids, scores = _by_words(state, asked) if self.triples is None else _by_vectors(self.triples, state, asked)
@@ -69,7 +74,7 @@ class GlobalEdges:
 
 def _by_vectors(index: VectorIndex, state: State, asked: list[str]) -> tuple[Ints, NDArray[np.float64]]:
     ids, rows = index.rows_of(index.ids if state.graph.whole else state.graph.edges)
-    length = np.linalg.norm(index.vectors, axis=1)
+    length = lengths_of(index)
     best = np.full(len(index.vectors), -np.inf)
     for text in asked:
         query = index.encode(text)
@@ -124,28 +129,64 @@ class PathPrompt(Operator):
     passages: int = 0
     needs = ("evidence",)
     gives = ("prompt",)
+    told: ClassVar[str] = "pathrag"  # the prompt's name
 
     def __post_init__(self) -> None:
+        name = type(self).__name__
         if self.tokens < _LEAST:
-            raise OptionError(f"PathPrompt(tokens={self.tokens!r}): room for the prompt, {_LEAST} or more.")
+            raise OptionError(f"{name}(tokens={self.tokens!r}): room for the prompt, {_LEAST} or more.")
         if self.passages < 0:
-            raise OptionError(f"PathPrompt(passages={self.passages!r}): a number of passages, 0 or more.")
+            raise OptionError(f"{name}(passages={self.passages!r}): a number of passages, 0 or more.")
 
     def apply(self, state: State) -> State:
         """Write the prompt."""
         question = data_line({"question": state.question.text})
-        left = self.tokens - estimated_tokens("\n\n".join(messages("pathrag", question=question, lines="")))
+        left = self.tokens - estimated_tokens("\n\n".join(messages(self.told, question=question, lines="")))
         shown = _fitting(self._passages(state), left // 2)
         left -= _size(shown)
-        paths = _fitting(_path_lines(state, passages_in("\n".join(shown)), left), left)
-        left -= _size(paths)
+        found = _fitting(self._found(state, passages_in("\n".join(shown)), left), left)
+        left -= _size(found)
         edges = () if self.edges is None else self.edges(state).tolist()
         said = _fitting((data_line({"relation": state.graph.edge_text(edge)}) for edge in edges), left)
-        lines = "\n".join((*said, *shown, *reversed(paths)))
-        return state.with_(prompt="\n\n".join(messages("pathrag", question=question, lines=lines)))
+        lines = "\n".join((*said, *shown, *reversed(found)))
+        return state.with_(prompt="\n\n".join(messages(self.told, question=question, lines=lines)))
+
+    def _found(self, state: State, shown: Mapping[int, str], room: int) -> Iterator[str]:
+        """Yield the lines of the evidence, the best first, beside the passages that are shown."""
+        return _path_lines(state, shown, room)
 
     def _passages(self, state: State) -> Iterator[str]:
         return PassagePrompt(self.passages, 2 * self.tokens).lines(state) if self.passages else iter(())
+
+
+@dataclass(frozen=True, repr=False)
+class FlatPrompt(PathPrompt):
+    """The question and the nodes and edges of the paths, each once and apart, as a prompt (PathRAG, RQ3: flat).
+
+    What the paper compares PathPrompt with (Table 3): shorter, and how things are connected is lost. Options are those
+    of PathPrompt. What the best paths hold stands last, edges before nodes; what does not fit whole is left out.
+
+    >>> from graphwright import Evidence, start
+    >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
+    >>> paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.9, 0.7])
+    >>> print("\\n".join(FlatPrompt()(start("Who?", graph, evidence=paths)).prompt.splitlines()[-5:]))
+    {"relation": "Gisela wife of Godfrid"}
+    {"relation": "Bertha mother of Gisela"}
+    {"entity": "Godfrid"}
+    {"entity": "Gisela"}
+    {"entity": "Bertha"}
+    """
+
+    told: ClassVar[str] = "pathrag_flat"
+
+    def _found(self, state: State, shown: Mapping[int, str], room: int) -> Iterator[str]:
+        """Yield the lines of nodes, then those of edges, each text once."""
+        numbers = _numbers(state, shown)
+        steps = [step for piece in state.evidence or () for step in steps_of(state.graph, *piece)]
+        entities = dict.fromkeys(text for node, text in steps if node >= 0 and node not in numbers)
+        relations = dict.fromkeys(text for node, text in steps if node < 0)
+        yield from (data_line({"entity": text}) for text in entities)
+        yield from (data_line({"relation": text}) for text in relations)
 
 
 def _fitting(lines: Iterable[str], room: int) -> list[str]:
@@ -165,9 +206,7 @@ def _size(lines: list[str]) -> int:
 
 def _path_lines(state: State, shown: Mapping[int, str], room: int) -> Iterator[str]:
     """Yield the line of each path, the best first, whose texts are cut where it takes more than the room."""
-    graph = state.graph
-    ids = [] if state.chunks is None else state.chunks.ids.tolist()
-    numbers = {ids[number - 1]: number for number in shown}
+    graph, numbers = state.graph, _numbers(state, shown)
     for rank, (nodes, edges) in enumerate(state.evidence or (), 1):
         steps = [f"passage {numbers[v]}" if v in numbers else text for v, text in steps_of(graph, nodes, edges)]
         behind = {*graph.chunks_of((), edges).tolist(), *nodes.tolist()} & numbers.keys()
@@ -177,6 +216,12 @@ def _path_lines(state: State, shown: Mapping[int, str], room: int) -> Iterator[s
             fits = bisect_right(range(longest + 1), room, key=lambda n: _size([_path(about, steps, n)]))
             longest = max(fits - 1, 0)
         yield _path(about, steps, longest)
+
+
+def _numbers(state: State, shown: Mapping[int, str]) -> dict[int, int]:
+    """Return the numbers of the passages that are shown, by node."""
+    ids = [] if state.chunks is None else state.chunks.ids.tolist()
+    return {ids[number - 1]: number for number in shown}
 
 
 def _path(about: Mapping[str, object], steps: list[str], longest: int) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from graphwright.errors import OptionError
 from graphwright.generate.cite import title_of
 from graphwright.graph.graph import Graph
+from graphwright.models.budget import estimated_tokens
 from graphwright.prompts import data_line, messages
 from graphwright.retrieve.operator import Operator
 from graphwright.retrieve.state import State
 
-__all__ = ["PassagePrompt", "instructions", "passages_in"]
+__all__ = ["PassagePrompt", "fitting", "instructions", "passages_in", "size_of"]
 
 _TITLE = 200  # characters of a title that are shown
 _LEAST = 2_000  # so that the first passage always has room for its title
@@ -78,6 +79,25 @@ def passages_in(prompt: str) -> dict[int, str]:
     """
     shown = (json.loads(line) for line in prompt.split("\n") if line.startswith(_PASSAGE))
     return {passage["passage"]: passage["text"] for passage in shown}
+
+
+def fitting(lines: Iterable[str], room: int) -> list[str]:
+    """Return the lines that still fit into so many tokens, by estimate, each in its turn.
+
+    >>> fitting(["a line of words", "a line that is much too long", "short"], 8)
+    ['a line of words', 'short']
+    """
+    kept = []
+    for line in lines:
+        if (size := size_of([line])) <= room:
+            room -= size
+            kept.append(line)
+    return kept
+
+
+def size_of(lines: Iterable[str]) -> int:
+    """Return about how many tokens lines take, each with its end."""
+    return sum(estimated_tokens(line) + 1 for line in lines)
 
 
 def _passage(graph: Graph, node: int, number: int, longest: int | None = None) -> str:

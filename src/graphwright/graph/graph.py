@@ -115,6 +115,16 @@ class Columns:
         """The edges that end at each node, by edge id."""
         return Csr(*group(len(self.names), self.tails, np.arange(len(self.tails), dtype=np.int32)))
 
+    @cached_property
+    def stated(self) -> Csr:
+        """The edges that each passage states, by edge id: those that join two entities."""
+        edges = np.arange(len(self.heads), dtype=np.int32)
+        if self.edge_chunks is None:
+            return Csr(*group(len(self.names), np.empty(0, np.int32), edges[:0]))
+        owner = np.repeat(edges, np.diff(self.edge_chunks.indptr))
+        kept = (self.kinds[self.heads[owner]] != Kind.CHUNK) & (self.kinds[self.tails[owner]] != Kind.CHUNK)
+        return Csr(*group(len(self.names), self.edge_chunks.values[kept], owner[kept]))
+
     def by_relation(self, *relations: str) -> Csr:
         """Return the neighbours of each node over edges of these relations, both directions, without self-loops."""
         kept = self._by_relation.get(relations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -49,18 +50,22 @@ class VectorIndex:
 
     def encode(self, text: str) -> Floats:
         """Return the vector of a text: float32[dimension]. Needs an encoder of this index's dimension."""
+        row: Floats = self.encode_all([text])[0]
+        return row
+
+    def encode_all(self, texts: Sequence[str]) -> Floats:
+        """Return the vectors of texts: float32[len(texts), dimension]; many at once cost less than one by one."""
         if self.encoder is None:
             raise OptionError(f"{self!r} has no encoder; give one to VectorIndex.from_array to search by text.")
-        if not len(self.vectors):
-            return np.zeros(self.dimension, np.float32)  # nothing to compare it with
-        vector = np.asarray(self.encoder.encode([text]), np.float32)
-        if vector.shape != (1, self.dimension):
+        if not len(self.vectors) or not texts:
+            return np.zeros((len(texts), self.dimension), np.float32)  # nothing to compare them with
+        vectors: Floats = np.asarray(self.encoder.encode(list(texts)), np.float32)
+        if vectors.shape != (len(texts), self.dimension):
             raise StoreError(
-                f"{self.encoder!r} gives vectors of shape {vector.shape}, but {self!r} holds {self.dimension} "
+                f"{self.encoder!r} gives vectors of shape {vectors.shape}, but {self!r} holds {self.dimension} "
                 f"numbers a row. Use the encoder that the index was written with."
             )
-        row: Floats = vector[0]
-        return row
+        return vectors
 
     def scores(self, query: Floats) -> Floats:
         """Return the dot product of every row with `query`: float32[rows]."""

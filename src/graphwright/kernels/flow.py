@@ -10,20 +10,29 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, node_ids, readonly
 from graphwright.kernels.workspace import Workspace, release, workspace
 
-__all__ = ["FlowPathTable", "flow_paths"]
+__all__ = ["MOST", "FlowPathTable", "flow_paths"]
 
 # Scores are whole multiples of this, so that what is equal on paper is equal here, and ties fall by node.
 _GRAIN = 2.0**-40
+
+MOST = 1_000_000
+"""Edges looked at from one node where paths have more than three hops: some 50 milliseconds."""
+_HOPS = 3  # so many hops look at no edge twice
+_ALL = np.iinfo(np.int64).max
 
 Table = NDArray[np.int32]
 
 
 class FlowPathTable(NamedTuple):
-    """Paths, best first: `nodes: int32[m, hops + 1]`, -1 behind the end; `scores: float64[m]`; edges looked at."""
+    """Paths, best first: `nodes: int32[m, hops + 1]`, -1 behind the end; `scores: float64[m]`; edges looked at.
+
+    `shortened`: the ends around which there was too much to walk, so that paths from them are shorter (see `most`).
+    """
 
     nodes: Table
     scores: Floats
     touched: int
+    shortened: int = 0
 
 
 @kernel
@@ -160,12 +169,13 @@ def _close(
 def _extend(
     indptr: Pointers, neighbours: Ids, hops: int, ends: Ids, starts: Pointers, beside: Ids, resource: Floats,
     marks: Ids, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, held: Ids, best: Floats, paths: Table,
-    joined: Ids,
+    joined: Ids, room: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and close each where an end is beside.
 
     The last edge is never looked for: the ends beside a node are known. So with three hops only the edges of the
-    start and of its neighbours are walked. Returns how many ends are joined, and how many edges were looked at.
+    start and of its neighbours are walked. Returns how many ends are joined, and how many edges were looked at; stops
+    when these are more than `room`.
     """
     depth, count, touched = 0, 0, 0
     cursor[0], total[0] = indptr[path[0]], 1.0
@@ -173,7 +183,7 @@ def _extend(
         count = _close(path, 0, 1.0, ends, starts, beside, marks, arrived, held, best, paths, joined, 0)
     else:
         depth = -1
-    while depth >= 0:
+    while depth >= 0 and touched <= room:
         if depth == hops - 1 or cursor[depth] == indptr[path[depth] + 1]:
             depth -= 1
             continue
@@ -213,6 +223,7 @@ def flow_paths(
     threshold: float,
     hops: int = 3,
     per_pair: int = 3,
+    most: int = MOST,
 ) -> FlowPathTable:
     """Return the most reliable paths between any two of `ends` (PathRAG, section "Path Retrieval").
 
@@ -230,8 +241,11 @@ def flow_paths(
     best; higher score first, then smaller nodes in order. Scores are rounded to 2**-40.
 
     The cost is that of `hops - 1` layers around each end, with the edges of the last not looked at, whatever the
-    number of pairs; for each pair only the best paths so far are held.
-    Raises ValueError for an end that is no node, a `decay` outside 0 to 1, or `hops` or `per_pair` below 1.
+    number of pairs; for each pair only the best paths so far are held. With three hops no edge is looked at twice
+    from one end, but with more of them paths multiply. So they are lengthened hop by hop, and the paths from an end
+    stay as long as they are where one hop more would mean to look at more than `most` edges. `shortened` counts these
+    ends; paths to them from others may be longer.
+    Raises ValueError for an end that is no node, a `decay` outside 0 to 1, or `hops`, `per_pair` or `most` below 1.
 
     >>> from graphwright.kernels.csr import undirected
     >>> square = undirected(4, [0, 0, 1, 2], [1, 2, 3, 3])
@@ -241,24 +255,25 @@ def flow_paths(
     """
     if not 0 <= decay <= 1:
         raise ValueError(f"decay is {decay}, and is a share from 0 to 1.")
-    if hops < 1 or per_pair < 1:
-        raise ValueError(f"hops is {hops} and per_pair {per_pair}. Pass 1 or more.")
+    if hops < 1 or per_pair < 1 or most < 1:
+        raise ValueError(f"hops is {hops}, per_pair {per_pair} and most {most}. Pass 1 or more.")
     n = indptr.size - 1
     ids = readonly(np.unique(node_ids(ends, n, "ends")), np.int32)
     graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
     scratch = workspace(n)
     try:
-        found = _from_each(graph, ids, float(decay), float(threshold), hops, per_pair, scratch)
+        found = _from_each(graph, ids, float(decay), float(threshold), hops, per_pair, most, scratch)
     except BaseException:
         release()  # an interrupt leaves marks behind
         raise
     nodes, scores = _united(found.nodes, found.scores, per_pair)
-    return FlowPathTable(nodes, scores, found.touched)
+    return FlowPathTable(nodes, scores, found.touched, found.shortened)
 
 
 def _from_each(
-    graph: tuple[Pointers, Ids], ends: Ids, decay: float, threshold: float, hops: int, per_pair: int, scratch: Workspace
-) -> FlowPathTable:
+    graph: tuple[Pointers, Ids], ends: Ids, decay: float, threshold: float, hops: int, per_pair: int, most: int,
+    scratch: Workspace,
+) -> FlowPathTable:  # fmt: skip
     """Return the best paths from each end to each other, both ways, in no order."""
     around = int((graph[0][ends + 1] - graph[0][ends]).sum())
     starts, beside = np.zeros(around + 2, np.int64), np.empty(around, np.int32)
@@ -271,24 +286,32 @@ def _from_each(
     path, cursor, total = np.empty(hops + 1, np.int32), np.empty(hops, np.int64), np.empty(hops)
     joined = np.empty(ends.size, np.int32)
     tables, scores = [np.empty((0, hops + 1), np.int32)], [np.empty(0)]
-    touched = around
+    touched, shortened = around, 0
     for start in ends.tolist():
-        first, last, spread = _spread(*graph, start, decay, threshold, hops - 1, resource, marks, order)
-        _arrive(graph[0], ends, decay, *border, first, last, resource, marks, order, arrived)
         path[0] = start
-        count, walked = _extend(
-            *graph, hops, ends, *border, resource, marks, arrived, path, cursor, total, held, best, paths, joined
-        )
-        _tidy(order, last, resource, marks)
-        touched += spread + walked
-        at = joined[:count]
-        kept = np.arange(per_pair) < held[at, None]
-        tables.append(paths[at][kept])
-        scores.append(best[at][kept])
-        held[at] = 0
+        for length in range(min(hops, _HOPS), hops + 1):
+            first, last, spread = _spread(*graph, start, decay, threshold, length - 1, resource, marks, order)
+            _arrive(graph[0], ends, decay, *border, first, last, resource, marks, order, arrived)
+            room = most if length > _HOPS else _ALL
+            count, walked = _extend(
+                *graph, length, ends, *border, resource, marks, arrived, path, cursor, total, held, best, paths, joined,
+                room,
+            )  # fmt: skip
+            _tidy(order, last, resource, marks)
+            touched += spread + walked
+            at = joined[:count]
+            if walked <= room:
+                kept = np.arange(per_pair) < held[at, None]
+                found = paths[at][kept], best[at][kept]
+            held[at] = 0
+            if walked > room:
+                shortened += 1
+                break
+        tables.append(found[0])
+        scores.append(found[1])
     for end in ends.tolist():
         marks[graph[1][graph[0][end] : graph[0][end + 1]], 1] = 0
-    return FlowPathTable(np.concatenate(tables), np.concatenate(scores), touched)
+    return FlowPathTable(np.concatenate(tables), np.concatenate(scores), touched, shortened)
 
 
 def _united(nodes: Table, scores: Floats, per_pair: int) -> tuple[Table, Floats]:

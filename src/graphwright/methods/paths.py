@@ -7,9 +7,10 @@ from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM
 from graphwright.retrieve.anchors import AnchorSearch
-from graphwright.retrieve.flow import THRESHOLD, FlowPaths, PathSources
+from graphwright.retrieve.flow import THRESHOLD, FlowPaths, NearSources
 from graphwright.retrieve.keywords import Keywords
 from graphwright.retrieve.operator import Operator
+from graphwright.retrieve.statements import OnStatements
 
 __all__ = ["pathrag", "pathrag_lt"]
 
@@ -24,18 +25,27 @@ def pathrag(
     decay: float = 0.7,
     threshold: float = THRESHOLD,
     *,
+    order: Operator | None = None,
+    prompt: type[PathPrompt] = PathPrompt,
     llm: LLM | None = None,
 ) -> Operator:
     """Passages behind the most reliable paths between what the keywords of the question name (PathRAG).
 
     `n`: the nodes that keywords lead to in all, N; `k`: the paths kept in all, K; `decay` and `threshold` as in
     FlowPaths. A language model lists the keywords and answers from the paths, the edges of the question's themes, and
-    the five best passages, which it quotes; without one keywords are words of the question, and the answer is quoted.
-    Names that have no vectors are compared by words: have them embedded (Settings(embed=("passages", "names"))).
+    five passages behind either, which it quotes; without one keywords are words of the question, the question is its
+    own theme, and the answer is quoted. The paper shows no passages: they come in the order of their nearness to the
+    question, which paths say nothing of. `order` (HopFirst(), Shuffled(seed)) and `prompt` (FlatPrompt) are the paper's
+    ablations (RQ2); for its sparser graphs (RQ3) see `graphwright.evaluate.sparsity.thinned`.
+
+    Names and triples without vectors are compared by words, which finds less: have them embedded, with
+    Settings(embed=("passages", "names", "triples")).
     """
-    paths = Keywords(llm) >> AnchorSearch(ix.names) % n >> FlowPaths(decay, threshold) % k
-    prompt = PathPrompt(edges=GlobalEdges(ix.triples), passages=_SHOWN)
-    return paths >> answering(ix, passages, llm, sources=PathSources(passages), prompt=prompt)
+    paths = Keywords(llm) >> AnchorSearch(ix.names) % n >> OnStatements(FlowPaths(decay, threshold) % k)
+    edges = GlobalEdges(ix.triples, asked=llm is None)
+    sources = NearSources(ix.passages, passages, edges)
+    shown = prompt(edges=edges, passages=_SHOWN)
+    return (paths if order is None else paths >> order) >> answering(ix, passages, llm, sources=sources, prompt=shown)
 
 
 def pathrag_lt(

@@ -11,12 +11,20 @@ from typing import Any
 from graphwright.errors import NeedsError, OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods import passages
+from graphwright.methods.bubblerag import bubblerag
 from graphwright.methods.fastinsight import fastinsight
+from graphwright.methods.graphrag import graphrag_global, graphrag_local
+from graphwright.methods.gretriever import g_retriever
+from graphwright.methods.hipporag import hipporag, hipporag2
 from graphwright.methods.hyde import hyde
+from graphwright.methods.ircot import ircot
 from graphwright.methods.lego import INSTANCES, instance
+from graphwright.methods.lightrag import lightrag_global, lightrag_hybrid, lightrag_local
 from graphwright.methods.paths import pathrag, pathrag_lt
+from graphwright.methods.raptor import raptor
 from graphwright.methods.reg import reg
 from graphwright.methods.rerank import gar, rerank
+from graphwright.methods.unaided import cot, vanilla
 from graphwright.retrieve.operator import Keep, Operator, Then
 
 __all__ = ["METHODS", "Method", "pipeline", "retrieval_part"]
@@ -30,7 +38,13 @@ class Method:
     build: Callable[..., Operator]
 
     def __call__(self, snapshot: Snapshot, **options: Any) -> Operator:
-        """Return the pipeline over a snapshot."""
+        """Return the pipeline over a snapshot. Raises OptionError where an argument that has no default is missing."""
+        missing = [name for name in self.required if options.get(name) is None]
+        if missing:
+            raise OptionError(
+                f"{self.name} needs {' and '.join(missing)}, which nothing stands for offline: give a language model, "
+                f"as llm=Endpoint(...) or on the command line by --llm MODEL."
+            )
         return self.build(snapshot, **options)
 
     @property
@@ -40,22 +54,44 @@ class Method:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Its arguments and their defaults."""
-        found = list(inspect.signature(self.build).parameters.values())[1:]
-        return {p.name: p.default for p in found}
+        """Its arguments and their defaults, None for one that is required."""
+        return {p.name: None if p.default is p.empty else p.default for p in self._arguments}
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The arguments that it cannot do without, such as the language model of a method that is nothing else."""
+        return tuple(p.name for p in self._arguments if p.default is p.empty)
+
+    @property
+    def _arguments(self) -> list[inspect.Parameter]:
+        return list(inspect.signature(self.build).parameters.values())[1:]
 
 
 METHODS = {
     name: Method(name, build)
     for name, build in {
+        "vanilla": vanilla,
+        "cot": cot,
+        "naive": passages.vector,
         "vector": passages.vector,
         "bm25": passages.bm25,
         "hybrid": passages.hybrid,
         "ppr": passages.ppr,
         "hyde": hyde,
+        "ircot": ircot,
+        "hipporag": hipporag,
+        "hipporag2": hipporag2,
+        "lightrag-local": lightrag_local,
+        "lightrag-global": lightrag_global,
+        "lightrag-hybrid": lightrag_hybrid,
+        "graphrag-local": graphrag_local,
+        "graphrag-global": graphrag_global,
+        "raptor": raptor,
+        "g-retriever": g_retriever,
         "rerank": rerank,
         "gar": gar,
         "fastinsight": fastinsight,
+        "bubblerag": bubblerag,
         "pathrag": pathrag,
         "pathrag-lt": pathrag_lt,
         "reg": reg,
@@ -74,7 +110,7 @@ def pipeline(name: str, snapshot: Snapshot, **options: Any) -> Operator:
     unknown = sorted(set(options) - set(method.options))
     if unknown:
         raise OptionError(f"{name} has no argument {unknown[0]!r}; it takes {', '.join(method.options) or 'none'}.")
-    built = method.build(snapshot, **options)
+    built = method(snapshot, **options)
     if built.needs:
         # A named method starts from a question alone, so what it needs besides is a fault in its wiring.
         raise NeedsError(f"method {name!r} needs {', '.join(built.needs)} from its start state: {built!r}")
@@ -82,10 +118,7 @@ def pipeline(name: str, snapshot: Snapshot, **options: Any) -> Operator:
 
 
 def retrieval_part(operator: Operator) -> Operator:
-    """Return the part of a pipeline before the first prompt or answer."""
+    """Return a pipeline without the steps that give a prompt or an answer, wherever they stand."""
     steps = operator.steps if isinstance(operator, Then) else (operator,)
-    for at, step in enumerate(steps):
-        if {"prompt", "answer"} & set(step.gives):
-            steps = steps[:at]
-            break
-    return Then(steps) if steps else Keep()
+    kept = tuple(step for step in steps if not {"prompt", "answer"} & set(step.gives))
+    return Then(kept) if kept else Keep()

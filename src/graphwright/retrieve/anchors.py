@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Evidence, Ints
-from graphwright.graph.graph import Columns, Kind
 from graphwright.index.lexicon import lexicon_of
 from graphwright.index.names import normal_form
 from graphwright.index.vectors import VectorIndex
-from graphwright.index.words import WordIndex
 from graphwright.kernels.rank import top
 from graphwright.retrieve.keywords import Theme
+from graphwright.retrieve.near import lengths_of, name_words
 from graphwright.retrieve.operator import Ranker, note
 from graphwright.retrieve.state import Anchor, State
 
@@ -78,10 +76,7 @@ def _nearest(anchor: Anchor, state: State, ids: Ints, near: Near, k: int | None)
 
 def _by_vectors(index: VectorIndex) -> tuple[Ints, Near]:
     ids, rows = index.rows_of(index.ids)
-    every = _lengths.get(index)
-    if every is None:
-        every = _lengths[index] = np.linalg.norm(index.vectors, axis=1)
-    lengths = every[rows]
+    lengths = lengths_of(index)[rows]
 
     def near(text: str) -> NDArray[np.float64]:
         query = index.encode(text)
@@ -93,12 +88,7 @@ def _by_vectors(index: VectorIndex) -> tuple[Ints, Near]:
 
 
 def _by_words(state: State) -> tuple[Ints, Near]:
-    columns = state.graph.columns
-    index = _words.get(columns)
-    if index is None:
-        ids = np.flatnonzero(columns.kinds != Kind.CHUNK)
-        index = _words[columns] = WordIndex.of(columns.names.take(ids), ids)
-    lexicon = lexicon_of(columns)
+    index, lexicon = name_words(state.graph.columns), lexicon_of(state.graph.columns)
 
     def near(text: str) -> NDArray[np.float64]:
         scores = index.scores(text).astype(np.float64)
@@ -111,8 +101,3 @@ def _by_words(state: State) -> tuple[Ints, Near]:
         return scores
 
     return index.nodes, near
-
-
-# Made once for each index and each snapshot, and gone with it.
-_lengths: WeakKeyDictionary[VectorIndex, NDArray[np.floating]] = WeakKeyDictionary()
-_words: WeakKeyDictionary[Columns, WordIndex] = WeakKeyDictionary()

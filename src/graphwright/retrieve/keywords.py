@@ -19,7 +19,7 @@ from graphwright.retrieve.link import Link
 from graphwright.retrieve.operator import Operator, note
 from graphwright.retrieve.state import Anchor, State
 
-__all__ = ["Keywords", "Theme", "themes"]
+__all__ = ["Keywords", "Theme", "is_name", "named", "themes", "with_new"]
 
 _WORD = re.compile(r"\w+(?:[.'’&-]\w+)*")
 _PHRASE = 4  # words of a phrase
@@ -71,18 +71,23 @@ class Keywords(Operator):
 
     def apply(self, state: State) -> State:
         """Set the anchors."""
-        given = state.anchors or ()
         found = _listed(self.model, state) if self.model is not None else []
         if self.model is not None and not found:
             note("the model listed no keywords; they are the question's own words")
-        held = {(isinstance(anchor, Theme), normal_form(anchor.text)) for anchor in given}
-        new = []
-        for anchor in found or _spoken(state):
-            key = isinstance(anchor, Theme), normal_form(anchor.text)
-            if key[1] and key not in held:
-                held.add(key)
-                new.append(anchor)
-        return state.with_(anchors=(*given, *new))
+        return with_new(state, found or _spoken(state))
+
+
+def with_new(state: State, found: Iterable[Anchor]) -> State:
+    """Return the state with these anchors after those that it has, each once by its kind and its text's normal form."""
+    given = state.anchors or ()
+    held = {(isinstance(anchor, Theme), normal_form(anchor.text)) for anchor in given}
+    new = []
+    for anchor in found:
+        key = isinstance(anchor, Theme), normal_form(anchor.text)
+        if key[1] and key not in held:
+            held.add(key)
+            new.append(anchor)
+    return state.with_(anchors=(*given, *new))
 
 
 @cache
@@ -96,7 +101,7 @@ def _listed(model: LLM, state: State) -> list[Anchor]:
     """Return what a language model lists."""
     asked = messages("pathrag_keywords", question=data_line({"question": state.question.text}))
     said = model.complete(*asked, schema=_schema()).value
-    return [*_named(said.names, state), *(Theme(theme) for theme in _distinct(said.themes))]
+    return [*named(said.names, state), *(Theme(theme) for theme in _distinct(said.themes))]
 
 
 def _spoken(state: State) -> list[Anchor]:
@@ -108,11 +113,12 @@ def _spoken(state: State) -> list[Anchor]:
         rest = re.sub(rf"(?<!\w){re.escape(anchor.text)}(?!\w)", " | ", rest, count=1)
     telling = [word for word in _WORD.findall(rest) if words(word)]
     theme = [Theme(" ".join(telling))] if telling else []
-    phrases = (a if _is_name(a.text) else replace(a, weight=_PLAIN) for a in _named(_phrases(rest), state))
+    phrases = (a if is_name(a.text) else replace(a, weight=_PLAIN) for a in named(_phrases(rest), state))
     return [*linked, *phrases, *theme]
 
 
-def _is_name(text: str) -> bool:
+def is_name(text: str) -> bool:
+    """Return whether a text is written as names are: with a capital or a digit, or in a script without capitals."""
     return any(not c.islower() for c in text if c.isalnum())
 
 
@@ -133,11 +139,12 @@ def _phrases(text: str) -> Iterator[str]:
         yield " ".join(run)
 
 
-def _named(texts: Iterable[str], state: State) -> Iterator[Anchor]:
+def named(texts: Iterable[str], state: State, weight: float = 1.0) -> Iterator[Anchor]:
+    """Yield an anchor for each distinct text, with the nodes of exactly that name."""
     lexicon = lexicon_of(state.graph.columns)
     for text in _distinct(texts):
         nodes = lexicon.find(normal_form(text))
-        yield Anchor(text, nodes[state.graph.holds(nodes)])
+        yield Anchor(text, nodes[state.graph.holds(nodes)], weight=weight)
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Evidence, Ints
-from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph
+from graphwright.graph.graph import ABOUT, Csr, Graph
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex
 from graphwright.kernels.overlap import heaviest_common
+from graphwright.retrieve.connected import rarity, reach
 from graphwright.retrieve.operator import Operator
 from graphwright.retrieve.state import State
 from graphwright.retrieve.support import Support
@@ -78,9 +79,9 @@ class Pairs(Operator):
     def _strength(self, graph: Graph, pool: Support) -> Table:
         """Return the strength of each pair that is connected, minus infinity for the others: float64[p, p]."""
         nodes = pool.nodes
-        entities, mentions = _reach(graph, nodes)
-        rarity = _rarity(graph, entities, self.common)
-        shared = heaviest_common(mentions.indptr, mentions.values, rarity)
+        entities, mentions = reach(graph, nodes)
+        rare = rarity(graph, entities, self.common)
+        shared = heaviest_common(mentions.indptr, mentions.values, rare)
         subject = _is_about(graph, nodes, entities, mentions)
         strength = np.maximum(self.shared * shared, np.where(subject, self.about, 0.0))
         # The question itself connects two passages that are both about what it names.
@@ -89,39 +90,6 @@ class Pairs(Operator):
         strength = np.where(subject | (shared > 0), strength, unconnected)
         np.fill_diagonal(strength, -np.inf)
         return strength
-
-
-def _reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
-    """Return the entities that the passages mention or name by an alias, ascending, and which of them each does.
-
-    The rows hold positions in the entities, ascending.
-    """
-    owner, mentioned = _expand(graph.columns.adjacency, nodes)
-    through, same = _expand(graph.columns.by_relation(ALIAS), mentioned)
-    owners = np.concatenate((owner, owner[through]))
-    entities, at = np.unique(np.concatenate((mentioned, same)), return_inverse=True)
-    # One number per (passage, entity): distinct, and ascending as the rows must be.
-    held = np.unique(owners * len(entities) + at)
-    indptr = np.searchsorted(held, np.arange(len(nodes) + 1) * len(entities))
-    return entities, Csr(indptr, (held % max(len(entities), 1)).astype(np.int32))
-
-
-def _expand(rows: Csr, ids: Ints) -> tuple[Ints, Ints]:
-    """Return all values of these rows, each with the position in `ids` of the row that holds it."""
-    return np.repeat(np.arange(len(ids)), rows.indptr[ids + 1] - rows.indptr[ids]), rows.rows(ids)
-
-
-def _rarity(graph: Graph, entities: Ints, common: float) -> NDArray[np.float64]:
-    """Return log(N/df)/log(N) of each entity, 0 for one in a single passage or in too many."""
-    chunks = graph.columns.node_chunks
-    count = max(len(graph.passages) if graph.passages is not None else 0, 2)
-    if chunks is None:
-        return np.zeros(len(entities))
-    owner, same = _expand(graph.columns.by_relation(ALIAS), entities)
-    held = np.diff(chunks.indptr)
-    df = held[entities] + np.bincount(owner, held[same], len(entities))
-    rare = np.log(count / np.maximum(df, 1)) / np.log(count)
-    return np.where((df > 1) & (df <= max(5, common * count)), rare, 0.0)
 
 
 def _is_about(graph: Graph, nodes: Ints, entities: Ints, mentions: Csr) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from graphwright.graph.graph import Graph
 from graphwright.retrieve.operator import Ranker
 from graphwright.retrieve.state import State
 
-__all__ = ["Sources"]
+__all__ = ["Sources", "behind"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,14 +43,15 @@ class Sources(Ranker):
             # Pieces of equal score are taken together, so that ties fall by id and not by where we stop.
             if wanted is not None and len(found) >= wanted and score < last:
                 break
-            for chunk in _sources(state.graph, nodes, edges).tolist():
+            for chunk in behind(state.graph, nodes, edges).tolist():
                 found.setdefault(chunk, score)
             last = score
         ranking = Ranking.of(list(found), list(found.values()))
         return state.with_(chunks=ranking if wanted is None else ranking.top(wanted))
 
 
-def _sources(graph: Graph, nodes: Ints, edges: Ints) -> Ints:
+def behind(graph: Graph, nodes: Ints, edges: Ints) -> Ints:
+    """Return the passages that a piece came from, ascending; on a graph without passages its nodes."""
     if graph.passages is None:
         return nodes if len(nodes) else graph.ends(edges)
     return graph.chunks_of(nodes, edges)

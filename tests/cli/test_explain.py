@@ -1,0 +1,191 @@
+"""How a state came about, as it is printed: anchors and groups, pieces with scores, paths, and the trace."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests.cli.called import called
+from tests.toys import CORPUS, GRAPHS, corpus_index
+
+from graphwright import (
+    AnswerIfEnough,
+    Bubble,
+    Coverage,
+    Evidence,
+    FlowPaths,
+    Graph,
+    GroupAnchors,
+    Keep,
+    Keywords,
+    LatentKeywords,
+    Link,
+    Operator,
+    ScriptedLLM,
+    Sources,
+    Specialise,
+    Unite,
+    VectorSearch,
+    joined,
+    start,
+)
+from graphwright.cli.explain import anchored, show_explanation
+from graphwright.cli.show import as_dict
+from graphwright.retrieve.keywords import Theme
+from graphwright.retrieve.state import Anchor, State
+
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which abbey did the mother of Lothair II found?"
+
+
+def explained(state: State, width: int = 100) -> str:
+    out = StringIO()
+    show_explanation(Console(file=out, width=width, highlight=False, color_system=None), state)
+    return out.getvalue()
+
+
+def section(text: str, title: str) -> str:
+    """The part of an explanation under one title."""
+    titles = r"^(What the question names|What each step did|\w+: \d+ pieces?.*?) *$"
+    parts = re.split(titles, text, flags=re.MULTILINE)
+    return next(body for head, body in zip(parts[1::2], parts[2::2], strict=True) if head.strip().startswith(title))
+
+
+def bubbled() -> State:
+    assert SNAPSHOT.names is not None
+    vectors = joined(SNAPSHOT.names, SNAPSHOT.passages)
+    preview = VectorSearch(SNAPSHOT.passages) % 3 >> Sources() >> AnswerIfEnough(ScriptedLLM(["no", "no"]))
+    groups = LatentKeywords() >> Specialise() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words)
+    pieces = Bubble(vectors) >> Coverage(vectors) % 2 >> Unite() >> Sources()
+    return (preview >> groups >> pieces)(start(QUESTION, SNAPSHOT.graph))
+
+
+def test_anchors_and_groups_are_shown_with_weights_and_what_they_may_mean() -> None:
+    state = bubbled()
+    shown = section(explained(state), "What the question names")
+    steps = [name for name in ("LatentKeywords", "Specialise", "GroupAnchors") if name in shown]
+    assert steps == ["LatentKeywords", "Specialise", "GroupAnchors"]
+    groups = shown[shown.index("GroupAnchors") :]
+    for anchor in state.anchors or ():
+        assert f"{anchor.weight:.2f}" in groups
+    assert "Lothair II" in groups and " → " in groups and "(theme)" in shown and "(theme)" not in groups
+    # What a step left as it was is not said again.
+    between = shown[shown.index("Specialise") : shown.index("GroupAnchors")]
+    assert "mother of Lothair II" in between and " 1.00   Lothair II  " not in between
+
+
+def test_candidates_are_shown_with_their_scores_best_first() -> None:
+    state = bubbled()
+    text = explained(state)
+    ranked = next(s.after for s in state.trace if s.operator.startswith("Coverage"))
+    assert ranked is not None and ranked.evidence is not None and ranked.evidence.scores is not None
+    shown = section(text, "Coverage")
+    for score in ranked.evidence.scores.tolist():
+        assert f"{score:.3g}" in shown
+    assert "score" in shown and "score" not in section(text, "Bubble") and "1 piece\n" not in shown
+    assert section(text, "Unite")
+
+
+def test_paths_are_shown_with_their_reliability_and_the_way_each_edge_points() -> None:
+    graph = GRAPHS["family"]
+    seeds = Evidence.of_nodes([graph.id("Ermengarde of Tours"), graph.id("Teutberga")])
+    state = FlowPaths(threshold=0.0)(start("?", graph, evidence=seeds))
+    shown = section(explained(state), "FlowPaths")
+    assert "reliability" in shown
+    assert "Ermengarde of Tours — mother of → Lothair II — spouse → Teutberga" in " ".join(shown.split()) or (
+        "Teutberga ← spouse — Lothair II ← mother of — Ermengarde of Tours" in " ".join(shown.split())
+    )
+
+
+def given(evidence: Evidence) -> State:
+    """The explanation of a step that gave this evidence."""
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True, repr=False)
+    class Found(Operator):
+        gives = ("evidence",)
+
+        def apply(self, state: State) -> State:
+            return state.with_(evidence=evidence)
+
+    return Found()(start("?", GRAPHS["family"]))
+
+
+def test_trees_are_shown_by_their_triples_with_the_names_that_are_left() -> None:
+    tree = Evidence.of_pieces([([2, 4, 5, 6, 0], [4, 5, 6])])
+    shown = section(explained(given(tree)), "Found")
+    assert [line.strip() for line in shown.splitlines() if " → " in line] == [
+        "1   Lothair II — spouse → Waldrada",
+        "Waldrada — mother of → Gisela",
+        "Waldrada — mother of → Bertha",
+    ]
+    assert "Lothair I " in shown
+    # A triple lists no nodes; edges that do not join the nodes in their order make no path.
+    assert "Lothair II — spouse → Waldrada" in explained(given(Evidence.of_edges([4])))
+    assert "Lothair II — spouse → Teutberga" in explained(given(Evidence.of_pieces([([2, 4], [3])])))
+
+
+def test_long_pieces_and_many_are_cut_with_a_count() -> None:
+    graph = Graph.from_triples(
+        [("hub", f"relation {i}", f"a leaf {i} with a name {'so ' * 30}long") for i in range(30)]
+    )
+    tree = Evidence.of_pieces([(range(31), range(30))])
+    state = start("?", graph, evidence=tree)
+    shown = section(explained(Unite()(state)), "Unite")
+    assert "and 18 more" in shown and "…" in shown and shown.count(" → ") == 12
+    many = Evidence.of_edges(range(7)).union(Evidence.of_pieces([([0], [i]) for i in range(5)]))
+    assert "12 pieces, the best 8" in explained(given(many))
+
+
+def test_single_nodes_are_only_counted_in_the_trace() -> None:
+    text = explained(VectorSearch(SNAPSHOT.passages)(start(QUESTION, SNAPSHOT.graph)))
+    assert "VectorSearch:" not in text and "What the question names" not in text
+    assert "6 pieces: " in " ".join(text.split()) and "Bread" not in text.split("What each step did")[0]
+
+
+def test_the_trace_says_what_each_step_set_and_keeps_its_notes() -> None:
+    trace = " ".join(section(explained(bubbled()), "What each step did").split())
+    assert "3 passages: " in trace and "7 anchors" in trace and "4 anchors" in trace and "AnswerIfEnough(" in trace
+    assert "was asked for; the first" in trace
+    # What stands in brackets inside of brackets is left out, however long it is.
+    assert "0x" not in trace and "×" not in trace
+
+
+@pytest.mark.parametrize("width", [100, 60])
+def test_no_line_is_longer_than_the_terminal(width: int) -> None:
+    assert all(len(line) <= width for line in explained(bubbled(), width).splitlines())
+
+
+def test_a_document_cannot_steer_the_terminal() -> None:
+    graph = Graph.from_triples([("a\x1b[2J", "r\x1b]0;x\x07", "b\x9b31m")])
+    state = (Keywords() >> Unite())(start("What is a\x1b[2J?", graph, evidence=Evidence.of_edges([0])))
+    state = state.with_(anchors=(Theme("x\x1b[2J"),))
+    text = explained(state)
+    assert not set(text) & set("\x1b\x07\x9b")
+
+
+def test_anchors_of_a_branch_are_the_last_that_a_step_set() -> None:
+    assert SNAPSHOT.names is not None
+    groups = GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples)
+    state = (Link() >> (Keep() | (Keywords() >> groups)))(start(QUESTION, SNAPSHOT.graph))
+    inner = next(step.after for step in state.trace if step.operator.startswith("GroupAnchors"))
+    assert inner is not None and anchored(state).anchors == inner.anchors != state.anchors
+    found = as_dict(state, 3)["anchors"]
+    assert [row["text"] for row in found] == [a.text for a in inner.anchors or ()]
+    assert set(found[0]) == {"text", "weight", "theme", "nodes", "edges"} and json.dumps(found)
+    plain = start("?", SNAPSHOT.graph, anchors=[Anchor("x", weight=0.5)])
+    assert as_dict(plain, 3)["anchors"] == [{"text": "x", "weight": 0.5, "theme": False, "nodes": [], "edges": []}]
+
+
+def test_the_command_shows_all_of_it(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in CORPUS), encoding="utf-8")
+    made = called("index", corpus, "--into", tmp_path / "index", "--embed", "passages,names,triples")
+    assert made.returncode == 0, made.stderr
+    done = called("ask", QUESTION, "--index", tmp_path / "index", "--method", "pathrag", "--explain")
+    for title in ("What the question names", "FlowPaths: ", "reliability", "What each step did", "in all"):
+        assert title in done.stdout, done.stderr

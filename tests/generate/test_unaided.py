@@ -1,0 +1,83 @@
+"""A language model alone: its answer as it stands, nothing cited, nothing where it knows nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.models.llm_server import LLMServer
+from tests.toys import corpus_index
+
+from graphwright import Endpoint, Kind, OptionError, ReplyError, ScriptedLLM, Unaided, listening, start
+from graphwright.retrieve.state import State
+
+GRAPH = corpus_index().snapshot.graph
+QUESTION = "Which abbey did the mother of Lothair II found?"
+PLAIN = '{"found": true, "answer": " Erstein Abbey\\n"}'
+REASONED = '{"thoughts": ["It was Ermengarde."], "found": true, "answer": "Erstein Abbey"}'
+
+
+def asked(*replies: str, reasoning: bool = False) -> State:
+    return Unaided(ScriptedLLM(replies), reasoning)(start(QUESTION, GRAPH))
+
+
+@pytest.mark.parametrize(
+    ("reply", "reasoning", "notes"), [(PLAIN, False, ()), (REASONED, True, ("It was Ermengarde.",))]
+)
+def test_the_answer_is_what_the_model_says_and_cites_nothing(
+    reply: str, reasoning: bool, notes: tuple[str, ...]
+) -> None:
+    state = asked(reply, reasoning=reasoning)
+    assert state.answer is not None and state.answer.found and state.answer.text == "Erstein Abbey"
+    assert state.answer.citations == () and state.chunks is None and state.evidence is None
+    assert state.trace[-1].notes == notes and state.trace[-1].usage.completion_tokens > 0
+
+
+@pytest.mark.parametrize("reply", ['{"found": false, "answer": ""}', '{"found": true, "answer": " "}'])
+def test_where_it_knows_nothing_nothing_is_found(reply: str) -> None:
+    answer = asked(reply).answer
+    assert answer is not None and not answer.found and "no answer" in answer.text
+
+
+def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_refused() -> None:
+    assert asked("Erstein.", PLAIN).answer == asked(PLAIN).answer
+    for reply in ("", "Erstein.", '{"answer": "Erstein"}'):
+        with pytest.raises(ReplyError):
+            asked(reply, reply)
+    with pytest.raises(ReplyError):
+        asked(PLAIN, PLAIN, reasoning=True)
+
+
+def test_it_is_shown_the_question_as_data_and_nothing_of_the_documents() -> None:
+    seen: list[str] = []
+
+    def reply(system: str, user: str) -> str:
+        seen.extend((system, user))
+        return PLAIN
+
+    question = 'Say "hi"\n---\nIgnore this'
+    Unaided(ScriptedLLM(reply))(start(question, GRAPH))
+    assert json.loads(seen[1].splitlines()[-1]) == {"question": question}
+    passages = [GRAPH.text(int(node)) for node in GRAPH.nodes if GRAPH.columns.kinds[node] == Kind.CHUNK]
+    assert len(passages) == 6 and not any(passage in text for passage in passages for text in seen)
+
+
+def test_whoever_listens_hears_the_answer_and_no_thoughts() -> None:
+    for reply, reasoning in ((PLAIN, False), (REASONED, True)):
+        heard: list[str] = []
+        with listening(heard.append):
+            asked(reply, reasoning=reasoning)
+        assert "".join(heard).strip() == "Erstein Abbey"
+
+
+def test_over_http() -> None:
+    with LLMServer([REASONED]) as server:
+        state = Unaided(Endpoint("any", server.url), reasoning=True)(start(QUESTION, GRAPH))
+    schema = server.requests[0].json["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["thoughts", "found", "answer"]
+    assert state.answer is not None and state.answer.text == "Erstein Abbey"
+
+
+def test_something_else_is_no_model() -> None:
+    with pytest.raises(OptionError, match="language model"):
+        Unaided(None)  # type: ignore[arg-type]

@@ -1,0 +1,100 @@
+"""Communities of entities: nested partitions, as modular as what networkx finds, and the same every time."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+import pytest
+from tests.toys import GRAPHS, as_networkx, corpus_index
+
+from graphwright import Communities, Graph, Kind, OptionError, communities
+
+pytest.importorskip("igraph")
+
+
+def rings(groups: int, size: int) -> Graph:
+    """Cliques in a ring, the ends of neighbours joined by one edge."""
+    triples = []
+    for at in range(groups):
+        names = [f"{at}-{i}" for i in range(size)]
+        triples += [(a, "knows", b) for a, b in combinations(names, 2)]
+        triples.append((names[-1], "knows", f"{(at + 1) % groups}-0"))
+    return Graph.from_triples(triples)
+
+
+def parts(found: Communities, level: int) -> list[set[int]]:
+    return [set(found.members.row(at).tolist()) for at in found.at(level).tolist()]
+
+
+def test_cliques_are_communities() -> None:
+    graph = rings(6, 5)
+    expected = [{graph.id(f"{at}-{i}") for i in range(5)} for at in range(6)]
+    assert sorted(parts(communities(graph), 0), key=min) == sorted(expected, key=min)
+
+
+@pytest.mark.parametrize("graph", [*GRAPHS.values(), corpus_index().graph], ids=repr)
+def test_each_level_divides_the_one_above(graph: Graph) -> None:
+    found = communities(graph, largest=2)
+    simple = as_networkx(graph).subgraph(np.flatnonzero(graph.columns.kinds == Kind.ENTITY).tolist())
+    joined = {v for v in simple if simple.degree(v)}
+    assert found.level.tolist() == sorted(found.level.tolist())
+    for level in range(int(found.level.max(initial=0)) + 2):
+        here = parts(found, level)
+        assert sum(map(len, here)) == len(set().union(*here))  # disjoint
+        assert all(nx.is_connected(simple.subgraph(part)) for part in here)
+        assert set().union(*here) == joined
+        of = found.of_nodes(level)
+        assert all(
+            set(np.flatnonzero(of == at).tolist()) == set(found.members.row(at).tolist()) for at in found.at(level)
+        )
+    for at in range(len(found)):
+        above = int(found.parent[at])
+        assert (above == -1) == (found.level[at] == 0)
+        if above >= 0:
+            assert found.level[above] == found.level[at] - 1 and above < at
+            assert set(found.members.row(at).tolist()) < set(found.members.row(above).tolist())
+
+
+def test_they_are_as_modular_as_an_independent_search_finds_them() -> None:
+    graph = GRAPHS["club"]
+    simple = as_networkx(graph)
+    ours = nx.community.modularity(simple, parts(communities(graph), 0))
+    theirs = nx.community.modularity(simple, nx.community.greedy_modularity_communities(simple))
+    assert ours >= theirs and ours > 0.41
+
+
+def test_the_same_seed_gives_the_same_and_python_s_own_draws_go_on_as_they_would() -> None:
+    triples = [graph.triple(int(e)) for graph in [rings(9, 3)] for e in graph.edges]
+    random.seed(5)
+    expected = random.random()
+    random.seed(5)
+    one, two = (communities(Graph.from_triples(triples), largest=3, seed=1) for _ in range(2))
+    assert random.random() == expected
+    assert one.members.values.tolist() == two.members.values.tolist() and one.parent.tolist() == two.parent.tolist()
+    graph = Graph.from_triples(triples)
+    assert communities(graph) is communities(graph.part([0, 1, 2])) is not communities(graph, seed=2)
+
+
+def test_parallel_edges_bind_more_and_passages_not_at_all() -> None:
+    once = [(a, "r", b) for a, b in ["ab", "bc", "cd", "da"]]
+    twice = Graph.from_triples([*once, *once[::2], *once[::2]])
+    assert parts(communities(twice), 0) == [{0, 1}, {2, 3}]
+    graph = corpus_index().graph
+    members = communities(graph).members.values
+    assert (graph.columns.kinds[members] == Kind.ENTITY).all()
+    assert len(communities(Graph.from_triples([]))) == len(communities(Graph.from_triples([("a", "r", "a")]))) == 0
+
+
+@pytest.mark.parametrize("options", [{"largest": 0}, {"resolution": 0.0}, {"resolution": float("nan")}])
+def test_what_cannot_be_used_is_refused(options: dict[str, float]) -> None:
+    with pytest.raises(OptionError, match=next(iter(options))):
+        communities(GRAPHS["line"], **options)  # type: ignore[arg-type]
+
+
+def test_without_the_extra_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphwright.index.communities.find_spec", lambda name: None)
+    with pytest.raises(OptionError, match=r'pip install "graphwright\[communities\]"'):
+        communities(GRAPHS["line"])

@@ -1,0 +1,43 @@
+"""What is made once for a snapshot: by one thread for all, and gone with the snapshot."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from graphwright import Graph
+from graphwright.index.kept import Kept
+
+
+def test_threads_that_ask_for_the_same_wait_for_one_of_them() -> None:
+    kept: Kept[object] = Kept()
+    graph, made, ready = Graph.from_triples([("a", "r", "b")]), list[int](), threading.Barrier(4)
+
+    def make() -> object:
+        made.append(1)
+        return object()
+
+    def ask(_: int) -> object:
+        ready.wait()
+        return kept.get(graph.columns, "one", make)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(ask, range(4)))) == 1
+    assert made == [1]
+    assert kept.get(graph.columns, "another", make) is not kept.get(graph.columns, "one", make)
+
+
+def test_nothing_stays_of_a_failure_nor_of_a_snapshot_that_is_gone() -> None:
+    kept: Kept[set[int]] = Kept()
+    graph = Graph.from_triples([("a", "r", "b")])
+    with pytest.raises(ZeroDivisionError):
+        kept.get(graph.columns, 0, lambda: {1 // 0})
+    value = weakref.ref(kept.get(graph.columns, 0, lambda: {1}))
+    assert value() == {1}
+    del graph
+    gc.collect()
+    assert value() is None

@@ -1,0 +1,303 @@
+"""BubbleRAG as a method: offline on any index, with a language model at each of its steps, and its ablations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.models.llm_server import LLMServer
+from tests.toys import CORPUS, GRAPHS, corpus_index, same, vectors_of
+
+from graphwright import (
+    Bubble,
+    Endpoint,
+    Evidence,
+    GroupAnchors,
+    Grow,
+    HashEncoder,
+    Index,
+    LatentKeywords,
+    Operator,
+    Relax,
+    ScriptedLLM,
+    Specialise,
+    State,
+    VectorIndex,
+    joined,
+    start,
+)
+from graphwright.generate.prompt import passages_in
+from graphwright.graph.graph import Kind
+from graphwright.index.snapshot import Snapshot
+from graphwright.index.words import WordIndex
+from graphwright.methods.bubblerag import anchor_groups, evidence_graphs
+from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+
+SNAPSHOT = corpus_index().snapshot
+GRAPH = SNAPSHOT.graph
+NAMES, TRIPLES, WORDS = SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words
+QUESTION = "Which abbey did the mother of Lothair II found?"
+ONE_STEP = "When was the abbey of Erstein destroyed?"
+FOUNDED = "She founded the abbey of Erstein in Alsace."
+STEPS = ["enough", "keywords", "constraints", "relax", "groups", "grow", "answer"]
+
+
+def data(user: str, key: str) -> list[dict[str, Any]]:
+    lines = map(json.loads, (line for line in user.splitlines() if line.startswith("{")))
+    return [line for line in lines if key in line]
+
+
+def step_of(system: str, user: str) -> str:
+    begins = {
+        "You list what": "keywords",
+        "You make the keywords": "constraints",
+        "You say which entries": "relax",
+        "You sort what": "groups",
+        "You decide where": "grow",
+    }
+    known = next((step for begin, step in begins.items() if system.startswith(begin)), "")
+    return known or ("enough" if "If they do not hold all" in user else "answer")
+
+
+def reply(system: str, user: str) -> str:
+    """A model that does each step as the paper does in its example."""
+    step = step_of(system, user)
+    if step == "keywords":
+        said: dict[str, Any] = {"names": ["Lothair II"], "implied": ["Ermengarde of Tours"], "relations": ["found"]}
+    elif step == "constraints":
+        last = next(line for line in data(user, "keyword") if not line["found"])
+        said = {"constraints": [{"keyword": last["keyword"], "text": "founding of an abbey"}]}
+    elif step == "relax":
+        number = next(line["entry"] for line in data(user, "entry") if "founded" in line.get("statement", ""))
+        said = {"matches": [{"keyword": line["keyword"], "entries": [number]} for line in data(user, "keyword")]}
+    elif step == "groups":
+        by_keyword: dict[str, list[int]] = {}
+        for line in data(user, "candidate"):
+            by_keyword.setdefault(line["for"][0], []).append(line["candidate"])
+        said = {"groups": [{"intent": k, "numbers": n, "weight": 0.5} for k, n in by_keyword.items()]}
+    elif step == "grow":
+        founded = [line["number"] for line in data(user, "number") if "founded" in line["text"]]
+        said = {"numbers": founded, "enough": not founded}
+    elif step == "enough":
+        said = {"found": False, "answer": "", "citations": []}
+    else:
+        number, text = next((n, t) for n, t in passages_in(user).items() if "founded" in t)
+        quote = next(part for part in text.split(". ") if "founded" in part)
+        said = {"found": True, "answer": "Erstein [1].", "citations": [{"passage": number, "quote": quote}]}
+    return json.dumps(said)
+
+
+def asked(question: str = QUESTION) -> State:
+    return start(question, GRAPH)
+
+
+def chunks(state: State) -> list[int]:
+    assert state.chunks is not None
+    return state.chunks.ids.tolist()
+
+
+def after(state: State, step: str) -> State:
+    """The state behind the last step of that name."""
+    found = [s.after for s in state.trace if s.operator.startswith(f"{step}(")]
+    assert found and found[-1] is not None
+    return found[-1]
+
+
+def pieces_of(state: State) -> Evidence:
+    found = after(state, "Grow").evidence
+    assert found is not None
+    return found
+
+
+def test_the_expression_is_that_of_the_paper() -> None:
+    vectors = joined(NAMES, SNAPSHOT.passages)  # type: ignore[arg-type]
+    search = f"Link(names={NAMES!r}) >> SupportSearch({SNAPSHOT.passages!r}, {WORDS!r}) % 40 >> Sources(limit=15) >> "
+    groups = (
+        f"LatentKeywords() >> Specialise() >> Relax(names={NAMES!r}, triples={TRIPLES!r}) >> "
+        f"GroupAnchors({NAMES!r}, {TRIPLES!r}, words={WORDS!r})"
+    )
+    pieces = f"Bubble({vectors!r}) >> Coverage({vectors!r}) % 3 >> Grow(triples={TRIPLES!r})"
+    assert repr(pipeline("bubblerag", SNAPSHOT)).startswith(
+        f"{search}AnswerIfEnough(FactReader(MiniLMReader())) >> (Keep() | {groups} >> {pieces}) >> "
+        f"Complement({SNAPSHOT.passages!r}, {WORDS!r}) % 15 >> "
+    )
+    own = repr(pipeline("bubblerag", SNAPSHOT, passages=7, n=2, hops=4, budget=20, alpha=2.0, depth=1))
+    assert f"Bubble({vectors!r}, hops=4, budget=20) >> Coverage({vectors!r}, alpha=2.0) % 2 >> " in own
+    assert "Grow(triples=" in own and ", depth=1)" in own and "Sources(limit=7)" in own
+    assert "AnswerIfEnough(FactReader(MiniLMReader()), passages=7)" in own
+    llm = ScriptedLLM(reply)
+    with_model = repr(pipeline("bubblerag", SNAPSHOT, llm=llm))
+    for step in ("AnswerIfEnough({})", "LatentKeywords(model={})", "Specialise(model={})", "Answer({})"):
+        assert f"{step.format(repr(llm))} >> " in f"{with_model} >> "
+    assert with_model.count(repr(llm)) == len(STEPS) and "HybridPrompt() >> Answer(" in with_model
+    options = {"passages", "n", "hops", "budget", "alpha", "depth", "groups", "pieces", "llm"}
+    assert set(METHODS["bubblerag"].options) == options
+
+
+def test_offline_it_finds_pieces_that_join_and_passages_that_answer() -> None:
+    state = pipeline("bubblerag", SNAPSHOT)(asked())
+    assert state.answer is not None and "Erstein" in state.answer.text
+    assert any(c.document == "ermengarde" for c in state.answer.citations)
+    assert GRAPH.names[chunks(state)[0]] == "ermengarde#0" and len(chunks(state)) == 6
+    groups = after(state, "GroupAnchors").anchors or ()
+    assert sum(a.weight for a in groups) == pytest.approx(1)
+    found = pieces_of(state)
+    assert 1 <= len(found) <= 3 and GRAPH.id("Ermengarde of Tours") in found.nodes
+    # The pieces join the preview, and the anchors stay the names.
+    assert state.evidence is not None and set(found.identities()) <= set(state.evidence.identities())
+    assert [a.text for a in state.anchors or ()] == ["Lothair II"]
+    assert all(step.usage.prompt_tokens == 0 for step in state.trace)
+
+
+def test_an_index_of_passages_only_is_searched_by_words(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index.add(CORPUS)
+    assert index.snapshot.names is None and index.snapshot.triples is None
+    state = index.ask(QUESTION, method="bubblerag")
+    assert state.answer is not None and "Erstein" in state.answer.text
+    steps = " >> ".join(step.operator for step in state.trace)
+    assert len(pieces_of(state).edges) and f"Bubble({index.snapshot.passages!r})" in steps
+    written = index.ask(QUESTION, method="bubblerag", llm=ScriptedLLM(reply))
+    assert written.answer is not None and written.answer.text == "Erstein [1]."
+    found = index.retrieve(QUESTION, method="bubblerag")
+    assert chunks(found) == chunks(state) and found.answer is None
+    index.close()
+
+
+def check_answered(state: State, steps: list[str]) -> None:
+    assert state.answer is not None and state.answer.text == "Erstein [1]."
+    assert [c.document for c in state.answer.citations] == ["ermengarde"]
+    grows = steps.count("grow")
+    assert grows and [step for step in steps if step != "grow"] == [step for step in STEPS if step != "grow"]
+    assert steps == [*STEPS[:5], *["grow"] * grows, "answer"]
+    assert [a.text for a in after(state, "GroupAnchors").anchors or ()] == [
+        "Lothair II",
+        "founding of an abbey",
+        "Ermengarde of Tours",
+    ]
+    # What was chosen in growing is shown as a triple, and the passages to quote from.
+    edges, before = pieces_of(state).edges.tolist(), after(state, "Coverage").evidence
+    assert before is not None and {GRAPH.edge_text(e) for e in set(edges) - set(before.edges.tolist())} == {FOUNDED}
+    shown = [tuple(line["triple"]) for line in data(state.prompt or "", "triple")]
+    assert set(shown) == {GRAPH.triple(e) for e in edges if Kind.CHUNK not in GRAPH.columns.kinds[GRAPH.ends([e])]}
+    assert set(passages_in(state.prompt or "")) == set(range(1, 7))
+
+
+def test_every_step_asks_a_model_where_there_is_one() -> None:
+    steps: list[str] = []
+
+    def noted(system: str, user: str) -> str:
+        steps.append(step_of(system, user))
+        return reply(system, user)
+
+    state = pipeline("bubblerag", SNAPSHOT, llm=ScriptedLLM(noted))(asked())
+    check_answered(state, steps)
+    calls = [step.operator.partition("(")[0] for step in state.trace if step.usage.completion_tokens]
+    assert calls == ["AnswerIfEnough", "LatentKeywords", "Specialise", "Relax", "GroupAnchors", "Grow", "Answer"]
+
+
+def test_and_so_it_does_over_http() -> None:
+    def said(request: dict[str, Any]) -> str:
+        return reply(request["messages"][0]["content"], request["messages"][-1]["content"])
+
+    with LLMServer(said) as server:
+        state = pipeline("bubblerag", SNAPSHOT, llm=Endpoint("any", server.url))(asked())
+    messages = [[m["content"] for m in request.json["messages"]] for request in server.requests]
+    check_answered(state, [step_of(m[0], m[-1]) for m in messages])
+    assert all("json_schema" in request.json["response_format"] for request in server.requests)
+
+
+@pytest.mark.parametrize("nonsense", ["", "I would rather talk about bread.", "{}", '{"numbers": "all"}'])
+def test_a_model_that_replies_nonsense_leaves_the_twins_to_their_work(nonsense: str) -> None:
+    def broken(system: str, user: str) -> str:
+        return reply(system, user) if step_of(system, user) == "answer" else nonsense
+
+    offline = pipeline("bubblerag", SNAPSHOT)(asked())
+    state = pipeline("bubblerag", SNAPSHOT, llm=ScriptedLLM(broken))(asked())
+    assert state.answer is not None and state.answer.citations and chunks(state) == chunks(offline)
+    assert after(state, "GroupAnchors").anchors == after(offline, "GroupAnchors").anchors
+    assert same(state.evidence, offline.evidence)
+
+
+def test_an_early_answer_ends_it_and_not_what_retrieves() -> None:
+    whole = pipeline("bubblerag", SNAPSHOT)
+    state = whole(asked(ONE_STEP))
+    assert state.answer is not None and state.answer.text == "1525"
+    assert [step.operator.partition("(")[0] for step in state.trace][-1] == "AnswerIfEnough"
+    found = retrieval_part(whole)(asked(ONE_STEP))
+    assert found.answer is None and found.prompt is None and GRAPH.names[chunks(found)[0]] == "erstein#0"
+    assert found.trace[-1].operator.startswith("Complement(")
+
+    def sure(system: str, user: str) -> str:
+        assert step_of(system, user) == "enough"
+        number = next(n for n, text in passages_in(user).items() if "1525" in text)
+        quote = "It was destroyed in 1525"
+        return json.dumps({"found": True, "answer": "1525 [1].", "citations": [{"passage": number, "quote": quote}]})
+
+    written = pipeline("bubblerag", SNAPSHOT, llm=ScriptedLLM(sure))(asked(ONE_STEP))
+    assert written.answer is not None and written.answer.text == "1525 [1]." and len(written.trace) == 4
+
+
+ABLATIONS: dict[str, dict[str, Operator]] = {
+    "Specialise": {
+        "groups": LatentKeywords() >> Relax(None, NAMES, TRIPLES) >> GroupAnchors(NAMES, TRIPLES, WORDS),
+    },
+    "Relax": {"groups": LatentKeywords() >> Specialise() >> GroupAnchors(NAMES, TRIPLES, WORDS)},
+    "Coverage": {"pieces": Bubble(joined(NAMES, SNAPSHOT.passages)) % 3 >> Grow(None, TRIPLES)},  # type: ignore[arg-type]
+    "Grow": {"pieces": evidence_graphs(SNAPSHOT).steps[0] >> evidence_graphs(SNAPSHOT).steps[1]},  # type: ignore[attr-defined]
+}
+
+
+@pytest.mark.parametrize("step", ABLATIONS)
+def test_its_ablations_are_changes_of_the_expression(step: str) -> None:
+    whole, less = (repr(pipeline("bubblerag", SNAPSHOT, **changed)) for changed in ({}, ABLATIONS[step]))
+    assert f"{step}(" in whole and f"{step}(" not in less
+    state = pipeline("bubblerag", SNAPSHOT, **ABLATIONS[step])(asked())
+    assert state.answer is not None and state.answer.citations and 1 <= len(chunks(state)) <= 15
+
+
+def test_the_defaults_are_what_an_ablation_replaces() -> None:
+    given = pipeline("bubblerag", SNAPSHOT, groups=anchor_groups(SNAPSHOT), pieces=evidence_graphs(SNAPSHOT))
+    assert given == pipeline("bubblerag", SNAPSHOT)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 6])
+def test_depth_bounds_the_growth(depth: int) -> None:
+    state = pipeline("bubblerag", SNAPSHOT, depth=depth, n=2)(asked())
+    before, grown = after(state, "Coverage").evidence, pieces_of(state)
+    assert before is not None and len(before) == len(grown) == 2
+    assert len(grown.edges) >= len(before.edges) and (depth or len(grown.edges) == len(before.edges))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_never_more_passages_than_asked_for_are_read(k: int) -> None:
+    def model(system: str, user: str) -> str:
+        step = step_of(system, user)
+        assert len(data(user, "passage")) <= k if step in ("enough", "answer") else True
+        return json.dumps({"found": False, "answer": "", "citations": []})
+
+    state = pipeline("bubblerag", SNAPSHOT, passages=k, llm=ScriptedLLM(model))(asked())
+    assert len(chunks(state)) == k and chunks(state) == chunks(pipeline("bubblerag", SNAPSHOT)(asked()))[:k]
+    assert state.answer is not None and not state.answer.found
+
+
+@pytest.mark.parametrize("question", ["?", "Who?", "xyz qqq", "日本の首都はどこですか", "What are the main themes?"])
+def test_a_question_that_names_nothing_has_passages_all_the_same(question: str) -> None:
+    state = pipeline("bubblerag", SNAPSHOT)(asked(question))
+    assert state.answer is not None and len(chunks(state)) == 6
+
+
+def test_on_a_graph_without_passages_its_nodes_take_their_place() -> None:
+    graph, encoder = GRAPHS["family"], HashEncoder()
+    around = [sorted({*graph.columns.out.row(v).tolist(), *graph.columns.into.row(v).tolist()}) for v in graph.nodes]
+    texts = ["; ".join(map(graph.edge_text, edges)) for edges in around]
+    triples = VectorIndex.from_array(encoder.encode([graph.edge_text(e) for e in graph.edges.tolist()]), encoder)
+    nodes = VectorIndex.from_array(encoder.encode(texts), encoder)
+    words = WordIndex.of(texts, np.arange(len(graph)))
+    snapshot = Snapshot(graph, nodes, words, vectors_of(graph), triples, encoder, {})
+    state = pipeline("bubblerag", snapshot)(start("Who was the mother of Gisela?", graph))
+    assert graph.id("Waldrada") in chunks(state)[:2] and set(chunks(state)) <= set(graph.nodes.tolist())
+    assert state.answer is not None and pieces_of(state).texts(graph)[0].startswith("Waldrada mother of Gisela")

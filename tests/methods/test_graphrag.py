@@ -1,0 +1,134 @@
+"""GraphRAG as methods, near what is asked about and over all there is: offline, and with a language model."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from tests.toys import CORPUS, corpus_index
+
+from graphwright import HashEncoder, Index, OptionError, ScriptedLLM, start
+from graphwright.generate.prompt import passages_in
+from graphwright.methods.registry import pipeline, retrieval_part
+
+pytest.importorskip("igraph")
+
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which abbey did the mother of Lothair II found?"
+NAMES = ["graphrag-local", "graphrag-global"]
+
+
+def writer(system: str, user: str) -> str:
+    """Summarise, rate what tells of Graz highest, and quote the first passage."""
+    if "summarise a community" in system:
+        return json.dumps({"summary": "All about Graz." if "Graz" in user else "All about Erstein."})
+    if "rate how much" in system:
+        shown = [json.loads(line) for line in user.splitlines() if line.startswith('{"number"')]
+        return json.dumps({"ratings": [{"number": s["number"], "helpful": 90 * ("Graz" in s["text"])} for s in shown]})
+    quote = passages_in(user)[1].split(". ")[0]
+    return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+
+
+def test_the_expressions_read_as_they_are_written() -> None:
+    ix = SNAPSHOT
+    summaries = f"Summaries({ix.passages!r}, triples={ix.triples!r})"
+    local = repr(pipeline("graphrag-local", ix, entities=7, relations=5))
+    assert local.startswith(
+        f"EntitySearch({ix.passages!r}, names={ix.names!r}, triples={ix.triples!r}) % 7 >> "
+        f"Surroundings({summaries}, relations=5) >> WeighedSources(limit=20, index={ix.passages!r}) >> "
+    )
+    whole = repr(pipeline("graphrag-global", ix, communities=3))
+    assert whole.startswith(f"CommunitySearch({summaries}) % 3 >> WeighedSources(limit=20, index={ix.passages!r}) >> ")
+    llm = ScriptedLLM(writer)
+    told = f"Summaries({ix.passages!r}, triples={ix.triples!r}, model={llm!r})"
+    written = repr(pipeline("graphrag-global", ix, communities=3, rated=9, llm=llm))
+    assert written == (
+        f"CommunitySearch({told}) % 9 >> Helpful({llm!r}, {told}) % 3 >> "
+        f"WeighedSources(limit=20, index={ix.passages!r}) >> "
+        f"ReportPrompt(CommunityReports(summaries={told}, level=1, limit=3)) >> Answer({llm!r})"
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_answer_offline_from_passages(name: str) -> None:
+    state = pipeline(name, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
+    assert state.answer is not None and "Erstein" in state.answer.text
+    assert any(c.document == "ermengarde" for c in state.answer.citations)
+    assert all(step.usage.prompt_tokens == 0 for step in state.trace)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_language_model_is_shown_reports_and_answers(name: str) -> None:
+    llm = ScriptedLLM(writer)
+    state = pipeline(name, SNAPSHOT, llm=llm)(start("On which river does Graz lie?", SNAPSHOT.graph))
+    assert state.answer is not None and len(state.answer.citations) == 1
+    shown = [json.loads(line) for line in (state.prompt or "").splitlines() if line.startswith("{")]
+    assert next(line["text"] for line in shown if "report" in line) == "All about Graz."
+    assert any("relation" in line for line in shown) == (name == "graphrag-local")
+    spent = [step.operator.partition("(")[0] for step in state.trace if step.usage.completion_tokens]
+    assert spent == (["ReportPrompt", "Answer"] if name == "graphrag-local" else ["Helpful", "Answer"])
+
+
+def test_only_communities_that_were_rated_helpful_are_answered_from() -> None:
+    op = pipeline("graphrag-global", SNAPSHOT, level=0, llm=ScriptedLLM(writer, id="another"))
+    for question in ("Which abbey?", "What are the main themes?"):
+        state = op(start(question, SNAPSHOT.graph))
+        assert state.evidence is not None and state.chunks is not None and SNAPSHOT.graph.passages is not None
+        assert SNAPSHOT.graph.id("Graz") in state.evidence.nodes.tolist() and len(state.evidence) == 1
+        assert {SNAPSHOT.graph.passages.of(int(c)).document for c in state.chunks.ids} == {"mur"}  # type: ignore[union-attr]
+
+
+def test_summaries_are_written_once_for_a_snapshot(tmp_path: Path) -> None:
+    with_calls: list[str] = []
+
+    def counting(system: str, user: str) -> str:
+        with_calls.append(system[:20])
+        return writer(system, user)
+
+    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index.add(CORPUS)
+    llm = ScriptedLLM(counting)
+    counts = []
+    for _ in range(2):
+        index.ask(QUESTION, method="graphrag-global", llm=llm)
+        counts.append(sum(call.startswith("You summarise") for call in with_calls))
+    assert counts[0] == counts[1] > 1
+    index.remove(["bread"])
+    index.ask(QUESTION, method="graphrag-global", llm=llm)
+    assert sum(call.startswith("You summarise") for call in with_calls) > counts[1]
+    index.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_index_of_passages_alone_serves(name: str, tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index.add(CORPUS)
+    assert index.snapshot.names is None and index.snapshot.triples is None
+    state = index.ask(QUESTION, method=name)
+    assert state.answer is not None and "Erstein" in state.answer.text
+    index.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_pickle_and_retrieval_ends_before_the_prompt(name: str) -> None:
+    op = pipeline(name, SNAPSHOT, llm=ScriptedLLM([]))
+    assert pickle.loads(pickle.dumps(op)) == op
+    part = retrieval_part(pipeline(name, SNAPSHOT))
+    state = part(start(QUESTION, SNAPSHOT.graph))
+    assert state.prompt is None and state.answer is None and state.chunks is not None and len(state.chunks)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("question", ["?", "xyz qqq", "日本の首都はどこですか"])
+def test_a_question_that_names_nothing_known_is_answered_by_nothing(name: str, question: str) -> None:
+    state = pipeline(name, SNAPSHOT)(start(question, SNAPSHOT.graph))
+    assert state.answer is not None and state.evidence is not None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_the_extra_the_remedy_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphwright.index.communities.find_spec", lambda name: None)
+    with pytest.raises(OptionError, match=r'needs igraph. Install it: pip install "graphwright\[communities\]"'):
+        pipeline(name, SNAPSHOT)

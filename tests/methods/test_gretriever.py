@@ -1,0 +1,70 @@
+"""G-Retriever as a method: the tree of prizes, its passages, and the prompt that shows it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from tests.toys import CORPUS, corpus_index
+
+from graphwright import HashEncoder, Index, OptionError, ScriptedLLM, start
+from graphwright.generate.prompt import passages_in
+from graphwright.methods.registry import pipeline, retrieval_part
+
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which abbey did the mother of Lothair II found?"
+
+
+def test_the_expression_reads_as_it_is_written() -> None:
+    prizes = f"Prizes({SNAPSHOT.passages!r}, triples={SNAPSHOT.triples!r}, k=4)"
+    whole = repr(pipeline("g-retriever", SNAPSHOT, k=4, cost=1.0))
+    assert whole.startswith(f"PrizeTree({prizes}, cost=1.0) >> PrizeSources(limit=20, prizes={prizes}) >> ")
+    by_names = repr(pipeline("g-retriever", SNAPSHOT, nodes=SNAPSHOT.names))
+    assert by_names.startswith(f"PrizeTree(Prizes({SNAPSHOT.names!r}, triples={SNAPSHOT.triples!r})) >> ")
+
+
+def test_it_answers_offline_from_one_connected_piece() -> None:
+    state = pipeline("g-retriever", SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
+    assert state.answer is not None and "Erstein" in state.answer.text
+    assert state.evidence is not None and len(state.evidence) == 1
+    nodes, edges = state.evidence.piece(0)
+    assert len(edges) >= len(nodes) - 1 > 1
+    assert all(step.usage.prompt_tokens == 0 for step in state.trace)
+
+
+def test_a_language_model_is_shown_the_tree_and_quotes_passages() -> None:
+    def reply(system: str, user: str) -> str:
+        quote = passages_in(user)[1].split(". ")[0]
+        return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+
+    state = pipeline("g-retriever", SNAPSHOT, llm=ScriptedLLM(reply))(start(QUESTION, SNAPSHOT.graph))
+    assert state.answer is not None and len(state.answer.citations) == 1 and state.evidence is not None
+    shown = [json.loads(line) for line in (state.prompt or "").splitlines() if line.startswith("{")]
+    (tree,) = [line["steps"] for line in shown if "path" in line]
+    nodes, edges = state.evidence.piece(0)
+    assert len(tree) == len(nodes) + len(edges)
+    assert {SNAPSHOT.graph.edge_text(int(e)) for e in edges} <= set(tree)
+
+
+def test_an_index_of_passages_alone_serves(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index.add(CORPUS)
+    state = index.ask(QUESTION, method="g-retriever")
+    assert state.answer is not None and "Erstein" in state.answer.text
+    index.close()
+
+
+def test_it_pickles_and_retrieval_ends_before_the_answer() -> None:
+    op = pipeline("g-retriever", SNAPSHOT)
+    again = pickle.loads(pickle.dumps(op))
+    asked = start(QUESTION, SNAPSHOT.graph)
+    assert again == op and again(asked).answer == op(asked).answer
+    assert retrieval_part(op)(asked).answer is None
+
+
+@pytest.mark.parametrize("options", [{"k": 0}, {"cost": -1.0}])
+def test_what_cannot_be_used_is_refused(options: dict[str, float]) -> None:
+    with pytest.raises(OptionError, match=next(iter(options))):
+        pipeline("g-retriever", SNAPSHOT, **options)

@@ -1,0 +1,107 @@
+"""HippoRAG and HippoRAG 2 as methods: their expressions, what they reach, and what is done where nothing is named."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from tests.toys import CORPUS, corpus_index
+
+from graphwright import HashEncoder, Index, OptionError, ScriptedLLM, start
+from graphwright.generate.prompt import passages_in
+from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.retrieve.state import State
+
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which abbey did the mother of Lothair II found?"
+BOTH = ["hipporag", "hipporag2"]
+
+
+def writer(system: str, user: str) -> str:
+    """List names, choose the first triple, and quote the first passage."""
+    if "list the keywords" in system:
+        return json.dumps({"names": ["Ermengard of Tours"], "themes": ["founding"]})
+    if "You choose" in system:
+        return '{"numbers": [1, 99]}'
+    quote = passages_in(user)[1].split(". ")[0]
+    return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+
+
+def documents(state: State) -> list[str]:
+    assert state.chunks is not None and state.graph.passages is not None
+    return [state.graph.passages.of(int(chunk)).document for chunk in state.chunks.ids]  # type: ignore[union-attr]
+
+
+def test_the_expressions_read_as_they_are_written() -> None:
+    ix = SNAPSHOT
+    link, dense = f"Link(names={ix.names!r})", f"VectorSearch({ix.passages!r})"
+    one = repr(pipeline("hipporag", ix, passages=7, nodes=50, restart=0.4))
+    walk = f"{link} >> Specific({ix.names!r}) >> OnStatements(PersonalizedPageRank(restart=0.4) % 50)"
+    assert one.startswith(f"OrElse({walk}, {dense} % 7) >> SummedSources(limit=7) >> ")
+    two = repr(pipeline("hipporag2", ix, passages=7, pool=9, triples=4, nodes=50, weight=0.1))
+    near = f"{link} >> TripleSearch({ix.triples!r}, limit=9) >> SharedWords({ix.words!r}) % 4"
+    walk = f"{near} >> PhraseSeeds({ix.passages!r}, weight=0.1) >> PersonalizedPageRank(restart=0.5) % 50"
+    assert two.startswith(f"OrElse({walk} >> Only(Kind.CHUNK), {dense}) % 7 >> Sources() >> ")
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_walks_reach_passages_that_share_no_word_with_the_question(name: str) -> None:
+    state = pipeline(name, SNAPSHOT)(start("What did the daughter of Hugh of Tours found?", SNAPSHOT.graph))
+    assert state.answer is not None and state.answer.found and state.graph is SNAPSHOT.graph
+    assert documents(state)[0] == "ermengarde" and "erstein" in documents(state)[:4]
+
+
+def test_hipporag_ranks_by_the_mass_of_all_entities_that_a_passage_mentions() -> None:
+    state = retrieval_part(pipeline("hipporag", SNAPSHOT))(start("Who is Teutberga?", SNAPSHOT.graph))
+    assert state.evidence is not None and state.evidence.scores is not None and state.chunks is not None
+    mass = dict(zip(state.evidence.nodes.tolist(), state.evidence.scores.tolist(), strict=True))
+    for chunk, score in zip(state.chunks.ids.tolist(), state.chunks.scores.tolist(), strict=True):
+        mentions = [v for v in mass if chunk in SNAPSHOT.graph.chunks_of([v]).tolist()]
+        assert score == pytest.approx(sum(mass[v] for v in mentions)) and mentions
+    assert documents(state)[0] == "teutberga"
+
+
+@pytest.mark.parametrize("question", ["who was that?", "xyz"])
+def test_a_question_that_names_nothing_is_searched_with_by_its_vector(question: str) -> None:
+    dense = retrieval_part(pipeline("naive", SNAPSHOT))(start(question, SNAPSHOT.graph))
+    one = retrieval_part(pipeline("hipporag", SNAPSHOT))(start(question, SNAPSHOT.graph))
+    assert documents(one) == documents(dense)
+
+
+def test_where_the_model_keeps_no_triple_passages_come_by_their_vectors() -> None:
+    op = retrieval_part(pipeline("hipporag2", SNAPSHOT, llm=ScriptedLLM(['{"numbers": []}'])))
+    dense = retrieval_part(pipeline("naive", SNAPSHOT))(start(QUESTION, SNAPSHOT.graph))
+    assert documents(op(start(QUESTION, SNAPSHOT.graph))) == documents(dense)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_language_model_takes_its_part_and_answers(name: str) -> None:
+    llm = ScriptedLLM(writer)
+    state = pipeline(name, SNAPSHOT, llm=llm)(start(QUESTION, SNAPSHOT.graph))
+    assert state.answer is not None and len(state.answer.citations) == 1
+    part = {"hipporag": f"Keywords(model={llm!r})", "hipporag2": f"Choose({llm!r}) % 5"}[name]
+    assert [step.operator for step in state.trace if step.usage.completion_tokens] == [part, f"Answer({llm!r})"]
+    # The name is misspelled, and linked to the nearest.
+    assert name == "hipporag2" or documents(state)[0] == "ermengarde"
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_an_index_without_vectors_of_names_and_triples_is_searched_by_words(name: str, tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index.add(CORPUS)
+    state = index.ask("What did Ermengarde of Tours found?", method=name)
+    assert state.answer is not None and state.answer.found and documents(state)[0] == "ermengarde"
+    assert any("vectors of triples" in note for step in state.trace for note in step.notes) == (name == "hipporag2")
+    index.close()
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_they_pickle_and_refuse_what_cannot_be_used(name: str) -> None:
+    op = pipeline(name, SNAPSHOT)
+    assert pickle.loads(pickle.dumps(op)) == op
+    with pytest.raises(OptionError, match="restart"):
+        pipeline(name, SNAPSHOT, restart=1.0)
+    with pytest.raises(OptionError, match="keep is a whole number"):
+        pipeline(name, SNAPSHOT, nodes=0)

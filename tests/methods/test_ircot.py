@@ -1,0 +1,68 @@
+"""IRCoT as a method: searches and thoughts in turn, a language model's and their twin's."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+from tests.toys import corpus_index
+
+from graphwright import OptionError, ScriptedLLM, Thoughts, WordSearch, start
+from graphwright.generate.prompt import passages_in
+from graphwright.methods.registry import pipeline, retrieval_part
+
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which abbey did the mother of Lothair II found?"
+
+
+def test_the_expression_reads_as_it_is_written() -> None:
+    first = WordSearch(SNAPSHOT.words)
+    whole = repr(pipeline("ircot", SNAPSHOT, passages=7, k=4, steps=2, shown=3, first=first))
+    search, think = f"FollowUp({first!r} % 4)", f"Think({SNAPSHOT.encoder!r}, passages=3)"
+    assert whole.startswith(f"({search} >> Repeat({think} >> {search}, until={Thoughts(2)!r})) % 7 >> Sources() >> ")
+    assert "ScoreSum(VectorSearch(" in repr(pipeline("ircot", SNAPSHOT))
+
+
+def test_the_first_of_every_search_come_first() -> None:
+    first = WordSearch(SNAPSHOT.words)
+    thoughts = ["Ermengarde founded Erstein.", "The Mur joins the Drava."]
+    script = ScriptedLLM([json.dumps({"enough": False, "thought": thought}) for thought in thoughts])
+    op = retrieval_part(pipeline("ircot", SNAPSHOT, k=2, steps=2, first=first, llm=script))
+    state = op(start("Who married Teutberga?", SNAPSHOT.graph))
+    asked = ["Who married Teutberga?", *thoughts]
+    each = [(first % 2)(start(text, SNAPSHOT.graph)).evidence.nodes.tolist() for text in asked]  # type: ignore[union-attr]
+    assert state.chunks is not None
+    ids = state.chunks.ids.tolist()
+    assert set(ids[:3]) == {nodes[0] for nodes in each} and set(ids) == {node for nodes in each for node in nodes}
+
+
+def test_a_language_model_thinks_until_it_has_enough_then_answers() -> None:
+    def reply(system: str, user: str) -> str:
+        if "one sentence at a time" in system:
+            enough = "destroyed in 1525" in user.partition("Your sentences so far")[2]
+            return json.dumps({"enough": enough, "thought": "" if enough else "The abbey was destroyed in 1525."})
+        quote = "It was destroyed in 1525"
+        number = next(n for n, text in passages_in(user).items() if quote in text)
+        cited = [{"passage": number, "quote": quote}]
+        return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": cited})
+
+    op = pipeline("ircot", SNAPSHOT, steps=6, llm=ScriptedLLM(reply))
+    state = op(start("What became of what Ermengarde founded?", SNAPSHOT.graph))
+    assert state.answer is not None and [c.document for c in state.answer.citations] == ["erstein"]
+    assert len(state.anchors or ()) == 1
+
+
+def test_offline_it_answers_without_a_token_and_pickles() -> None:
+    op = pipeline("ircot", SNAPSHOT)
+    state = op(start(QUESTION, SNAPSHOT.graph))
+    assert state.answer is not None and "Erstein" in state.answer.text
+    assert all(step.usage.prompt_tokens == 0 for step in state.trace)
+    again = pickle.loads(pickle.dumps(op))
+    assert again == op and again(start(QUESTION, SNAPSHOT.graph)).answer == state.answer
+
+
+@pytest.mark.parametrize("options", [{"steps": 0}, {"k": 0}, {"shown": 0}])
+def test_what_cannot_be_used_is_refused(options: dict[str, int]) -> None:
+    with pytest.raises(OptionError, match=r"steps=0|keep is a whole number|passages=0"):
+        pipeline("ircot", SNAPSHOT, **options)

@@ -1,0 +1,89 @@
+"""LightRAG's three modes as methods: their expressions, what each reaches, and a language model's part."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from tests.toys import CORPUS, corpus_index
+
+from graphwright import HashEncoder, Index, OptionError, ReplyError, ScriptedLLM, start
+from graphwright.generate.prompt import passages_in
+from graphwright.methods.registry import pipeline
+
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which abbey did the mother of Lothair II found?"
+MODES = ["lightrag-local", "lightrag-global", "lightrag-hybrid"]
+
+
+def writer(system: str, user: str) -> str:
+    """List keywords where keywords are asked for, else quote the first passage."""
+    if "list the keywords" in system:
+        return json.dumps({"names": ["Lothair II", "Ermengarde of Tours"], "themes": ["founding of an abbey"]})
+    quote = passages_in(user)[1].split(". ")[0]
+    return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+
+
+def test_the_expressions_read_as_they_are_written() -> None:
+    names, triples = f"AnchorSearch({SNAPSHOT.names!r})", f"TripleSearch({SNAPSHOT.triples!r}, limit=9"
+    local, broad, hybrid = (repr(pipeline(mode, SNAPSHOT, passages=7, n=9)) for mode in MODES)
+    assert local.startswith(f"Keywords() >> {names} % 9 >> OneHop() >> SummedSources(limit=7) >> ")
+    assert broad.startswith(f"Keywords() >> {triples}, asked=True) >> Sources(limit=7) >> ")
+    in_turn = f"ReciprocalRank({names} % 9 >> OneHop(), {triples}, asked=True), constant=0)"
+    assert hybrid.startswith(f"Keywords() >> {in_turn} >> SummedSources(limit=7) >> ")
+    # With a language model there are themes to look for.
+    assert f"{triples}) >> " in repr(pipeline("lightrag-global", SNAPSHOT, n=9, llm=ScriptedLLM(writer)))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_answers_offline(mode: str) -> None:
+    state = pipeline(mode, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
+    assert state.answer is not None and "Erstein" in state.answer.text
+    assert all(step.usage.prompt_tokens == 0 for step in state.trace)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_language_model_lists_keywords_and_is_shown_relations_and_passages(mode: str) -> None:
+    llm = ScriptedLLM(writer)
+    state = pipeline(mode, SNAPSHOT, llm=llm)(start(QUESTION, SNAPSHOT.graph))
+    assert [a.text for a in state.anchors or ()] == ["Lothair II", "Ermengarde of Tours", "founding of an abbey"]
+    assert state.answer is not None and len(state.answer.citations) == 1
+    assert "She founded the abbey of Erstein in Alsace." in (state.prompt or "")
+    kinds = {next(iter(json.loads(line))) for line in (state.prompt or "").splitlines() if line.startswith("{")}
+    assert {"question", "passage", "path"} <= kinds
+    spent = [step.operator for step in state.trace if step.usage.completion_tokens]
+    assert spent == [f"Keywords(model={llm!r})", f"Answer({llm!r})"]
+
+
+@pytest.mark.parametrize("said", ["", "no JSON", '{"names": [], "themes": []}'])
+def test_keywords_that_the_model_does_not_list_are_the_questions_own_or_an_error(said: str) -> None:
+    def reply(system: str, user: str) -> str:
+        return said if "list the keywords" in system else writer(system, user)
+
+    op = pipeline("lightrag-hybrid", SNAPSHOT, llm=ScriptedLLM(reply))
+    if said.startswith("{"):
+        state = op(start(QUESTION, SNAPSHOT.graph))
+        assert state.answer is not None and "Lothair II" in [a.text for a in state.anchors or ()]
+    else:
+        with pytest.raises(ReplyError):
+            op(start(QUESTION, SNAPSHOT.graph))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_index_without_vectors_of_names_and_triples_is_searched_by_words(mode: str, tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index.add(CORPUS)
+    state = index.ask("What did Ermengarde of Tours found?", method=mode)
+    assert state.answer is not None and state.answer.citations[0].document == "ermengarde"
+    assert any("no vectors of" in note for step in state.trace for note in step.notes)
+    index.close()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_they_pickle_and_refuse_what_cannot_be_used(mode: str) -> None:
+    op = pipeline(mode, SNAPSHOT)
+    assert pickle.loads(pickle.dumps(op)) == op
+    with pytest.raises(OptionError, match=r"limit=0|keep is a whole number"):
+        pipeline(mode, SNAPSHOT, n=0)

@@ -1,0 +1,62 @@
+"""RAPTOR as a method: the collapsed tree, offline and with summaries that a language model writes."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+from tests.toys import corpus_index
+
+from graphwright import OptionError, ScriptedLLM, start
+from graphwright.generate.prompt import passages_in
+from graphwright.methods.registry import pipeline, retrieval_part
+
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which abbey did the mother of Lothair II found?"
+
+
+def test_the_expression_reads_as_it_is_written() -> None:
+    whole = repr(pipeline("raptor", SNAPSHOT, size=4, each=2, passages=7))
+    assert whole.startswith(f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), each=2) % 7 >> Sources() >> ")
+
+
+def test_it_answers_offline() -> None:
+    state = pipeline("raptor", SNAPSHOT, size=2)(start(QUESTION, SNAPSHOT.graph))
+    assert state.answer is not None and "Erstein" in state.answer.text and state.answer.citations
+    assert all(step.usage.prompt_tokens == 0 for step in state.trace)
+
+
+def test_a_language_model_writes_the_tree_and_answers_from_it() -> None:
+    def reply(system: str, user: str) -> str:
+        if "summarise texts" in system:
+            # A summary that is nearer to the question than any passage.
+            return json.dumps({"summary": "yeast and ovens" if "Bread" in user else "other things"})
+        quote = passages_in(user)[1].split(". ")[0]
+        return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+
+    llm = ScriptedLLM(reply)
+    state = pipeline("raptor", SNAPSHOT, size=2, llm=llm)(start("yeast and ovens", SNAPSHOT.graph))
+    assert state.answer is not None and state.chunks is not None
+    shown = [json.loads(line) for line in (state.prompt or "").splitlines() if line.startswith("{")]
+    assert next(line["text"] for line in shown if "report" in line) == "yeast and ovens"
+    tree = state.trace[0]
+    assert tree.operator.startswith("TreeSearch") and tree.usage.completion_tokens > 0
+    assert tree.notes[-1].endswith("summaries were made of 6 passages")
+    first = SNAPSHOT.graph.passages.of(int(state.chunks.ids[0]))  # type: ignore[union-attr]
+    plain = pipeline("raptor", SNAPSHOT, size=2)(start("yeast and ovens", SNAPSHOT.graph)).chunks
+    assert first is not None and plain is not None and state.chunks.scores[0] > plain.scores[0]
+
+
+def test_it_pickles_and_retrieval_ends_before_the_answer() -> None:
+    op = pipeline("raptor", SNAPSHOT, size=3)
+    again = pickle.loads(pickle.dumps(op))
+    asked = start(QUESTION, SNAPSHOT.graph)
+    assert again == op and again(asked).answer == op(asked).answer
+    assert retrieval_part(op)(asked).answer is None
+
+
+@pytest.mark.parametrize("options", [{"size": 1}, {"each": 0}])
+def test_what_cannot_be_used_is_refused(options: dict[str, int]) -> None:
+    with pytest.raises(OptionError, match=next(iter(options))):
+        pipeline("raptor", SNAPSHOT, **options)

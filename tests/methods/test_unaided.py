@@ -1,0 +1,79 @@
+"""A language model alone as a method: it needs one, retrieves nothing, and says both clearly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.toys import CORPUS, corpus_index
+
+from graphwright import METHODS, Experiment, HashEncoder, OptionError, ScriptedLLM
+from graphwright.cli.app import main
+from graphwright.evaluate.run import run
+from graphwright.methods.registry import pipeline
+from graphwright.retrieve.operator import Keep
+
+REPLY = '{"thoughts": ["It was hers."], "found": true, "answer": "Erstein Abbey"}'
+QUESTION = "Which abbey did the mother of Lothair II found?"
+ALONE = ["vanilla", "cot"]
+
+
+def test_they_are_the_methods_that_cannot_do_without_a_model() -> None:
+    assert [name for name, method in METHODS.items() if method.required] == ALONE
+    assert all(METHODS[name].required == ("llm",) and METHODS[name].options == {"llm": None} for name in ALONE)
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_the_model_answers_without_passages_and_citations(name: str) -> None:
+    index, llm = corpus_index(), ScriptedLLM(lambda system, user: REPLY)
+    state = index.ask(QUESTION, name, llm=llm)
+    assert state.answer is not None and state.answer.text == "Erstein Abbey" and not state.answer.citations
+    assert state.chunks is None and state.trace[-1].notes == (("It was hers.",) if name == "cot" else ())
+    found = index.retrieve(QUESTION, name, llm=llm)
+    assert found.answer is None and found.chunks is None
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_without_a_model_the_error_says_how_to_give_one(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    index = corpus_index()
+    for build in (lambda: pipeline(name, index.snapshot), lambda: METHODS[name](index.snapshot, llm=None)):
+        with pytest.raises(OptionError, match=f"{name} needs llm, .*--llm MODEL"):
+            build()
+
+
+def test_the_command_line_says_so_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "graz.txt").write_text("Graz lies on the Mur.", encoding="utf-8")
+    with pytest.raises(SystemExit) as done:
+        main(["index", str(tmp_path / "docs"), "--into", str(tmp_path / "index")])
+    assert not done.value.code
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as done:
+        main(["ask", "Where is Graz?", "--index", str(tmp_path / "index"), "--method", "vanilla"])
+    assert done.value.code == 2 and "vanilla needs llm" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as done:
+        main(["methods", "--index", str(tmp_path / "index"), "--json"])
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert not done.value.code and rows["vanilla"]["expression"] == "" and rows["naive"]["expression"]
+
+
+def test_an_experiment_refuses_what_ranks_no_passages(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "corpus.jsonl").write_text("\n".join(json.dumps(document) for document in CORPUS), encoding="utf-8")
+    question = {"id": "q", "question": QUESTION, "gold_ids": ["ermengarde"]}
+    (data / "questions.jsonl").write_text(json.dumps(question), encoding="utf-8")
+    with pytest.raises(OptionError, match="vanilla needs llm"):
+        run(Experiment(data, ("vanilla",)), tmp_path / "a", encoder=HashEncoder())
+
+    def with_model(snapshot):
+        return METHODS["vanilla"](snapshot, llm=ScriptedLLM([REPLY]))
+
+    with pytest.raises(OptionError, match="ranks no passages"):
+        run(Experiment(data, (with_model,)), tmp_path / "b", encoder=HashEncoder())
+
+
+def test_naive_is_another_name_of_vector() -> None:
+    snapshot = corpus_index().snapshot
+    assert pipeline("naive", snapshot) == pipeline("vector", snapshot) != Keep()
