@@ -5,7 +5,7 @@
 DIR is an index of the questions' corpus with passages and names embedded (Settings(embed=("passages", "names"))). Its
 anchors are what Link finds. The large graphs are seeded and heavy-tailed (exponent 2.5), their vectors random, so that
 nothing guides the search: the hardest case. Anchors lie two random steps from a node drawn at random ("near"), as
-those of a question do, or anywhere ("far"). Models are not counted. Writes benchmarks/results/bubble.json.
+those of a question do, or anywhere ("far"). Models are not counted. Writes benchmarks/results/bubble.json and .png.
 """
 
 import argparse
@@ -21,7 +21,11 @@ from graphwright.data.questions import read_questions
 from graphwright.kernels.bubble import bubble, node_costs
 from graphwright.kernels.csr import undirected
 
-SYNTHETIC = {"heavy-tailed 51k": (51_000, 220_000), "heavy-tailed 1M": (1_000_000, 5_500_000)}
+SYNTHETIC = {
+    "heavy-tailed 51k": (51_000, 220_000),
+    "heavy-tailed 200k": (200_000, 1_000_000),
+    "heavy-tailed 1M": (1_000_000, 5_500_000),
+}
 DIMENSION = 384
 USUAL = {"groups": 3, "terminals": 5, "budget": 10, "hops": 6}
 VARIED = [{}, {"groups": 2}, {"groups": 5}, {"groups": 10}, {"budget": 5}, {"budget": 20}, {"budget": 50}]
@@ -130,6 +134,36 @@ def main():
             )
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(rows, indent=1) + "\n")
+    plotted(rows, options.out.with_suffix(".png"))
+
+
+def plotted(rows, path):
+    """Draw p50 against each setting, the others as usual, a line for each graph; and against the size of graphs."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 5, figsize=(17, 3.6), sharey=True)
+    near = [row for row in rows if row.get("near")]
+    for axis, name in zip(axes, ("groups", "terminals", "budget", "hops"), strict=False):
+        for graph in dict.fromkeys(row["graph"] for row in near):
+            others = [key for key in USUAL if key != name]
+            along = [r for r in near if r["graph"] == graph and all(r[key] == USUAL[key] for key in others)]
+            along.sort(key=lambda row: row[name])
+            axis.plot([r[name] for r in along], [r["p50 ms"] for r in along], marker="o", label=graph)
+        axis.set_xlabel({"groups": "groups, m", "terminals": "terminals a group", "budget": "B", "hops": "h"}[name])
+    for place in (True, False):
+        usual = [r for r in rows if r.get("near") is place and all(r[key] == USUAL[key] for key in USUAL)]
+        label = "anchors near" if place else "anchors far"
+        axes[4].plot([r["nodes"] for r in usual], [r["p50 ms"] for r in usual], marker="o", label=label)
+    axes[4].set_xlabel("nodes of the graph")
+    axes[4].set_xscale("log")
+    axes[0].set_ylabel("p50, ms")
+    axes[0].set_yscale("log")
+    for axis in (axes[0], axes[4]):
+        axis.legend(frameon=False, fontsize=8)
+    for axis in axes:
+        axis.grid(alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
 
 
 if __name__ == "__main__":

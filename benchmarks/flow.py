@@ -85,7 +85,7 @@ def measure(name, graph, queries):
             row |= {f"{label}_p50_cpu_ms": np.median(processor)}
         joined, touched, paths = [], [], []
         for ends in clusters:
-            table, _, looked_at = flow_paths(*graph.adjacency, ends, decay=0.7, threshold=threshold)
+            table, _, looked_at, _ = flow_paths(*graph.adjacency, ends, decay=0.7, threshold=threshold)
             last = table[np.arange(len(table)), (table >= 0).sum(axis=1) - 1]
             pairs = np.sort(np.stack((table[:, 0], last), axis=1), axis=1)
             joined.append(len(np.unique(pairs, axis=0)) / (NODES * (NODES - 1) / 2))

@@ -10,15 +10,19 @@ import argparse
 import json
 from pathlib import Path
 
+from graphwright import METHODS
 from graphwright.cli.indexing import progress_bar
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run
 from graphwright.evaluate.summary import heading, table
 
 RESULTS = Path(__file__).parent / "results"
-METHODS = ("hybrid", "vector", "bm25", "ppr")
+# All that need neither a language model nor a model that reads each passage; those are in benchmarks/corpora.py.
+READ = ("rerank", "gar", "fastinsight", "naive", *(f"lego-{n}" for n in range(1, 16)))
+OFFLINE = [name for name, method in METHODS.items() if not method.required and name not in READ and name != "hybrid"]
+FEW = ("hybrid", "vector", "bm25", "ppr", "bubblerag")  # with titles removed
 RUNS = {
-    "musique": [("lexical", True), ("openie", True), ("lexical", False), ("openie", False)],
+    "musique": [("openie", True), ("lexical", True), ("openie", False), ("lexical", False)],
     "hotpotqa": [("lexical", True), ("lexical", False)],
     "hotpotqa100": [("lexical", True), ("lexical", False)],
     "2wiki": [("lexical", True), ("lexical", False)],
@@ -43,7 +47,15 @@ def main():
     for name in given.sets:
         for extraction, titles in RUNS[name]:
             label = f"{name}-{extraction}{'' if titles else '-untitled'}"
-            experiment = Experiment(given.data / name, METHODS, extraction=extraction, titles=titles)
+            methods = ("hybrid", *OFFLINE) if titles else FEW
+            experiment = Experiment(
+                given.data / name,
+                methods,
+                extraction,
+                titles,
+                embed=("passages", "names", "triples"),
+                baseline="hybrid",
+            )
             with progress_bar() as show:
                 summaries[label] = run(experiment, given.out / label, progress=show)
             parts.append(f"## {label}\n\n{heading(summaries[label])}\n\n{markdown(table(summaries[label]))}\n")
