@@ -88,13 +88,14 @@ def variants(parts):
         behind = [gw.Sources(BUDGET)(state) for state in alone]
         yield name, parts.recall([parts.complement()(state) for state in both]), parts.recall(behind)
     yield "without pieces: the beginning completed", parts.recall([parts.complement()(s) for s in parts.first]), None
+    few = [state.with_(evidence=state.evidence.top(BUDGET)) for state in parts.first]
+    yield "without pieces: the preview completed", parts.recall([parts.complement()(s) for s in few]), None
     yield "without completion: the preview", parts.recall(parts.first), None
     for name, options in {
         "completion without overlap": {"overlap": 0.0},
         "completion without what was taken": {"joined": 0.0},
         "completion without statements": {"stated": 0.0},
         "completion without connections": {"about": 0.0, "stated": 0.0, "shared": 0.0, "joined": 0.0},
-        "completion from 15 passages": {"begin": 15},
     }.items():
         both = parts.found(*full)[1]
         yield name, parts.recall([parts.complement(**options)(state) for state in both]), None

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.retrieve.plain_world import Signals, Statement, World, lucene_idf, worlds
 from tests.toys import corpus_index, merged_graph
@@ -28,7 +28,6 @@ DEFAULTS: dict[str, float] = {
     "own": 0.5,
     "overlap": 0.6,
     "joined": 0.3,
-    "begin": 40,
     "common": 0.02,
 }
 
@@ -51,9 +50,7 @@ class Reference:
         self.h = {t: self.signals.alone(t) for t in inside}
         held = set(w.question.split()) & {word for text in w.texts for word in text}
         self.idf = {word: lucene_idf(w.texts, word) for word in held}
-        self.first = sorted(set(pool) & set(inside), key=lambda t: (-self.h[t], t))
-        self.left_out = self.first[self.how["begin"] :]
-        self.first = self.first[: self.how["begin"]]
+        self.first = sorted(set(pool) & set(inside))
         self.opened: list[int] = []
         self.taken: list[int] = []
         self.largest = 0.0
@@ -126,7 +123,6 @@ OPTIONS = st.fixed_dictionaries(
         "own": st.sampled_from([0.0, 2.0]),
         "overlap": st.sampled_from([0.0, 1.5]),
         "joined": st.sampled_from([0.0, 1.0]),
-        "begin": st.integers(1, 3),
         "common": st.sampled_from([0.0, 1.0]),
     },
 )
@@ -139,9 +135,6 @@ def test_equals_the_formula_step_by_step(w: World, options: dict[str, Any], data
     pool = data.draw(st.lists(st.sampled_from(every), unique=True), "pool")
     inside = data.draw(st.none() | st.sets(st.sampled_from(every)), "inside")
     here = every if inside is None else sorted(inside)
-    begins = Reference(w, pool, here, options)
-    if begins.left_out:  # which of two equals begins is a matter of rounding
-        assume(begins.h[begins.first[-1]] - begins.h[begins.left_out[0]] > 1e-4)
     agree(w, pool, complement(w, **options)(w.state(pool, inside)), here, options)
 
 
@@ -211,7 +204,6 @@ def test_of_equals_the_smaller_id_comes_first() -> None:
     vectors = np.tile(np.array([[0.6, 0.8]], np.float32), (4, 1))
     w = World([""] * 4, [[]] * 4, [["zz"]] * 4, vectors, np.array([1, 0], np.float32), "lake", [], {}, [[]] * 4)
     assert [at for at, _ in found(complement(w)(w.state([2, 3, 1])))] == [1, 2, 3]
-    assert [at for at, _ in found(complement(w, begin=2)(w.state([2, 3, 1])))] == [1, 2]
 
 
 def test_statements_count_by_the_largest_share_among_the_first_that_say_something() -> None:
@@ -262,9 +254,7 @@ class Rich:
 
 
 CHANGES: list[dict[str, Any]] = [
-    *({name: value} for name in DEFAULTS if name not in ("begin", "common") for value in (0.0, 1.0)),
-    {"begin": 1},
-    {"begin": 3},
+    *({name: value} for name in DEFAULTS if name != "common" for value in (0.0, 1.0)),
     {"common": 1.0},  # five passages are never too many, so that less is no change here
 ]
 
@@ -290,7 +280,7 @@ def test_pieces_without_passages_begin_nowhere() -> None:
     state = start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph)
     graph = SNAPSHOT.graph
     entities = [graph.id("Lothair II"), graph.id("Teutberga")]
-    for pieces in (Evidence.of_nodes(entities), Evidence.of_edges([0]), Evidence.of_pieces([(entities, [])])):
+    for pieces in (Evidence.of_nodes(entities), Evidence.of_pieces([(entities, [])])):
         after = op(state.with_(evidence=pieces))
         assert after.chunks is not None and len(after.chunks) == 0 and after.evidence is pieces
 
@@ -302,6 +292,14 @@ def test_passages_of_any_piece_begin() -> None:
     state = start("Which abbey did the mother of Lothair II found?", graph)
     alone = op(state.with_(evidence=Evidence.of_nodes([1, 3])))
     assert found(op(state.with_(evidence=mixed))) == found(alone) and len(found(alone)) > 2
+
+
+def test_passages_that_state_an_edge_of_a_piece_begin() -> None:
+    op, graph = Complement(SNAPSHOT.passages, SNAPSHOT.words), SNAPSHOT.graph
+    edge = int(graph.columns.stated.values[0])
+    state = start("Which abbey did the mother of Lothair II found?", graph)
+    alone = op(state.with_(evidence=Evidence.of_nodes(graph.chunks_of((), [edge]))))
+    assert found(op(state.with_(evidence=Evidence.of_edges([edge])))) == found(alone) != []
 
 
 def test_a_graph_without_entities_has_no_connections() -> None:
@@ -328,9 +326,6 @@ def test_where_nobody_looked_nothing_is_taken() -> None:
         {"own": "1"},
         {"overlap": None},
         {"joined": True},
-        {"begin": 0},
-        {"begin": 2.5},
-        {"begin": True},
         {"common": 1.1},
         {"common": -0.1},
     ],
@@ -343,6 +338,6 @@ def test_nonsense_is_refused_with_its_value(wrong: dict[str, Any]) -> None:
 
 
 def test_is_a_value() -> None:
-    op = Complement(SNAPSHOT.passages, SNAPSHOT.words, begin=np.int64(3), overlap=0)
+    op = Complement(SNAPSHOT.passages, SNAPSHOT.words, about=np.float64(3), overlap=0)
     assert pickle.loads(pickle.dumps(op)) == op
     assert repr(Complement(SNAPSHOT.passages, SNAPSHOT.words, about=0.25)).endswith(", about=0.25)")

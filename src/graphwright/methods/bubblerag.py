@@ -68,12 +68,17 @@ def bubblerag(
     `pieces`: the steps to anchors and to pieces, by default `anchor_groups` and `evidence_graphs`; an ablation gives
     others. A language model does each step of the paper, and may answer from the preview; without one each has its
     twin. Which passages stand behind, and in which order, `Complement` finds: the preview and the pieces are where it
-    begins. Names and triples without vectors are compared by words.
+    begins. On a knowledge graph without passages they are the nodes of the pieces. Names and triples without vectors
+    are compared by words.
     """
     begin = Link(ix.names) >> SupportSearch(ix.passages, ix.words) % _BEGIN >> Sources(passages)
     enough = AnswerIfEnough(llm or FactReader(MiniLMReader()), passages)
     found = groups or anchor_groups(ix, llm)
     found >>= pieces or evidence_graphs(ix, n, hops, budget, alpha, depth, llm)
+    if ix.graph.passages is None:  # then the nodes of the pieces stand for passages
+        return (
+            begin >> enough >> found >> answering(ix, passages, llm, sources=Sources(passages), prompt=HybridPrompt())
+        )
     # Beside Keep() the anchors stay the names, which tell what passages are about; the pieces join the preview.
     both = begin >> enough >> (Keep() | found)
     sources = Complement(ix.passages, ix.words) % passages

@@ -28,9 +28,10 @@ Row = NDArray[np.float64]
 class Complement(Ranker):
     """Passages, each the one that adds most to those before it: evidence grown by what completes it.
 
-    It begins with the `begin` best passages of the evidence (those in its pieces), and what they are connected with;
-    each passage that is taken opens what it is connected with in turn. With h(t) the sum of the signals of a passage
-    alone (see `Support`) and F(s, t) of two read as one text (see `Pairs`), what speaks for a passage is
+    It begins with the passages of the evidence (those in its pieces, and those that state an edge of one), and what
+    they are connected with; each passage that is taken opens what it is connected with in turn. With h(t) the sum of
+    the signals of a passage alone (see `Support`) and F(s, t) of two read as one text (see `Pairs`), what speaks for a
+    passage is
 
         J(t) = max(h(t), max_s F(s, t)) + own · h(t),    F(s, t) = cos(q, s + t)/best + Σ_w max(B_s(w), B_t(w))
                                                                  + names that s or t is about + C(s, t)
@@ -57,7 +58,6 @@ class Complement(Ranker):
     own: float = 0.5
     overlap: float = 0.6
     joined: float = 0.3
-    begin: int = 40
     common: float = 0.02
     needs = ("evidence",)
     gives = ("chunks",)
@@ -68,8 +68,6 @@ class Complement(Ranker):
             known = isinstance(value, Real) and not isinstance(value, bool)
             if not known or not 0 <= value < math.inf:
                 raise OptionError(f"Complement({name}={value!r}): a number, 0 or more.")
-        if isinstance(self.begin, bool) or not hasattr(self.begin, "__index__") or self.begin < 1:
-            raise OptionError(f"Complement(begin={self.begin!r}): a number of passages, 1 or more.")
         if isinstance(self.common, bool) or not isinstance(self.common, Real) or not 0 <= self.common <= 1:
             raise OptionError(f"Complement(common={self.common!r}): a share, from 0 to 1.")
 
@@ -79,8 +77,8 @@ class Complement(Ranker):
             return state
         every = Support.of(state, self.passages, self.words)
         growth = _Growth(self, state, every)
-        first = np.flatnonzero(np.isin(every.nodes, state.evidence.nodes))
-        growth.begin(first[np.lexsort((first, -growth.alone[first]))][: self.begin])
+        found = state.graph.chunks_of((), state.evidence.edges)
+        growth.begin(np.flatnonzero(np.isin(every.nodes, np.append(state.evidence.nodes, found))))
         taken: list[int] = []
         scores: list[float] = []
         while len(taken) != k and len(growth.reached):
