@@ -1,11 +1,12 @@
 """Flow paths (PathRAG) between 40 clustered nodes: time, pairs joined and edges looked at, at three thresholds.
 
-    python benchmarks/flow.py [--queries 30] [--graphs small large]
+    python benchmarks/flow.py [--queries 30] [--graphs small middle large]
 
 Graphs are seeded and heavy-tailed (degree exponent 2.5). A query's 40 nodes are those that walks of one to three steps
 from one node reach, so that they lie close together, as nodes found for one question do. What is timed is the whole
 operator, with the edges of every path (every one of them, and the 15 best), models excluded: of each query the
-fastest of three runs, as far as other work on the machine lets it. Writes benchmarks/results/flow.json.
+fastest of three runs, as far as other work on the machine lets it. How that grows with the number of nodes N and with
+the graph is drawn besides. Writes benchmarks/results/flow.json and flow.png.
 """
 
 import argparse
@@ -22,9 +23,10 @@ from graphwright.kernels.flow import flow_paths
 from graphwright.retrieve.flow import FlowPaths
 from graphwright.retrieve.state import start
 
-SIZES = {"small": (57_000, 93_000), "large": (402_742, 5_840_000)}
+SIZES = {"small": (57_000, 93_000), "middle": (150_000, 750_000), "large": (402_742, 5_840_000)}
 THRESHOLDS = (1e-2, 1e-4, 1e-6)
 NODES, KEPT = 40, 15
+GROWN = (10, 20, 40, 60, 80)  # N, for the plot
 
 
 def heavy_tailed(n, m, seed=0):
@@ -48,18 +50,18 @@ def heavy_tailed(n, m, seed=0):
     return Graph(columns)
 
 
-def cluster(graph, rng):
-    """40 nodes around one: the ends of walks of one to three steps from it."""
+def cluster(graph, rng, nodes=NODES):
+    """Nodes around one: the ends of walks of one to three steps from it."""
     indptr, neighbours = graph.adjacency
     while True:
         first = int(rng.integers(len(graph)))
         found = {first}
-        for _ in range(50 * NODES):
+        for _ in range(50 * nodes):
             at = first
             for _ in range(int(rng.integers(1, 4))):
                 at = int(neighbours[rng.integers(indptr[at], indptr[at + 1])])
             found.add(at)
-            if len(found) == NODES:
+            if len(found) == nodes:
                 return np.array(sorted(found))
 
 
@@ -99,13 +101,48 @@ def measure(name, graph, queries):
         }
 
 
+def grown(graph, queries):
+    """Yield N, threshold and the median milliseconds of queries with N nodes."""
+    for nodes in GROWN:
+        rng = np.random.default_rng(2)
+        states = [start("?", graph, evidence=Evidence.of_nodes(cluster(graph, rng, nodes))) for _ in range(queries)]
+        for threshold in THRESHOLDS:
+            op = FlowPaths(threshold=threshold)
+            yield nodes, threshold, float(np.median([min(timed(op, state)[0] for _ in range(2)) for state in states]))
+
+
+def plotted(rows, growth, path):
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(growth) + 1, figsize=(4.2 * (len(growth) + 1), 3.6), sharey=True)
+    for axis, (name, points) in zip(axes, growth.items(), strict=False):
+        for threshold in THRESHOLDS:
+            along = [(nodes, ms) for nodes, t, ms in points if t == threshold]
+            axis.plot(*zip(*along, strict=True), marker="o", label=f"θ = {threshold:g}")
+        axis.set_title(f"{name}: {SIZES[name][0]:,} nodes, {SIZES[name][1]:,} edges", fontsize=9)
+        axis.set_xlabel("nodes joined, N")
+    for threshold in THRESHOLDS:
+        along = [(row["edges"], row["all_p50_ms"]) for row in rows if row["threshold"] == threshold]
+        axes[-1].plot(*zip(*along, strict=True), marker="o", label=f"θ = {threshold:g}")
+    axes[-1].set_title("N = 40", fontsize=9)
+    axes[-1].set_xlabel("edges of the graph")
+    axes[-1].set_xscale("log")
+    axes[0].set_ylabel("p50, ms")
+    axes[0].set_yscale("log")
+    axes[0].legend(frameon=False, fontsize=8)
+    for axis in axes:
+        axis.grid(alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--queries", type=int, default=30)
     parser.add_argument("--graphs", nargs="+", default=list(SIZES), choices=SIZES)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "flow.json")
     options = parser.parse_args()
-    rows = []
+    rows, growth = [], {}
     print("| graph | nodes | edges | θ | p50 ms | p95 ms | p50 CPU | p50 of % 15 | joined | edges touched | paths |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for name in options.graphs:
@@ -120,8 +157,10 @@ def main():
                 ),
                 flush=True,
             )
+        growth[name] = list(grown(graph, max(options.queries // 3, 1)))
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(rows, indent=1) + "\n")
+    plotted(rows, growth, options.out.with_suffix(".png"))
 
 
 if __name__ == "__main__":

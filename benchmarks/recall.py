@@ -10,10 +10,13 @@ import argparse
 import json
 from pathlib import Path
 
+import numpy as np
+
 from graphwright import METHODS
 from graphwright.cli.indexing import progress_bar
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run
+from graphwright.evaluate.statistics import paired_test
 from graphwright.evaluate.summary import heading, table
 
 RESULTS = Path(__file__).parent / "results"
@@ -37,13 +40,36 @@ def markdown(rows):
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def compared(folders, named="bubblerag"):
+    """Return a table of the mean recall@5 over sets, and of what `named` is ahead by on each, with paired tests."""
+    found = {}
+    for label, folder in folders.items():
+        for line in (folder / "results.jsonl").open(encoding="utf-8"):
+            row = json.loads(line)
+            found.setdefault(row["method"], {}).setdefault(label, {})[row["question"]] = row["recall@5"]
+    header = ["method", "mean recall@5 of the sets", *(f"{named} ahead on {label}" for label in folders)]
+    rows, ours = [], found[named]
+    for method, sets in found.items():
+        mean = 100 * float(np.mean([np.mean(list(of.values())) for of in sets.values()]))
+        cells = []
+        for label, of in sets.items():
+            pairs = np.array([(ours[label][question], of[question]) for question in of])
+            p = paired_test(pairs[:, 0], pairs[:, 1])
+            shown = "p < 0.001" if p < 0.001 else f"p {p:.3f}"
+            ahead = 100 * float((pairs[:, 0] - pairs[:, 1]).mean())
+            cells.append("" if method == named else f"{ahead:+.1f} ({shown})")
+        rows.append((mean, [method, f"{mean:.1f}", *cells]))
+    body = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *body))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("runs/recall"))
     parser.add_argument("--sets", nargs="+", default=list(RUNS))
     given = parser.parse_args()
-    summaries, parts = {}, []
+    summaries, parts, titled = {}, [], {}
     for name in given.sets:
         for extraction, titles in RUNS[name]:
             label = f"{name}-{extraction}{'' if titles else '-untitled'}"
@@ -60,6 +86,9 @@ def main():
                 summaries[label] = run(experiment, given.out / label, progress=show)
             parts.append(f"## {label}\n\n{heading(summaries[label])}\n\n{markdown(table(summaries[label]))}\n")
             print(parts[-1], flush=True)
+            if titles:
+                titled[label] = given.out / label
+    parts.append(f"## All sets with titles\n\n{compared(titled)}\n")
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "recall.md").write_text("# Recall on the multihop sets\n\n" + "\n".join(parts), encoding="utf-8")
     (RESULTS / "recall.json").write_text(json.dumps(summaries, indent=1) + "\n", encoding="utf-8")

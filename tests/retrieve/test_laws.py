@@ -248,7 +248,7 @@ def every_operator() -> list[Operator]:
         GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words, k=3),
         LatentKeywords() >> Specialise() >> Relax() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples),
         Complement(SNAPSHOT.passages, SNAPSHOT.words),
-        Complement(SNAPSHOT.passages, SNAPSHOT.words, overlap=0.0, begin=2),
+        Complement(SNAPSHOT.passages, SNAPSHOT.words, overlap=0.0),
         Grow(),
         Grow(None, SNAPSHOT.triples, depth=2, width=2, least=0.1),
         Grow(GoesOn(), depth=2),
