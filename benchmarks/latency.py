@@ -1,6 +1,6 @@
 """How long a user waits: warm retrieval by step, PPR alone against python-igraph, a cold command, the bare import.
 
-    python benchmarks/latency.py --index DIR --questions questions.jsonl [--rounds 3]
+    python benchmarks/latency.py --index DIR --questions questions.jsonl [--rounds 3] [--methods bubblerag ...]
 
 DIR is an index of the questions' corpus (`graphwright index corpus.jsonl --into DIR`). Each question is asked after a
 warm-up, its encoding included, from an index opened anew for each round. Writes benchmarks/results/latency.json.
@@ -96,12 +96,14 @@ def main():
     parser.add_argument("--index", type=Path, required=True)
     parser.add_argument("--questions", type=Path, required=True)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--methods", nargs="*", default=[], help="further methods, the first 100 questions")
     given = parser.parse_args()
     questions = read_questions(given.questions)
     run = "from graphwright.cli.app import main; main()"
     found = {
         "passages": Index.open(given.index).info()["chunks"],
         "retrieve, warm": warm(given.index, questions, given.rounds),
+        "further methods, warm": {m: warm(given.index, questions[:100], 1, m) for m in given.methods},
         "ppr alone": walks(given.index, questions),
         "ask, cold process": command(["-c", run, "ask", questions[0].text, "--index", str(given.index)], 5),
         "import graphwright": command(["-c", "import graphwright"], 5),
