@@ -103,7 +103,8 @@ def real(folder, questions):
                 times.append(1e3 * (state.trace[-1].seconds - state.trace[-1].usage.seconds))
             pieces.append(len(state.evidence))
         yield {
-            "graph": Path(folder).resolve().parent.name, "nodes": len(snapshot.graph), "edges": len(snapshot.graph.edges),
+            "graph": Path(folder).resolve().parent.name,
+            "nodes": len(snapshot.graph), "edges": len(snapshot.graph.edges),
             "questions": len(states), **USUAL, **setting, "groups": "Link", "terminals": "Link",
             "pieces": float(np.mean(pieces)), **spread(spent[0]), "coverage p50 ms": spread(spent[1])["p50 ms"],
         }  # fmt: skip
