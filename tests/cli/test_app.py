@@ -102,6 +102,8 @@ def test_methods_and_info_are_listed(folder: Path) -> None:
         (["ask", "", "--index", "{index}"], 2, "The question is empty"),
         (["ask", "x", "--index", "{tmp}/none"], 1, "is not an index folder"),
         (["ask", "x", "--index", "{index}", "--method", "pprr"], 2, "Did you mean 'ppr'"),
+        (["ask", "x", "--index", "{index}", "--method", "BubbleRAG"], 2, "Did you mean 'bubblerag'"),
+        (["retrieve", "x", "--index", "{index}", "--method", "vanilla"], 2, "graphwright ask"),
         (["index", "{tmp}/none", "--into", "{tmp}/new"], 1, "does not exist; nothing was indexed"),
         (["index", "{tmp}/empty", "--into", "{tmp}/new"], 1, "empty"),
         (["index", "{tmp}/binary", "--into", "{tmp}/new"], 1, "noise.bin"),

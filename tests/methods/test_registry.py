@@ -55,8 +55,8 @@ def test_ppr_also_begins_at_what_the_state_was_given() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("hybird", {}, r"no method 'hybird'; there are bm25, .*hybrid, .*ppr, .*vector\. Did you mean 'hybrid'\?"),
-        ("xyz", {}, r"no method 'xyz'; there are bm25, .*hybrid, .*ppr, .*vector\.$"),
+        ("hybird", {}, r"no method 'hybird'. Did you mean 'hybrid'\? There are bm25, .*hybrid, .*ppr, .*vector\.$"),
+        ("xyz", {}, r"no method 'xyz'. There are bm25, .*hybrid, .*ppr, .*vector\.$"),
         ("ppr", {"seed": 1}, "ppr has no argument 'seed'; it takes passages, seeds, pool, restart"),
         ("vector", {"ix": 1}, "vector has no argument 'ix'"),
         ("ppr", {"restart": 2.0}, r"restart=2\.0"),

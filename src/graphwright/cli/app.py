@@ -204,7 +204,10 @@ def retrieve(
 ) -> None:
     """Rank passages for a question, without answering it."""
     from graphwright.cli.show import opened, show_state
+    from graphwright.methods.registry import METHODS
 
+    if method in METHODS and METHODS[method].required:
+        raise OptionError(f"{method} is a language model alone and retrieves nothing; graphwright ask … --llm asks it.")
     state = opened(index).retrieve(question, method, within=part_of(document, folder, where))
     show_state(state, passages, as_json=as_json, explain=explain)
 

@@ -23,7 +23,7 @@ from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.index.check import Problem
 from graphwright.index.within import Within
-from graphwright.methods.registry import METHODS, pipeline
+from graphwright.methods.registry import METHODS, Method, pipeline
 from graphwright.retrieve.keywords import Theme
 from graphwright.retrieve.state import Anchor, Citation, State, Step
 
@@ -215,7 +215,7 @@ def show_methods(index: Path | None, *, as_json: bool = False) -> None:
         {
             "name": method.name,
             "about": method.about,
-            "arguments": ", ".join(f"{k}={v!r}" for k, v in method.options.items()),
+            "arguments": ", ".join(_argument(method, name, value) for name, value in method.options.items()),
             # One that is nothing but a language model has no expression without it.
             "expression": "" if snapshot is None or method.required else repr(pipeline(method.name, snapshot)),
         }
@@ -230,6 +230,13 @@ def show_methods(index: Path | None, *, as_json: bool = False) -> None:
         console.print(Padding(Text(row["arguments"], "dim"), (0, 0, 0, 4)))
         if row["expression"]:
             console.print(Padding(Text(row["expression"], "green"), (0, 0, 0, 4)))
+
+
+def _argument(method: Method, name: str, value: object) -> str:
+    """Return an argument with its default, by name where that is a class; without one where it is required."""
+    if name in method.required:
+        return f"{name} (required)"
+    return f"{name}={value.__name__ if isinstance(value, type) else repr(value)}"
 
 
 def show_info(held: dict[str, Any], *, as_json: bool = False) -> None:

@@ -92,7 +92,10 @@ def communities(graph: Graph, largest: int = 10, resolution: float = 1.0, seed: 
 def needs_igraph(who: object) -> None:
     """Raise OptionError where the extra `communities` is missing."""
     if find_spec("igraph") is None:
-        raise OptionError(f'{who!r} needs igraph. Install it: pip install "graphwright[communities]"')
+        raise OptionError(
+            f'{who!r} needs igraph, as GraphRAG\'s communities do. Install it: pip install "graphwright[communities]", '
+            f'or in a clone pip install ".[communities]"'
+        )
 
 
 def _divided(columns: Columns, largest: int, resolution: float, seed: int) -> Communities:

@@ -104,9 +104,9 @@ def pipeline(name: str, snapshot: Snapshot, **options: Any) -> Operator:
     """Return the pipeline of a method. Raises OptionError for an unknown name or argument, with the nearest known."""
     method = METHODS.get(name)
     if method is None:
-        near = difflib.get_close_matches(str(name), METHODS, 1)
+        near = difflib.get_close_matches(str(name).lower(), METHODS, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise OptionError(f"there is no method {name!r}; there are {', '.join(sorted(METHODS))}.{hint}")
+        raise OptionError(f"there is no method {name!r}.{hint} There are {', '.join(sorted(METHODS))}.")
     unknown = sorted(set(options) - set(method.options))
     if unknown:
         raise OptionError(f"{name} has no argument {unknown[0]!r}; it takes {', '.join(method.options) or 'none'}.")
