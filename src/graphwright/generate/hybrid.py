@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from graphwright.errors import OptionError
 from graphwright.generate.prompt import PassagePrompt, fitting, passages_in, size_of
-from graphwright.graph.graph import Kind
 from graphwright.models.budget import estimated_tokens
 from graphwright.prompts import data_line, messages
 from graphwright.retrieve.operator import Operator
@@ -76,9 +75,9 @@ def _triples(state: State, shown: Mapping[int, str]) -> Iterator[str]:
     ids = [] if state.chunks is None else state.chunks.ids.tolist()
     numbers = {ids[number - 1]: number for number in shown}
     behind: dict[tuple[str, str, str], set[int]] = {}
-    edges = [] if state.evidence is None else state.evidence.edges.tolist()
-    for edge in dict.fromkeys(edges):
-        if Kind.CHUNK not in graph.columns.kinds[graph.ends([edge])]:
+    if state.evidence is not None:
+        edges = state.evidence.edges
+        for edge in dict.fromkeys(edges[graph.columns.between_entities(edges)].tolist()):
             behind.setdefault(graph.triple(edge), set()).update(graph.chunks_of((), [edge]).tolist())
     for triple, passages in behind.items():
         known = sorted(numbers[passage] for passage in passages & numbers.keys())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from graphwright.errors import OptionError
 from graphwright.generate.prompt import PassagePrompt, passages_in
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Graph, Kind
+from graphwright.graph.graph import Graph
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import words
 from graphwright.kernels.rank import top
@@ -91,17 +91,11 @@ def _by_words(state: State, asked: list[str]) -> tuple[Ints, NDArray[np.float64]
     ids = np.unique(np.append(columns.out.rows(nodes), columns.into.rows(nodes)))
     if not graph.whole:
         ids = ids[np.isin(ids, graph.edges, assume_unique=True)]
-    ids = ids[_entities(graph, ids)][:_LOOKED_AT]
+    ids = ids[columns.between_entities(ids)][:_LOOKED_AT]
     wanted = set(words(" ".join(asked)))
     shares = [len(wanted.intersection(words(graph.edge_text(edge)))) / max(len(wanted), 1) for edge in ids.tolist()]
     scores = np.array(shares, np.float64)
     return ids[scores > 0], scores[scores > 0]
-
-
-def _entities(graph: Graph, edges: Ints) -> NDArray[np.bool_]:
-    """Return which edges join two entities; those of passages say no more than where something stands."""
-    inside: NDArray[np.bool_] = (graph.columns.kinds[graph.ends(edges)] != Kind.CHUNK).reshape(-1, 2).all(axis=1)
-    return inside
 
 
 @dataclass(frozen=True, repr=False)
@@ -249,4 +243,4 @@ def steps_of(graph: Graph, nodes: Ints, edges: Ints) -> list[tuple[int, str]]:
 
 
 def _edge_text(graph: Graph, edge: int) -> str:
-    return graph.edge_text(edge) if _entities(graph, np.array([edge]))[0] else graph.triple(edge)[1]
+    return graph.edge_text(edge) if graph.columns.between_entities(np.array([edge]))[0] else graph.triple(edge)[1]

@@ -115,6 +115,12 @@ class Columns:
         """The edges that end at each node, by edge id."""
         return Csr(*group(len(self.names), self.tails, np.arange(len(self.tails), dtype=np.int32)))
 
+    def between_entities(self, edges: Ints | Ids32) -> NDArray[np.bool_]:
+        """Return which edges join two entities; those of passages say no more than where something stands."""
+        heads, tails = self.kinds[self.heads[edges]], self.kinds[self.tails[edges]]
+        inside: NDArray[np.bool_] = (heads != Kind.CHUNK) & (tails != Kind.CHUNK)
+        return inside
+
     @cached_property
     def stated(self) -> Csr:
         """The edges that each passage states, by edge id: those that join two entities."""
@@ -122,7 +128,7 @@ class Columns:
         if self.edge_chunks is None:
             return Csr(*group(len(self.names), np.empty(0, np.int32), edges[:0]))
         owner = np.repeat(edges, np.diff(self.edge_chunks.indptr))
-        kept = (self.kinds[self.heads[owner]] != Kind.CHUNK) & (self.kinds[self.tails[owner]] != Kind.CHUNK)
+        kept = self.between_entities(owner)
         return Csr(*group(len(self.names), self.edge_chunks.values[kept], owner[kept]))
 
     def by_relation(self, *relations: str) -> Csr:

@@ -11,7 +11,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints
@@ -139,13 +138,8 @@ class _Piece:
         """Return the edges that it may take next, ascending."""
         columns, last = self.graph.columns, np.array(self.last, np.int64)
         found = np.unique(np.concatenate([_first(rows, last) for rows in (columns.out, columns.into, columns.stated)]))
-        found = found[~np.isin(found, list(self.edges)) & self._between_entities(found)]
+        found = found[~np.isin(found, list(self.edges)) & columns.between_entities(found)]
         return found if self.graph.whole else found[np.isin(found, self.graph.edges, assume_unique=True)]
-
-    def _between_entities(self, edges: Ints) -> NDArray[np.bool_]:
-        kinds = self.graph.columns.kinds[self.graph.ends(edges)].reshape(-1, 2)
-        inside: NDArray[np.bool_] = (kinds != Kind.CHUNK).all(axis=1)
-        return inside
 
     def words(self) -> set[str]:
         """Return the words that it says: those of its edges, and of the names of its entities."""

@@ -55,22 +55,9 @@ def stated(graph: Graph, passages: Ints) -> tuple[Ints, Ints]:
     if graph.passages is None:
         edges = np.unique(np.append(columns.out.rows(passages), columns.into.rows(passages)))
     else:
-        edges = columns.out.rows(entities)
-        edges = np.sort(edges[_within(columns.tails[edges], entities)])
-        edges = edges[_came_from(graph, edges, passages)]
+        edges = np.unique(columns.stated.rows(passages))
+        edges = edges[_within(columns.heads[edges], entities) & _within(columns.tails[edges], entities)]
     return entities, edges if graph.whole else edges[_within(edges, graph.edges)]
-
-
-def _came_from(graph: Graph, edges: Ints, passages: Ints) -> NDArray[np.bool_]:
-    """Return which edges some of the passages state."""
-    sources = graph.columns.edge_chunks
-    if sources is None:
-        return np.zeros(len(edges), bool)
-    counts = sources.indptr[edges + 1] - sources.indptr[edges]
-    owner = np.repeat(np.arange(len(edges)), counts)
-    found = np.zeros(len(edges), bool)
-    found[owner[_within(sources.rows(edges), passages)]] = True
-    return found
 
 
 def _within(ids: NDArray[np.integer], known: Ints) -> NDArray[np.bool_]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence
-from graphwright.graph.graph import Kind
 from graphwright.index.vectors import VectorIndex
 from graphwright.retrieve.keywords import themes
 from graphwright.retrieve.near import edges_near
@@ -88,7 +87,7 @@ class OneHop(Operator):
         columns = graph.columns
         edges = np.unique(np.append(columns.out.rows(nodes), columns.into.rows(nodes)))
         edges = edges if graph.whole else edges[np.isin(edges, graph.edges, assume_unique=True)]
-        edges = edges[(columns.kinds[graph.ends(edges)] != Kind.CHUNK).reshape(-1, 2).all(axis=1)]
+        edges = edges[columns.between_entities(edges)]
         together = [sum(known.get(end, 0.0) for end in ends) for ends in graph.ends(edges).reshape(-1, 2).tolist()]
         pieces = [([], [edge]) for edge in edges.tolist()] + [([node], []) for node in nodes.tolist()]
         return state.with_(evidence=Evidence.of_pieces(pieces, [*together, *(known[node] for node in nodes.tolist())]))
