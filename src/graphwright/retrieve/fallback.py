@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graphwright.retrieve.operator import Operator
+from graphwright.retrieve.operator import Branches, Operator
 from graphwright.retrieve.state import State
 
 __all__ = ["OrElse"]
 
 
 @dataclass(frozen=True, repr=False)
-class OrElse(Operator):
+class OrElse(Branches):
     """Run the first; where that leaves no evidence, the second on the state as it was before.
 
     >>> from graphwright import Graph, KHop, Triples, start
@@ -20,23 +19,6 @@ class OrElse(Operator):
     >>> OrElse(KHop(1), Triples())(start("?", graph, anchors=[])).evidence.texts(graph)
     ['Graz on the Mur']
     """
-
-    first: Operator
-    second: Operator
-
-    @property
-    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What either needs."""
-        return tuple(dict.fromkeys((*self.first.needs, *self.second.needs)))
-
-    @property
-    def gives(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What both give."""
-        return tuple(sorted(self.after(frozenset())))
-
-    def apply(self, state: State) -> State:
-        """Run the first, or both."""
-        return self.run(state)
 
     def run(self, state: State, k: int | None = None) -> State:
         """Run the first, or both, each cut to k."""
@@ -46,11 +28,6 @@ class OrElse(Operator):
         if found.answer is not None or (found.evidence is not None and len(found.evidence)):
             return found
         return self.second.run(state.with_(trace=found.trace), k)
-
-    def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield what either lacks."""
-        yield from self.first.lacks(have)
-        yield from self.second.lacks(have)
 
     def after(self, have: frozenset[str]) -> frozenset[str]:
         """Return what is set either way."""

@@ -24,6 +24,7 @@ from graphwright.retrieve.state import State, Step
 
 __all__ = [
     "Both",
+    "Branches",
     "Cut",
     "Keep",
     "Operator",
@@ -250,16 +251,15 @@ class Cut(Wrapper):
 
 
 @dataclass(frozen=True, repr=False)
-class Both(Operator):
-    """Two operators on the same state: `a | b`.
-
-    The evidence is the pieces of a in order, then those of b that a does not hold; it has no scores
-    until something ranks it. Every other field comes from a. `cap` bounds the total while b adds.
-    """
+class Branches(Operator):
+    """An operator over two others on the same state, which needs what either needs; `run` and `after` are its own."""
 
     first: Operator
     second: Operator
-    cap: int | None = None
+
+    @abstractmethod
+    def run(self, state: State, k: int | None = None) -> State:
+        """Run one or both, and keep the k best."""
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -268,12 +268,28 @@ class Both(Operator):
 
     @property
     def gives(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the first gives, and evidence if either does."""
+        """What is set at the end, whatever was before."""
         return tuple(sorted(self.after(frozenset())))
 
     def apply(self, state: State) -> State:
-        """Run both and unite their evidence."""
+        """Run one or both."""
         return self.run(state)
+
+    def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
+        """Yield what either lacks."""
+        yield from self.first.lacks(have)
+        yield from self.second.lacks(have)
+
+
+@dataclass(frozen=True, repr=False)
+class Both(Branches):
+    """Two operators on the same state: `a | b`.
+
+    The evidence is the pieces of a in order, then those of b that a does not hold; it has no scores
+    until something ranks it. Every other field comes from a. `cap` bounds the total while b adds.
+    """
+
+    cap: int | None = None
 
     def run(self, state: State, k: int | None = None) -> State:
         """Run both, each cut to k (enough for the first k of the union), and unite their evidence."""
@@ -287,11 +303,6 @@ class Both(Operator):
         else:
             united = a.evidence.union(b.evidence, self.cap)
         return top_of(a.with_(evidence=united, trace=trace), ("evidence",), k)
-
-    def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield what either lacks."""
-        yield from self.first.lacks(have)
-        yield from self.second.lacks(have)
 
     def after(self, have: frozenset[str]) -> frozenset[str]:
         """Return what the first leaves, and evidence if either does."""
