@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.data.base import Document
+from graphwright.data.dumps import Dump, dump_of
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.graph.graph import Graph
 from graphwright.index.build import SPACES, Progress, Settings, build
 from graphwright.index.check import Problem, verify
 from graphwright.index.contribution import Excerpt, Extractor
+from graphwright.index.given import checked_spaces, given
+from graphwright.index.imports import Imported, read_dumps
 from graphwright.index.intake import Added, Source
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.lock import is_written
@@ -92,6 +96,67 @@ class Index:
 
         Place.create(folder, fill)
         return cls.open(folder, encoder=encoder, extractor=extractor)
+
+    @classmethod
+    def from_graph(
+        cls,
+        path: str | Path,
+        source: Graph | str | Path | Dump | Sequence[str | Path | Dump],
+        *,
+        names: Sequence[str | Path] = (),
+        malformed: int = 100,
+        embed: Sequence[str] | None = None,
+        encoder: NamedEncoder | str | None = None,
+        progress: Progress | None = None,
+    ) -> Index:
+        """Make an index of a knowledge graph in a new or empty folder, all of it or nothing.
+
+        `source`: a graph, or files of triples: TSV, CSV, N-Triples, Parquet or GraphML, text also gzipped (`dump_of`
+        says more about a file than its name does). Files are read out of core, so they may be larger than memory; the
+        graph equals `Graph.from_triples` of their rows. `names`: files of an id and a name in each line, that nodes and
+        relations of this id go by. `malformed`: how many rows may be left out; with more nothing is made. `embed`:
+        which of names, triples and passages (a node's triples, written out) get a vector; unless given names, of a
+        graph of at most 50,000 nodes.
+
+        Every method runs over it; its nodes stand for passages. Documents cannot be added to it.
+
+        >>> import tempfile; from graphwright.models.fake import HashEncoder
+        >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")])
+        >>> index = Index.from_graph(Path(tempfile.mkdtemp()) / "rivers", graph, encoder=HashEncoder())
+        >>> index.ask("What does the Mur flow into?", method="lego-1").answer.text.splitlines()[-1]
+        'Drava'
+        """
+        folder = Path(path).resolve()
+        name = encoder if isinstance(encoder, str) else EMBEDDED if encoder is None else ""
+        encoder = encoder_named(name) if encoder is None or isinstance(encoder, str) else encoder
+        wanted = None if embed is None else checked_spaces(embed)
+        files = [] if isinstance(source, Graph) else [_dump(file) for file in _listed(source)]
+        called = [_dump(file) for file in names]
+
+        def fill(place: Place) -> None:
+            scratch = place.path / "import"
+            read = (
+                Imported(source.columns)
+                if isinstance(source, Graph)
+                else read_dumps(files, scratch, names=called, malformed=malformed, progress=progress)
+            )
+            built = given(Graph(read.columns), encoder, embed=wanted, ids=read.ids, progress=progress)
+            held = {
+                "files": [str(file.path.resolve()) for file in files],
+                "relations": len(read.columns.relations),
+                "malformed": read.malformed,
+                "shown": read.shown,
+                "seconds": {part: round(spent, 3) for part, spent in {**read.seconds, **built.seconds}.items()},
+            }
+            settings = Settings(embed=tuple(built.about["texts"]))
+            kept = {"encoder": encoder.id, "encoder name": name, "settings": json.dumps(asdict(settings))}
+            store = Store.create(place.store, {**kept, "revision": "0", "graph": json.dumps(held)})
+            place.publish(0, built.write)
+            store.close()
+            shutil.rmtree(scratch, ignore_errors=True)
+
+        Place.create(folder, fill)
+        return cls.open(folder, encoder=encoder)
 
     @classmethod
     def open(
@@ -225,7 +290,7 @@ class Index:
         `repair`: make the snapshot again where it is the snapshot that is wrong; what is returned is then what is left.
         """
         found = verify(self._place, self._store, self._encoder)
-        if repair and any(problem.mendable for problem in found):
+        if repair and self.imported is None and any(problem.mendable for problem in found):
             self._writing().renew()
             found = verify(self._place, self._store, self._encoder)
         return found
@@ -278,8 +343,19 @@ class Index:
         """Return a method as an operator over the current snapshot."""
         return _pipeline(method, self.snapshot, options)
 
+    @property
+    def imported(self) -> dict[str, Any] | None:
+        """What is known of the files that a graph was imported from; None for an index of documents."""
+        held = self._store.setting("graph")
+        return None if held is None else dict(json.loads(held))
+
     def _writing(self) -> Writer:
         """Return the writer; the snapshot held here is let go first, so that it can be cleaned up."""
+        if self.imported is not None:
+            raise StoreError(
+                f"{self.path} is an imported graph, and documents are not added to it or taken out of it. Index "
+                f"documents into a folder of their own, or import a changed graph into a new one."
+            )
         with self._lock:
             self._opened = None
         return self._writer
@@ -318,6 +394,7 @@ class Index:
             "extractors": self._store.extractors(),
             "waiting": self._store.waiting(),
             "folders": self._store.sources(),
+            **({} if self.imported is None else {"imported": self.imported}),
             "settings": asdict(self.settings),
             "bytes": self._place.bytes(),
             "current": self.current,
@@ -331,6 +408,17 @@ class Index:
 
     def __repr__(self) -> str:
         return f"Index({str(self.path)!r})"
+
+
+def _listed(source: str | Path | Dump | Sequence[str | Path | Dump]) -> Sequence[str | Path | Dump]:
+    listed = [source] if isinstance(source, str | Path | Dump) else list(source)
+    if not listed:
+        raise OptionError("give at least one file of triples to import.")
+    return listed
+
+
+def _dump(file: str | Path | Dump) -> Dump:
+    return file if isinstance(file, Dump) else dump_of(file)
 
 
 def _several(documents: Iterable[Source] | Source) -> Iterable[Source]:

@@ -109,6 +109,38 @@ def index(
     indexing.report(done, skipped, as_json)
 
 
+@app.command("import")
+def import_(
+    files: Annotated[list[Path], typer.Argument(help="TSV, CSV, N-Triples, Parquet or GraphML; text also as .gz.")],
+    into: Annotated[Path, typer.Option("--into", help="A new folder for the index.")],
+    columns: Annotated[
+        str | None, typer.Option(help="Head, relation and tail, by name or place: --columns 1,2,3")
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="What parts of a line stand between; found if not given.")
+    ] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns.")
+    ] = None,
+    names: Annotated[
+        list[Path] | None, typer.Option(help="A file of ids and the names they go by; may be repeated.")
+    ] = None,
+    malformed: Annotated[int, typer.Option(min=0, help="How many malformed rows may be left out.")] = 100,
+    embed: Annotated[
+        str | None,
+        typer.Option(help="What gets a vector: names, triples, passages, none; names of a graph up to 50,000 nodes."),
+    ] = None,
+    encoder: Encoder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make an index of a knowledge graph; all of it or nothing, and larger than memory if need be."""
+    from graphwright.cli.importing import import_graph
+
+    parts = {"columns": None if columns is None else columns.split(","), "mark": delimiter, "header": header}
+    wanted = None if embed is None else [name for name in embed.split(",") if name != "none"]
+    import_graph(files, into, parts, names or [], malformed, wanted, encoder, as_json=as_json)
+
+
 @app.command()
 def sync(
     folder: Annotated[Path, typer.Argument(help="A folder of documents.")],
@@ -306,7 +338,7 @@ def main(arguments: list[str] | None = None) -> None:
         # A terminal that cannot show a letter shows its number; that is no reason to fail.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    if arguments is None and sys.argv[1:2] in (["index"], ["sync"], ["upgrade"]):
+    if arguments is None and sys.argv[1:2] in (["index"], ["import"], ["sync"], ["upgrade"]):
         _step_back()
     try:
         app(arguments, standalone_mode=True)

@@ -76,7 +76,7 @@ def _passages(state: State, k: int) -> list[dict[str, Any]]:
                 "document": name if passage is None else passage.document,
                 "title": "" if passage is None else passage.title,
                 "score": round(score, 6),
-                "text": graph.text(node),
+                "text": graph.passage(node),
             }
         )
     return found
@@ -271,6 +271,8 @@ def show_problems(problems: list[Problem], index: Path, *, as_json: bool = False
 def opened(folder: Path) -> Index:
     """Open an index to ask it, and say on stderr what the answers would not tell."""
     index = Index.open(folder)
+    if index.imported is not None:
+        return index
     if not index.documents:
         print(f"note: {folder} holds no documents; add some: graphwright index PATH --into {folder}", file=sys.stderr)
     elif not index.current and index.busy:

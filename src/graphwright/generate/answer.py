@@ -75,7 +75,7 @@ def quoted(reader: Reader, state: State, passages: int) -> Reply | None:
     nodes = [] if state.chunks is None else state.chunks.ids[:passages].tolist()
     # Each passage begins with its title's line, empty or not, so that the reader can tell it from the text.
     titles = [f"{title_of(graph, node)}\n" for node in nodes]
-    readings = [title + graph.text(node) for title, node in zip(titles, nodes, strict=True)]
+    readings = [title + graph.passage(node) for title, node in zip(titles, nodes, strict=True)]
     cited, said = [], []
     spans = reader.read(state.question.text, readings)
     for span in spans:

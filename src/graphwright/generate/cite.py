@@ -17,7 +17,7 @@ def citation(state: State, node: int, start: int, end: int) -> Citation:
     On a graph without passages the node is cited by its name, and the characters are those of its own text.
     """
     graph = state.graph
-    text = graph.text(node)[start:end]
+    text = graph.passage(node)[start:end]
     passage = graph.passages.of(node) if graph.passages is not None else None
     path = walk_to(state, node)
     if passage is None:

@@ -101,10 +101,10 @@ def size_of(lines: Iterable[str]) -> int:
 
 
 def _passage(graph: Graph, node: int, number: int, longest: int | None = None) -> str:
-    return data_line({"passage": number, "title": title_of(graph, node)[:_TITLE], "text": graph.text(node)[:longest]})
+    return data_line({"passage": number, "title": title_of(graph, node)[:_TITLE], "text": graph.passage(node)[:longest]})
 
 
 def _first(graph: Graph, node: int, room: int) -> str:
     """Return the first passage with as much of its text as there is room for; how much escapes take is tried out."""
-    fits = bisect_right(range(len(graph.text(node)) + 1), room, key=lambda n: len(_passage(graph, node, 1, n)))
+    fits = bisect_right(range(len(graph.passage(node)) + 1), room, key=lambda n: len(_passage(graph, node, 1, n)))
     return _passage(graph, node, 1, fits - 1)

@@ -42,7 +42,7 @@ def written(model: LLM, state: State, passages: int, draft: Draft | None = None)
         draft.finish(answer)
     ids = [] if state.chunks is None else state.chunks.ids.tolist()
     shown = passages_in(prompt) or range(1, passages + 1)
-    texts = {number: state.graph.text(ids[number - 1]) for number in shown if 0 < number <= len(ids)}
+    texts = {number: state.graph.passage(ids[number - 1]) for number in shown if 0 < number <= len(ids)}
     places, numbers = _checked(quotes, texts)
     cited = tuple(citation(state, ids[place.passage - 1], place.start, place.end) for place in places)
     if not cited:

@@ -18,7 +18,7 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.passages import Passages
 from graphwright.kernels.csr import group, induced, undirected
 
-__all__ = ["ABOUT", "ALIAS", "MENTIONS", "REFERS", "SYNONYM", "Columns", "Csr", "Graph", "Kind"]
+__all__ = ["ABOUT", "ALIAS", "MENTIONS", "REFERS", "SYNONYM", "WRITTEN", "Columns", "Csr", "Graph", "Kind"]
 
 # Relations that an index gives its edges besides those that texts state.
 ABOUT = "about"  # chunk to the entity that its title names
@@ -29,6 +29,8 @@ REFERS = "refers to"  # chunk to the first one of a document that its own refers
 
 
 Ids32 = NDArray[np.int32]
+WRITTEN = 20
+"""Triples of a node that are written out as its passage, on a graph without passages."""
 
 
 class Kind(IntEnum):
@@ -325,6 +327,22 @@ class Graph:
         text = self.text(node)
         title = self.passages.title_of(node) if self.passages is not None else ""
         return f"{title}\n{text}" if title else text
+
+    def passage(self, node: int) -> str:
+        """Return what is read and quoted of a node: a passage's text; without passages its first triples, written out.
+
+        >>> Graph.from_triples([("Graz", "lies_on", "Mur"), ("Ida", "born_in", "Graz")]).passage(0)
+        'Graz lies on Mur. Ida born in Graz.'
+        """
+        if self.passages is not None:
+            return self.text(node)
+        c = self.columns
+        edges = np.union1d(c.out.row(node)[:WRITTEN], c.into.row(node)[:WRITTEN])[:WRITTEN]
+        said = []
+        for edge in edges.tolist():
+            head, relation, tail = self.triple(edge)
+            said.append(f"{head} {relation.replace('_', ' ')} {tail}.")
+        return " ".join(said) or self.text(node)
 
     def triple(self, edge: int) -> tuple[str, str, str]:
         """Return the names of an edge: head, relation, tail."""

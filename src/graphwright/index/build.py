@@ -15,14 +15,14 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Graph
 from graphwright.index.ledger import Ledger, readings
 from graphwright.index.merge import Merged
-from graphwright.index.snapshot import Snapshot, Space, write_snapshot
+from graphwright.index.snapshot import Snapshot, Space, standing_for_passages, write_snapshot
 from graphwright.index.synonyms import synonyms
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex
 from graphwright.kernels.strings import distinct
 from graphwright.models.base import Encoder, Floats
 
-__all__ = ["SPACES", "Built", "Progress", "Settings", "build"]
+__all__ = ["SPACES", "Built", "Progress", "Settings", "build", "encoded"]
 
 _BLOCK = 512  # texts that are encoded before progress is told
 SPACES = ("passages", "names", "triples")
@@ -65,7 +65,8 @@ class Built:
         """Return it as if it had been written and opened."""
         spaces = {name: VectorIndex(space.vectors, space.row_of, encoder) for name, space in self.spaces.items()}
         names, triples = spaces.get("names"), spaces.get("triples")
-        return Snapshot(self.graph, spaces["passages"], self.words, names, triples, encoder, self.about)
+        passages = standing_for_passages(spaces, encoder)
+        return Snapshot(self.graph, passages, self.words, names, triples, encoder, self.about)
 
 
 def build(
@@ -155,7 +156,7 @@ def _encoded(
 ) -> Floats:
     """Return a vector for each text; those of texts that are known are taken over."""
     if known is None or not len(known[0]):
-        return _encode(encoder, name, list(texts), progress)
+        return encoded(encoder, name, list(texts), progress)
     both = TextColumn.joined((known[0], texts))
     number, first = distinct(both.data, both.offsets)
     row = np.asarray(first)[number[len(known[0]) :]]
@@ -164,11 +165,12 @@ def _encoded(
     old = row < len(known[0])
     vectors[old] = known[1][row[old]]
     if len(new):
-        vectors[new] = _encode(encoder, name, texts.take(new.tolist()), progress)
+        vectors[new] = encoded(encoder, name, texts.take(new.tolist()), progress)
     return vectors
 
 
-def _encode(encoder: Encoder, name: str, texts: Sequence[str], progress: Progress | None) -> Floats:
+def encoded(encoder: Encoder, name: str, texts: Sequence[str], progress: Progress | None) -> Floats:
+    """Return the vectors of texts, a block at a time, so that progress on this space of texts can be told."""
     if progress is None:
         return encoder.encode(texts)
     done = [np.empty((0, 0), np.float32)]

@@ -35,6 +35,7 @@ class Problem:
 
 
 _LOST = "Restore index.sqlite from a copy, or index the documents again into a new folder."
+_IMPORT = "Import the graph again, into a new folder."
 _AGAIN = "Make the snapshot again from what is stored: graphwright verify --repair."
 
 
@@ -43,19 +44,23 @@ def verify(place: Place, store: Store, encoder: NamedEncoder) -> list[Problem]:
 
     Checks the store's file; that the stored chunks can be read; that the snapshot can be opened, is of the store's
     revision, and equals, array by array, one that is built anew from the store; and that its vectors are those that
-    they were when they were written.
+    they were when they were written. Of an imported graph only the files are checked.
     """
     found = [Problem(f"{store.path}: {problem}.", _LOST) for problem in store.problems()]
     if found:
         return found
+    given = store.setting("graph") is not None  # then the snapshot is all there is
+    instead, mendable = (_IMPORT, False) if given else (_AGAIN, True)
     try:
         current = place.path / place.current()
         if files := damaged(current):
             more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-            return [Problem(f"{current / files[0]}{more}: missing, or not what was written.", _AGAIN, True)]
+            return [Problem(f"{current / files[0]}{more}: missing, or not what was written.", instead, mendable)]
         snapshot = open_snapshot(current, encoder)
     except StoreError as error:
-        return [Problem(str(error), _AGAIN, True)]
+        return [Problem(str(error), instead, mendable)]
+    if given:
+        return []
     if snapshot.about.get("revision") != revision_of(store):
         remedy = "Run the command that was interrupted again, or graphwright verify --repair."
         return [Problem(f"{place.path}: the snapshot is older than what is stored.", remedy, True)]

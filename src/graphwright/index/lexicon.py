@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,25 +18,37 @@ from graphwright.index.names import aliases_of, normal_form
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Lexicon", "lexicon_of"]
+__all__ = ["FOLDED", "Lexicon", "forms_of", "lexicon_of"]
 
 # A block of the lexicon that begins with the same letters is compared letter by letter up to this size.
 _BLOCK = 20_000
+FOLDED = 1_000_000
+"""Names of a graph up to which they are compared by their normal forms; beyond, as they are written."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """Normal forms in order, and the node of each: `forms[i]` means `nodes[i]`; one form may mean several."""
+    """Forms of names in order, and the node of each; one form may mean several.
+
+    The i-th of them is `forms[order[i]]`, without an order `forms[i]`, and means `nodes[i]`. They are normal forms, or
+    with `folded` false names as they are written.
+    """
 
     forms: TextColumn
     nodes: Ints
+    order: Ints | None = None
+    folded: bool = True
 
     @cached_property
     def _order(self) -> Ints:
-        return np.arange(len(self.forms))
+        return np.arange(len(self.forms)) if self.order is None else self.order
+
+    def form(self, text: str) -> str:
+        """Return the form under which a text is looked for."""
+        return normal_form(text) if self.folded else text
 
     def find(self, form: str) -> Ints:
-        """Return the nodes that a normal form means, ascending."""
+        """Return the nodes that a form means, ascending."""
         first, last = self.forms.ends(form, self._order)
         return np.unique(self.nodes[first:last])
 
@@ -48,9 +60,10 @@ class Lexicon:
         best, found, low = -1, np.empty(0, np.int64), 0
         for at, form in enumerate(forms):
             low = self.forms.first(form, self._order, low)
-            if low == len(self.forms) or not self.forms[low].startswith(form):
+            known = "" if low == len(self.forms) else self.forms[int(self._order[low])]
+            if not known.startswith(form) or not form:
                 break
-            if self.forms[low] == form:
+            if known == form:
                 nodes = self.find(form)
                 nodes = nodes[graph.holds(nodes)]
                 best, found = (at, nodes) if len(nodes) else (best, found)
@@ -64,7 +77,7 @@ class Lexicon:
         from rapidfuzz import fuzz, process
 
         first, last = self.forms.ends(form[:2], self._order, prefix=True)
-        block = self.forms[first : min(last, first + _BLOCK)]
+        block = self.forms.take(self._order[first : min(last, first + _BLOCK)])
         best = process.extractOne(form, block, scorer=fuzz.ratio, score_cutoff=100 * least)
         return (self.find(best[0]), best[1] / 100) if best else (np.empty(0, np.int64), 0.0)
 
@@ -78,11 +91,19 @@ def lexicon_of(columns: Columns) -> Lexicon:
     if lexicon is None:
         if len(columns.aliases):
             lexicon = Lexicon(columns.aliases, columns.alias_node)
+        elif len(columns.names) > FOLDED:
+            lexicon = Lexicon(columns.names, columns.name_order, columns.name_order, folded=False)
         else:
-            pairs = sorted(_forms(columns), key=lambda pair: (pair[0].encode("utf-8", "surrogatepass"), pair[1]))
-            lexicon = Lexicon(TextColumn.of(form for form, _ in pairs), np.array([node for _, node in pairs], np.int64))
+            lexicon = Lexicon(*forms_of(columns))
         _known[columns] = lexicon
     return lexicon
+
+
+def forms_of(columns: Columns, ids: Mapping[int, str] | None = None) -> tuple[TextColumn, Ints]:
+    """Return the normal forms that nodes go by, in order, and the node of each; `ids` are further names of nodes."""
+    found = {*_forms(columns), *((normal_form(name), node) for node, name in (ids or {}).items())}
+    pairs = sorted(found, key=lambda pair: (pair[0].encode("utf-8", "surrogatepass"), pair[1]))
+    return TextColumn.of(form for form, _ in pairs), np.array([node for _, node in pairs], np.int64)
 
 
 def _forms(columns: Columns) -> Iterator[tuple[str, int]]:

@@ -22,7 +22,7 @@ from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex
 from graphwright.models.base import Encoder, Floats
 
-__all__ = ["Snapshot", "Space", "damaged", "open_snapshot", "write_snapshot"]
+__all__ = ["Snapshot", "Space", "damaged", "open_snapshot", "standing_for_passages", "write_snapshot"]
 
 FORMAT = 2
 _SMALL = 64 * 2**20  # bytes of a file that is read to its end when a snapshot is opened
@@ -42,7 +42,8 @@ class Snapshot:
     """What a method is built over.
 
     `passages` has the vectors of chunk nodes, `names` those of entities, `triples` those of edges (the
-    sentences that state them); the last two are None where only passages were embedded.
+    sentences that state them); the last two are None where they were not embedded. Over a graph without passages its
+    nodes stand for them: `passages` has their vectors, by their triples or else by their names, or none at all.
     """
 
     graph: Graph
@@ -130,7 +131,7 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
         raise StoreError(f"{folder / wrong[0]} is missing, or not what was written; index the documents again.")
     graph = load_graph(folder / "graph")
     opened = {name: _open_space(folder, name, checksum, encoder) for name, checksum in spaces.items()}
-    if "passages" not in opened or any(
+    if ("passages" not in opened and about.get("passages", True)) or any(
         len(space.vectors) != about["texts"].get(name)
         or len(space.row_of if space.row_of is not None else ()) != _ids(name, graph)
         for name, space in opened.items()
@@ -141,7 +142,7 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
         raise StoreError(f"{folder / 'words'} is not what was written there; index the documents again.")
     return Snapshot(
         graph,
-        opened["passages"],
+        standing_for_passages(opened, encoder),
         index,
         opened.get("names"),
         opened.get("triples"),
@@ -149,6 +150,11 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
         about,
         lease,
     )
+
+
+def standing_for_passages(spaces: Mapping[str, VectorIndex], encoder: Encoder) -> VectorIndex:
+    """Return the vectors of passages, else those of names, else none."""
+    return spaces.get("passages") or spaces.get("names") or VectorIndex.from_array(np.empty((0, 0)), encoder)
 
 
 def _ids(name: str, graph: Graph) -> int:

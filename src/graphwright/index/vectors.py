@@ -108,6 +108,20 @@ class VectorIndex:
         rows = known if self.row_of is None else self.row_of[known].astype(np.int64)
         return known[rows >= 0], rows[rows >= 0]
 
+    def of(self, ids: NDArray[np.int64]) -> Floats:
+        """Return the vector of each id, zeros for one without: float32[len(ids), dimension].
+
+        >>> VectorIndex(np.float32([[1, 2]]), np.int32([-1, 0])).of(np.array([1, 0, 5])).tolist()
+        [[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
+        """
+        known, rows = self.has(ids), self.rows_of(ids)[1]
+        if len(rows) == len(ids):
+            every: Floats = self.vectors[rows]
+            return every
+        found = np.zeros((len(ids), self.dimension), np.float32)
+        found[known] = self.vectors[rows]
+        return found
+
     @cached_property
     def ids(self) -> NDArray[np.int64]:
         """The ids that have a vector, ascending."""

@@ -96,7 +96,6 @@ class _Growth:
         self.how, self.every = how, every
         self.alone = every.total()
         self.signals = np.concatenate((every.terms, every.named), axis=1)
-        self.rows = how.passages.rows_of(every.nodes)[1]
         self.connections = _Connections(how, state, every)
         self.reached = np.empty(0, np.int64)  # ascending, without what was taken
         self.worth = np.full(len(self.alone), -np.inf)  # J
@@ -141,8 +140,7 @@ class _Growth:
     def _together(self, at: Ints, owner: Ints, to: Ints) -> Row:
         """Return F of each pair without the connection."""
         others, place = np.unique(to, return_inverse=True)
-        vectors = self.how.passages.vectors
-        first, second = vectors[self.rows[at]], vectors[self.rows[others]]
+        first, second = (self.how.passages.of(self.every.nodes[part]) for part in (at, others))
         squares = [np.einsum("ij,ij->i", part, part) for part in (first, second)]
         lengths = squares[0][owner] + squares[1][place] + 2 * (first @ second.T)[owner, place]
         near = (self.every.near[at[owner]] + self.every.near[to]) / np.sqrt(np.maximum(lengths, 1e-9))

@@ -10,7 +10,6 @@ import numpy as np
 
 from graphwright.graph.evidence import Ints
 from graphwright.index.lexicon import Lexicon, lexicon_of
-from graphwright.index.names import normal_form
 from graphwright.index.vectors import VectorIndex, normalised
 from graphwright.index.words import words
 from graphwright.retrieve.operator import Operator
@@ -68,7 +67,7 @@ class Link(Operator):
     def _inexact(self, state: State, lexicon: Lexicon, found: list[_Span]) -> Iterator[_Span]:
         taken = {at for span in found for at in range(span.first, span.last + 1)}
         for first, last, text in _named(state.question.text, taken):
-            form = normal_form(text)
+            form = lexicon.form(text)
             nodes, certainty = lexicon.near(form, self.fuzzy) if len(form) > 3 and self.fuzzy < 1 else (_NONE, 0.0)
             if not len(nodes) and self.names is not None:
                 nodes, certainty = self._by_meaning(text)
@@ -97,7 +96,7 @@ def _exact(question: str, lexicon: Lexicon, state: State) -> Iterator[_Span]:
     while at < len(spans):
         texts = [question[spans[at][0] : end] for _, end in spans[at : at + _LONGEST]]
         # A name is known without its article, so it is looked for from the word after it.
-        forms = [] if texts[0].lower() in _ARTICLES else [normal_form(text) for text in texts]
+        forms = [] if lexicon.folded and texts[0].lower() in _ARTICLES else [lexicon.form(text) for text in texts]
         more, nodes = lexicon.longest(forms, state.graph)
         # Stop words are no name, and a single word is one only where it is written as one.
         if len(nodes) and words(texts[more]) and (more or marked(texts[0])):

@@ -66,7 +66,7 @@ class Pairs(Operator):
 
     def _together(self, pool: Support) -> Table:
         """Return F without the strength for all pairs: float64[p, p]."""
-        vectors = self.passages.vectors[self.passages.rows_of(pool.nodes)[1]]
+        vectors = self.passages.of(pool.nodes)
         inner = vectors @ vectors.T
         length = np.sqrt(np.maximum(inner.diagonal()[:, None] + inner.diagonal()[None] + 2 * inner, 1e-9))
         near = (pool.near[:, None] + pool.near[None]) / length

@@ -32,7 +32,7 @@ def _lines(state: State, most: int) -> Iterator[str]:
     room = _ROOM
     for number, node in enumerate(previewed(state, most).tolist(), 1):
         title = "" if state.graph.passages is None else state.graph.passages.title_of(node)
-        line = data_line({"passage": number, "title": title[:_TITLE], "text": state.graph.text(node)[:room]})
+        line = data_line({"passage": number, "title": title[:_TITLE], "text": state.graph.passage(node)[:room]})
         if len(line) > room:
             return
         room -= len(line)

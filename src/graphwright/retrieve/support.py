@@ -41,7 +41,8 @@ class Support:
         graph = state.graph
         inside = np.ones(len(index.nodes), bool) if graph.whole else graph.holds(index.nodes)
         nodes = index.nodes[inside]
-        _, near = vectors.scores_of(nodes, vectors.encode(state.question.text))
+        near = np.zeros(len(nodes), np.float32)  # on a graph that was imported nodes may have no vector
+        near[vectors.has(nodes)] = vectors.scores_of(nodes, vectors.encode(state.question.text))[1]
         columns, rest = _named(state, index.nodes)
         asked = list(dict.fromkeys(words(state.question.text)))
         postings = {word: index.postings(word) for word in asked}

@@ -1,0 +1,141 @@
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from graphwright.data.dumps import Dump, dump_of, iri_name, unescaped
+from graphwright.errors import DataError, OptionError
+
+
+def rows(dump: Dump) -> list[tuple[object, ...]]:
+    with duckdb.connect() as db:
+        for name in dump.functions:
+            assert name == "unescaped"
+            db.create_function(name, unescaped, ["VARCHAR"], "VARCHAR", type="native")
+        return [row[:3] for row in db.execute(dump.rows()).fetchall() if row[3] == 0]
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "expected"),
+    [
+        ("kb.tsv", 'a\tr s\t"b"\n# a comment\n\nc\tr\t d\n', {}, [("a", "r s", '"b"'), ("c", "r", " d")]),
+        ("kb.txt", "Kismet|directed_by|William Dieterle\n", {}, [("Kismet", "directed_by", "William Dieterle")]),
+        ("kb.tsv", "subject\tobject\tpredicate\na\tb\tr\n", {}, [("a", "r", "b")]),
+        ("kb.tsv", "head\tnote\ttail\trelation\na\tx\tb\tr\n", {}, [("a", "r", "b")]),
+        ("kb.tsv", "a\tb\tx\tr\n", {"columns": ["1", "4", "2"]}, [("a", "r", "b")]),
+        ("kb.csv", 'source,target,type\n"a, b", "c ""d""",r\n', {}, [("a, b", "r", 'c "d"')]),
+        ("kb.csv", 'e,f\n"g\nh",i\n', {}, [("e", "linked to", "f"), ("g\nh", "linked to", "i")]),
+        ("kb.csv", "a;r;b\n", {}, [("a", "r", "b")]),
+        ("kb.tsv", "head\trelation\ttail\n", {"header": False}, [("head", "relation", "tail")]),
+        ("net.edgelist", "# SNAP\n1 2\n3 4\n", {}, [("1", "linked to", "2"), ("3", "linked to", "4")]),
+        ("kb.tsv", "a=r=b\n", {"mark": "="}, [("a", "r", "b")]),
+    ],
+)
+def test_tables_are_read_whatever_their_columns(tmp_path, name, text, options, expected):
+    assert rows(dump_of(written(tmp_path / name, text), **options)) == expected
+
+
+def test_a_path_with_letters_that_stand_for_others_is_itself(tmp_path):
+    path = written(tmp_path / "it's [all]*?.tsv", "a\tr\tb\n")
+    written(tmp_path / "it's a.tsv", "x\tr\ty\n")
+    assert rows(dump_of(path)) == [("a", "r", "b")]
+
+
+def test_n_triples_give_terms_without_their_marks(tmp_path):
+    text = """# a comment
+<http://x/Graz> <http://x/liesOn> <http://x/Mur> .
+<http://x/Graz> <http://x/motto> "He said \\"Gr\\u00fc\\u00df Gott\\"\\n"@de . # remark
+_:b1\t<http://x/age>\t"7"^^<http://www.w3.org/2001/XMLSchema#integer>.
+"""
+    assert rows(dump_of(written(tmp_path / "kb.nt", text))) == [
+        ("http://x/Graz", "http://x/liesOn", "http://x/Mur"),
+        ("http://x/Graz", "http://x/motto", 'He said "Grüß Gott"\n'),
+        ("_:b1", "http://x/age", "7"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "role"),
+    [
+        ("<http://x/a> <http://x/p> <http://x/b> .", 0),
+        ('<http://x/a> <http://www.w3.org/2000/01/rdf-schema#label> "A" .', 1),
+        ("<http://x/a> <http://x/p> <http://x/b>", 2),
+        ("<http://x/a b> <http://x/p> <http://x/b> .", 2),
+        ('"literal" <http://x/p> <http://x/b> .', 2),
+        ("<http://x/a> _:b <http://x/b> .", 2),
+        ('<http://x/a> <http://x/p> "open .', 2),
+        ('<http://x/a> <http://x/p> "" .', 2),
+        ("   # only a comment", 3),
+    ],
+)
+def test_each_line_of_n_triples_has_a_role(tmp_path, line, role):
+    dump = dump_of(written(tmp_path / "kb.nt", line + "\n"))
+    with duckdb.connect() as db:
+        db.create_function("unescaped", unescaped, ["VARCHAR"], "VARCHAR", type="native")
+        assert [row[3] for row in db.execute(dump.rows()).fetchall()] == [role]
+
+
+def test_parquet_is_read_by_the_names_of_its_columns(tmp_path):
+    path = tmp_path / "kb.parquet"
+    with duckdb.connect() as db:
+        db.execute(f"COPY (SELECT 7 AS target, 'a' AS source, 'r' AS relation) TO '{path}' (FORMAT parquet)")
+    assert rows(dump_of(path)) == [("a", "r", "7")]
+    assert rows(dump_of(path, columns=["target", "relation", "source"])) == [("7", "r", "a")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "message"),
+    [
+        ("kb.docx", "x", {}, "no form of triples ends so"),
+        ("kb.tsv", "\n\n", {}, "is empty"),
+        ("kb.tsv", "a\tb\tc\td\n", {}, "4 parts"),
+        ("kb.tsv", "a\tb\tc\n", {"columns": ["1", "2", "9"]}, "no column '9'"),
+        ("kb.parquet", "not parquet", {}, "not Parquet that can be read"),
+    ],
+)
+def test_a_file_that_is_no_dump_is_refused_with_what_was_found(tmp_path, name, text, options, message):
+    with pytest.raises(DataError, match=message):
+        dump_of(written(tmp_path / name, text), **options)
+
+
+def test_what_is_no_option_for_a_form_is_said(tmp_path):
+    with pytest.raises(OptionError, match="are for tables"):
+        dump_of(written(tmp_path / "kb.nt", ""), columns=["1", "2", "3"])
+    with pytest.raises(OptionError, match="give head, relation and tail"):
+        dump_of(written(tmp_path / "kb.tsv", "a\tr\tb\n"), columns=["1"])
+    with pytest.raises(DataError, match="a folder"):
+        dump_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"a\tb\\n", "a\tb\\n"),
+        (r"\U0001F600", "😀"),
+        (r"\uD800", "\ufffd"),
+        (r"\UFFFFFFFF", "\ufffd"),
+        ("plain", "plain"),
+    ],
+)
+def test_escapes_are_undone(text, expected):
+    assert unescaped(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("iri", "expected"),
+    [
+        ("http://x/a#Born_in", "Born in"),
+        ("http://de.dbpedia.org/resource/M%C3%BCnchen", "München"),
+        ("urn:isbn:123", "123"),
+        ("_:b0", "_:b0"),
+        ("7", "7"),
+        ("see http://x/y", "see http://x/y"),
+    ],
+)
+def test_the_name_of_an_iri_is_its_last_part(iri, expected):
+    assert iri_name(iri) == expected

@@ -1,0 +1,179 @@
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphwright import Graph
+from graphwright.data.dumps import dump_of
+from graphwright.errors import DataError
+from graphwright.graph.graph import Graph as AnyGraph
+from graphwright.index import imports
+from graphwright.index.imports import Imported, read_dumps
+
+KIN = [("Bertha", "mother of", "Lothair II"), ("Lothair II", "spouse", "Teutberga"), ("Bertha", "mother of", "Gisela")]
+
+
+def tsv(path: Path, triples: object) -> Path:
+    path.write_text("".join("\t".join(t) + "\n" for t in triples), encoding="utf-8")
+    return path
+
+
+def read(tmp_path: Path, *files: Path, **options: object) -> Imported:
+    return read_dumps([dump_of(file) for file in files], tmp_path / "scratch", **options)
+
+
+def triples_of(found: Imported) -> list[tuple[str, str, str]]:
+    graph = AnyGraph(found.columns)
+    return [graph.triple(edge) for edge in range(len(found.columns.heads))]
+
+
+names = st.text(st.characters(codec="utf-8", exclude_characters="\t\n\r\x01\0"), min_size=1, max_size=6).filter(
+    lambda name: name.strip() and not name.startswith("#")
+)
+
+
+@settings(deadline=None, max_examples=30)
+@given(triples=st.lists(st.tuples(names, names, names), min_size=1, max_size=30))
+def test_an_import_equals_the_graph_of_its_triples(triples, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dump")
+    found = read(folder, tsv(folder / "kb.tsv", triples))
+    wanted = Graph.from_triples(triples).columns
+    assert found.columns.checksum == wanted.checksum
+    assert triples_of(found) == triples and found.malformed == 0
+
+
+def test_blocks_and_several_files_change_nothing(tmp_path, monkeypatch):
+    triples = [(f"n{i % 37}", f"r{i % 5}", f"n{i * i % 41}") for i in range(500)]
+    one = read(tmp_path / "one", tsv(tmp_path / "kb.tsv", triples))
+    monkeypatch.setattr(imports, "_BLOCK", 7)
+    parts = [tsv(tmp_path / f"part{i}.tsv", triples[at : at + 250]) for i, at in enumerate((0, 250))]
+    several = read(tmp_path / "several", *parts)
+    assert one.columns.checksum == several.columns.checksum == Graph.from_triples(triples).columns.checksum
+
+
+def test_every_form_gives_the_same_graph(tmp_path):
+    import duckdb
+
+    wanted = Graph.from_triples(KIN).columns.checksum
+    plain = tsv(tmp_path / "kb.tsv", KIN)
+    with gzip.open(tmp_path / "kb2.tsv.gz", "wt") as packed:
+        packed.write(plain.read_text())
+    (tmp_path / "kb.csv").write_text("head,relation,tail\n" + "".join(",".join(t) + "\n" for t in KIN))
+    iri = "<http://x/{}>"
+    lines = (" ".join(iri.format(part.replace(" ", "_")) for part in t) + " .\n" for t in KIN)
+    (tmp_path / "kb.nt").write_text("".join(lines))
+    with duckdb.connect() as db:
+        rows = ", ".join(str(t) for t in KIN)
+        db.execute(f"COPY (SELECT * FROM (VALUES {rows}) t(h, r, t)) TO '{tmp_path / 'kb.parquet'}' (FORMAT parquet)")
+    ends = "".join(f'<edge source="{h}" target="{t}"><data key="d">{r}</data></edge>' for h, r, t in KIN)
+    (tmp_path / "kb.graphml").write_text(
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" for="edge" attr.name="label"/>'
+        f'<graph edgedefault="directed">{ends}</graph></graphml>'
+    )
+    for name in ("kb.tsv", "kb2.tsv.gz", "kb.csv", "kb.nt", "kb.parquet", "kb.graphml"):
+        assert read(tmp_path / name.replace(".", "-"), tmp_path / name).columns.checksum == wanted, name
+
+
+def test_graphml_as_networkx_writes_it(tmp_path):
+    import networkx as nx
+
+    graph = nx.DiGraph()
+    graph.add_node(0, name="Graz", size=3)
+    graph.add_node(1, name="Mur")
+    graph.add_edge(0, 1, relation="lies on")
+    graph.add_edge(1, 2)
+    nx.write_graphml(graph, tmp_path / "kb.graphml")
+    found = read(tmp_path, tmp_path / "kb.graphml")
+    assert triples_of(found) == [("Graz", "lies on", "Mur"), ("Mur", "linked to", "2")]
+    assert found.ids == {0: "0", 1: "1"}
+
+
+@pytest.mark.parametrize("text", ["<graphml><graph>", "<html></html>", "no xml"])
+def test_what_is_no_whole_graphml_is_refused(tmp_path, text):
+    (tmp_path / "kb.graphml").write_text(text)
+    with pytest.raises(DataError, match="GraphML"):
+        read(tmp_path, tmp_path / "kb.graphml")
+
+
+def test_labels_of_n_triples_are_names_and_english_ones_go_first(tmp_path):
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    (tmp_path / "kb.nt").write_text(
+        f'<http://x/Q1> {label} "Steiermark"@de .\n<http://x/Q1> {label} "Styria"@en .\n'
+        f'<http://x/P1> {label} "lies in" .\n<http://x/Graz_1> <http://x/P1> <http://x/Q1> .\n'
+    )
+    found = read(tmp_path, tmp_path / "kb.nt")
+    assert triples_of(found) == [("Graz 1", "lies in", "Styria")]
+    assert found.ids == {0: "http://x/Graz_1", 1: "http://x/Q1"}
+
+
+def test_names_of_another_file_are_those_of_nodes_and_relations(tmp_path):
+    kb = tsv(tmp_path / "kb.tsv", [("/m/1", "/r/2", "/m/3"), ("/m/3", "/r/2", "/m/4")])
+    named = tsv(tmp_path / "names.tsv", [("/m/1", "Graz"), ("/r/2", "lies on"), ("/m/3", "Mur"), ("/m/9", "nobody")])
+    found = read(tmp_path, kb, names=[dump_of(named)])
+    assert triples_of(found) == [("Graz", "lies on", "Mur"), ("Mur", "lies on", "/m/4")]
+    assert found.ids == {0: "/m/1", 1: "/m/3"}
+
+
+def test_two_ids_of_one_name_stay_two_nodes(tmp_path):
+    kb = tsv(tmp_path / "kb.tsv", [("/m/1", "r", "/m/2")])
+    named = tsv(tmp_path / "names.tsv", [("/m/1", "Graz"), ("/m/2", "Graz")])
+    assert triples_of(read(tmp_path, kb, names=[dump_of(named)])) == [("Graz", "r", "Graz")]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_malformed_lines_are_counted_and_shown_with_their_numbers(tmp_path, packed):
+    data = b"a\tr\tb\n\nc\tr\n\xff\tr\tb\nd\t\te\nx\ty\tz\tw\nf\tr\tg\n"
+    path = tmp_path / ("kb.tsv.gz" if packed else "kb.tsv")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    found = read(tmp_path, path)
+    assert triples_of(found) == [("a", "r", "b"), ("f", "r", "g")]
+    assert found.malformed == 4
+    assert [line.split(":")[0] for line in found.shown] == [f"{path.name}, line {n}" for n in (3, 4, 5, 6)]
+    assert "'x\\ty\\tz\\tw'" in found.shown[3] and "encoding" in found.shown[1]
+
+
+def test_malformed_records_of_csv_are_shown(tmp_path):
+    (tmp_path / "kb.csv").write_text('head,relation,tail\na,r,"b\nb"\nc,,d\ne,r,f,g\nh,r,i\n')
+    found = read(tmp_path, tmp_path / "kb.csv")
+    assert triples_of(found) == [("a", "r", "b\nb"), ("h", "r", "i")]
+    assert found.malformed == 2 and "'c,,d'" in found.shown[0] and "too many columns" in found.shown[1]
+
+
+def test_more_malformed_lines_than_allowed_stop_the_import(tmp_path):
+    lines = ["a\tr\tb\n"] * 30_000 + ["broken\n"] * 3
+    (tmp_path / "kb.tsv").write_text("".join(lines))
+    with pytest.raises(DataError, match=r"3 rows or more are malformed, and 2 were allowed.*line 30001: 'broken'"):
+        read(tmp_path, tmp_path / "kb.tsv", malformed=2)
+    assert read(tmp_path / "again", tmp_path / "kb.tsv", malformed=3).malformed == 3
+
+
+def test_a_file_that_is_no_dump_is_told_by_its_first_rows(tmp_path):
+    (tmp_path / "kb.tsv").write_text("a\tr\tb\n" + "prose that goes on and on\n" * 200)
+    with pytest.raises(DataError, match="is not made of triples: of its first 10,000 rows at most, 200 are"):
+        read(tmp_path, tmp_path / "kb.tsv")
+
+
+def test_a_file_without_triples_is_refused(tmp_path):
+    (tmp_path / "kb.nt").write_text("# nothing\n")
+    with pytest.raises(DataError, match="there is no triple"):
+        read(tmp_path, tmp_path / "kb.nt")
+
+
+def test_names_of_one_hash_are_found_and_hashed_otherwise(tmp_path, monkeypatch):
+    salts = []
+
+    def weak(self: object, salt: int) -> object:
+        salts.append(salt)
+        return (lambda text: f"length({text})::UBIGINT") if salt < 2 else (lambda text: f"hash(chr({salt}) || {text})")
+
+    monkeypatch.setattr(imports._Reader, "_hash", weak)
+    found = read(tmp_path, tsv(tmp_path / "kb.tsv", KIN))
+    assert salts == [0, 1, 2] and triples_of(found) == KIN
+
+
+def test_what_is_done_is_told(tmp_path):
+    told: dict[str, tuple[int, int]] = {}
+    read(tmp_path, tsv(tmp_path / "kb.tsv", KIN), progress=lambda what, done, total: told.update({what: (done, total)}))
+    assert told["read triples"] == (100, 100) and told["number nodes"] == (3, 3) and "write names" in told

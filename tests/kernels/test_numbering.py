@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphwright.kernels import numbering as module
+from graphwright.kernels.numbering import Numbering
+
+codes = st.lists(st.one_of(st.integers(0, 20), st.integers(0, 2**64 - 1)), max_size=200)
+
+
+@settings(deadline=None)
+@given(st.lists(codes, max_size=5))
+def test_numbers_are_those_of_a_dictionary_by_first_appearance(batches):
+    numbering, known = Numbering(), {}
+    for batch in batches:
+        wanted = [known.setdefault(code, len(known)) for code in batch]
+        assert numbering.take(np.array(batch, np.uint64)).tolist() == wanted
+    assert len(numbering) == len(known)
+    assert numbering.find(np.array([*known, 2**63 + 5], np.uint64)).tolist() == [
+        *range(len(known)),
+        known.get(2**63 + 5, -1),
+    ]
+
+
+@pytest.mark.parametrize("spread", [1, 2**40])
+def test_a_table_that_grows_keeps_what_it_knew(monkeypatch, spread):
+    monkeypatch.setattr(module, "_FIRST", 4)
+    numbering = Numbering()
+    drawn = np.random.default_rng(0).integers(0, 5_000, 50_000).astype(np.uint64) * np.uint64(spread)
+    first = {}
+    wanted = [first.setdefault(code, len(first)) for code in drawn.tolist()]
+    assert numbering.take(drawn).tolist() == wanted
+    assert numbering.find(drawn).tolist() == wanted
+
+
+def test_an_empty_batch_takes_nothing():
+    numbering = Numbering()
+    assert numbering.take([]).size == 0 and len(numbering) == 0 and numbering.find([0]).tolist() == [-1]

@@ -1,0 +1,198 @@
+"""An index of a knowledge graph: made whole or not at all, and searched by every method."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from tests.cli.called import called
+
+from graphwright import Graph, HashEncoder, Index, start
+from graphwright.errors import DataError, OptionError, StoreError
+from graphwright.index import given as given_module
+from graphwright.index import lexicon
+from graphwright.methods.registry import METHODS
+
+FILMS = [
+    ("Kismet", "directed_by", "William Dieterle"),
+    ("Kismet", "starred_actors", "Marlene Dietrich"),
+    ("Kismet", "release_year", "1944"),
+    ("Juarez", "directed_by", "William Dieterle"),
+    ("Juarez", "starred_actors", "Bette Davis"),
+    ("Shanghai Express", "starred_actors", "Marlene Dietrich"),
+    ("Shanghai Express", "directed_by", "Josef von Sternberg"),
+]
+NAMED = sorted(name for name, method in METHODS.items() if not method.required)
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("films")
+    (folder / "kb.tsv").write_text("".join("\t".join(t) + "\n" for t in FILMS))
+    embed = ("names", "triples", "passages")
+    return Index.from_graph(folder / "index", folder / "kb.tsv", embed=embed, encoder=HashEncoder())
+
+
+def test_the_graph_is_that_of_the_triples_and_opens_again(films):
+    again = Index.open(films.path, encoder=HashEncoder())
+    assert again.graph.columns.checksum == Graph.from_triples(FILMS).columns.checksum
+    assert again.graph.passages is None and again.documents == 0 and again.verify() == []
+    info = again.info()
+    assert info["imported"]["relations"] == 3 and info["imported"]["malformed"] == 0
+    assert info["embedded"] == {"names": 8, "triples": 7, "passages": 8}
+    assert isinstance(again.graph.columns.heads, np.ndarray) and not again.graph.columns.heads.flags.writeable
+
+
+def test_no_scratch_is_left(films):
+    assert not (films.path / "import").exists() and not list(films.path.parent.glob(".index*"))
+
+
+@pytest.mark.parametrize("method", NAMED)
+def test_every_method_runs_over_it(films, method):
+    found = films.ask("Who directed Kismet?", method=method)
+    assert found.answer is not None and found.answer.text
+    for citation in found.answer.citations:
+        node = films.graph.id(citation.chunk)
+        text = films.graph.passage(node)
+        assert citation.text in (text[citation.start : citation.end], films.graph.names[node])
+    retrieved = films.retrieve("Who directed Kismet?", method=method)
+    assert retrieved.answer is None and (retrieved.chunks is not None or retrieved.evidence is not None)
+
+
+@pytest.mark.parametrize("method", ["ppr", "bm25", "lego-1", "lego-12", "pathrag", "bubblerag", "hipporag2"])
+def test_methods_run_where_nothing_has_a_vector(tmp_path, method):
+    index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), embed=(), encoder=HashEncoder())
+    assert index.ask("Who directed Kismet?", method=method).answer is not None
+    assert index.info()["embedded"] == {}
+
+
+def test_a_question_that_names_a_node_is_answered_with_a_quoted_triple(films):
+    answer = films.ask("Who directed Kismet?", method="bm25").answer
+    assert answer.text == "Kismet directed by William Dieterle." == answer.citations[0].text
+
+
+def test_words_of_a_relation_are_found_though_joined(films):
+    passages = films.retrieve("release year 1944", method="bm25").chunks
+    assert films.graph.names.take(passages.ids[:2]) == ["1944", "Kismet"] or "Kismet" in films.graph.names.take(
+        passages.ids[:2]
+    )
+
+
+def test_ids_of_a_file_are_found_beside_the_names_they_go_by(tmp_path):
+    (tmp_path / "kb.tsv").write_text("/m/1\t/r/1\t/m/2\n")
+    (tmp_path / "names.tsv").write_text("/m/1\tGraz\n/m/2\tMur\n/r/1\tlies on\n")
+    index = Index.from_graph(
+        tmp_path / "index", tmp_path / "kb.tsv", names=[tmp_path / "names.tsv"], encoder=HashEncoder()
+    )
+    assert index.graph.triple(0) == ("Graz", "lies on", "Mur")
+    for name in ("Graz", "/m/1"):
+        assert index.ask(f'What does "{name}" lie on?', method="lego-1").answer.text == "Mur"
+
+
+def test_large_graphs_are_searched_by_names_as_they_are_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(lexicon, "FOLDED", 3)
+    monkeypatch.setattr(given_module, "FOLDED", 3)
+    monkeypatch.setattr(given_module, "EMBEDDED", 3)
+    monkeypatch.setattr(given_module, "WORDED", 3)
+    index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), encoder=HashEncoder())
+    assert not len(index.graph.columns.aliases) and index.info()["embedded"] == {}
+    answers = index.ask("Who acted in Shanghai Express with others?", method="lego-1").answer.text.splitlines()
+    assert answers[:2] == ["Marlene Dietrich", "Josef von Sternberg"]
+    assert not index.ask("who acted in shanghai express?", method="lego-1").answer.found
+    assert len(index.snapshot.words.nodes) == 0
+
+
+def test_documents_are_not_added_and_nothing_is_taken_away(films):
+    for change in (lambda: films.add([{"id": "a", "text": "b"}]), lambda: films.remove(["a"]), films.upgrade):
+        with pytest.raises(StoreError, match="is an imported graph"):
+            change()
+
+
+def test_a_damaged_file_is_found_and_what_to_do_is_said(tmp_path):
+    index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), embed=(), encoder=HashEncoder())
+    victim = next(index.path.glob("snapshot-0/graph/heads.npy"))
+    victim.write_bytes(victim.read_bytes()[:-1] + b"\x01")
+    found = index.verify(repair=True)
+    assert len(found) == 1 and "heads.npy" in found[0].what and "Import the graph again" in found[0].remedy
+
+
+def test_bad_input_makes_nothing(tmp_path):
+    (tmp_path / "kb.tsv").write_text("a\tr\tb\n" + "broken\n" * 101)
+    with pytest.raises(DataError, match="malformed"):
+        Index.from_graph(tmp_path / "index", tmp_path / "kb.tsv", encoder=HashEncoder())
+    with pytest.raises(OptionError, match="choose from"):
+        Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), embed=["name"], encoder=HashEncoder())
+    with pytest.raises(OptionError, match="at least one file"):
+        Index.from_graph(tmp_path / "index", [], encoder=HashEncoder())
+    assert [path.name for path in tmp_path.iterdir()] == ["kb.tsv"]
+
+
+def test_a_folder_that_holds_an_index_is_left_alone(films):
+    with pytest.raises(StoreError, match="is an index already"):
+        Index.from_graph(films.path, Graph.from_triples(FILMS), encoder=HashEncoder())
+
+
+def test_the_command_imports_asks_and_says_what_was_left_out(tmp_path):
+    kb, index = tmp_path / "kb.tsv", tmp_path / "index"
+    kb.write_text("".join("\t".join(t) + "\n" for t in FILMS) + "broken\n")
+    done = called("import", kb, "--into", index, "--embed", "none")
+    assert done.returncode == 0, done.stderr
+    assert "7 triples, 8 nodes, 3 relations" in done.stdout and "line 8: 'broken'" in done.stderr
+    asked = called("ask", "Who directed Kismet?", "--index", index, "--method", "lego-1", "--json")
+    found = json.loads(asked.stdout)
+    assert "William Dieterle" in found["answer"].splitlines()
+    assert found["citations"][0]["path"][0] == "Kismet"
+    info = json.loads(called("info", index, "--json").stdout)
+    assert info["nodes"] == 8 and info["imported"]["malformed"] == 1
+    refused = called("index", kb, "--into", index)
+    assert refused.returncode == 1 and "is an imported graph" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["absent.tsv"], 1, "is not there"),
+        (["kb.docx"], 1, "no form of triples"),
+        (["kb.tsv", "--columns", "1,2,8"], 1, "no column '8'"),
+        (["kb.tsv", "--embed", "everything"], 2, "choose from passages, names, triples"),
+        (["kb.tsv", "--malformed", "0"], 1, "line 2: 'broken'"),
+        (["kb.tsv", "--encoder", "word2vec"], 2, "word2vec"),
+    ],
+)
+def test_bad_input_at_the_command_line_leaves_nothing(tmp_path, arguments, code, message):
+    (tmp_path / "kb.tsv").write_text("a\tr\tb\nbroken\n")
+    (tmp_path / "kb.docx").write_text("")
+    file, *options = arguments
+    done = called("import", tmp_path / file, "--into", tmp_path / "index", *options)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert message in done.stderr and "Traceback" not in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kb.docx", "kb.tsv"]
+
+
+def test_a_killed_import_leaves_no_index_and_the_next_one_clears_up(tmp_path):
+    kb = tmp_path / "kb.tsv"
+    with kb.open("w") as file:
+        for i in range(600_000):
+            file.write(f"name number {i}\tr\tname number {i * 7 % 600_000}\n")
+    program = (
+        "import sys; from graphwright import HashEncoder, Index; "
+        "Index.from_graph(sys.argv[1], sys.argv[2], embed=(), encoder=HashEncoder())"
+    )
+    running = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "index"), str(kb)])
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob(".index-*.new/import/dump.db*")) and time.monotonic() < until:
+        time.sleep(0.01)
+    os.kill(running.pid, signal.SIGKILL)
+    running.wait()
+    assert not (tmp_path / "index").exists() and list(tmp_path.glob(".index-*.new"))
+    index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), embed=(), encoder=HashEncoder())
+    assert len(index.graph) == 8 and not list(tmp_path.glob(".index-*.new"))
+
+
+def test_anchors_by_name_work_on_it(films):
+    state = start("?", films.graph, entities=["Juarez"])
+    assert films.pipeline("lego-1")(state).answer.text
