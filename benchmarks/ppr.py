@@ -3,7 +3,8 @@
     python benchmarks/ppr.py --graphs FOLDER [--largest 1000000] [--k 20 100 1000]
 
 FOLDER holds real graphs: METIS (.graph), else edge lists (a line of two ids) or, as .dat, a row of
-neighbours for each node, its count first. Synthetic graphs are seeded and heavy-tailed (exponent 2.5).
+neighbours for each node, its count first. Synthetic graphs are seeded: heavy-tailed (exponent 2.5), and
+two kinds on which a push has it hard: a grid with gaps, like roads, and blocks of nodes much alike.
 igraph's own solver (PRPACK) is the exact reference. Writes benchmarks/results/ppr.json.
 """
 
@@ -18,7 +19,6 @@ import numpy as np
 from graphwright.kernels.csr import undirected
 from graphwright.kernels.ppr import push_ppr
 
-SYNTHETIC = {"heavy-tailed 15k": (15_000, 60_000), "100k": (100_000, 550_000), "1M": (1_000_000, 5_500_000)}
 RESTART = 0.15
 
 
@@ -32,6 +32,33 @@ def heavy_tailed(n, m, seed=0):
         return names[np.minimum(np.searchsorted(upto, rng.random(size) * upto[-1]), n - 1)]
 
     return undirected(n, np.concatenate((np.arange(n), draw(m - n))), draw(m))
+
+
+def grid(side, gaps=0.15, seed=0):
+    """A square grid, of whose edges a share is missing."""
+    at = np.arange(side * side).reshape(side, side)
+    heads = np.concatenate((at[:, :-1].ravel(), at[:-1].ravel()))
+    tails = np.concatenate((at[:, 1:].ravel(), at[1:].ravel()))
+    kept = np.random.default_rng(seed).random(heads.size) >= gaps
+    return undirected(side * side, heads[kept], tails[kept])
+
+
+def blocks(n, size, inside=5, between=1, seed=0):
+    """Blocks of `size` nodes with so many edges a node inside, and between any two."""
+    rng = np.random.default_rng(seed)
+    heads, far = rng.integers(0, n, inside * n), rng.integers(0, n, (2, between * n))
+    tails = heads // size * size + rng.integers(0, size, heads.size)
+    return undirected(n, np.concatenate((heads, far[0])), np.concatenate((tails, far[1])))
+
+
+SYNTHETIC = {
+    "heavy-tailed 15k": (15_000, lambda: heavy_tailed(15_000, 60_000)),
+    "100k": (100_000, lambda: heavy_tailed(100_000, 550_000)),
+    "grid 90k": (90_000, lambda: grid(300)),
+    "blocks of 500, 100k": (100_000, lambda: blocks(100_000, 500)),
+    "blocks of 10k, 100k": (100_000, lambda: blocks(100_000, 10_000)),
+    "1M": (1_000_000, lambda: heavy_tailed(1_000_000, 5_500_000)),
+}
 
 
 def _metis(lines):
@@ -99,7 +126,7 @@ def main():
     parser.add_argument("--k", type=int, nargs="+", default=[20, 100, 1000])
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "ppr.json")
     options = parser.parse_args()
-    graphs = {name: (lambda s=size: heavy_tailed(*s)) for name, size in SYNTHETIC.items() if size[0] <= options.largest}
+    graphs = {name: make for name, (nodes, make) in SYNTHETIC.items() if nodes <= options.largest}
     if options.graphs:
         files = sorted(path for path in options.graphs.iterdir() if path.suffix != ".md")
         graphs = {path.stem: (lambda p=path: read(p)) for path in files} | graphs

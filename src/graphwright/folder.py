@@ -296,18 +296,19 @@ class Index:
         return found
 
     def retrieve(
-        self, question: str | Question, method: Method = "ppr", *, within: Within | None = None, **options: Any
+        self, question: str | Question, method: Method | None = None, *, within: Within | None = None, **options: Any
     ) -> State:
         """Return the state with the evidence and passages of a method, before anything is answered.
 
         `method`: a name (`graphwright methods` lists them; `options` are its arguments), an operator, or a
-        function from a snapshot to an operator. `within`: the documents that are searched; the others are hidden.
+        function from a snapshot to an operator; `ppr` unless given, over an imported graph `rog`. `within`: the
+        documents that are searched; the others are hidden.
         """
         snapshot, operator = self._ready(method, within, options)
         return retrieval_part(operator)(start(question, snapshot.graph))
 
     def ask(
-        self, question: str | Question, method: Method = "ppr", *, within: Within | None = None, **options: Any
+        self, question: str | Question, method: Method | None = None, *, within: Within | None = None, **options: Any
     ) -> State:
         """Return the state with an answer and its citations."""
         snapshot, operator = self._ready(method, within, options)
@@ -316,7 +317,7 @@ class Index:
     def retrieve_many(
         self,
         questions: Sequence[str | Question],
-        method: Method = "ppr",
+        method: Method | None = None,
         *,
         threads: int = 2,
         within: Within | None = None,
@@ -329,7 +330,7 @@ class Index:
     def ask_many(
         self,
         questions: Sequence[str | Question],
-        method: Method = "ppr",
+        method: Method | None = None,
         *,
         threads: int = 2,
         within: Within | None = None,
@@ -360,14 +361,21 @@ class Index:
             self._opened = None
         return self._writer
 
-    def _ready(self, method: Method, within: Within | None, options: Mapping[str, Any]) -> tuple[Snapshot, Operator]:
+    @property
+    def method(self) -> str:
+        """The name of the method that questions are asked with unless another is given."""
+        return "ppr" if self.imported is None else "rog"
+
+    def _ready(
+        self, method: Method | None, within: Within | None, options: Mapping[str, Any]
+    ) -> tuple[Snapshot, Operator]:
         if within is not None and isinstance(method, Operator):
             raise OptionError(
                 f"{method!r} searches the indexes that it was built over, so within={within!r} would hide nothing. "
                 f"Give the method's name, or a function from a snapshot to an operator."
             )
         snapshot = self.snapshot if within is None else self.part(within)
-        return snapshot, _pipeline(method, snapshot, options)
+        return snapshot, _pipeline(self.method if method is None else method, snapshot, options)
 
     @property
     def busy(self) -> bool:

@@ -9,17 +9,22 @@ import pytest
 from tests.toys import corpus_index, same
 
 from graphwright import (
+    BM25,
     EdgeSearch,
     Graph,
     HashEncoder,
+    Induce,
+    Keep,
+    KHop,
     OptionError,
     OverlapCrossEncoder,
     ScriptedLLM,
+    ShortestPaths,
     TargetAnswer,
     VectorIndex,
     start,
 )
-from graphwright.methods.lego import INSTANCES, lego
+from graphwright.methods.lego import EXTRACTIONS, INSTANCES, PRUNINGS, cell, lego
 from graphwright.methods.registry import pipeline
 
 E, L = HashEncoder(), OverlapCrossEncoder()
@@ -116,3 +121,45 @@ def test_what_is_missing_is_named() -> None:
     with pytest.raises(OptionError, match=r"no instance 16 .* 1 to 15"):
         lego(16, E)
     assert {number for number, made in INSTANCES.items() if "L" not in made} == {1, 2, 6, 10, 12, 14}
+
+
+@pytest.mark.parametrize("retrieval", ["SPR", "EPR", "OSAR-E", "OSAR/EPR-L", "ISAR-E", "ISAR-BM25"])
+@pytest.mark.parametrize(
+    "extraction",
+    [*EXTRACTIONS, *(f"PPR+{kind}-{by}" for kind in PRUNINGS for by in ("BM25", "E", "L", "LLM")), "KSE+TP-E"],
+)
+def test_every_cell_of_the_map_finds_paths_from_the_query_entity(extraction: str, retrieval: str) -> None:
+    models = {"E": E, "L": L, "BM25": BM25(), "LLM": ScriptedLLM(lambda system, user: '{"numbers": [1, 2]}')}
+    found = cell(extraction, retrieval, models, nodes=6, edges=4, paths=3)
+    state = found(start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"]))
+    assert state.evidence is not None and len(state.evidence) <= 3
+    assert all(nodes[0] == FILMS.id("Mann") and len(edges) for nodes, edges in state.evidence)
+    assert len(state.graph) <= 7 or extraction == "none"
+    # Which nodes or relations a model prefers may leave no edge at the query entity.
+    assert len(state.evidence) or "+" in extraction
+
+
+def test_a_cell_is_its_extraction_then_its_retrieval_and_either_may_be_your_own() -> None:
+    models = {"E": E, "L": L}
+    assert repr(cell("KSE", "SPR")) == "KHop(3) % 1000 >> Induce() >> ShortestPaths() % 32"
+    assert repr(cell("none", "ISAR-E", models)) == f"BeamSearch({E!r}) % 32"
+    own = KHop(1) >> Induce()
+    assert cell(own, ShortestPaths(), models) == own >> ShortestPaths()
+    assert cell(own, Keep()) == own and cell("none", own) == own
+    assert repr(cell(own, "OSAR-L", models)).startswith("KHop(1) >> Induce() >> ShortestPaths() >> Rerank(")
+
+
+@pytest.mark.parametrize(
+    ("extraction", "retrieval", "said"),
+    [
+        ("PRR", "SPR", "no extraction 'PRR' here; there are none, RW, KSE, PPR"),
+        ("PPR+XP-E", "SPR", "no pruning 'XP' here; there are NP, EP, TP"),
+        ("PPR+TP-Q", "SPR", "no model 'Q' here; there are E, L"),
+        ("PPR+TP", "SPR", "no model '' here"),
+        ("PPR", "ASAR-E", "no path retrieval 'ASAR' here"),
+        ("PPR", "OSAR", "OSAR is judged by a model; say which, as in 'OSAR-E'"),
+    ],
+)
+def test_what_is_not_on_the_map_is_refused(extraction: str, retrieval: str, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        cell(extraction, retrieval, {"E": E, "L": L})

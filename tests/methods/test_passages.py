@@ -96,7 +96,7 @@ def test_other_questions_retrieve_what_the_search_alone_does(name: str, question
 
 # In the others a language model takes part in retrieval too.
 ASKED = {"hyde", "ircot", "hipporag", "hipporag2", "lightrag-local", "lightrag-global", "lightrag-hybrid"}
-ASKED |= {"graphrag-local", "graphrag-global", "raptor", "bubblerag"}
+ASKED |= {"graphrag-local", "graphrag-global", "raptor", "bubblerag", "rog", "gsr", "tog", "grag-m"}
 
 
 @pytest.mark.parametrize("name", sorted(set(OFFLINE) - {*ASKED, "pathrag", "pathrag-lt", *LEGO_WITH_L}))

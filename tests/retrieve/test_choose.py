@@ -8,7 +8,7 @@ import re
 import pytest
 from tests.toys import GRAPHS
 
-from graphwright import Choose, Evidence, HashEncoder, OptionError, ReplyError, ScriptedLLM, State, start
+from graphwright import Choose, Evidence, HashEncoder, OptionError, ReplyError, Rerank, ScriptedLLM, State, start
 
 GRAPH = GRAPHS["club"]
 
@@ -71,6 +71,58 @@ def test_a_model_that_refuses_nothing_still_comes_to_an_end() -> None:
     assert found.edges.tolist()[:4] == [0, 8, 16, 1]
 
 
+def test_further_rounds_add_to_what_was_kept() -> None:
+    calls: list[tuple[list[str], list[str], int]] = []
+    wanted = iter([[GRAPH.edge_text(4)], [GRAPH.edge_text(9), GRAPH.edge_text(2)], [GRAPH.edge_text(0)]])
+
+    def model(system: str, user: str) -> str:
+        texts = shown(user)
+        kept = [json.loads(line)["text"] for line in user.split("\n") if line.startswith('{"text"')]
+        calls.append((kept, texts, int(re.search(r"at most (\d+)", user)[1])))  # type: ignore[index]
+        return json.dumps({"numbers": [texts.index(text) + 1 for text in next(wanted)]})
+
+    op = Choose(ScriptedLLM(model), rounds=3) % 4
+    found = op(start("Who?", GRAPH, evidence=Evidence.of_edges(range(10)))).evidence
+    assert found is not None and found.scores is not None
+    assert found.edges.tolist() == [4, 9, 2, 0] and found.scores.tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
+    texts = [GRAPH.edge_text(e) for e in range(10)]
+    assert [kept for kept, _, _ in calls] == [[], [texts[4]], [texts[4], texts[9], texts[2]]]
+    assert [most for *_, most in calls] == [4, 3, 1]
+    assert [set(texts) - set(rest) for _, rest, _ in calls] == [set(kept) for kept, _, _ in calls]
+
+
+@pytest.mark.parametrize("said, k, kept, asked_times", [
+    ([[2, 1]], 2, [1, 0], 1),  # enough: no further round
+    ([[3], []], 3, [2], 2),  # nothing to add
+    ([[1, 2, 3]], None, [0, 1, 2], 1),  # nothing left
+    ([[], [1]], 3, [], 1),  # nothing found at all is an answer too
+    ([[9, 3, 3], [1, 1, 7]], 2, [2, 0], 2),  # of the second call's candidates the first is edge 0
+])  # fmt: skip
+def test_rounds_end_when_there_is_enough(
+    said: list[list[int]], k: int | None, kept: list[int], asked_times: int
+) -> None:
+    calls: list[str] = []
+
+    def model(system: str, user: str) -> str:
+        calls.append(user)
+        return json.dumps({"numbers": said[len(calls) - 1]})
+
+    op = Choose(ScriptedLLM(model), rounds=5)
+    found = (op if k is None else op % k)(start("Who?", GRAPH, evidence=Evidence.of_edges(range(3)))).evidence
+    assert found is not None and found.edges.tolist() == kept and len(calls) == asked_times
+
+
+def test_a_scorer_fills_up_what_the_model_leaves() -> None:
+    state = start("member 0 knows member 31", GRAPH, evidence=Evidence.of_edges(range(20)))
+    best = (Rerank(HashEncoder()) % 5)(state).evidence
+    assert best is not None
+    first = int(best.edges[1])
+    op = (Choose(replies([first + 1, first + 1, 77])) | Rerank(HashEncoder())) % 5
+    found = op(state).evidence
+    assert found is not None
+    assert found.edges.tolist() == [first, *(e for e in best.edges.tolist() if e != first)][:5]
+
+
 def test_a_text_cannot_pass_for_another_candidate() -> None:
     calls: list[list[str]] = []
 
@@ -90,6 +142,7 @@ def test_a_text_cannot_pass_for_another_candidate() -> None:
     lambda: Choose(HashEncoder()),  # type: ignore[arg-type]
     lambda: Choose(replies(), batch=1),
     lambda: Choose(replies(), batch=2.5),  # type: ignore[arg-type]
+    lambda: Choose(replies(), rounds=0),
 ])  # fmt: skip
 def test_options_out_of_range_are_refused(make: object) -> None:
     with pytest.raises(OptionError, match="Choose"):

@@ -16,6 +16,7 @@ from tests.toys import GRAPHS, TRIPLES, corpus_index, same, vectors_of
 import graphwright.generate
 import graphwright.retrieve
 from graphwright import (
+    BM25,
     AnchorSearch,
     Answer,
     BeamSearch,
@@ -24,14 +25,18 @@ from graphwright import (
     ChainPrompt,
     Chains,
     Choose,
+    CommunityOf,
     CommunityReports,
     CommunitySearch,
     Complement,
+    Composed,
     Coverage,
+    EdgesBy,
     EdgeSearch,
     EntitySearch,
     EnumeratedPaths,
     Evidence,
+    Explore,
     Feedback,
     FlatPrompt,
     FlowPaths,
@@ -47,12 +52,15 @@ from graphwright import (
     HypotheticalPassage,
     Induce,
     InduceEdges,
+    Instances,
     Keep,
     Keywords,
     KHop,
     Link,
+    Masked,
     MergeChains,
     NearSources,
+    Nodes,
     OneHop,
     OnEntities,
     Only,
@@ -63,24 +71,30 @@ from graphwright import (
     OverlapCrossEncoder,
     PathPrompt,
     PathSources,
+    Patterns,
     PersonalizedPageRank,
     PhraseSeeds,
+    Plan,
     Prizes,
     PrizeSources,
     PrizeTree,
     RandomWalk,
     Reached,
     ReciprocalRank,
+    RelationPaths,
+    Relations,
     Repeat,
     ReportPrompt,
     Rerank,
     ScoreSum,
     SentenceReader,
     SharedWords,
+    Shorter,
     ShortestPaths,
     Shuffled,
     Sources,
     Specific,
+    Steps,
     STeX,
     Summaries,
     SummaryTree,
@@ -158,6 +172,18 @@ class GoesOn:
 
 
 @dataclass(frozen=True)
+class PlansOneStep:
+    """A language model whose plan is the first relation that it is shown, and one that is nowhere."""
+
+    id: str = "plans-one-step"
+
+    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+        first = user.partition("with these relations:\n")[2].splitlines()[0]
+        said = f'{{"plans": [[{first}], ["nowhere"]]}}'
+        return Completion(said, schema.model_validate_json(said))
+
+
+@dataclass(frozen=True)
 class WritesOfAlsace:
     """A language model that writes the same passage whatever is asked."""
 
@@ -219,6 +245,23 @@ def every_operator() -> list[Operator]:
         PersonalizedPageRank(0.4, each=True),
         KHop(2),
         RandomWalk(walks=50, length=5, seed=3),
+        RandomWalk(walks=50, length=5, restart=0.2, each=True),
+        CommunityOf(largest=5),
+        Nodes(),
+        Relations(),
+        Relations() >> Rerank(HashEncoder()) % 2 >> EdgesBy(),
+        EdgesBy(0.5),
+        RelationPaths(2),
+        RelationPaths(2) >> Plan(PlansOneStep()),
+        Plan(PlansOneStep()),
+        OnStatements(RelationPaths(3) >> Masked(Shorter(Rerank(HashEncoder()))) % 4 >> Instances()),
+        RelationPaths(2) >> Rerank(BM25()) % 3 >> Instances(all=True),
+        Instances(),
+        Masked(Rerank(HashEncoder())),
+        Shorter(Rerank(OverlapCrossEncoder())),
+        Explore(HashEncoder(), width=2, depth=2),
+        Explore(SecondFirst(), width=2, depth=2),
+        Nodes() >> Rerank(BM25()),
         Induce(),
         Only(Kind.CHUNK),
         Triples(),
@@ -296,6 +339,14 @@ def every_operator() -> list[Operator]:
         BeamSearch(HashEncoder(), width=3, length=2),
         BeamSearch(OverlapCrossEncoder(), width=2, length=3),
         BeamSearch(SecondFirst(), width=2, length=2),
+        BeamSearch(Steps(OverlapCrossEncoder()), width=2, length=2, slack=0.5),
+        BeamSearch(Composed(SNAPSHOT.names) + Patterns(HashEncoder()), width=2, length=3),
+        BeamSearch(Rerank(HashEncoder()) % 4 >> Choose(SecondFirst()), width=2, length=2),
+        BeamSearch(Choose(SecondFirst()) | Rerank(HashEncoder()), width=3, length=2),
+        BeamSearch(HashEncoder(), width=3, length=2) >> Choose(SecondFirst()),
+        Rerank(Composed(SNAPSHOT.names, SNAPSHOT.triples)),
+        ShortestPaths() >> Rerank(Patterns(HashEncoder())),
+        Choose(SecondFirst(), rounds=2),
         Choose(SecondFirst()),
         InduceEdges(),
         TargetAnswer(),

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from tests.toys import GRAPHS
 
-from graphwright import Evidence, HashEncoder, Induce, InduceEdges, PersonalizedPageRank, Rerank, Triples, start
+from graphwright import (
+    Evidence,
+    HashEncoder,
+    Induce,
+    InduceEdges,
+    KHop,
+    Nodes,
+    PersonalizedPageRank,
+    Rerank,
+    Triples,
+    start,
+)
 
 
 def test_only_the_edges_of_the_evidence_are_left() -> None:
@@ -35,3 +46,11 @@ def test_edge_pruning_keeps_the_edges_whose_triples_fit_best() -> None:
     order = sorted(range(len(texts)), key=lambda i: (-float(texts[i] @ question), i))
     assert pruned.edges.tolist() == sorted(inside.edges[order[:2]].tolist())
     assert pruned.nodes.tolist() == sorted(set(graph.ends(pruned.edges).tolist()))
+
+
+def test_node_pruning_keeps_the_query_entities_whatever_the_model_says() -> None:
+    graph = GRAPHS["family"]
+    state = start("Who was the mother of Bertha and Gisela?", graph, entities=["Lothair II"])
+    after = ((Nodes() >> Rerank(HashEncoder()) % 2 | KHop(0)) >> Induce())(state)
+    assert graph.names.take(after.graph.nodes) == ["Lothair II", "Gisela", "Bertha"]
+    assert after.trace[-1].notes == ("narrowed to 3 nodes and 0 edges in 3 connected parts",)

@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS, as_networkx
 
-from graphwright import Anchor, Evidence, Graph, KHop, Operator, OptionError, PersonalizedPageRank, RandomWalk, start
+from graphwright import (
+    Anchor,
+    Evidence,
+    Graph,
+    Induce,
+    KHop,
+    Operator,
+    OptionError,
+    PersonalizedPageRank,
+    RandomWalk,
+    start,
+)
 from graphwright.retrieve.state import State
 
 
@@ -132,3 +143,30 @@ def test_random_walks_go_no_farther_than_their_length() -> None:
 def test_options_out_of_range_are_refused(make: object) -> None:
     with pytest.raises(OptionError):
         make()  # type: ignore[operator]
+
+
+def test_walks_from_each_anchor_are_united_by_the_best_share() -> None:
+    graph = GRAPHS["club"]
+    anchors = [Anchor("a", [5, 7]), Anchor("b", [20])]
+    options = {"walks": 40, "length": 4, "restart": 0.1, "seed": 9}
+    apart = [scores(RandomWalk(**options), start("?", graph, anchors=[one])) for one in anchors]  # type: ignore[arg-type]
+    wanted = {node: max(run.get(node, 0.0) for run in apart) for node in {*apart[0], *apart[1]}}
+    assert scores(RandomWalk(**options, each=True), start("?", graph, anchors=anchors)) == wanted  # type: ignore[arg-type]
+    assert scores(RandomWalk(**options), start("?", graph, anchors=anchors)) != wanted  # type: ignore[arg-type]
+
+
+def test_hops_from_all_anchors_are_those_from_each_united() -> None:
+    graph = GRAPHS["club"]
+    anchors = [Anchor("a", [5]), Anchor("b", [20, 26])]
+    apart = [scores(KHop(2), start("?", graph, anchors=[one])) for one in anchors]
+    wanted = {node: max(run.get(node, 0.0) for run in apart) for node in {*apart[0], *apart[1]}}
+    assert scores(KHop(2), start("?", graph, anchors=anchors)) == wanted
+
+
+def test_hops_then_pagerank_keeps_to_the_hops() -> None:
+    graph = GRAPHS["club"]
+    state = start("?", graph, entities=["member 16"])
+    chain = KHop(2) >> Induce() >> PersonalizedPageRank(each=True) % 4 >> Induce()
+    near = graph.part(KHop(2)(state).evidence.nodes)  # type: ignore[union-attr]
+    assert set(chain(state).graph.nodes.tolist()) < set(near.nodes.tolist()) and len(chain(state).graph) == 4
+    assert scores(PersonalizedPageRank(), seeded(near, [16])) != scores(PersonalizedPageRank(), seeded(graph, [16]))

@@ -39,7 +39,12 @@ app = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Option("--index", help="The index folder.")]
-MethodName = Annotated[str, typer.Option("--method", "-m", help="How to retrieve; 'graphwright methods' lists them.")]
+MethodName = Annotated[
+    str | None,
+    typer.Option(
+        "--method", "-m", help="How to retrieve; 'graphwright methods' lists them. ppr, or over an imported graph rog."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Show what each step found and what it cost.")]
 Document = Annotated[list[str] | None, typer.Option("--document", help="Search this document; may be repeated.")]
@@ -201,7 +206,7 @@ def upgrade(
 def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     index: Folder,
-    method: MethodName = "ppr",
+    method: MethodName = None,
     passages: Top = 5,
     document: Document = None,
     folder: Under = None,
@@ -226,7 +231,7 @@ def ask(
 def retrieve(
     question: Annotated[str, typer.Argument(help="The question.")],
     index: Folder,
-    method: MethodName = "ppr",
+    method: MethodName = None,
     passages: Top = 10,
     document: Document = None,
     folder: Under = None,
@@ -238,7 +243,7 @@ def retrieve(
     from graphwright.cli.show import opened, show_state
     from graphwright.methods.registry import METHODS
 
-    if method in METHODS and METHODS[method].required:
+    if method is not None and method in METHODS and METHODS[method].required:
         raise OptionError(f"{method} is a language model alone and retrieves nothing; graphwright ask … --llm asks it.")
     state = opened(index).retrieve(question, method, within=part_of(document, folder, where))
     show_state(state, passages, as_json=as_json, explain=explain)

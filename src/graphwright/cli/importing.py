@@ -52,4 +52,4 @@ def import_graph(
         f"{index.path}: {held['edges']:,} triples, {held['nodes']:,} nodes, {found['relations']:,} relations"
         f"{', vectors of ' * bool(vectors)}{vectors} ({held['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
     )
-    print(f'Ask it: graphwright ask "…" --index {into} --method lego-1', file=sys.stderr)
+    print(f'Ask it: graphwright ask "…" --index {into}', file=sys.stderr)

@@ -134,7 +134,7 @@ def show_state(state: State, passages: int, *, as_json: bool = False, explain: b
 def show_answer(
     index: Index,
     question: str,
-    method: str,
+    method: str | None,
     passages: int,
     within: Within | None,
     options: dict[str, Any],
@@ -173,10 +173,12 @@ def _show_answer(console: Console, state: State) -> None:
     passages = state.graph.passages
     for number, c in enumerate(answer.citations, 1):
         title = passages.title_of(state.graph.id(c.chunk)) if passages is not None else ""
-        place = Text(f"[{number}] ", "cyan").append(printable(c.document))
-        place.append(f"  {printable(title)}" if title else "").append(f"  characters {c.start}-{c.end}", "dim")
+        place = Text(f"[{number}] ", "cyan").append(printable(c.document or c.chunk))
+        place.append(f"  {printable(title)}" if title else "")
+        if c.document or not c.path:  # a name at the end of a path is no stretch of a text
+            place.append(f"  characters {c.start}-{c.end}", "dim")
         console.print(place)
-        if not quoted:
+        if not quoted and c.text != c.chunk:
             console.print(Padding(Text(f"“{printable(c.text)}”", "italic"), (0, 0, 0, 4)))
         if c.path:
             console.print(Padding(_walk(c.path), (0, 0, 0, 4)))

@@ -42,7 +42,7 @@ def walk_to(state: State, node: int, hops: int = 4) -> tuple[str, ...]:
     target = graph.local([node])
     if not len(sources) or not len(target):
         return ()
-    path = graph.nodes[nearest_path(*graph.adjacency, sources, int(target[0]), hops)]
+    path = graph.at(nearest_path(*graph.adjacency, sources, int(target[0]), hops))
     if not len(path):
         return ()
     steps = [graph.names[int(path[0])]]

@@ -101,7 +101,9 @@ def size_of(lines: Iterable[str]) -> int:
 
 
 def _passage(graph: Graph, node: int, number: int, longest: int | None = None) -> str:
-    return data_line({"passage": number, "title": title_of(graph, node)[:_TITLE], "text": graph.passage(node)[:longest]})
+    return data_line(
+        {"passage": number, "title": title_of(graph, node)[:_TITLE], "text": graph.passage(node)[:longest]}
+    )
 
 
 def _first(graph: Graph, node: int, room: int) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, partial
+
+import numpy as np
 
 from graphwright.errors import OptionError
-from graphwright.graph.evidence import Ints
+from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import label
 from graphwright.retrieve.operator import Operator
@@ -21,9 +24,10 @@ class TargetAnswer(Operator):
     """Answer with the names of the nodes that the evidence leads to, best first, each with its best path.
 
     A piece leads to the last of its nodes (of both ends of a triple, the last one first) that the question does not
-    name. The text has a name a line, at most `limit`; the citation of the same rank has the name and the path, which is
-    names and relations in turn, walked from its beginning; without passages its document is empty. Needs neither a
-    language model nor passages.
+    name. The text has a name a line, at most `limit`; with `tied` only those of pieces as good as the best, as the
+    walks by one plan are. The citation of the same rank has the name and the path, which is names and relations in
+    turn, walked from its beginning; without passages its document is empty. Needs neither a language model nor
+    passages.
 
     >>> from graphwright.retrieve.paths import ShortestPaths; from graphwright.retrieve.state import start
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Udo", "spouse", "Ida")])
@@ -33,6 +37,7 @@ class TargetAnswer(Operator):
     """
 
     limit: int | None = None
+    tied: bool = False
     needs = ("evidence",)
     gives = ("answer",)
 
@@ -45,17 +50,25 @@ class TargetAnswer(Operator):
         graph = state.graph
         named = {node for anchor in state.anchors or () for node in anchor.seeds(graph).tolist()}
         found: dict[str, tuple[str, ...]] = {}
-        for nodes, edges in state.evidence or ():
+        words = _Words(graph)
+        for nodes, edges in self._considered(state):
             if self.limit is not None and len(found) >= self.limit:
                 break
             ends = nodes.tolist() or graph.ends(edges).tolist()
             target = next((node for node in reversed(ends) if node not in named), None)
-            if target is not None:
-                found.setdefault(graph.names[target], path_text(graph, nodes, edges))
+            # The text of a path costs more than all else here: only that of a new target is made.
+            if target is not None and (name := words.name(target)) not in found:
+                found[name] = words.path(nodes, edges)
         if not found:
             return state.with_(answer=Reply(NO_TARGET, found=False))
         cited = tuple(Citation("", name, 0, len(name), name, path) for name, path in found.items())
         return state.with_(answer=Reply("\n".join(found), cited))
+
+    def _considered(self, state: State) -> Evidence:
+        found = state.evidence or Evidence.of_nodes([])
+        if not self.tied or found.scores is None or not len(found):
+            return found
+        return found.top(int(np.searchsorted(-found.scores, -found.scores[0], "right")))
 
 
 def path_text(graph: Graph, nodes: Ints, edges: Ints) -> tuple[str, ...]:
@@ -68,12 +81,27 @@ def path_text(graph: Graph, nodes: Ints, edges: Ints) -> tuple[str, ...]:
     >>> path_text(graph, np.array([0, 1, 2]), np.array([0, 1]))
     ('a', 'r', 'b', 's⁻¹', 'c')
     """
-    names = [graph.names[node] for node in nodes.tolist()]
-    if not names and len(edges):
-        return graph.triple(int(edges[-1]))
-    if len(edges) + 1 != len(names):
-        return tuple(names)
-    steps, columns = names[:1], graph.columns
-    for edge, before, name in zip(edges.tolist(), nodes.tolist(), names[1:], strict=False):
-        steps += [label(graph, int(columns.relation[edge]), bool(columns.heads[edge] == before)), name]
-    return tuple(steps)
+    return _Words(graph).path(nodes, edges)
+
+
+class _Words:
+    """Names and relations of a graph, each read once: a thousand paths from one node have most of theirs in common."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.name = cache(graph.names.__getitem__)
+        self.label = cache(partial(label, graph))
+
+    def path(self, nodes: Ints, edges: Ints) -> tuple[str, ...]:
+        """Return what `path_text` does."""
+        listed, columns = nodes.tolist(), self.graph.columns
+        if not listed and len(edges):
+            return self.graph.triple(int(edges[-1]))
+        names = [self.name(node) for node in listed]
+        if len(edges) + 1 != len(names):
+            return tuple(names)
+        steps = names[:1]
+        relations, heads = columns.relation[edges].tolist(), columns.heads[edges].tolist()
+        for relation, head, before, name in zip(relations, heads, listed, names[1:], strict=False):
+            steps += [self.label(relation, head == before), name]
+        return tuple(steps)

@@ -259,6 +259,15 @@ class Graph:
         positions = self._local(np.asarray(ids, np.int64))
         return positions[positions >= 0]
 
+    def at(self, positions: ArrayLike) -> Ints:
+        """Return the snapshot ids of positions in `nodes`; costs what is asked for, however large the graph.
+
+        >>> Graph.from_triples([("a", "r", "b"), ("b", "r", "c")]).part([1, 2]).at([1]).tolist()
+        [2]
+        """
+        local = np.asarray(positions, np.int64)
+        return local if self._nodes is None else self._nodes[local]
+
     def _local(self, ids: Ints) -> Ints:
         if self._nodes is None:
             return np.where((ids >= 0) & (ids < len(self)), ids, -1)

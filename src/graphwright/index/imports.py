@@ -260,11 +260,11 @@ class _Reader:
     def _terms(self) -> None:
         """Put each distinct node and relation into a table of its own, and the names of ids into one."""
         rows = " UNION ALL ".join(f"(SELECT head, relation, tail, role FROM ({file.rows()}))" for file in self.files)
-        for table, names in (("terms", "[head, tail]"), ("relations", "[relation]")):
+        for table, names in (("terms", "unnest([head, tail])"), ("relations", "relation")):
             with self._watched("collect names"):
                 self.db.execute(
-                    f"CREATE OR REPLACE TABLE {table} AS SELECT name FROM (SELECT unnest({names}) AS name "
-                    f"FROM ({rows}) WHERE role = {TRIPLE}) GROUP BY name"
+                    f"CREATE OR REPLACE TABLE {table} AS SELECT name FROM (SELECT {names} AS name FROM ({rows}) "
+                    f"WHERE role = {TRIPLE}) GROUP BY name"
                 )
         given = [
             f"SELECT head AS id, tail AS name, 0 AS rank FROM ({f.rows()}) WHERE role = {TRIPLE}" for f in self.names

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,9 +13,6 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph, Kind
 from graphwright.index.names import aliases_of, normal_form
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["FOLDED", "Lexicon", "forms_of", "lexicon_of"]
 
@@ -101,15 +97,16 @@ def lexicon_of(columns: Columns) -> Lexicon:
 
 def forms_of(columns: Columns, ids: Mapping[int, str] | None = None) -> tuple[TextColumn, Ints]:
     """Return the normal forms that nodes go by, in order, and the node of each; `ids` are further names of nodes."""
-    found = {*_forms(columns), *((normal_form(name), node) for node, name in (ids or {}).items())}
-    pairs = sorted(found, key=lambda pair: (pair[0].encode("utf-8", "surrogatepass"), pair[1]))
-    return TextColumn.of(form for form, _ in pairs), np.array([node for _, node in pairs], np.int64)
-
-
-def _forms(columns: Columns) -> Iterator[tuple[str, int]]:
-    own = {normal_form(name) for name in columns.names}
-    for node, name in enumerate(columns.names):
-        if columns.kinds[node] != Kind.CHUNK:
-            if form := normal_form(name):
-                yield form, node
-            yield from ((alias, node) for alias in aliases_of(name) if alias not in own)
+    own = [normal_form(name) for name in columns.names]
+    known, further = set(own), ids or {}
+    forms: list[str] = []
+    nodes: list[int] = []
+    for node in np.flatnonzero(columns.kinds != Kind.CHUNK).tolist():
+        aliases = [alias for alias in aliases_of(columns.names[node]) if alias not in known]
+        found = dict.fromkeys((own[node], *aliases, normal_form(further[node]) if node in further else ""))
+        found.pop("", None)
+        forms += found
+        nodes += [node] * len(found)
+    column = TextColumn.of(forms)
+    order = column.order()  # equal forms stay by node
+    return column.gather(order), np.array(nodes, np.int64)[order]

@@ -15,6 +15,7 @@ __all__ = ["aliases_of", "name_words", "normal_form"]
 _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
 _INITIALS = re.compile(r"\b[^\W\d_]\.(?:\s?[^\W\d_]\.)+")
+_SHORTER = re.compile(r"[(,.]|\b[JS]r\b")  # what may be left out of a name shows so
 _QUALIFIER = re.compile(r"\s*\(([^()]*)\)\s*$")
 # Accents as Latin, Greek and Cyrillic letters bear them, and letters of any other script.
 _ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u20d0-\u20f0]+")
@@ -90,6 +91,8 @@ def aliases_of(name: str) -> tuple[str, ...]:
     >>> aliases_of("Gert Fröbe")
     ()
     """
+    if not _SHORTER.search(name):
+        return ()
     own = normal_form(name)
     forms: list[str] = []
     plain = _QUALIFIER.sub("", name)

@@ -1,29 +1,30 @@
-"""PageRank by sweeps over all edges of a component: exact, and where a push would not stay local."""
+"""PageRank by sweeps over all edges: exact, and where a push would not stay local."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, readonly
 from graphwright.kernels.csr import induced
 from graphwright.kernels.hops import reachable
 
-__all__ = ["Walk", "settled", "swept"]
+__all__ = ["Walk", "kth", "settled", "swept"]
 
 _TOLERANCE = 1e-8
-_SHARE = 0.25
+_SHARE = 0.1  # of the k-th score, the mean error of k nodes below which their order is settled
+_STABLE = 0.99
+_SMALLEST = 1e-300
 
 
 @kernel
-def _sweep(
-    indptr: Pointers, neighbours: Ids, source: Floats, restart: float, omega: float,
-    value: Floats, before: Floats,
-) -> float:  # fmt: skip
-    """One step for values per degree: before += omega·(step(value) − before); return |residual|₁."""
-    error = 0.0
-    for v in range(source.size):
+def _sweep(indptr: Pointers, neighbours: Ids, restart: float, value: Floats, out: Floats) -> float:
+    """Write value − (1 − restart)·(mean over neighbours of value); return ⟨value, out⟩ weighted by degree."""
+    product = 0.0
+    for v in range(value.size):
         start, end = indptr[v], indptr[v + 1]
         even, odd = 0.0, 0.0  # two sums, or each addition waits for the one before
         for i in range(start, end - 1, 2):
@@ -32,12 +33,32 @@ def _sweep(
         if (end - start) & 1:
             even += value[np.uint32(neighbours[end - 1])]
         degree = end - start
-        step = source[v]
-        if degree:
-            step += (1.0 - restart) * (even + odd) / degree
-        error += abs(step - value[v]) * degree
-        before[v] += omega * (step - before[v])
-    return error
+        rest = value[v] * degree - (1.0 - restart) * (even + odd)
+        product += value[v] * rest
+        out[v] = rest / degree if degree else 0.0
+    return product
+
+
+@kernel
+def _advance(
+    indptr: Pointers, length: float, direction: Floats, image: Floats, value: Floats, residual: Floats
+) -> tuple[float, float]:
+    """Go `length` in `direction`; return the residual's squared norm weighted by degree, and its L1 norm."""
+    square, error = 0.0, 0.0
+    for v in range(value.size):
+        degree = indptr[v + 1] - indptr[v]
+        value[v] += length * direction[v]
+        rest = residual[v] - length * image[v]
+        residual[v] = rest
+        square += rest * rest * degree
+        error += abs(rest) * degree
+    return square, error
+
+
+@kernel
+def _turn(ratio: float, residual: Floats, direction: Floats) -> None:
+    for v in range(residual.size):
+        direction[v] = residual[v] + ratio * direction[v]
 
 
 class Walk(NamedTuple):
@@ -54,24 +75,46 @@ def settled(walk: Walk) -> tuple[Ids, Floats]:
     """Return all nodes that the walk can reach, ascending, and their PageRank, L1 error at most 1e-8."""
     nodes, part = _component(walk)
     degree = np.diff(part.indptr)
-    return nodes, _iterate(part, np.full(nodes.size, walk.mass.sum() / degree.sum())) * degree
+    value = np.full(nodes.size, walk.mass.sum() / degree.sum())
+    while _iterate(part, value, lambda _, error: error <= _TOLERANCE):
+        pass  # until the residual is small when computed anew, too
+    return nodes, np.maximum(value, _SMALLEST) * degree
 
 
 def swept(walk: Walk, k: int, touched: Ids, scores: Floats) -> tuple[Ids, Floats]:
-    """Improve the scores of the touched nodes, the mass they miss being spread over the other nodes.
+    """Return the k nodes of highest PageRank, and those that tie with the last.
 
-    Sweeps go on until the bound on the L1 error is a quarter of what the top k would score if all
-    scored like the last of it; when k holds all that can be reached, until it is the tolerance.
+    Goes on from the scores of the nodes `touched`, of which there are more than k. Sweeps end when two
+    more leave 99 % of the top k the same, or when the bound on the L1 error is a tenth of what the top k
+    would score if all scored like the last of it: near-ties would go on changing places.
     """
-    nodes, part = _component(walk)
-    if nodes.size <= k:
-        return settled(walk)
-    degree = np.diff(part.indptr)
-    place = touched if nodes.size == walk.indptr.size - 1 else np.searchsorted(nodes, touched)
-    untouched = max(int(degree.sum() - degree[place].sum()), 1)
-    value = np.full(nodes.size, (walk.mass.sum() - scores.sum()) / untouched)
-    value[place] = scores / degree[place]
-    return nodes, _iterate(part, value, k) * degree
+    degree = np.diff(walk.indptr)
+    value = np.zeros(degree.size)  # what a walk cannot reach stays 0
+    value[touched] = scores / degree[touched] + (walk.mass.sum() - scores.sum()) / degree[touched].sum()
+    before, floor = np.zeros(degree.size, np.bool_), 0.0
+
+    def enough(done: int, error: float) -> bool:
+        nonlocal before, floor
+        if error <= _TOLERANCE or done % 2 or not done:
+            return error <= _TOLERANCE
+        now = value * degree
+        bound = kth(now, k, floor)
+        floor = bound / 2
+        leading: NDArray[np.bool_] = now >= bound
+        same, before = np.count_nonzero(leading & before), leading
+        return bool(same >= _STABLE * k or error <= _SHARE * k * bound)
+
+    _iterate(walk, value, enough)
+    ranked = np.maximum(value, _SMALLEST) * degree
+    nodes = readonly(np.flatnonzero((value != 0) & (ranked >= kth(ranked, k, floor))), np.int32)
+    return nodes, ranked[nodes]
+
+
+def kth(scores: Floats, k: int, floor: float = 0.0) -> float:
+    """Return the k-th best of at least k scores; quicker with a `floor` that k and not many more reach."""
+    above = scores[scores >= floor]
+    chosen = above if above.size >= k else scores
+    return float(np.partition(chosen, chosen.size - k)[chosen.size - k])
 
 
 def _component(walk: Walk) -> tuple[Ids, Walk]:
@@ -85,28 +128,24 @@ def _component(walk: Walk) -> tuple[Ids, Walk]:
     return nodes, walk._replace(indptr=indptr, neighbours=neighbours, seeds=seeds)
 
 
-def _iterate(walk: Walk, value: Floats, k: int | None = None) -> Floats:
-    """Return PageRank per degree, from a first `value`: to the tolerance, or as far as the top k needs."""
+def _iterate(walk: Walk, value: Floats, enough: Callable[[int, float], bool]) -> int:
+    """Improve `value`, PageRank per degree, until enough(steps, bound on the L1 error); return the steps.
+
+    Conjugate gradients (Hestenes and Stiefel, 1952) for (I − (1 − restart)·D⁻¹·A)·value = restart·D⁻¹·s,
+    a system that is symmetric and positive definite in the product ⟨x, y⟩ = Σ degree·x·y.
+    """
     indptr, neighbours, seeds, mass, restart = walk
-    degree, shrink, omega, done = np.diff(indptr), (1 - restart) ** 2, 1.0, 0
-    source = np.zeros(value.size)
-    source[seeds] = restart * mass / degree[seeds]
-    source = readonly(source, np.float64)
-    before, enough = value.copy(), _enough(value * degree, k)
-    while True:
-        error = _sweep(indptr, neighbours, source, restart, omega, value, before) / restart
-        if error <= enough:
-            enough = _enough(value * degree, k)  # the k-th score has moved since
-            if error <= enough:
-                return value  # for which this bound holds, and not for the next
-        value, before = before, value
-        omega = 1 / (1 - shrink / 2) if done == 0 else 1 / (1 - shrink * omega / 4)
+    source, image = np.zeros(value.size), np.empty(value.size)
+    source[seeds] = restart * mass / (indptr[seeds + 1] - indptr[seeds])
+    _sweep(indptr, neighbours, restart, value, image)
+    direction, residual = np.zeros(value.size), source
+    square, error = _advance(indptr, 1.0, direction, image, value, residual)
+    ratio, done = 0.0, 0
+    while not enough(done, error / restart):
+        _turn(ratio, residual, direction)
+        length = square / _sweep(indptr, neighbours, restart, direction, image)
+        before = square
+        square, error = _advance(indptr, length, direction, image, value, residual)
+        ratio = square / before
         done += 1
-
-
-def _enough(scores: Floats, k: int | None) -> float:
-    """Return the L1 error to stop at: so much of the k-th score for each of k nodes, or the tolerance."""
-    if k is None:
-        return _TOLERANCE
-    bound = np.partition(scores, scores.size - k)[scores.size - k]
-    return max(_TOLERANCE, float(_SHARE * k * bound))
+    return done

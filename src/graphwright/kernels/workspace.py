@@ -23,7 +23,7 @@ class Workspace:
     touched: on a large graph it costs what queries reach, not n.
 
     - `rows`: float64[size, 4], half a cache line for each node
-    - `marks`: int32[size, 2]
+    - `marks`: int32[size, 2], or one uint64 for each node
     - `order`, `queue`: int32[size]
     """
 

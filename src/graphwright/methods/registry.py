@@ -24,6 +24,7 @@ from graphwright.methods.paths import pathrag, pathrag_lt
 from graphwright.methods.raptor import raptor
 from graphwright.methods.reg import reg
 from graphwright.methods.rerank import gar, rerank
+from graphwright.methods.systems import grag_m, gsr, kelp, rog, tog
 from graphwright.methods.unaided import cot, vanilla
 from graphwright.retrieve.operator import Keep, Operator, Then
 
@@ -96,6 +97,11 @@ METHODS = {
         "pathrag-lt": pathrag_lt,
         "reg": reg,
         **{f"lego-{number}": instance(number) for number in INSTANCES},
+        "rog": rog,
+        "gsr": gsr,
+        "kelp": kelp,
+        "tog": tog,
+        "grag-m": grag_m,
     }.items()
 }
 

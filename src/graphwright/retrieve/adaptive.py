@@ -45,7 +45,7 @@ class Frontier(Ranker):
         nodes = nodes[state.graph.holds(nodes)]
         near, best, _ = frontier(*state.graph.adjacency, state.graph.local(nodes))
         values = np.array([liked[node] for node in nodes.tolist()])
-        reached = Evidence.of_nodes(state.graph.nodes[near], values[best - 1] if len(near) else [])
+        reached = Evidence.of_nodes(state.graph.at(near), values[best - 1] if len(near) else [])
         return state.with_(evidence=reached if k is None else reached.top(k))
 
 

@@ -110,7 +110,7 @@ class _Origins:
         nodes: dict[int, None] = {}
         edges: dict[int, None] = {}
         for walk in found.walks:
-            ids = list(walk) if graph.whole else graph.nodes[list(walk)].tolist()
+            ids = graph.at(list(walk)).tolist()
             nodes.update(dict.fromkeys(ids))
             for a, b in pairwise(ids):
                 edge = known.get((min(a, b), max(a, b)))

@@ -115,9 +115,9 @@ def _pieces(graph: Graph, table: NDArray[np.int32], scores: NDArray[np.float64])
     steps = np.stack((table[:, :-1], table[:, 1:]), axis=-1)[inside[:, 1:]]
     # Paths of one pair share most of their steps, and an edge is looked for once.
     pairs, at = np.unique(steps, axis=0, return_inverse=True)
-    edges = edges_between(graph, *graph.nodes[pairs.T])[at.reshape(-1)]
+    edges = edges_between(graph, *graph.at(pairs.T))[at.reshape(-1)]
     length = inside.sum(axis=1)
-    parts = graph.nodes[table[inside]], _pointers(length), edges, _pointers(length - 1), scores.copy()
+    parts = graph.at(table[inside]), _pointers(length), edges, _pointers(length - 1), scores.copy()
     for part in parts:
         part.flags.writeable = False
     return Paths(*parts)

@@ -112,7 +112,7 @@ def _with(state: State, asked: ShortestPaths | EnumeratedPaths, k: int | None, f
 
 def _evidence(graph: Graph, local: NDArray[np.int32], ptr: NDArray[np.int64]) -> Evidence:
     """Return paths that are in order as evidence, with the edges between their nodes."""
-    nodes = graph.nodes[local]
+    nodes = graph.at(local)
     sizes = np.diff(ptr)
     last = np.zeros(len(nodes), bool)
     last[ptr[1:] - 1] = True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphwright.graph.graph import Graph
+from graphwright.retrieve.narrow import narrowed
 from graphwright.retrieve.operator import Operator
 from graphwright.retrieve.state import State
 
@@ -19,11 +20,12 @@ class InduceEdges(Operator):
 
     The three prunings of LEGO-GraphRAG (section 3.2.2 a.3), each of a graph that was narrowed before:
 
-        PersonalizedPageRank(each=True) % 1000 >> Rerank(model) % nodes >> Induce()     node pruning
-        Triples() >> Rerank(model) % edges >> InduceEdges()                             edge and triple pruning
+        (Nodes() >> Rerank(model) % nodes | KHop(0)) >> Induce()                node pruning, NP, by the node's text
+        Relations() >> Rerank(model) >> EdgesBy() % edges >> InduceEdges()      edge pruning, EP, by the relation's
+        Triples() >> Rerank(model) % triples >> InduceEdges()                   triple pruning, TP, by the triple's
 
-    An edge's text is that of its triple, so that edge and triple pruning are one; nodes that no edge is left at
-    go with them. The evidence has done its work and is cleared.
+    KHop(0) are the query entities, without which there would be no path. Nodes that no edge is left at go with the
+    edges. The evidence has done its work and is cleared; the trace says in how many parts the graph is.
 
     >>> from graphwright.retrieve.state import start; from graphwright.graph.evidence import Evidence
     >>> triangle = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a")])
@@ -46,4 +48,4 @@ class InduceEdges(Operator):
         nodes = nodes[graph.holds(nodes)]
         for array in (nodes, edges):
             array.flags.writeable = False
-        return state.with_(graph=Graph(graph.columns, nodes, edges), evidence=None)
+        return narrowed(state, Graph(graph.columns, nodes, edges))

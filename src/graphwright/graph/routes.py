@@ -1,0 +1,186 @@
+"""Routes: all walks from a node by the same relations in the same directions, and which of them a graph holds."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.evidence import Evidence, Ints
+from graphwright.graph.graph import Csr, Graph
+from graphwright.kernels.compiled import readonly
+from graphwright.kernels.csr import group
+from graphwright.kernels.relation_paths import Front, Labelled, leading, walks_by
+
+__all__ = ["MOST", "Found", "Route", "Routes", "labelled", "route", "routes", "spoken", "walks", "ways_of"]
+
+MOST = 5_000_000  # edges looked at from one node
+
+Ways = tuple[int, ...]
+"""Relations with directions: 2 · relation + 1 from head to tail, 2 · relation from tail to head."""
+
+_APART = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
+
+
+class Route(NamedTuple):
+    """A relation path from one node, with all that it leads to: one front for every step, the first that node alone.
+
+    `ends` are the nodes that walks of the route end at, each once; as local positions, like the nodes of fronts.
+    """
+
+    ways: Ways
+    fronts: tuple[Front, ...]
+
+    @property
+    def ends(self) -> NDArray[np.int32]:
+        """The nodes that the route leads to."""
+        return self.fronts[-1].nodes
+
+    def walks(self, at: Ints | None = None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return a walk to each end (to those at some positions), none twice past a node: a row of nodes, one of edges.
+
+        A route of more than three steps may have ends that only walks lead to which pass a node twice; these are left
+        out.
+        """
+        place = np.arange(len(self.ends)) if at is None else at
+        count, steps = len(place), len(self.ways)
+        nodes, edges = np.empty((count, steps + 1), np.int32), np.empty((count, steps), np.int32)
+        nodes[:, steps] = self.ends[place]
+        for step in range(steps, 0, -1):
+            front, before = self.fronts[step], self.fronts[step - 1].nodes
+            back = np.zeros(count, bool) if step == steps else before[front.parents[place]] == nodes[:, step + 1]
+            edges[:, step - 1] = np.where(back, front.other_edges[place], front.edges[place])
+            place = np.where(back, front.others[place], front.parents[place])
+            nodes[:, step - 1] = before[place]
+        if steps > 3:
+            ordered = np.sort(nodes, axis=1)
+            simple = (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
+            nodes, edges = nodes[simple], edges[simple]
+        return nodes, edges
+
+
+class Found(NamedTuple):
+    """The routes from a node, shorter ones first, and how many were not made longer for the work it would be."""
+
+    routes: list[Route]
+    shortened: int
+
+
+def labelled(graph: Graph) -> Labelled:
+    """Return the edges of a graph by their ends, with their relations; nodes and edges by local position."""
+    c = graph.columns
+    heads, tails, relation, out, into = c.heads, c.tails, c.relation, c.out, c.into
+    if not graph.whole:
+        edges = graph.edges
+        heads, tails = (graph.local(ends[edges]).astype(np.int32) for ends in (heads, tails))
+        order, relation = np.arange(len(edges), dtype=np.int32), relation[edges]
+        out, into = (Csr(*group(len(graph), ends, order)) for ends in (heads, tails))
+    ids = [readonly(part, np.int32) for part in (out.values, into.values, heads, tails, relation)]
+    return Labelled(readonly(out.indptr, np.int64), ids[0], readonly(into.indptr, np.int64), *ids[1:])
+
+
+def routes(graph: Graph, node: int, length: int, most: int = MOST, edges: Labelled | None = None) -> Found:
+    """Return all routes of at most `length` relations from a node of the graph, with what each leads to.
+
+    Breadth first over fronts: each route's nodes, all at once, are led on by every relation in either direction; so the
+    work is that of edges at fronts, and not of walks, of which a hub has millions. No walk returns to the node, nor
+    straight back along a step; up to three relations, so a route is there where a walk by it passes no node twice.
+    `most`: edges looked at; the routes that lead to the fewest are made longer first, and where that is too much the
+    others are not. `edges`: `labelled(graph)`, where it is known. Ordered by length, then by ways.
+
+    >>> graph = Graph.from_triples([("Heat", "by", "Mann"), ("Ali", "by", "Mann"), ("Ali", "stars", "Smith")])
+    >>> [(way.ways, graph.names.take(way.ends)) for way in routes(graph, graph.id("Heat"), 3).routes]
+    [((1,), ['Mann']), ((1, 0), ['Ali']), ((1, 0, 3), ['Smith'])]
+    """
+    known = labelled(graph) if edges is None else edges
+    source, relations = int(graph.local([node])[0]), len(graph.columns.relations)
+    level, found, left, shortened = [Route((), (Front.of(source),))], [], most, 0
+    for _ in range(length):
+        longer = []
+        for cost, at in sorted((_cost(known, one.ends), i) for i, one in enumerate(level)):
+            if cost > left:
+                shortened += 1
+                continue
+            left -= cost
+            one = level[at]
+            on = leading(known, relations, one.fronts[-1], _before(one), source)
+            longer += [Route((*one.ways, way), (*one.fronts, front)) for way, front in on.items()]
+        level = sorted(longer, key=lambda one: one.ways)
+        found += level
+    return Found(found, shortened)
+
+
+def route(graph: Graph, node: int, ways: Ways, edges: Labelled | None = None) -> Route | None:
+    """Return one route from a node of the graph with all that it leads to; None where it leads nowhere.
+
+    >>> graph = Graph.from_triples([("Heat", "by", "Mann"), ("Ali", "by", "Mann"), ("Ali", "stars", "Smith")])
+    >>> route(graph, 1, (0,)).walks()[0].tolist()
+    [[1, 0], [1, 2]]
+    """
+    known = labelled(graph) if edges is None else edges
+    source, relations = int(graph.local([node])[0]), len(graph.columns.relations)
+    made = Route((), (Front.of(source),))
+    for way in ways:
+        front = leading(known, relations, made.fronts[-1], _before(made), source, way).get(way)
+        if front is None:
+            return None
+        made = Route((*made.ways, way), (*made.fronts, front))
+    return made
+
+
+def walks(
+    graph: Graph, node: int, ways: Ways, most: int, edges: Labelled | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return every walk from a node by these ways that passes no node twice, the first `most` of them, as Route.walks.
+
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("b", "r", "d"), ("c", "r", "d")])
+    >>> walks(graph, 0, (1, 1), 9)[0].tolist()
+    [[0, 1, 3], [0, 2, 3]]
+    """
+    return walks_by(labelled(graph) if edges is None else edges, int(graph.local([node])[0]), ways, most)
+
+
+def ways_of(graph: Graph, nodes: Ints, edges: Ints) -> Ways:
+    """Return the ways of a walk; of edges without nodes, as a triple has it, each from head to tail."""
+    c = graph.columns
+    forward = c.heads[edges] == nodes[:-1] if len(nodes) == len(edges) + 1 else np.ones(len(edges), bool)
+    return tuple((2 * c.relation[edges].astype(np.int64) + forward).tolist())
+
+
+def spoken(graph: Graph, ways: Ways) -> str:
+    """Return a relation path as a model should read it: words, and "of" where a relation is walked tail to head.
+
+    >>> spoken(Graph.from_triples([("Heat", "directed_by", "Mann")]), (0, 1))
+    'directed by of, directed by'
+    """
+    names = ((_APART.sub(" ", graph.columns.relations[way >> 1]).strip(), way & 1) for way in ways)
+    return ", ".join(name if forward else f"{name} of" for name, forward in names)
+
+
+class Routes(Evidence):
+    """Evidence whose pieces stand for all walks by the same relations; each has the text of these alone (`spoken`).
+
+    >>> Routes.of_pieces([([1, 0], [0])]).texts(Graph.from_triples([("Heat", "directed_by", "Mann")]))
+    ['directed by of']
+    """
+
+    __slots__ = ()
+
+    def texts(self, graph: Graph) -> list[str]:
+        """Return the relations of each piece."""
+        return [spoken(graph, ways_of(graph, *piece)) for piece in self]
+
+
+def _cost(known: Labelled, nodes: NDArray[np.int32]) -> int:
+    at, after = nodes, nodes + 1
+    count = (known.out_ptr[after] - known.out_ptr[at]).sum() + (known.into_ptr[after] - known.into_ptr[at]).sum()
+    return int(count)
+
+
+def _before(made: Route) -> NDArray[np.int32]:
+    """Return the node that each node of the last front was first reached from."""
+    if len(made.fronts) == 1:
+        return np.full(1, -1, np.int32)
+    return made.fronts[-2].nodes[made.fronts[-1].parents]

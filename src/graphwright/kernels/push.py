@@ -1,0 +1,263 @@
+"""Forward push over a table of the nodes it touches, which fits the cache however large the graph is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, readonly
+from graphwright.kernels.sweep import Walk
+from graphwright.kernels.workspace import Workspace
+
+__all__ = ["Push"]
+
+Table: TypeAlias = NDArray[np.uint64]
+"""The slot of each node touched: 1 + node in the upper half, its slot in the lower; 0 is a free place."""
+
+_RESIDUAL, _ESTIMATE, _DEGREE, _INVERSE = 0, 1, 2, 3  # columns of rows
+_GOLDEN, _LOWER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xFFFFFFFF)
+_HALF, _ONE, _FREE = np.uint64(32), np.uint64(1), np.uint64(0)
+_AHEAD = 3  # pushes between asking for a row of the adjacency and walking it
+_PLACES = 128  # places to begin with for each of the k wanted: four times what most pushes touch
+_GROWN = 2  # bits added to a table half full
+_WIDE = 8  # a push that has touched one node in so many is local no more
+_LOCAL = 2  # sweeps' worth of edges that a local push may walk; one that is not, a quarter
+_CHECKED = 2  # of the edges walked, one in so many may be looked at again to refine the scores
+_CHECKED_LEAST = 4096
+
+
+def _prefetch(context: Any, array: Any, index: Any) -> Any:
+    """Ask for array[index] to be brought to the cache, and do not wait for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, given[0]).data
+        place = builder.bitcast(builder.gep(data, [given[1]]), cgutils.voidptr_t)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+        asked = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], kind)
+        builder.call(asked, [place, number(0), number(3), number(1)])  # for reading, to all caches, data
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+prefetch = cast(Callable[[NDArray[Any], Any], None], intrinsic(_prefetch))
+
+
+@kernel
+def _find(table: Table, bits: int, node: np.uint64) -> np.uint64:
+    """Return where `node` stands in a table of 2^bits places, or the free place where it would.
+
+    Fibonacci hashing (Knuth, vol. 3, 6.4), then the next place. With 0 bits each node has its own.
+    """
+    if bits == 0:
+        return node
+    at = (node * _GOLDEN) >> np.uint64(64 - bits)
+    while table[at] != _FREE and (table[at] >> _HALF) != node + _ONE:
+        at = (at + _ONE) & ((_ONE << np.uint64(bits)) - _ONE)
+    return at
+
+
+@kernel
+def _enter(nodes: Ids, table: Table, bits: int) -> None:
+    """Enter `nodes`, all of them new, at slots 0, 1, and so on."""
+    for slot in range(nodes.size):
+        node = np.uint64(nodes[slot])
+        table[_find(table, bits, node)] = ((node + _ONE) << _HALF) | np.uint64(slot)
+
+
+@kernel
+def _meet(indptr: Pointers, known: int, size: int, nodes: Ids, rows: Floats) -> None:
+    """Fill the rows of nodes[known:size] with what the graph says, in reads that do not wait for each other."""
+    for new in range(known, size):
+        v = np.uint32(nodes[new])
+        degree = indptr[v + np.uint32(1)] - indptr[v]
+        rows[new, _ESTIMATE] = 0.0
+        rows[new, _DEGREE] = degree
+        rows[new, _INVERSE] = 1.0 / degree
+
+
+@kernel
+def _enqueue(threshold: float, known: int, size: int, rows: Floats, queue: Ids, tail: int) -> int:
+    """Append the slots known to size − 1 with a residual of `threshold` per degree; return how many they are."""
+    count = 0
+    for slot in range(known, size):
+        if rows[slot, _RESIDUAL] * rows[slot, _INVERSE] >= threshold:
+            queue[tail] = slot
+            tail = tail + 1 if tail + 1 < queue.size else 0
+            count += 1
+    return count
+
+
+@kernel
+def _push(
+    indptr: Pointers, neighbours: Ids, restart: float, threshold: float, budget: int, room: int, size: int,
+    table: Table, bits: int, nodes: Ids, rows: Floats, queue: Ids,
+) -> tuple[int, int, float, bool]:  # fmt: skip
+    """Push, first in first out, until every residual is below `threshold` times its degree.
+
+    Stops early after `budget` edges, or before a push that may bring the nodes touched above `room`. They
+    are nodes[:size]; returns how many there are now, the edges walked, the mass settled, and whether all
+    is done. A slot enters the queue when its residual crosses the threshold from below, so it is in there
+    at most once, without a flag. Nearly all the time goes to memory that is not in the cache, and so it
+    is asked for ahead, and the degrees of new nodes are read together.
+    """
+    waiting = _enqueue(threshold, 0, size, rows, queue, 0)
+    head, work, pushed = 0, 0, 0.0
+    while waiting:
+        slot = np.uint32(queue[head])  # unsigned: spares the test for a negative index
+        v = np.uint32(nodes[slot])
+        start, end = indptr[v], indptr[v + np.uint32(1)]
+        if work >= budget or size + end - start > room:
+            return size, work, pushed, False
+        head = head + 1 if head + 1 < queue.size else 0
+        waiting -= 1
+        if waiting > _AHEAD and head + _AHEAD < queue.size:
+            prefetch(neighbours, indptr[np.uint32(nodes[np.uint32(queue[head + _AHEAD])])])
+        mass = rows[slot, _RESIDUAL]
+        rows[slot, _RESIDUAL] = 0.0
+        rows[slot, _ESTIMATE] += restart * mass
+        pushed += restart * mass
+        share = (1.0 - restart) * mass * rows[slot, _INVERSE]
+        work += end - start
+        known, tail = size, (head + waiting) % queue.size
+        for i in range(start, end):
+            u = np.uint64(np.uint32(neighbours[i]))
+            at = _find(table, bits, u)
+            if table[at] == _FREE:
+                prefetch(indptr, np.int64(u))
+                table[at] = ((u + _ONE) << _HALF) | np.uint64(size)
+                nodes[size] = u
+                rows[size, _RESIDUAL] = share
+                size += 1
+                continue
+            other = np.uint32(table[at] & _LOWER)
+            before = rows[other, _RESIDUAL]
+            after = before + share
+            rows[other, _RESIDUAL] = after
+            if after * rows[other, _INVERSE] >= threshold and before * rows[other, _INVERSE] < threshold:
+                queue[tail] = other
+                tail = tail + 1 if tail + 1 < queue.size else 0
+                waiting += 1
+        _meet(indptr, known, size, nodes, rows)
+        waiting += _enqueue(threshold, known, size, rows, queue, tail)
+    return size, work, pushed, True
+
+
+@kernel
+def _estimate(restart: float, spread: float, rows: Floats, scores: Floats) -> None:
+    """Write p + restart·r + spread·degree of each slot."""
+    for slot in range(scores.size):
+        scores[slot] = rows[slot, _ESTIMATE] + restart * rows[slot, _RESIDUAL] + spread * rows[slot, _DEGREE]
+
+
+@kernel
+def _refine(
+    indptr: Pointers, neighbours: Ids, restart: float, spread: float, slots: Ids,
+    table: Table, bits: int, nodes: Ids, rows: Floats, scores: Floats,
+) -> None:  # fmt: skip
+    """Write p + restart·r + (1 − restart)·(restart·Σ r(u)/deg(u) over neighbours u + spread·degree) of `slots`."""
+    for i in range(slots.size):
+        if i + _AHEAD < slots.size:
+            prefetch(neighbours, indptr[np.uint32(nodes[np.uint32(slots[i + _AHEAD])])])
+        slot = np.uint32(slots[i])
+        v = np.uint32(nodes[slot])
+        beside = 0.0
+        for j in range(indptr[v], indptr[v + np.uint32(1)]):
+            entry = table[_find(table, bits, np.uint64(np.uint32(neighbours[j])))]
+            if entry != _FREE:
+                other = np.uint32(entry & _LOWER)
+                beside += rows[other, _RESIDUAL] * rows[other, _INVERSE]
+        held = rows[slot, _ESTIMATE] + restart * rows[slot, _RESIDUAL]
+        scores[slot] = held + (1.0 - restart) * (restart * beside + spread * rows[slot, _DEGREE])
+
+
+class Push:
+    """A push under way: each node that it touches has a slot, in the order they are met, and a row there.
+
+    `size` is how many they are, `spent` the edges walked. Everything lies in the calling thread's
+    workspace, its `marks` being the table that finds a node's slot; `clear` leaves it as it was found.
+    """
+
+    def __init__(self, walk: Walk, k: int, scratch: Workspace) -> None:
+        self.walk, self.size, self.spent, self.left = walk, walk.seeds.size, 0, float(walk.mass.sum())
+        self.nodes, self.rows, self.queue = scratch.order, scratch.rows, scratch.queue
+        self._places = scratch.marks.view(np.uint64).reshape(-1)
+        degree = walk.indptr[walk.seeds + 1] - walk.indptr[walk.seeds]
+        self.rows[: self.size] = np.column_stack((walk.mass, np.zeros(self.size), degree, 1 / degree))
+        self.nodes[: self.size] = walk.seeds
+        self._tabulate(max(_PLACES * k, 4 * self.size))
+
+    def _tabulate(self, places: int) -> None:
+        """Enter the nodes touched into a table of at least so many places, at most half full."""
+        n = self.walk.indptr.size - 1
+        self.bits = (places - 1).bit_length()
+        if 1 << self.bits >= n:  # then nothing need be hashed, and there is always room
+            self.bits, self.table, self.room = 0, self._places[:n], n + self.walk.neighbours.size
+        else:
+            self.table, self.room = self._places[: 1 << self.bits], 1 << self.bits - 1
+        _enter(self.nodes[: self.size], self.table, self.bits)
+
+    @property
+    def limit(self) -> int:
+        """How many edges to walk before sweeps over the graph are cheaper."""
+        n = self.walk.indptr.size - 1
+        sweep = n + self.walk.neighbours.size
+        return _LOCAL * sweep if _WIDE * self.size <= n else sweep // 4
+
+    def until(self, threshold: float) -> bool:
+        """Push until residuals are below `threshold` times the degree; False where that passes the limit."""
+        indptr, neighbours, _, _, restart = self.walk
+        budget, done = (indptr.size + neighbours.size) // 4, False
+        while not done and self.spent <= self.limit:
+            self.size, work, pushed, done = _push(
+                indptr, neighbours, restart, threshold, budget, self.room, self.size,
+                self.table, self.bits, self.nodes, self.rows, self.queue,
+            )  # fmt: skip
+            self.spent += work
+            self.left -= pushed
+            if not done and work < budget:
+                self.table[:] = 0
+                self._tabulate(self.table.size << _GROWN)
+        return done
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether each node touched has been pushed, so that there are no others to reach."""
+        return bool(self.rows[: self.size, _ESTIMATE].all())
+
+    @property
+    def _spread(self) -> float:
+        return (1 - self.walk.restart) * self.left / self.walk.neighbours.size
+
+    def scores(self) -> Floats:
+        """Return the estimate of each slot."""
+        scores = np.empty(self.size)
+        _estimate(self.walk.restart, self._spread, self.rows, scores)
+        return scores
+
+    def refine(self, slots: Ids, scores: Floats) -> None:
+        """Improve the scores of `slots` by what their neighbours hold, smallest degrees first.
+
+        A large neighbourhood is like the whole graph, of which `spread` speaks already; and half of the
+        edges walked so far are as many as are looked at.
+        """
+        degree = self.rows[slots, _DEGREE]
+        order = np.argsort(degree, kind="stable")
+        checked = np.cumsum(degree[order]) <= max(self.spent // _CHECKED, _CHECKED_LEAST)
+        _refine(
+            self.walk.indptr, self.walk.neighbours, self.walk.restart, self._spread,
+            readonly(slots[order[checked]], np.int32),
+            self.table, self.bits, self.nodes, self.rows, scores,
+        )  # fmt: skip
+
+    def clear(self) -> None:
+        """Leave the workspace as it was found."""
+        self.table[:] = 0
+        self.rows[: self.size] = 0.0

@@ -1,0 +1,102 @@
+"""Routes: which there are, where they lead and how, against all simple walks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.toys import GRAPHS
+
+from graphwright import Evidence, Graph
+from graphwright.graph.routes import Routes, route, routes, spoken, walks, ways_of
+
+NAMES = "abcdefg"
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    name = st.sampled_from(NAMES)
+    rows = draw(st.lists(st.tuples(name, st.sampled_from("rst"), name), min_size=1, max_size=16))
+    whole = Graph.from_triples(rows)
+    kept = draw(st.none() | st.sets(st.integers(0, len(whole) - 1), min_size=1))
+    return whole if kept is None else whole.part(sorted({0, *kept}))
+
+
+def brute(graph: Graph, source: int, length: int) -> dict[tuple[int, ...], set[tuple[int, ...]]]:
+    """The simple walks of at most `length` edges, by their ways."""
+    c, found = graph.columns, dict[tuple[int, ...], set[tuple[int, ...]]]()
+    level: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((source,), ())]
+    for _ in range(length):
+        longer = []
+        for walk, ways in level:
+            for edge in graph.edges.tolist():
+                head, tail, way = int(c.heads[edge]), int(c.tails[edge]), 2 * int(c.relation[edge])
+                for here, there, by in ((head, tail, way + 1), (tail, head, way)):
+                    if here == walk[-1] and there not in walk:
+                        longer.append(((*walk, there), (*ways, by)))
+        level = longer
+        for walk, ways in level:
+            found.setdefault(ways, set()).add(walk)
+    return found
+
+
+@settings(deadline=None)
+@given(graphs(), st.integers(1, 3))
+def test_routes_lead_where_simple_walks_do(graph: Graph, length: int) -> None:
+    wanted, found = brute(graph, 0, length), routes(graph, 0, length)
+    assert [one.ways for one in found.routes] == sorted(wanted, key=lambda ways: (len(ways), ways))
+    assert found.shortened == 0
+    for one in found.routes:
+        ends = graph.nodes[one.ends].tolist()
+        assert len(ends) == len(set(ends)) and set(ends) == {walk[-1] for walk in wanted[one.ways]}
+        nodes, edges = one.walks()
+        # One simple walk to each end, by the edges that it says.
+        assert graph.nodes[nodes[:, -1]].tolist() == ends
+        for along, by in zip(graph.nodes[nodes], graph.edges[edges], strict=True):
+            assert tuple(along.tolist()) in wanted[one.ways] and ways_of(graph, along, by) == one.ways
+        alone = route(graph, 0, one.ways)
+        assert alone is not None and alone.ends.tolist() == one.ends.tolist()
+        every = walks(graph, 0, one.ways, 10_000)[0]
+        assert {tuple(row) for row in graph.nodes[every].tolist()} == wanted[one.ways]
+
+
+@settings(deadline=None)
+@given(graphs())
+def test_longer_routes_give_simple_walks_and_miss_none_of_one_way(graph: Graph) -> None:
+    wanted, found = brute(graph, 0, 5), {one.ways: one for one in routes(graph, 0, 5).routes}
+    # A walk may come back to a node after three steps or more, so there are routes that no simple walk goes by.
+    assert set(wanted) <= set(found)
+    for ways, one in found.items():
+        rows = {tuple(row) for row in graph.nodes[one.walks()[0]].tolist()}
+        assert rows <= wanted.get(ways, set())
+
+
+def test_what_would_be_too_much_is_left_and_the_fewest_ends_go_first() -> None:
+    hub = Graph.from_triples([("a", "r", "b"), *(("a", "s", f"x{i}") for i in range(9)), ("b", "t", "c")])
+    # The step from a looks at 10 edges; then b has 2, and the nine together 9.
+    assert [one.ways for one in routes(hub, 0, 2, most=12).routes] == [(1,), (3,), (1, 5)]
+    assert routes(hub, 0, 2, most=12).shortened == 1 and routes(hub, 0, 2, most=9) == ([], 1)
+
+
+def test_a_route_that_leads_nowhere_is_none() -> None:
+    assert route(GRAPHS["line"], 0, (0,)) is None
+    assert walks(GRAPHS["line"], 0, (0, 1), 5)[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("relation", "read"),
+    [("directed_by", "directed by"), ("people.person.bornIn", "people person born In"), ("lies on", "lies on")],
+)
+def test_relations_are_read_as_words(relation: str, read: str) -> None:
+    graph = Graph.from_triples([("a", relation, "b")])
+    assert spoken(graph, (1, 0)) == f"{read}, {read} of"
+
+
+def test_a_triple_is_walked_from_its_head_and_routes_stay_routes() -> None:
+    graph = GRAPHS["family"]
+    found = Routes.of_pieces([((), (1,)), ((2, 1), (1,))], [0.2, 0.7])
+    assert found.texts(graph) == ["mother of of", "mother of"]
+    assert found.top(1).texts(graph) == ["mother of of"] and isinstance(found.take([1]), Routes)
+    assert Evidence.of_edges([1]).texts(graph) == ["Ermengarde of Tours mother of Lothair II"]
+    assert ways_of(graph, np.array([2, 1]), np.array([1])) == (2 * int(graph.columns.relation[1]),)

@@ -1,0 +1,158 @@
+"""Forward push: its invariant and estimates against dense algebra, and the table whatever its size."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from graphwright.kernels import push as module
+from graphwright.kernels.csr import undirected
+from graphwright.kernels.ppr import push_ppr
+from graphwright.kernels.push import Push
+from graphwright.kernels.sweep import Walk
+from graphwright.kernels.workspace import workspace
+
+
+def _graph(graph):
+    ends = np.array(graph.edges, np.int64).reshape(-1, 2)
+    return undirected(graph.number_of_nodes(), ends[:, 0], ends[:, 1])
+
+
+def _walk(graph, seeds, mass, restart):
+    return Walk(*graph, np.array(seeds, np.int32), np.array(mass, np.float64), restart)
+
+
+def _dense(indptr, neighbours):
+    """P[u, v]: the chance to step from v to u."""
+    n = indptr.size - 1
+    step = np.zeros((n, n))
+    step[neighbours, np.repeat(np.arange(n), np.diff(indptr))] = 1
+    return step / np.maximum(np.diff(indptr), 1)
+
+
+def _columns(push, n):
+    """Residual and estimate of all nodes."""
+    out = np.zeros((2, n))
+    out[:, push.nodes[: push.size]] = push.rows[: push.size, :2].T
+    return out
+
+
+@pytest.fixture
+def started():
+    pushes = []
+
+    def start(walk, k=1):
+        pushes.append(Push(walk, k, workspace(walk.indptr.size - 1)))
+        return pushes[-1]
+
+    yield start
+    pushes[-1].clear()
+
+
+def test_path_of_three_by_hand(started):
+    # Restart 1/2 from the end a: the one push leaves p(a) = 1/2 and r(b) = 1/2; Σr/vol = 1/8, halved 1/16.
+    walk = _walk(undirected(3, [0, 1], [1, 2]), [0], [1.0], 0.5)
+    push = started(walk)
+    assert push.until(0.5)
+    assert push.nodes[: push.size].tolist() == [0, 1]
+    assert push.scores() == pytest.approx([1 / 2 + 1 / 16, 1 / 4 + 2 / 16])
+    assert push.until(0.25)  # b has 1/2 on 2 edges: it is pushed as well, a and c get 1/8 each
+    assert push.scores() == pytest.approx([9 / 16 + 1 / 32, 1 / 4 + 2 / 32, 1 / 16 + 1 / 32])
+    scores = push.scores()
+    push.refine(np.array([1], np.int32), scores)
+    # One step more for b: 1/2 of what a and c hold, restart·(1/8 + 1/8), and of its share 2/32 of what is spread.
+    assert scores[1] == pytest.approx(1 / 4 + (1 / 8 + 2 / 32) / 2)
+
+
+@pytest.mark.parametrize("threshold", [1e-2, 1e-3, 1e-4])
+def test_push_keeps_its_invariant_and_refining_is_a_step_of_the_walk(started, threshold, monkeypatch):
+    monkeypatch.setattr(module, "_WIDE", 0)
+    monkeypatch.setattr(module, "_LOCAL", 1000)  # no limit
+    graph = _graph(nx.barabasi_albert_graph(300, 3, seed=1))
+    walk, restart = _walk(graph, [4, 250], [0.25, 0.75], 0.2), 0.2
+    push, step = started(walk), _dense(*graph)
+    degree, start = np.diff(graph[0]), np.bincount([4, 250], [0.25, 0.75], 300)
+    assert push.until(threshold)
+    residual, estimate = _columns(push, 300)
+    # p + restart·r = restart·s + (1 − restart)·P·p: nothing is lost, and nothing is counted twice.
+    assert estimate + restart * residual == pytest.approx(restart * start + (1 - restart) * step @ estimate)
+    assert (residual < threshold * degree).all() and push.left == pytest.approx(residual.sum())
+    assert push.spent <= 1 / (restart * threshold)  # the bound of Andersen, Chung and Lang
+    guess = estimate + restart * residual + (1 - restart) * residual.sum() * degree / degree.sum()
+    touched = push.nodes[: push.size]
+    scores = push.scores()
+    assert scores == pytest.approx(guess[touched])
+    push.refine(np.arange(push.size, dtype=np.int32), scores)
+    refined = restart * start + (1 - restart) * step @ guess
+    chosen = np.isclose(scores, refined[touched], rtol=1e-12)
+    assert chosen.all() or degree[touched].sum() > module._CHECKED_LEAST
+    assert np.isclose(scores, guess[touched], rtol=1e-12)[~chosen].all()
+
+
+def test_small_neighbourhoods_are_refined_first_and_within_the_edges_allowed(started, monkeypatch):
+    graph = _graph(nx.barabasi_albert_graph(300, 3, seed=1))
+    push = started(_walk(graph, [7], [1.0], 0.15))
+    push.until(1e-3)
+    monkeypatch.setattr(module, "_CHECKED_LEAST", 60)
+    monkeypatch.setattr(module, "_CHECKED", 10**9)
+    scores = push.scores()
+    push.refine(np.arange(push.size, dtype=np.int32), scores)
+    changed = np.flatnonzero(~np.isclose(scores, push.scores(), rtol=1e-12))
+    degree = np.diff(graph[0])[push.nodes[: push.size]]
+    assert 0 < degree[changed].sum() <= 60
+    assert degree[changed].max() <= np.sort(degree)[20]
+
+
+def _watched(monkeypatch):
+    """Note the bits of each table made."""
+    bits, tabulate = [], Push._tabulate
+
+    def watched(push, size):
+        tabulate(push, size)
+        bits.append(push.bits)
+
+    monkeypatch.setattr(Push, "_tabulate", watched)
+    return bits
+
+
+@pytest.mark.parametrize("k", [5, 300])
+def test_hashing_changes_nothing(monkeypatch, k):
+    graph = _graph(nx.barabasi_albert_graph(40_000, 3, seed=9))
+    bits = _watched(monkeypatch)
+    direct = push_ppr(*graph, [11, 39_000], [1.0, 2.0], k=k)
+    monkeypatch.setattr(module, "_PLACES", 64)
+    hashed = push_ppr(*graph, [11, 39_000], [1.0, 2.0], k=k)
+    assert bits == [0, 15]
+    assert hashed[0].tolist() == direct[0].tolist() and hashed[1].tolist() == direct[1].tolist()
+
+
+def test_a_table_too_small_grows_and_nothing_is_lost(started, monkeypatch):
+    graph = _graph(nx.barabasi_albert_graph(40_000, 3, seed=9))
+    walk = _walk(graph, [11, 39_000], [0.25, 0.75], 0.15)
+    bits = _watched(monkeypatch)
+    monkeypatch.setattr(module, "_PLACES", 1)
+    push = started(walk, 16)
+    assert push.until(1e-4)
+    assert bits[0] == 4 and max(bits) >= 12 and len(bits) > 3
+    nodes = push.nodes[: push.size]
+    assert np.unique(nodes).size == push.size
+    assert push.rows[: push.size, 2].tolist() == np.diff(graph[0])[nodes].tolist()
+    residual, estimate = _columns(push, 40_000)
+    assert estimate.sum() + residual.sum() == pytest.approx(1)
+    assert push.left == pytest.approx(residual.sum())
+    assert (residual < 1e-4 * np.diff(graph[0])).all()
+
+
+def test_a_node_of_many_neighbours_makes_room_for_them_all(monkeypatch):
+    monkeypatch.setattr(module, "_PLACES", 1)
+    star = undirected(5001, np.zeros(5000, np.int64), np.arange(1, 5001))
+    assert push_ppr(*star, [0], k=600)[0].tolist() == list(range(600))
+
+
+def test_what_is_left_of_a_failed_query_is_not_used_again(monkeypatch):
+    graph = _graph(nx.barabasi_albert_graph(500, 3, seed=2))
+    wanted = push_ppr(*graph, [3], k=10)[0].tolist()
+    with monkeypatch.context() as broken:
+        broken.setattr(Push, "scores", lambda push: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            push_ppr(*graph, [3], k=10)
+    assert push_ppr(*graph, [3], k=10)[0].tolist() == wanted

@@ -1,0 +1,118 @@
+"""Published systems: what each is made of, and that each answers over a graph and an index, with a model or without."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.toys import corpus_index
+
+from graphwright import (
+    Graph,
+    HashEncoder,
+    InduceEdges,
+    Instances,
+    OverlapCrossEncoder,
+    ScriptedLLM,
+    ShortestPaths,
+    State,
+    TargetAnswer,
+    start,
+)
+from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.methods.systems import explored, planned, selected
+
+E = HashEncoder()
+FILMS = Graph.from_triples(
+    [
+        ("Heat", "directed_by", "Mann"),
+        ("Heat", "starred_actors", "Pacino"),
+        ("Insider", "directed_by", "Mann"),
+        ("Insider", "starred_actors", "Crowe"),
+        ("Scarface", "starred_actors", "Pacino"),
+        ("Scarface", "directed_by", "De Palma"),
+        ("Heat", "release_year", "1995"),
+    ]
+)
+SNAPSHOT = corpus_index().snapshot
+ON_FILMS = replace(SNAPSHOT, graph=FILMS, names=None, triples=None)
+SYSTEMS = ["rog", "gsr", "kelp", "tog", "grag-m"]
+ASKED = "Who are the starred actors of what is directed by Mann?"
+
+
+def answers(state: State) -> list[str]:
+    return [] if state.answer is None else [c.text for c in state.answer.citations]
+
+
+def test_they_are_made_of_what_their_papers_say() -> None:
+    rerank, judge = f"Rerank({E!r})", OverlapCrossEncoder()
+    assert repr(planned(E, 2, 4)) == f"RelationPaths(length=4) >> Shorter(Masked({rerank})) % 2"
+    assert repr(selected(judge, E)) == f"EnumeratedPaths(2) % 1000 >> Rerank({judge!r}) % 32"
+    assert repr(explored(judge, 2)) == f"Explore({judge!r}, width=2)"
+    assert "Instances() % 100" in repr(pipeline("rog", ON_FILMS))
+    assert "Instances() >> InduceEdges() >> ShortestPaths() % 32" in repr(pipeline("gsr", ON_FILMS))
+    assert "Surroundings(" in repr(pipeline("grag-m", SNAPSHOT)) and "ShortestPaths()" in repr(
+        pipeline("grag-m", SNAPSHOT)
+    )
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_each_answers_from_a_knowledge_graph_without_a_model(name: str) -> None:
+    state = pipeline(name, ON_FILMS)(start(ASKED, FILMS))
+    assert "Pacino" in answers(state) and state.evidence is not None and state.graph.whole
+    assert all(nodes[0] == FILMS.id("Mann") for nodes, edges in state.evidence if len(nodes) > 1)
+    assert METHODS[name].about.endswith(").")
+
+
+def test_a_plan_is_carried_out_and_nothing_else_is_answered() -> None:
+    state = (planned(E, 1) >> Instances() >> TargetAnswer())(start(ASKED, FILMS, entities=["Mann"]))
+    assert answers(state) == ["Pacino", "Crowe"]
+    # The subgraph of the same plan also has the films on the way, which shortest paths reach first.
+    through = planned(E, 1) >> Instances() >> InduceEdges() >> ShortestPaths() >> TargetAnswer()
+    assert answers(through(start(ASKED, FILMS, entities=["Mann"]))) == ["Heat", "Insider", "Pacino", "Crowe"]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_each_retrieves_passages_from_an_index(name: str) -> None:
+    state = pipeline(name, SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
+    assert state.answer is not None and state.answer.citations[0].document and state.chunks is not None
+    assert state.graph.whole and len(state.evidence or ())
+    # Between entities no path of these leads through a passage.
+    if name != "grag-m":
+        assert all(SNAPSHOT.graph.columns.between_entities(edges).all() for _, edges in state.evidence or ())
+
+
+def test_a_language_model_plans_and_answers() -> None:
+    replies = [
+        json.dumps({"plans": [["directed by", "release year"]]}),
+        '{"found": true, "answer": "1995.", "citations": []}',
+    ]
+    state = pipeline("rog", ON_FILMS, llm=ScriptedLLM(replies))(start("When did Mann film?", FILMS))
+    assert state.answer is not None and state.answer.text == "1995."
+    assert [FILMS.names.take(nodes) for nodes, _ in state.evidence or ()] == [["Mann", "Heat", "1995"]]
+    planner = ScriptedLLM(replies[:1])
+    offline = retrieval_part(pipeline("rog", ON_FILMS, planner=planner))(start("When did Mann film?", FILMS))
+    assert len(offline.evidence or ()) == 1
+
+
+def test_a_language_model_explores() -> None:
+    judge = ScriptedLLM(lambda system, user: '{"numbers": [1]}')
+    state = pipeline("tog", ON_FILMS, judge=judge, depth=2)(start("Who is filmed by Mann?", FILMS))
+    assert [len(edges) for _, edges in state.evidence or ()] == [1, 2]
+    chosen = pipeline("kelp", ON_FILMS, judge=judge)(start("Who is filmed by Mann?", FILMS))
+    assert len(chosen.evidence or ()) == 1
+
+
+def test_summaries_of_communities_stand_beside_the_paths() -> None:
+    said: list[str] = []
+
+    def model(system: str, user: str) -> str:
+        said.append(user)
+        if '"report"' in user or '"passage"' in user:
+            return '{"found": true, "answer": "Erstein.", "citations": []}'
+        return '{"summary": "Kin of Lothair."}'
+
+    asked = start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph)
+    state = pipeline("grag-m", SNAPSHOT, llm=ScriptedLLM(model), level=0)(asked)
+    assert state.prompt is not None and "Kin of Lothair." in state.prompt and '"relation"' in state.prompt

@@ -1,0 +1,119 @@
+"""ToG's search against the same written out plainly, and with language models that say little or nonsense."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphwright import Evidence, Explore, Graph, HashEncoder, OptionError, OverlapCrossEncoder, ScriptedLLM, start
+
+Path = tuple[tuple[int, ...], tuple[int, ...]]
+MODEL = OverlapCrossEncoder()
+
+
+def plainly(graph: Graph, question: str, source: int, width: int, depth: int) -> list[tuple[float, Path]]:
+    """Relations, then entities, at every step: all candidates written out, scored one by one and sorted."""
+
+    def score(text: str) -> float:
+        return float(MODEL.head(MODEL.latents(question, [text]))[0])
+
+    def text(edges: tuple[int, ...]) -> list[str]:
+        return [graph.edge_text(edge) for edge in edges]
+
+    beams: list[Path] = [((source,), ())]
+    found = []
+    for _ in range(depth):
+        steps: dict[tuple[Path, str], list[Path]] = {}
+        for nodes, edges in beams:
+            seen = set()
+            around = [(e, int(graph.columns.tails[e]), "") for e in graph.edges if graph.columns.heads[e] == nodes[-1]]
+            around += [
+                (e, int(graph.columns.heads[e]), " of") for e in graph.edges if graph.columns.tails[e] == nodes[-1]
+            ]
+            for edge, other, way in around:
+                relation = graph.columns.relations[int(graph.columns.relation[edge])] + way
+                if other not in nodes and (relation, other) not in seen:
+                    seen.add((relation, other))
+                    steps.setdefault(((nodes, edges), relation), []).append(((*nodes, other), (*edges, int(edge))))
+        turns = sorted(
+            steps,
+            key=lambda turn: (
+                -score("; ".join([*text(turn[0][1]), f"{graph.names[turn[0][0][-1]]} {turn[1]}"])),
+                steps[turn][0],
+            ),
+        )[:width]
+        further = sorted(
+            ((score("; ".join(text(path[1]))), path) for turn in turns for path in steps[turn]),
+            key=lambda scored: (-scored[0], scored[1]),
+        )[:width]
+        found += further
+        beams = [path for _, path in further]
+    return sorted(found, key=lambda scored: (-scored[0], scored[1]))
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcde"), st.sampled_from(["rules", "likes", "knows"]), st.sampled_from("abcde")),
+        min_size=1,
+        max_size=14,
+    ),
+    st.integers(1, 3),
+    st.integers(1, 3),
+)
+def test_it_is_the_search_written_out(rows: list[tuple[str, str, str]], width: int, depth: int) -> None:
+    graph = Graph.from_triples(rows)
+    question = "whom does b like, who likes c, and rules d of e"
+    first = graph.names[0]
+    found = Explore(MODEL, width, depth)(start(question, graph, entities=[first])).evidence
+    wanted = plainly(graph, question, 0, width, depth)
+    assert found is not None and found.identities() == [path for _, path in wanted]
+    assert not wanted or found.scores.tolist() == pytest.approx([score for score, _ in wanted])  # type: ignore[union-attr]
+
+
+KIN = Graph.from_triples(
+    [("Bertha", "child", "Ida"), ("Bertha", "child", "Ava"), ("Bertha", "ally", "Otto"), ("Ida", "spouse", "Udo")]
+)
+
+
+def test_a_language_model_chooses_relations_then_entities_and_ends_where_it_chooses_none() -> None:
+    asked: list[list[str]] = []
+
+    def model(system: str, user: str) -> str:
+        asked.append([json.loads(line)["text"] for line in user.split("\n") if line.startswith('{"number"')])
+        return json.dumps({"numbers": [[1], [1, 7], [1, 1], [1], []][len(asked) - 1]})
+
+    found = Explore(ScriptedLLM(model))(start("Who is her son-in-law?", KIN, entities=["Bertha", "Otto"])).evidence
+    assert asked == [
+        ["Bertha child", "Bertha ally"],
+        ["Bertha child Ida", "Bertha child Ava"],
+        ["Bertha child Ida; Ida spouse"],
+        ["Bertha child Ida; Ida spouse Udo"],
+        ["Otto ally of"],
+    ]
+    assert found is not None and found.texts(KIN) == ["Bertha child Ida", "Bertha child Ida; Ida spouse Udo"]
+
+
+def test_steps_that_lead_to_too_many_are_noted_and_each_entity_has_its_own_search() -> None:
+    state = Explore(MODEL, width=2, depth=1, most=1)(start("Who?", KIN, entities=["Bertha", "Udo"]))
+    assert state.evidence is not None
+    assert {KIN.names[nodes[0]] for nodes, _ in state.evidence} == {"Bertha", "Udo"}
+    assert state.trace[-1].notes == ("1 of 3 nodes that a step leads to were judged",)
+
+
+def test_it_stays_in_the_graph() -> None:
+    part = KIN.part([KIN.id("Bertha"), KIN.id("Ida")])
+    found = Explore(HashEncoder())(start("Who?", part, entities=["Bertha"])).evidence
+    assert found is not None and found.texts(KIN) == ["Bertha child Ida"]
+    assert len(Explore(HashEncoder())(start("Who?", part, evidence=Evidence.of_nodes([]))).evidence or ()) == 0
+
+
+@pytest.mark.parametrize("options", [{"width": 0}, {"depth": 0}, {"most": 0}, {"batch": 1}, {"width": True}])
+def test_options(options: dict[str, int]) -> None:
+    with pytest.raises(OptionError, match=r"Explore\("):
+        Explore(MODEL, **options)
+    with pytest.raises(OptionError, match="a language model is needed"):
+        Explore("gpt")  # type: ignore[arg-type]

@@ -1,0 +1,74 @@
+"""What a judge is shown of a question, and what further edges cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphwright import Anchor, Choose, Evidence, Graph, Keep, Masked, OptionError, ScriptedLLM, Shorter, start
+
+LINE = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
+
+
+def shown(text: str, anchors: list[Anchor], mask: str = "X") -> str:
+    said: list[str] = []
+
+    def model(system: str, user: str) -> str:
+        said.append(user.splitlines()[1])
+        return '{"numbers": [1]}'
+
+    state = start(text, LINE, anchors=anchors, evidence=Evidence.of_edges([0, 1]))
+    after = Masked(Choose(ScriptedLLM(model)), mask)(state)
+    # The question itself stays, and so do anchors and the number that was chosen.
+    assert after.question == state.question and after.anchors == state.anchors
+    assert after.evidence is not None and after.evidence.edges.tolist() == [0]
+    return said[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "left"),
+    [
+        ("who directed Heat", ["Heat"], "who directed X"),
+        ("Who directed HEAT, and who heated?", ["Heat"], "Who directed X, and who heated?"),
+        ("films by Mann and Michael Mann", ["Mann", "Michael Mann"], "films by X and X"),
+        ("what is (500) Days?", ["(500) Days"], "what is X?"),
+        ("what is it", ["Heat"], "what is it"),
+        ("what is it", [""], "what is it"),
+    ],
+)
+def test_names_are_hidden_whole_and_the_longest_first(text: str, names: list[str], left: str) -> None:
+    assert shown(text, [Anchor(name) for name in names]) == f'{{"question": "{left}"}}'
+
+
+def test_a_question_that_is_nothing_but_a_name_is_shown_as_it_is() -> None:
+    assert shown("Heat", [Anchor("Heat")], mask=" ") == '{"question": "Heat"}'
+
+
+def test_a_further_edge_costs_less_where_more_is_asked() -> None:
+    paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1]), ([0, 1, 2, 3], [0, 1, 2])], [0.5, 0.58, 0.6])
+
+    def scores(text: str, each: float) -> list[float]:
+        found = Shorter(Keep(), each)(start(text, LINE, anchors=[Anchor("Heat")], evidence=paths)).evidence
+        assert found is not None and found.scores is not None
+        assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
+        by = dict(zip(map(len, (e for _, e in found)), found.scores.tolist(), strict=True))
+        return [round(by[n], 6) for n in (1, 2, 3)]
+
+    # One telling word: "directed"; of four, each edge costs a quarter of that.
+    assert scores("who directed Heat", 0.12) == [0.38, 0.34, 0.24]
+    assert scores("actors of movies directed by writers of Heat", 0.12) == [0.47, 0.52, 0.51]
+    assert scores("what is Heat", 0.0) == [0.5, 0.58, 0.6]
+
+
+def test_the_cut_comes_after_the_cost_and_what_has_no_scores_stays() -> None:
+    paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.5, 0.51])
+    state = start("who directed it", LINE, evidence=paths)
+    cut = (Shorter(Keep()) % 1)(state).evidence
+    assert cut is not None and cut.piece(0)[1].tolist() == [0]
+    kept = (Shorter(Keep()) % 1)(state.with_(evidence=paths.unscored())).evidence
+    assert kept is not None and kept.scores is None and kept.piece(0)[1].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("each", [-0.1, float("inf"), float("nan")])
+def test_a_cost_is_a_number(each: float) -> None:
+    with pytest.raises(OptionError, match="what a further edge costs"):
+        Shorter(Keep(), each)

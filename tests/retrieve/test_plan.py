@@ -1,0 +1,72 @@
+"""Plans that a language model writes: matched, passed over, and what it is shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from graphwright import Graph, Instances, OptionError, Plan, RelationPaths, ReplyError, ScriptedLLM, State, start
+
+FILMS = Graph.from_triples(
+    [
+        ("Heat", "directed_by", "Mann"),
+        ("Ali", "directed_by", "Mann"),
+        ("Ali", "starred_actors", "Smith"),
+        ("Mann", "wrote", "Heat"),
+    ]
+)
+
+
+def planned(*plans: object, k: int | None = None) -> State:
+    op = Plan(ScriptedLLM([json.dumps({"plans": list(plans)})]))
+    ready = RelationPaths(2)(start("Whom did the director of Heat film?", FILMS, entities=["Heat"]))
+    return (op if k is None else op % k)(ready)
+
+
+def test_a_plan_means_its_relations_in_either_direction() -> None:
+    state = planned(["Directed  by", "directed by"], ["wrote"])
+    assert state.evidence is not None and state.evidence.scores is not None
+    assert state.evidence.texts(FILMS) == ["directed by, directed by of", "wrote of"]
+    assert state.evidence.scores.tolist() == [1.0, 0.5] and state.trace[-1].notes == ()
+    assert {FILMS.names[n[-1]] for n, _ in Instances()(state).evidence or ()} == {"Ali", "Mann"}
+
+
+def test_what_the_graph_cannot_do_is_passed_over_with_a_note() -> None:
+    state = planned(["directed by"], ["acted in"], ["directed by"], [])
+    assert state.evidence is not None and state.evidence.texts(FILMS) == ["directed by"]
+    assert state.trace[-1].notes == ("3 of 4 plans were passed over: not in the graph, or written before",)
+    assert len(planned(["acted in"]).evidence or ()) == 0 and len(planned().evidence or ()) == 0
+
+
+def test_the_first_plan_of_a_repeat_counts_and_the_cut_keeps_the_first() -> None:
+    state = planned(["wrote"], ["directed by"], ["wrote"], k=1)
+    assert state.evidence is not None and state.evidence.texts(FILMS) == ["wrote of"]
+    assert state.evidence.scores is not None and state.evidence.scores.tolist() == [1.0]
+
+
+def test_the_model_is_shown_relations_once_and_how_many_plans_are_wanted() -> None:
+    said: list[str] = []
+
+    def model(system: str, user: str) -> str:
+        said.extend((system, user))
+        return '{"plans": []}'
+
+    ready = RelationPaths(2)(start("Whom did he film?", FILMS, entities=["Heat"]))
+    state = (Plan(ScriptedLLM(model), shown=1) % 5)(ready)
+    assert "at most 5 plans" in said[1] and "no more than 2 relations" in said[0]
+    assert said[1].splitlines()[-1] == '"directed by"' and state.trace[-1].notes == ("1 of 2 relations were shown",)
+
+
+def test_a_reply_that_is_no_plan_is_refused_twice() -> None:
+    with pytest.raises(ReplyError):
+        (RelationPaths(2) >> Plan(ScriptedLLM(["no", '{"plans": "directed by"}'])))(
+            start("Whom?", FILMS, entities=["Heat"])
+        )
+
+
+def test_options() -> None:
+    with pytest.raises(OptionError, match="a language model is needed"):
+        Plan("gpt")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=r"Plan\(shown=0\)"):
+        Plan(ScriptedLLM([]), shown=0)

@@ -1,0 +1,69 @@
+"""Communities as subgraphs: of which seeds, how large, and inside the graph."""
+
+from __future__ import annotations
+
+import pytest
+from tests.toys import GRAPHS, vectors_of
+
+from graphwright import (
+    CommunityOf,
+    Evidence,
+    Graph,
+    Induce,
+    OptionError,
+    VectorSearch,
+    communities,
+    start,
+)
+
+# Three triangles in a row, and a node that nothing joins with another.
+PAIRS = ["ab", "bc", "ca", "cx", "xy", "yz", "zx", "zp", "pq", "qr", "rp"]
+GRAPH = Graph.from_triples([(a, "knows", b) for a, b in PAIRS] + [("alone", "is", "alone")])
+
+
+def names(state_names: list[str], op: object = CommunityOf(largest=3)) -> list[str]:
+    found = op(start("?", GRAPH, entities=state_names)).evidence  # type: ignore[operator]
+    assert found is not None and found.scores is None
+    return GRAPH.names.take(found.nodes)
+
+
+def test_each_seed_brings_its_community_and_one_in_none_itself() -> None:
+    assert names(["a"]) == ["a", "b", "c"]
+    assert names(["q", "b"]) == ["a", "b", "c", "p", "q", "r"]
+    assert names(["alone", "y"]) == ["x", "y", "z", "alone"]
+    assert len(CommunityOf(3)(start("?", GRAPH, anchors=[])).evidence or ()) == 0
+
+
+def test_the_best_seed_comes_first() -> None:
+    state = start("?", GRAPH, evidence=Evidence.of_nodes([GRAPH.id("a"), GRAPH.id("q")], [0.2, 0.9]))
+    found = (CommunityOf(largest=3) % 3)(state).evidence
+    assert found is not None and GRAPH.names.take(found.nodes) == ["p", "q", "r"]
+
+
+def test_the_size_is_set_by_the_largest_and_a_narrower_graph_has_less() -> None:
+    club = GRAPHS["club"]
+    for largest in (5, 34):
+        divided = communities(club, largest)
+        found = CommunityOf(largest)(start("?", club, entities=["member 0"])).evidence
+        wanted = divided.members.row(divided.of_nodes(int(divided.level.max()))[0])
+        assert found is not None and found.nodes.tolist() == wanted.tolist()
+    part = GRAPH.part([GRAPH.id(name) for name in "abx"])
+    inside = (CommunityOf(3) >> Induce())(start("?", part, entities=["a"]))
+    assert inside.graph.nodes.tolist() == [GRAPH.id("a"), GRAPH.id("b")]
+
+
+def test_the_best_by_vector_bring_theirs() -> None:
+    both = CommunityOf(3) | VectorSearch(vectors_of(GRAPH)) % 1 >> CommunityOf(3)
+    found = both(start("r", GRAPH, entities=["a"])).evidence
+    assert found is not None and GRAPH.names.take(found.nodes) == ["a", "b", "c", "p", "q", "r"]
+
+
+def test_the_parts_that_are_left_are_counted() -> None:
+    after = (CommunityOf(3) >> Induce())(start("?", GRAPH, entities=["a", "q", "alone"]))
+    assert after.trace[-1].notes == ("narrowed to 7 nodes and 7 edges in 3 connected parts",)
+
+
+@pytest.mark.parametrize("options", [{"largest": 0}, {"largest": True}, {"resolution": 0.0}])
+def test_options(options: dict[str, float]) -> None:
+    with pytest.raises(OptionError, match=r"CommunityOf\("):
+        CommunityOf(**options)  # type: ignore[arg-type]

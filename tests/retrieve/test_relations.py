@@ -1,0 +1,146 @@
+"""Relation paths as evidence, the walks by them, and edges by their relations."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+from tests.toys import GRAPHS, as_networkx
+
+from graphwright import (
+    Choose,
+    EdgesBy,
+    Evidence,
+    Graph,
+    InduceEdges,
+    Instances,
+    OptionError,
+    OverlapCrossEncoder,
+    RelationPaths,
+    Relations,
+    Rerank,
+    ScriptedLLM,
+    start,
+)
+
+FILMS = Graph.from_triples(
+    [
+        ("Heat", "directed_by", "Mann"),
+        ("Heat", "starred_actors", "Pacino"),
+        ("Insider", "directed_by", "Mann"),
+        ("Insider", "starred_actors", "Crowe"),
+        ("Insider", "starred_actors", "Pacino"),
+        ("Ali", "directed_by", "Mann"),
+        ("Ali", "release_year", "2001"),
+    ]
+)
+
+
+def test_a_relation_path_is_there_once_however_many_walks_go_by_it() -> None:
+    state = RelationPaths(3)(start("?", FILMS, entities=["Mann"]))
+    assert state.evidence is not None and state.evidence.scores is None
+    assert state.evidence.texts(FILMS) == [
+        "directed by of",
+        "directed by of, starred actors",
+        "directed by of, release year",
+        "directed by of, starred actors, starred actors of",
+    ]
+    for nodes, edges in state.evidence:
+        assert nodes[0] == FILMS.id("Mann") and len(nodes) == len(edges) + 1
+
+
+def test_each_query_entity_has_its_own_and_a_cut_graph_has_fewer() -> None:
+    state = start("?", FILMS, entities=["Pacino", "Crowe"])
+    found = RelationPaths(1)(state).evidence
+    assert found is not None and [nodes[0] for nodes, _ in found] == [FILMS.id("Pacino"), FILMS.id("Crowe")]
+    narrow = (Relations() >> EdgesBy() % 1 >> InduceEdges() >> RelationPaths(2))(start("?", FILMS, entities=["Mann"]))
+    assert narrow.evidence is not None and narrow.evidence.texts(FILMS) == ["directed by of"]
+
+
+def test_what_is_too_much_work_is_noted() -> None:
+    state = RelationPaths(2, most=3)(start("?", FILMS, entities=["Mann"]))
+    assert state.evidence is not None and state.evidence.texts(FILMS) == ["directed by of"]
+    assert state.trace[-1].notes == ("1 relation paths lead to too many nodes to be made longer; raise `most`",)
+
+
+def test_models_judge_relations_and_their_walks_follow() -> None:
+    state = start("What is starred actors directed by of?", FILMS, entities=["Mann"])
+    ranked = RelationPaths(2) >> Rerank(OverlapCrossEncoder()) % 2
+    found = (ranked >> Instances())(state).evidence
+    assert found is not None and found.scores is not None
+    names = [FILMS.names.take(nodes) for nodes, _ in found]
+    # One walk to each end: Pacino by the first film that stars him; of walks by one relation path the smaller nodes.
+    assert names == [
+        ["Mann", "Heat", "Pacino"],
+        ["Mann", "Insider", "Crowe"],
+        ["Mann", "Heat"],
+        ["Mann", "Insider"],
+        ["Mann", "Ali"],
+    ]
+    assert found.scores[0] == found.scores[1] > found.scores[2] == found.scores[4]
+    every = (ranked >> Instances(all=True))(state).evidence
+    assert every is not None and len(every) == 6
+    assert ["Mann", "Insider", "Pacino"] in [FILMS.names.take(nodes) for nodes, _ in every]
+    assert len((ranked >> Instances(most=1))(state).evidence or ()) == 2
+
+
+def test_a_language_model_chooses_relation_paths_by_number() -> None:
+    state = start("Whom did Mann film?", FILMS, entities=["Mann"])
+    after = (RelationPaths(2) >> Choose(ScriptedLLM(['{"numbers": [2]}'])) >> Instances())(state)
+    assert after.evidence is not None and {FILMS.names[n[-1]] for n, _ in after.evidence} == {"Pacino", "Crowe"}
+
+
+def test_instances_of_what_leads_nowhere_are_none_and_repeats_count_once() -> None:
+    heat, mann = FILMS.id("Heat"), FILMS.id("Mann")
+    pieces = Evidence.of_pieces([([mann, heat], [0]), ([mann, FILMS.id("Ali")], [5]), ([heat], [])])
+    found = Instances()(start("?", FILMS, evidence=pieces)).evidence
+    assert found is not None and len(found) == 3 and found.scores is None
+    part = FILMS.part([heat, FILMS.id("Pacino")])
+    assert len(Instances()(start("?", part, evidence=pieces)).evidence or ()) == 0
+
+
+def test_edges_of_one_relation_are_ranked_by_the_traffic_of_the_walk() -> None:
+    state = start("?", FILMS, entities=["Pacino"])
+    scored = state.with_(evidence=Evidence.of_edges([0, 1], [0.5, 0.25]))
+    found = EdgesBy(0.2)(scored).evidence
+    assert found is not None and found.scores is not None
+    pi = nx.pagerank(as_networkx(FILMS), 0.8, {FILMS.id("Pacino"): 1.0}, max_iter=2000, tol=1e-14)
+    degree = dict(as_networkx(FILMS).degree)
+    traffic = {}
+    for edge in FILMS.edges.tolist():
+        traffic[edge] = sum(pi[v] / degree[v] for v in FILMS.ends([edge]).tolist())
+    chosen = [0, 1, 2, 3, 4, 5]  # directed_by and starred_actors, and not release_year
+    most = max(traffic[edge] for edge in chosen)
+    value = {FILMS.columns.relation[0]: 0.5, FILMS.columns.relation[1]: 0.25}
+    wanted = {e: value[FILMS.columns.relation[e]] + 0.5 * 0.25 * traffic[e] / most for e in chosen}
+    assert dict(zip(found.edges.tolist(), found.scores.tolist(), strict=True)) == pytest.approx(wanted, abs=1e-6)
+    # The better relation comes first, whatever walks over the other.
+    assert set(found.edges[:3].tolist()) == {0, 2, 5} and found.edges[2] == 5
+
+
+def test_edge_pruning_is_of_relations() -> None:
+    state = start("directed by whom?", FILMS, entities=["Heat"])
+    after = (Relations() >> Rerank(OverlapCrossEncoder()) >> EdgesBy() % 2 >> InduceEdges())(state)
+    assert after.graph.edges.tolist() == [0, 2]
+    assert sum(step.usage.texts for step in after.trace) == 3  # one for each relation
+    # Without a query entity there is no walk, and ids decide.
+    assert (Relations() >> EdgesBy())(start("?", FILMS)).evidence.edges[:2].tolist() == [0, 2]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: RelationPaths(0), lambda: RelationPaths(most=True), lambda: Instances(most=0)]
+)
+def test_counts_are_counts(make: object) -> None:
+    with pytest.raises(OptionError, match="a whole number, 1 or more"):
+        make()  # type: ignore[operator]
+
+
+def test_a_restart_is_a_probability() -> None:
+    with pytest.raises(OptionError, match=r"EdgesBy\(restart=1\)"):
+        EdgesBy(1)
+
+
+@pytest.mark.parametrize("name", sorted(GRAPHS))
+def test_relations_of_every_toy_graph_are_listed_once(name: str) -> None:
+    graph = GRAPHS[name]
+    found = Relations()(start("?", graph)).evidence
+    assert found is not None and sorted(found.texts(graph)) == sorted(set(graph.columns.relations))
