@@ -146,6 +146,10 @@ def test_the_command_imports_asks_and_says_what_was_left_out(tmp_path):
     found = json.loads(asked.stdout)
     assert "William Dieterle" in found["answer"].splitlines()
     assert found["citations"][0]["path"][0] == "Kismet"
+    given = called("ask", "Who?", "--index", index, "--method", "lego-1", "--entity", "Juarez", "--json")
+    assert json.loads(given.stdout)["answer"].splitlines()[:2] == ["William Dieterle", "Bette Davis"]
+    unknown = called("ask", "Who?", "--index", index, "--entity", "Juárez")
+    assert unknown.returncode == 1 and "'Juarez'" in unknown.stderr and "Traceback" not in unknown.stderr
     info = json.loads(called("info", index, "--json").stdout)
     assert info["nodes"] == 8 and info["imported"]["malformed"] == 1
     refused = called("index", kb, "--into", index)

@@ -46,6 +46,10 @@ MethodName = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Entity = Annotated[
+    list[str] | None,
+    typer.Option("--entity", help="What the question is about, by its name in the graph, not looked for in its words."),
+]
 Explain = Annotated[bool, typer.Option("--explain", help="Show what each step found and what it cost.")]
 Document = Annotated[list[str] | None, typer.Option("--document", help="Search this document; may be repeated.")]
 Under = Annotated[str | None, typer.Option("--folder", help="Search documents whose id lies in this folder.")]
@@ -207,6 +211,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     index: Folder,
     method: MethodName = None,
+    entity: Entity = None,
     passages: Top = 5,
     document: Document = None,
     folder: Under = None,
@@ -219,12 +224,14 @@ def ask(
     explain: Explain = False,
 ) -> None:
     """Answer a question, with citations and the passages behind them."""
-    from graphwright.cli.show import opened, show_answer
+    from graphwright.cli.show import about, opened, show_answer
 
     model = settings_for(index, llm, base_url, prices, offline=offline)
     options = {} if model is None else {"llm": client(model, index)}
     within = part_of(document, folder, where)
-    show_answer(opened(index), question, method, passages, within, options, as_json=as_json, explain=explain)
+    ix = opened(index)
+    asked = about(question, entity, ix)
+    show_answer(ix, asked, method, passages, within, options, as_json=as_json, explain=explain)
 
 
 @app.command()
@@ -232,6 +239,7 @@ def retrieve(
     question: Annotated[str, typer.Argument(help="The question.")],
     index: Folder,
     method: MethodName = None,
+    entity: Entity = None,
     passages: Top = 10,
     document: Document = None,
     folder: Under = None,
@@ -240,12 +248,13 @@ def retrieve(
     explain: Explain = False,
 ) -> None:
     """Rank passages for a question, without answering it."""
-    from graphwright.cli.show import opened, show_state
+    from graphwright.cli.show import about, opened, show_state
     from graphwright.methods.registry import METHODS
 
     if method is not None and method in METHODS and METHODS[method].required:
         raise OptionError(f"{method} is a language model alone and retrieves nothing; graphwright ask … --llm asks it.")
-    state = opened(index).retrieve(question, method, within=part_of(document, folder, where))
+    ix = opened(index)
+    state = ix.retrieve(about(question, entity, ix), method, within=part_of(document, folder, where))
     show_state(state, passages, as_json=as_json, explain=explain)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,9 @@ from graphwright.index.check import Problem
 from graphwright.index.within import Within
 from graphwright.methods.registry import METHODS, Method, pipeline
 from graphwright.retrieve.keywords import Theme
-from graphwright.retrieve.state import Anchor, Citation, State, Step
+from graphwright.retrieve.state import Anchor, Citation, Question, State, Step
 
-__all__ = ["as_dict", "opened", "show_answer", "show_info", "show_methods", "show_problems", "show_state"]
+__all__ = ["about", "as_dict", "opened", "show_answer", "show_info", "show_methods", "show_problems", "show_state"]
 
 
 def as_dict(state: State, passages: int, pieces: int = 20) -> dict[str, Any]:
@@ -131,9 +132,16 @@ def show_state(state: State, passages: int, *, as_json: bool = False, explain: b
         show_explanation(console, state)
 
 
+def about(question: str, entities: Sequence[str] | None, index: Index) -> Question:
+    """Return a question about these nodes of an index. Raises DataError for a name that no node has."""
+    for name in entities or ():
+        index.graph.id(name)
+    return Question(question, entities=tuple(entities or ()))
+
+
 def show_answer(
     index: Index,
-    question: str,
+    question: Question,
     method: str | None,
     passages: int,
     within: Within | None,
