@@ -134,3 +134,11 @@ def test_quotation_marks_mark_a_name() -> None:
 
 def test_a_longer_name_outside_the_part_hides_none_inside() -> None:
     assert narrowed("Who was Lothair II?", "Lothair") == [["Lothair"]]
+
+
+def test_small_names_of_a_knowledge_graph_are_found_in_a_question_without_names() -> None:
+    graph = Graph.from_triples([("virus", "causes", "disease"), ("cat", "owned by", "Ida")])
+    linked = Link()(start("What does a virus cause?", graph)).anchors
+    assert linked is not None and [anchor.text for anchor in linked] == ["virus"]
+    linked = Link()(start("Has Ida a cat?", graph)).anchors
+    assert linked is not None and [anchor.text for anchor in linked] == ["Ida"]

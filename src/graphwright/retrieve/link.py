@@ -91,7 +91,10 @@ _NONE = np.empty(0, np.int64)
 def _exact(question: str, lexicon: Lexicon, state: State) -> Iterator[_Span]:
     """Yield the longest names from left to right."""
     spans = [(m.start(), m.end()) for m in _WORD.finditer(question)]
-    marked = _is_marked if any(map(str.isupper, question)) else bool
+    # A question without capitals shows nothing by them; of a knowledge graph, whose names may be written small and mean
+    # what they say, neither does one that only begins with one.
+    shown = question if state.graph.passages is not None else question[1:]
+    marked = _is_marked if any(map(str.isupper, shown)) else bool
     at = 0
     while at < len(spans):
         texts = [question[spans[at][0] : end] for _, end in spans[at : at + _LONGEST]]
