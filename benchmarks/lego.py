@@ -5,7 +5,8 @@
 
 Asks the first questions of one seeded order, of MetaQA as many of one hop as of more, and keeps a line for each
 question and system in --out: broken off, the same call goes on. Every call ends with a summary of all that --out holds,
-benchmarks/results/lego.json, of which `benchmarks/lego_page.py` makes the page and the figures. Systems and sweeps are
+benchmarks/results/lego.json, of which `benchmarks/lego_page.py` makes the page and the figures; what lies in `quiet`
+inside --out, asked with --out DIR/quiet while nothing else ran, gives the times of its own. Systems and sweeps are
 named in lego_systems.py; those that begin alike, up to the graph that they search, have that part done once for all.
 
 All is offline: E is the sentence encoder, C the embedded cross-encoder, and what the paper has a language model do is
@@ -234,6 +235,7 @@ def summarised(out):
             "called": {name: called[name] for name in every if name not in first},
             "systems": {name: {"expression": at} | of_system(rows, common) for name, (at, rows) in first.items()},
             "sweeps": {name: {"expression": at} | of_sweep(rows) for name, (at, rows) in held["sweeps"].items()},
+            "quiet": timed(out / "quiet" / folder.name / "systems"),
             "before": json.loads(before.read_text("utf-8")) if before.exists() else {},
             "pairs": {f"{a} | {b}": paired(every[a][1], every[b][1]) for a, b in PAIRS if a in every and b in every},
         }
@@ -249,6 +251,16 @@ def read_all(folder):
             each = {row["question"]: row for row in rows}.values()  # two runs at once may have asked the same
             held[head["name"]] = head["expression"], sorted(each, key=lambda row: row["at"])
     return held
+
+
+def timed(folder):
+    """Return the median times of each system in a folder of results, which a quiet machine made."""
+    held = {name: rows for name, (_, rows) in (read_all(folder) if folder.exists() else {}).items()}
+    return {
+        name: {"questions": len(rows)}
+        | {at: round(float(np.median([row[at]["ms"] for row in rows])), 2) for at in ("se", "pr") if rows[0][at]}
+        for name, rows in held.items()
+    }
 
 
 def paired(ours, theirs):
