@@ -30,8 +30,13 @@ def save_graph(graph: Graph, folder: Path) -> None:
     folder.mkdir(parents=True)
     columns = graph.columns
     shapes: dict[str, str] = {}
-    for name in (*(f.name for f in dataclasses.fields(columns)), *_DERIVED):
+    for field in dataclasses.fields(columns):
+        _save(getattr(columns, field.name), folder, field.name, shapes)
+    for name in _DERIVED:
+        known = name in vars(columns)
         _save(getattr(columns, name), folder, name, shapes)
+        if not known:  # of a large graph they are gigabytes each
+            vars(columns).pop(name)
     described = {"format": FORMAT, "checksum": columns.checksum, "shapes": shapes}
     path = folder / "graph.json"
     path.write_text(json.dumps(described, indent=1), encoding="utf-8")
