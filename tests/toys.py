@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import networkx as nx
 import numpy as np
 
 from graphwright import Evidence, Graph, HashEncoder, Index, Settings, VectorIndex
-from graphwright.graph.columns import terminate
+from graphwright.graph.columns import TextColumn, terminate
 from graphwright.index.contribution import Contribution
 from graphwright.index.entry import Entry
 from graphwright.index.ledger import Ledger
@@ -49,6 +50,13 @@ def _club() -> list[tuple[str, str, str]]:
 
 TRIPLES = {"family": FAMILY, "line": LINE, "apart": APART, "loops": LOOPS, "star": STAR, "club": _club()}
 GRAPHS = {name: Graph.from_triples(triples) for name, triples in TRIPLES.items()}
+
+
+def loose(texts: Iterable[str]) -> Graph:
+    """A graph of nodes that no edge joins, so that each is read and quoted as what it is called."""
+    columns = Graph.from_triples([]).columns
+    names = TextColumn.of(list(texts))
+    return Graph(replace(columns, names=names, kinds=np.zeros(len(names), np.uint8)))
 
 
 def as_networkx(graph: Graph) -> nx.Graph:

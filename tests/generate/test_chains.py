@@ -80,7 +80,7 @@ def test_what_does_not_fit_is_left_out_and_the_first_is_cut() -> None:
 def test_a_language_model_answers_and_cites_the_nodes_of_a_graph() -> None:
     def reply(system: str, user: str) -> str:
         assert "Chain 2. Ridley Scott" in user and "You answer a question from evidence chains" in user
-        number = next(n for n, text in passages_in(user).items() if text == "Fantasy")
+        number = next(n for n, text in passages_in(user).items() if text == "Legend has genre Fantasy.")
         cited = [{"passage": number, "quote": "Fantasy"}, {"passage": 1, "quote": "Musical"}]
         return json.dumps({"found": True, "answer": "Fantasy [1]. Musical [2].", "citations": cited})
 

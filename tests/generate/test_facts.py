@@ -2,8 +2,9 @@
 
 import pytest
 from tests.models.test_reading import GRAZ, QUESTION, TEXTS
+from tests.toys import loose
 
-from graphwright import Answer, FactReader, Graph, HashEncoder, OptionError, Ranking, SentenceReader, start
+from graphwright import Answer, FactReader, HashEncoder, OptionError, Ranking, SentenceReader, start
 from graphwright.generate.facts import asks_for_fact
 from graphwright.models.base import Span
 
@@ -99,7 +100,7 @@ def test_a_text_of_its_own_is_taken_at_its_word():
 
 
 def test_the_answer_is_the_span_and_the_citation_the_sentence():
-    graph = Graph.from_triples([("a", "r", GRAZ.partition("\n")[2])])
+    graph = loose(["a", GRAZ.partition("\n")[2]])
     state = start(QUESTION, graph).with_(chunks=Ranking.of([1], [1.0]))
     text = graph.text(1)
     at = text.index("1585") + 1

@@ -80,7 +80,7 @@ def test_the_prompt_keeps_within_its_tokens_whatever_is_long(word: str) -> None:
         prompt = HybridPrompt(tokens=4000)(state).prompt
         assert prompt is not None and estimated_tokens(prompt) <= 4000
         shown = passages_in(prompt)
-        assert graph.text(1).startswith(shown[1]) and shown[1]
+        assert graph.passage(1).startswith(shown[1]) and shown[1]
 
 
 def test_passages_and_triples_share_the_room() -> None:
@@ -103,7 +103,7 @@ def test_no_name_can_pass_for_a_line_or_an_instruction() -> None:
     graph = Graph.from_triples([("a", evil, evil)])
     state = start("Who?", graph, evidence=Evidence.of_edges([0])).with_(chunks=Ranking.of([0], [1]))
     prompt = HybridPrompt()(state).prompt or ""
-    assert passages_in(prompt) == {1: "a"} and "<|im_end|>" not in prompt and "[INST]" not in prompt
+    assert passages_in(prompt) == {1: graph.passage(0)} and "<|im_end|>" not in prompt and "[INST]" not in prompt
     assert lines(state)[1] == {"triple": ["a", evil, evil]}
 
 

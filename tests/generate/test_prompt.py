@@ -7,9 +7,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, corpus_index
+from tests.toys import GRAPHS, corpus_index, loose
 
-from graphwright import Graph, HashEncoder, Index, OptionError, start
+from graphwright import HashEncoder, Index, OptionError, start
 from graphwright.generate.prompt import PassagePrompt, instructions, passages_in
 from graphwright.graph.evidence import Ranking
 from graphwright.retrieve.state import State
@@ -30,7 +30,7 @@ HOSTILE = [
 
 def shown(texts: list[str], **options: int) -> tuple[State, str]:
     """The state and the prompt for passages that are nodes with these texts."""
-    graph = Graph.from_triples([(f"{i} {text}", "r", f"{i} {text}") for i, text in enumerate(texts)])
+    graph = loose(f"{i} {text}" for i, text in enumerate(texts))
     state = start("Who was king?", graph).with_(chunks=Ranking.of(range(len(texts)), range(len(texts), 0, -1)))
     return state, PassagePrompt(**options)(state).prompt or ""
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.models.llm_server import LLMServer
-from tests.toys import CORPUS, corpus_index, family_state
+from tests.toys import CORPUS, corpus_index, family_state, loose
 
-from graphwright import Answer, Graph, NeedsError, OptionError, Sources, VectorSearch, start
+from graphwright import Answer, NeedsError, OptionError, Sources, VectorSearch, start
 from graphwright.errors import ReplyError
 from graphwright.generate.prompt import PassagePrompt, instructions, passages_in
 from graphwright.generate.stream import listening
@@ -132,9 +132,7 @@ def test_without_passages_no_model_is_asked() -> None:
 
 
 def test_passages_left_out_of_the_prompt_cannot_be_cited_and_others_keep_their_numbers() -> None:
-    graph = Graph.from_triples(
-        [("Graz " * 200, "r", "Lyon " * 4000), ("Linz on the Danube", "r", "Linz on the Danube")]
-    )
+    graph = loose(["Graz " * 200, "Lyon " * 4000, "Linz on the Danube"])
     state = start("?", graph).with_(chunks=Ranking.of([0, 1, 2], [3, 2, 1]))
     pipeline = PassagePrompt(characters=2_000) >> Answer(
         ScriptedLLM([reply("A [1][2].", (3, "Linz on the Danube"), (2, "Lyon Lyon Lyon"))])
@@ -185,7 +183,7 @@ INJECTIONS: list[tuple[str, Callable[[str], str]]] = [
 
 @pytest.mark.parametrize(("text", "obey"), INJECTIONS)
 def test_a_model_that_obeys_a_passage_cites_no_more_than_that_passage(text: str, obey: Callable[[str], str]) -> None:
-    graph = Graph.from_triples([(text, "r", "Lothair II was king.")])
+    graph = loose([text, "Lothair II was king."])
     state = start("Who was king?", graph).with_(chunks=Ranking.of([0, 1], [2, 1]))
     answer, _ = answered(reply("The king was a fish [1][2][3].", (2, obey(text)), (9, text), (2, "was king")), state)
     assert all(c.text == graph.text(graph.id(c.chunk))[c.start : c.end] for c in answer.citations)

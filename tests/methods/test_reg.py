@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -59,10 +60,11 @@ def test_a_language_model_is_shown_the_chains_and_every_node_along_them() -> Non
     graph = Graph.from_triples(FILMS)
 
     def reply(system: str, user: str) -> str:
-        assert set(passages_in(user).values()) >= {"Horror", "Fantasy", "Alien", "Legend"}
+        number = {text: n for n, text in passages_in(user).items()}
+        horror, fantasy, _, _ = (number[graph.passage(graph.id(n))] for n in ("Horror", "Fantasy", "Alien", "Legend"))
         assert "Ridley Scott → [directed_by⁻¹] → " in user
-        cited = '[{"passage": 1, "quote": "Fantasy"}, {"passage": 1, "quote": "Horror"}]'
-        return f'{{"found": true, "answer": "Fantasy [1] and Horror [2].", "citations": {cited}}}'
+        cited = [{"passage": fantasy, "quote": "Fantasy"}, {"passage": horror, "quote": "Horror"}]
+        return json.dumps({"found": True, "answer": "Fantasy [1] and Horror [2].", "citations": cited})
 
     op = pipeline("reg", knowledge(graph), llm=ScriptedLLM(reply))
     answer = op(start("what genre has a film directed by Ridley Scott", graph)).answer

@@ -13,7 +13,7 @@ from tests.toys import corpus_index
 
 from graphwright import Graph, HashEncoder, OptionError, ScriptedLLM, SummaryTree, TreeSearch, VectorIndex, start
 from graphwright.index.vectors import normalised
-from graphwright.retrieve.summaries import central
+from graphwright.retrieve.summaries import central, lead
 from graphwright.retrieve.tree import Tree
 
 SNAPSHOT = corpus_index().snapshot
@@ -59,7 +59,7 @@ def test_a_summary_is_what_is_most_central_to_its_cluster() -> None:
     for at, under in enumerate(tree.under[:count]):
         best, vector = central(leaves[under], 2)
         assert tree.vectors[len(leaves) + at] == pytest.approx(vector, abs=1e-6)
-        assert tree.texts[at] == "\n".join(graph.names[int(v)] for v in under[best])
+        assert tree.texts[at] == "\n".join(lead(graph, int(v)) for v in under[best])
 
 
 def test_leaves_and_summaries_are_searched_as_one() -> None:

@@ -34,7 +34,7 @@ class HybridPrompt(Operator):
     >>> print("\\n".join(HybridPrompt()(state).prompt.splitlines()[-3:]))
     {"triple": ["Lothair II", "mother", "Ermengarde"]}
     {"triple": ["Ermengarde", "died in", "851"]}
-    {"passage": 1, "title": "", "text": "Ermengarde"}
+    {"passage": 1, "title": "", "text": "Lothair II mother Ermengarde. Ermengarde died in 851."}
     """
 
     tokens: int = 8_000

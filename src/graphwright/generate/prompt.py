@@ -33,7 +33,7 @@ class PassagePrompt(Operator):
     >>> from graphwright import Graph, Ranking, start
     >>> state = start("Where?", Graph.from_triples([("Graz", "in", "Austria")])).with_(chunks=Ranking.of([0], [1]))
     >>> print(PassagePrompt()(state).prompt.splitlines()[-1])
-    {"passage": 1, "title": "", "text": "Graz"}
+    {"passage": 1, "title": "", "text": "Graz in Austria."}
     """
 
     passages: int = 8
@@ -74,8 +74,8 @@ def instructions() -> str:
 def passages_in(prompt: str) -> dict[int, str]:
     """Return the texts that a prompt shows, by the passage's number; none where it has no such lines.
 
-    >>> passages_in('Passages:\\n{"passage": 2, "title": "", "text": "Graz"}')
-    {2: 'Graz'}
+    >>> passages_in('Passages:\\n{"passage": 2, "title": "", "text": "Graz in Austria."}')
+    {2: 'Graz in Austria.'}
     """
     shown = (json.loads(line) for line in prompt.split("\n") if line.startswith(_PASSAGE))
     return {passage["passage"]: passage["text"] for passage in shown}

@@ -25,7 +25,7 @@ def listening(listener: Listener) -> Iterator[None]:
     >>> state = start("Is Graz in Austria?", Graph.from_triples([("Graz", "in", "Austria")]))
     >>> with listening(lambda text: print(text)):
     ...     state = Answer(SentenceReader(HashEncoder()))(state.with_(chunks=Ranking.of([0], [1])))
-    Graz
+    Graz in Austria.
     """
     token = _listener.set(listener)
     try:

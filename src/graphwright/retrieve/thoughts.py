@@ -68,7 +68,7 @@ class Think(Operator):
     title before it, that is nearest to the question and was no thought yet.
 
     >>> from graphwright import Graph, HashEncoder, start
-    >>> graph = Graph.from_triples([("It is old. Graz is on the Mur.", "r", "Lyon")])
+    >>> graph = Graph.from_triples([("Graz", "is on", "the Mur"), ("the Mur", "is", "cold")])
     >>> state = start("Which river is Graz on?", graph, evidence=Evidence.of_nodes([0, 1]))
     >>> [thought.text for thought in Think(HashEncoder())(state).anchors]
     ['Which river is Graz on? Graz is on the Mur.']
