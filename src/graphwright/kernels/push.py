@@ -108,7 +108,8 @@ def _push(
     at most once, without a flag. Nearly all the time goes to memory that is not in the cache, and so it
     is asked for ahead, and the degrees of new nodes are read together.
     """
-    waiting = _enqueue(threshold, 0, size, rows, queue, 0)
+    none = int(np.int64(0))  # a bare 0 has a type of its own, for which all would be compiled once more
+    waiting = _enqueue(threshold, none, size, rows, queue, none)
     head, work, pushed = 0, 0, 0.0
     while waiting:
         slot = np.uint32(queue[head])  # unsigned: spares the test for a negative index
