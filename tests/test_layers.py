@@ -22,6 +22,7 @@ ORDER = [
     "generate",
     "methods",
     "folder",
+    "train",
     "evaluate",
     "cli",
 ]
@@ -35,6 +36,7 @@ APART = {
     ("data", "graph"),
     ("data", "kernels"),
     ("data", "models"),
+    ("evaluate", "train"),
 }
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 
-from graphwright import Evidence, Graph, HashEncoder, Index, Settings, VectorIndex
+from graphwright import Checkpoint, Evidence, Graph, HashEncoder, Index, Settings, VectorIndex, load_retriever
 from graphwright.graph.columns import TextColumn, terminate
 from graphwright.index.contribution import Contribution
 from graphwright.index.entry import Entry
 from graphwright.index.ledger import Ledger
 from graphwright.index.merge import Merged
+from graphwright.retrieve.retrievers.retriever import Retriever
 from graphwright.retrieve.state import State, start
 
 # Lothair's kin: a small tree with one person of two marriages.
@@ -57,6 +58,33 @@ def loose(texts: Iterable[str]) -> Graph:
     columns = Graph.from_triples([]).columns
     names = TextColumn.of(list(texts))
     return Graph(replace(columns, names=names, kinds=np.zeros(len(names), np.uint8)))
+
+
+def untrained(level: str, seed: int = 0) -> Retriever:
+    """A retriever with drawn weights over HashEncoder: it knows nothing, and does all that a trained one does."""
+    draw, d, h = np.random.default_rng(seed), 64, 8
+    gates = {f"gate {i}": (h, 4) for i in range(2)} | {f"gate end {i}": (h, 1) for i in range(2)}
+    sides = {f"{side} {i}": (h,) for side in ("along", "against") for i in range(2)}
+    shapes: dict[str, dict[str, tuple[int, ...]]] = {
+        "triple": {
+            "question": (d, h), "asked": (h,), "relation": (d, h), "first": (h,), "head near": (7, h),
+            "tail near": (7, h), "second weights": (h, 4), "second": (4,), "last weights": (4, 1), "last": (1,),
+            "gate question": (d, h), "gate asked": (h,), "gate relation": (d, 8), **gates, **sides,
+            **{f"gate bias {i}": (1,) for i in range(2)},
+        },
+        "entity": {
+            "near": (7, h), "question": (d, h), "start": (h,), "last weights": (h, 1), "last": (1,),
+            "relation 0": (d, 2 * h), "gate 0": (d, h), "self 0": (h, h), "bias 0": (h,),
+            **{f"{how} {part} 0": (h, h) for how in ("plain", "up", "down") for part in range(4)},
+        },
+        "path": {
+            "question": (d, h), "again": (d, h), "relation": (d, h), "step": (h // 2, h), "carry": (h, h),
+            "write": (h, h // 2), "end weights": (h, 1), "start": (h,), "bias": (h,), "end": (1,),
+        },
+    }  # fmt: skip
+    weights = {name: draw.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes[level].items()}
+    about = {"rounds": 2, "steps": 2, "layers": 1, "degree": 1.0, "length": 3}
+    return load_retriever(Checkpoint(level, weights, about), HashEncoder())
 
 
 def as_networkx(graph: Graph) -> nx.Graph:

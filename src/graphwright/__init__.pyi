@@ -155,6 +155,13 @@ from .retrieve.relations import RelationPaths as RelationPaths
 from .retrieve.relations import Relations as Relations
 from .retrieve.relax import Relax as Relax
 from .retrieve.rerank import Rerank as Rerank
+from .retrieve.retrievers.checkpoint import Checkpoint as Checkpoint
+from .retrieve.retrievers.entity import EntityRetriever as EntityRetriever
+from .retrieve.retrievers.explain import Explain as Explain
+from .retrieve.retrievers.load import load_retriever as load_retriever
+from .retrieve.retrievers.path import Decode as Decode
+from .retrieve.retrievers.path import PathRetriever as PathRetriever
+from .retrieve.retrievers.triple import TripleRetriever as TripleRetriever
 from .retrieve.scorer import Scorer as Scorer
 from .retrieve.scorer import Steps as Steps
 from .retrieve.search import EdgeSearch as EdgeSearch
@@ -187,5 +194,12 @@ from .retrieve.walk import KHop as KHop
 from .retrieve.walk import PersonalizedPageRank as PersonalizedPageRank
 from .retrieve.walk import RandomWalk as RandomWalk
 from .retrieve.weighed import WeighedSources as WeighedSources
+from .train.examples import read_examples as read_examples
+from .train.labels import make_labels as make_labels
+from .train.refine import Chosen as Chosen
+from .train.refine import Explains as Explains
+from .train.refine import Near as Near
+from .train.refine import Weak as Weak
+from .train.run import train_retriever as train_retriever
 
 __version__: str

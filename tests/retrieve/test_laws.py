@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.toys import GRAPHS, TRIPLES, corpus_index, same, vectors_of
+from tests.toys import GRAPHS, TRIPLES, corpus_index, same, untrained, vectors_of
 
 import graphwright.generate
 import graphwright.retrieve
@@ -36,6 +36,7 @@ from graphwright import (
     EntitySearch,
     EnumeratedPaths,
     Evidence,
+    Explain,
     Explore,
     Feedback,
     FlatPrompt,
@@ -257,6 +258,11 @@ def every_operator() -> list[Operator]:
         OnStatements(RelationPaths(3) >> Masked(Shorter(Rerank(HashEncoder()))) % 4 >> Instances()),
         RelationPaths(2) >> Rerank(BM25()) % 3 >> Instances(all=True),
         Instances(),
+        untrained("path").search(5),
+        Triples() >> Rerank(untrained("triple")),
+        untrained("entity").search(5),
+        untrained("triple").search(20) >> Explain(untrained("triple")),
+        Triples() >> Explain(untrained("entity"), length=2),
         Masked(Rerank(HashEncoder())),
         Shorter(Rerank(OverlapCrossEncoder())),
         Explore(HashEncoder(), width=2, depth=2),

@@ -20,6 +20,7 @@ from graphwright.cli.doctor import doctor
 from graphwright.cli.evaluate import evaluate
 from graphwright.cli.export import export
 from graphwright.cli.model import BaseUrl, MaxCost, MaxTokens, Model, Offline, PerMillion, client, settings_for
+from graphwright.cli.training import train
 from graphwright.errors import GraphwrightError, OptionError
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Entity = Annotated[
     list[str] | None,
     typer.Option("--entity", help="What the question is about, by its name in the graph, not looked for in its words."),
+]
+Retriever = Annotated[
+    Path | None,
+    typer.Option("--retriever", help="A trained retriever, for --method reg; 'graphwright train' makes one."),
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="Show what each step found and what it cost.")]
 Document = Annotated[list[str] | None, typer.Option("--document", help="Search this document; may be repeated.")]
@@ -216,6 +221,7 @@ def ask(
     document: Document = None,
     folder: Under = None,
     where: Where = None,
+    retriever: Retriever = None,
     llm: Model = None,
     base_url: BaseUrl = None,
     offline: Offline = False,
@@ -227,7 +233,7 @@ def ask(
     from graphwright.cli.show import about, opened, show_answer
 
     model = settings_for(index, llm, base_url, prices, offline=offline)
-    options = {} if model is None else {"llm": client(model, index)}
+    options = {**trained(retriever, method), **({} if model is None else {"llm": client(model, index)})}
     within = part_of(document, folder, where)
     ix = opened(index)
     asked = about(question, entity, ix)
@@ -244,6 +250,7 @@ def retrieve(
     document: Document = None,
     folder: Under = None,
     where: Where = None,
+    retriever: Retriever = None,
     as_json: AsJson = False,
     explain: Explain = False,
 ) -> None:
@@ -254,7 +261,8 @@ def retrieve(
     if method is not None and method in METHODS and METHODS[method].required:
         raise OptionError(f"{method} is a language model alone and retrieves nothing; graphwright ask … --llm asks it.")
     ix = opened(index)
-    state = ix.retrieve(about(question, entity, ix), method, within=part_of(document, folder, where))
+    within = part_of(document, folder, where)
+    state = ix.retrieve(about(question, entity, ix), method, within=within, **trained(retriever, method))
     show_state(state, passages, as_json=as_json, explain=explain)
 
 
@@ -324,6 +332,13 @@ def demo(
     run_demo(folder)
 
 
+def trained(retriever: Path | None, method: str | None) -> dict[str, Path]:
+    """Return the option that hands a trained retriever to a method."""
+    if retriever is not None and method != "reg":
+        raise OptionError(f"--retriever is for --method reg, and the method is {method or 'not given'}.")
+    return {} if retriever is None else {"retriever": retriever}
+
+
 def part_of(document: list[str] | None, folder: str | None, where: list[str] | None) -> Within | None:
     """Return which documents are searched; None for all of them."""
     from graphwright.index.within import Within
@@ -342,6 +357,7 @@ def part_of(document: list[str] | None, folder: str | None, where: list[str] | N
 
 
 app.command()(evaluate)
+app.add_typer(train, name="train")
 app.command()(export)
 app.command()(doctor)
 

@@ -86,37 +86,36 @@ def read_triples(path: Path | str) -> Iterator[Triple]:
         yield parts
 
 
-def read_graph_questions(path: Path | str) -> list[GraphQuestion]:
+def read_graph_questions(path: Path | str, *, named: bool = True) -> list[GraphQuestion]:
     """Read questions over a knowledge graph.
 
     JSON lines have `id`, `question`, `topic_entities` and `answers`, and may have `hops`; in the RoG form `q_entity`,
     `answer` (or `a_entity`), and `graph`, a list of triples. A `.txt` file is one of MetaQA's: a question that has its
-    entity in square brackets, and after a tab the answers, parted by `|`. Raises DataError naming the line or the
-    question that cannot be read.
+    entity in square brackets, and after a tab the answers, parted by `|`. With `named` false a question may leave its
+    entities out, and has none. Raises DataError naming the line or the question that cannot be read.
     """
     path = existing(path)
     if suffix_of(path) == ".txt":
         return [_metaqa(path, number, line) for number, line in enumerate(lines(path), start=1) if line.strip()]
-    return [_question(path, record) for record in read_questions(path)]
+    return [_question(path, record, named) for record in read_questions(path)]
 
 
-def _question(path: Path, record: QuestionRecord) -> GraphQuestion:
+def _question(path: Path, record: QuestionRecord, named: bool) -> GraphQuestion:
     """Take what makes it a question over a graph out of a record's metadata."""
     said = dict(record.metadata)
-    field = next((name for name in _ENTITIES if name in said), None)
-    where = f"{path}: question {record.id!r}"
-    if field is None:
+    field = next((name for name in _ENTITIES if name in said), "")
+    where = f"{path}:{record.line}: question {record.id!r}"
+    if named and not field:
         raise DataError(f"{where} names no entities; one of {', '.join(_ENTITIES)} is read, and it has {_keys(said)}.")
-    entities = _names(said.pop(field), f"{where}: {field}")
+    entities = _names(said.pop(field, []), f"{where}: {field}")
     # In the RoG form `answer` are the answers, and `a_entity` those of them that are nodes of the graph.
     answers = record.answers or _names(said.get("a_entity", []), f"{where}: a_entity")
     hops = said.pop("hops", None)
     if hops is not None and (isinstance(hops, bool) or not isinstance(hops, int) or hops < 0):
         raise DataError(f"{where}: hops is {hops!r}, and is a whole number, 0 or more.")
     triples = _triples(said.pop("graph", []), where)
-    return GraphQuestion(
-        record.id, record.text, answers, record.gold, record.type, said, entities=entities, hops=hops, triples=triples
-    )
+    known = (record.id, record.text, answers, record.gold, record.type, said, record.line)
+    return GraphQuestion(*known, entities=entities, hops=hops, triples=triples)
 
 
 def _metaqa(path: Path, number: int, line: str) -> GraphQuestion:
@@ -129,7 +128,7 @@ def _metaqa(path: Path, number: int, line: str) -> GraphQuestion:
         )
     found = dict.fromkeys(clean(answer).strip() for answer in answers.split("|"))
     return GraphQuestion(
-        f"{_stem(path)}-{number}", clean(_NAMED.sub(r"\1", text)).strip(), tuple(found), entities=entities
+        f"{_stem(path)}-{number}", clean(_NAMED.sub(r"\1", text)).strip(), tuple(found), line=number, entities=entities
     )
 
 

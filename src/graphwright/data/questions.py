@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class QuestionRecord:
     gold: tuple[str, ...] = ()
     type: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    line: int = field(default=0, compare=False)  # of the file that it was read from; 0 for none
 
 
 def read_questions(path: Path | str) -> list[QuestionRecord]:
@@ -56,7 +57,7 @@ def read_questions(path: Path | str) -> list[QuestionRecord]:
                 "Give each question its own."
             )
         first[question.id] = number
-        found.append(question)
+        found.append(replace(question, line=number))
     if not found:
         raise DataError(f"{path}: no questions in it. Expected JSON lines with id and question.")
     return found

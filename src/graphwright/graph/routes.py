@@ -14,7 +14,21 @@ from graphwright.kernels.compiled import readonly
 from graphwright.kernels.csr import group
 from graphwright.kernels.relation_paths import Front, Labelled, leading, walks_by
 
-__all__ = ["MOST", "Found", "Route", "Routes", "labelled", "route", "routes", "spoken", "walks", "ways_of"]
+__all__ = [
+    "MOST",
+    "Found",
+    "Route",
+    "Routes",
+    "begun",
+    "cost_on",
+    "labelled",
+    "led_on",
+    "route",
+    "routes",
+    "spoken",
+    "walks",
+    "ways_of",
+]
 
 MOST = 5_000_000  # edges looked at from one node
 
@@ -95,21 +109,37 @@ def routes(graph: Graph, node: int, length: int, most: int = MOST, edges: Labell
     [((1,), ['Mann']), ((1, 0), ['Ali']), ((1, 0, 3), ['Smith'])]
     """
     known = labelled(graph) if edges is None else edges
-    source, relations = int(graph.local([node])[0]), len(graph.columns.relations)
-    level, found, left, shortened = [Route((), (Front.of(source),))], [], most, 0
+    level, found, left, shortened = [begun(graph, node)], [], most, 0
     for _ in range(length):
         longer = []
-        for cost, at in sorted((_cost(known, one.ends), i) for i, one in enumerate(level)):
+        for cost, at in sorted((cost_on(known, one), i) for i, one in enumerate(level)):
             if cost > left:
                 shortened += 1
                 continue
             left -= cost
-            one = level[at]
-            on = leading(known, relations, one.fronts[-1], _before(one), source)
-            longer += [Route((*one.ways, way), (*one.fronts, front)) for way, front in on.items()]
+            longer += led_on(graph, level[at], known)
         level = sorted(longer, key=lambda one: one.ways)
         found += level
     return Found(found, shortened)
+
+
+def begun(graph: Graph, node: int) -> Route:
+    """Return the route from a node that has no step yet."""
+    return Route((), (Front.of(int(graph.local([node])[0])),))
+
+
+def cost_on(known: Labelled, made: Route) -> int:
+    """Return how many edges are looked at to lead a route on."""
+    at = made.ends
+    count = (known.out_ptr[at + 1] - known.out_ptr[at]).sum() + (known.into_ptr[at + 1] - known.into_ptr[at]).sum()
+    return int(count)
+
+
+def led_on(graph: Graph, made: Route, known: Labelled) -> list[Route]:
+    """Return the routes that are one step longer, by their ways."""
+    source = int(made.fronts[0].nodes[0])
+    on = leading(known, len(graph.columns.relations), made.fronts[-1], _before(made), source)
+    return [Route((*made.ways, way), (*made.fronts, front)) for way, front in on.items()]
 
 
 def route(graph: Graph, node: int, ways: Ways, edges: Labelled | None = None) -> Route | None:
@@ -171,12 +201,6 @@ class Routes(Evidence):
     def texts(self, graph: Graph) -> list[str]:
         """Return the relations of each piece."""
         return [spoken(graph, ways_of(graph, *piece)) for piece in self]
-
-
-def _cost(known: Labelled, nodes: NDArray[np.int32]) -> int:
-    at, after = nodes, nodes + 1
-    count = (known.out_ptr[after] - known.out_ptr[at]).sum() + (known.into_ptr[after] - known.into_ptr[at]).sum()
-    return int(count)
 
 
 def _before(made: Route) -> NDArray[np.int32]:

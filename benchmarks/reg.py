@@ -1,0 +1,278 @@
+"""ReG offline: labels, three retrievers trained on them, and the answers that these give; on MetaQA and PathQuestion.
+
+    python benchmarks/reg.py --data DIR/kgqa [--work FOLDER] [--train 2650] [--questions 500]
+                             [--only labels triple path entity weak shares transfer pathquestion]
+
+Needs torch. Trains on --train questions of each number of hops of MetaQA's training set, drawn by seed, with one model
+for all hops, and asks --questions dev questions of each (evenly over the file; 0 for all) with the entities given with
+them. What answers is `explained` and `TargetAnswer(tied=True)`, as `--method reg --retriever FILE` does without a
+language model. Times are of one thread, in a warm process. FOLDER keeps labels and checkpoints, so that a part can be
+made again alone. Writes benchmarks/results/reg.json and .md.
+"""
+
+import argparse
+import itertools
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import graphwright as gw
+from graphwright.data.kgqa import read_kgqa
+from graphwright.generate.targets import TargetAnswer
+from graphwright.index.snapshot import Snapshot
+from graphwright.index.vectors import VectorIndex
+from graphwright.index.words import WordIndex
+from graphwright.methods.reg import explained
+from graphwright.retrieve.retrievers.checkpoint import read_checkpoint
+from graphwright.retrieve.retrievers.load import load_retriever
+from graphwright.train.examples import examples_of
+from graphwright.train.fit import Schedule
+from graphwright.train.labels import common, make_labels, united
+from graphwright.train.refine import Explains, Near, Weak
+from graphwright.train.run import train_retriever
+
+RESULTS = Path(__file__).parent / "results"
+LEVELS = ("path", "triple", "entity")
+EPOCHS = {"path": 20, "triple": 16, "entity": 4}
+TRAINED_ON = {"entity": 1500}  # questions of each number of hops: a graph network is slow on two cores
+SHARES = (0.05, 0.1, 0.2, 0.4, 0.8)
+QTYPE = {
+    "actor": "starred_actors", "director": "directed_by", "writer": "written_by", "genre": "has_genre",
+    "year": "release_year", "language": "in_language", "tags": "has_tags", "imdbrating": "has_imdb_rating",
+    "imdbvotes": "has_imdb_votes",
+}  # fmt: skip
+
+
+def snapshot_of(triples, encoder):
+    """A snapshot of a graph without vectors: all that training needs."""
+    graph = gw.Graph.from_triples(triples)
+    nothing = VectorIndex.from_array(np.empty((0, 384), np.float32), encoder)
+    return Snapshot(graph, nothing, WordIndex.of([], np.empty(0, np.int64)), None, None, encoder, {})
+
+
+class MetaQA:
+    def __init__(self, data, work, encoder, train, asked):
+        self.work, self.encoder = work, encoder
+        sets = [read_kgqa(data / "metaqa", f"{hops}hop_train") for hops in (1, 2, 3)]
+        self.ix = snapshot_of(sets[0].triples, encoder)
+        rng = np.random.default_rng(0)
+        self.drawn = [[one.questions[i] for i in rng.permutation(len(one.questions))[:train]] for one in sets]
+        self.type = {question.id: question.type for part in self.drawn for question in part}
+        self.dev = []
+        for hops in (1, 2, 3):
+            every = read_kgqa(data / "metaqa", f"{hops}hop_dev").questions
+            count = min(asked or len(every), len(every))
+            self.dev.append([every[int(i)] for i in np.linspace(0, len(every) - 1, count)])
+
+    def labels(self, refiner, count=None):
+        some = [question for part in self.drawn for question in part[:count]]
+        examples = examples_of(some, self.ix.graph)
+        name = f"{refiner.id}-{len(some)}"
+        begun = time.perf_counter()
+        made = make_labels(self.ix.graph, examples, refiner, self.work / f"labels-{name}.jsonl")
+        return made, time.perf_counter() - begun
+
+    def trained(self, level, name, labels, epochs=None):
+        """Train a retriever, or read the one that was trained before; with the seconds that it took."""
+        path = self.work / f"{level}-{name}.retriever"
+        if not path.exists():
+            begun = time.perf_counter()
+            made = train_retriever(self.ix, labels, level, schedule=Schedule(epochs=epochs or EPOCHS[level]))
+            made.about["seconds"] = time.perf_counter() - begun
+            made.save(path)
+        made = read_checkpoint(path)
+        return load_retriever(made, self.encoder), made.about["seconds"]
+
+    def answered(self, retriever):
+        return {f"{hops} hops": asked(self.ix.graph, retriever, part) for hops, part in enumerate(self.dev, 1)}
+
+
+def asked(graph, retriever, questions):
+    """Return how well questions are answered, and how long finding and explaining take."""
+    finds, answers = explained(retriever), TargetAnswer(tied=True)
+    said, gold, spent = [], [], []
+    for question in questions:
+        state = gw.start(
+            gw.Question(question.text, question.id, question.entities, question.answers), graph,
+            entities=question.entities,
+        )  # fmt: skip
+        begun = time.perf_counter()
+        state = finds(state)
+        spent.append((time.perf_counter() - begun) * 1e3)
+        reply = answers(state).answer
+        said.append([one.text for one in reply.citations])
+        gold.append(list(question.answers))
+    return {
+        "questions": len(questions),
+        "Hit@1": mean([gw.hits_at_1(one, right) for one, right in zip(said, gold, strict=True)]),
+        "Hit": mean([gw.hit(one, right) for one, right in zip(said, gold, strict=True)]),
+        "macro F1": round(gw.macro_f1(said, gold), 4),
+        "micro F1": round(gw.micro_f1(said, gold), 4),
+        "ms": round(float(np.median(spent)), 1),
+    }
+
+
+def mean(values):
+    return round(float(np.mean(values)), 4)
+
+
+def gold_path(graph, kind):
+    """The relation path that a question of MetaQA was made from, by its type."""
+    number = {name: at for at, name in enumerate(graph.columns.relations)}
+    parts = kind.split("_to_")
+    steps = itertools.pairwise(parts)
+    return tuple(2 * number[QTYPE[b]] + 1 if a == "movie" else 2 * number[QTYPE[a]] for a, b in steps)
+
+
+def judged(graph, labels, types):
+    """Compare labels with the paths that the questions were made from: what is spurious, and what is missing."""
+    right = wrong = there = alone = 0
+    for row in labels.rows:
+        gold = gold_path(graph, types[row.example.id])
+        ways = [kept.candidate.ways for kept in row.kept]
+        right += gold in ways
+        wrong += sum(way != gold for way in ways)
+        there += bool(ways)
+        alone += ways == [gold]
+    count = len(labels.rows)
+    return {
+        **{name: round(value, 2) for name, value in labels.summary().items()},
+        "with the path that it was made from": round(right / count, 4),
+        "with no other": round(alone / count, 4),
+        "spurious paths": wrong,
+        "spurious share of the kept": round(wrong / max(wrong + right, 1), 4),
+    }
+
+
+def do_labels(sets, found):
+    every = {"weak": Weak(), "near": Near(sets.encoder), "explains": Explains(sets.encoder)}
+    made = {name: sets.labels(refiner) for name, refiner in every.items()}
+    rows = {name: {**judged(sets.ix.graph, one, sets.type), "seconds": round(s, 1)} for name, (one, s) in made.items()}
+    pair = made["explains"][0], made["near"][0]
+    for name, one in (("explains and near", common(*pair)), ("explains or near", united(*pair))):
+        rows[name] = judged(sets.ix.graph, one, sets.type)
+    found["labels"] = rows
+
+
+def do_level(sets, found, level):
+    labels, _ = sets.labels(Explains(sets.encoder), TRAINED_ON.get(level))
+    retriever, seconds = sets.trained(level, "explains", labels)
+    found[level] = {"questions": len(labels.rows), "training s": round(seconds), **sets.answered(retriever)}
+
+
+def do_weak(sets, found):
+    """What refinement is worth: the same trained on the weak labels (w/o S(I), Table 4), and on the two united."""
+    weak, _ = sets.labels(Weak())
+    found["weak"] = {}
+    for level in ("path", "triple"):
+        retriever, seconds = sets.trained(level, "weak", weak)
+        found["weak"][level] = {"training s": round(seconds), **sets.answered(retriever)}
+
+
+def do_shares(sets, found):
+    """Data efficiency (Figure 4a), of the path retriever: with refined and with weak labels of a share of the set."""
+    found["shares"] = {}
+    for name, refiner in (("explains", Explains(sets.encoder)), ("weak", Weak())):
+        for share in SHARES:
+            labels, _ = sets.labels(refiner, max(1, round(share * len(sets.drawn[0]))))
+            retriever, _ = sets.trained("path", f"{name}-{share:g}", labels, 40)
+            found["shares"][f"{name}, {share:.0%}"] = sets.answered(retriever)
+
+
+def split(questions, seed=0):
+    """Part PathQuestion by gold path, since its questions are paraphrases: (learn, ask)."""
+    paths = sorted({json.dumps(question.metadata["gold_path"]) for question in questions})
+    asked = set(np.random.default_rng(seed).permutation(paths)[: len(paths) // 4].tolist())
+    parts = ([], [])
+    for question in questions:
+        parts[json.dumps(question.metadata["gold_path"]) in asked].append(question)
+    return parts
+
+
+def do_pathquestion(sets, found, data):
+    found["PathQuestion"] = {}
+    for name in ("pq-2h", "pql-2h"):
+        one = read_kgqa(data / name, "questions")
+        ix = snapshot_of(one.triples, sets.encoder)
+        learn, ask = split(one.questions)
+        labels = make_labels(
+            ix.graph, examples_of(learn, ix.graph), Explains(sets.encoder), sets.work / f"{name}.jsonl"
+        )
+        other = sets.trained("path", "explains", None)[0]
+        row = {"learned": len(labels.rows), "path, trained on MetaQA": asked(ix.graph, other, ask)}
+        for level in ("path", "triple"):
+            made = train_retriever(ix, labels, level, schedule=Schedule(epochs=60, patience=10))
+            made = load_retriever(made, sets.encoder)
+            row[level] = asked(ix.graph, made, ask)
+            if level == "path" and name == "pq-2h":
+                found["PathQuestion"]["MetaQA, path trained on pq-2h"] = sets.answered(
+                    load_retriever(made, sets.encoder)
+                )
+        found["PathQuestion"][name] = row
+
+
+def markdown(found):
+    lines = ["# ReG offline", "", "Made by `python benchmarks/reg.py`; one thread.", ""]
+    if "labels" in found:
+        names = list(found["labels"])
+        heads = list(dict.fromkeys(head for row in found["labels"].values() for head in row))
+        lines += ["## Labels", "", "| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+        for head in heads:
+            cells = [str(found["labels"][name].get(head, "")) for name in names]
+            lines.append(f"| {head} | " + " | ".join(cells) + " |")
+        lines.append("")
+    rows = []
+    for level in LEVELS:
+        if level in found:
+            rows += [
+                (f"{level}, {found[level]['questions']:,} learned", set_, found[level][set_]) for set_ in found[level]
+            ]
+    for level, row in found.get("weak", {}).items():
+        rows += [(f"{level}, weak labels", set_, row[set_]) for set_ in row]
+    for name, row in found.get("shares", {}).items():
+        rows += [(f"path, {name} of the set", set_, row[set_]) for set_ in row]
+    for name, row in found.get("PathQuestion", {}).items():
+        rows += [(name, set_, row[set_]) for set_ in row]
+    keys = ("questions", "Hit@1", "Hit", "macro F1", "micro F1", "ms")
+    lines += ["## Answers", "", "| retriever | set | " + " | ".join(keys) + " |", "|---" * (len(keys) + 2) + "|"]
+    for name, set_, row in rows:
+        if isinstance(row, dict):
+            lines.append(f"| {name} | {set_} | " + " | ".join(str(row[key]) for key in keys) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parts = ["labels", "path", "triple", "entity", "weak", "shares", "pathquestion"]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--train", type=int, default=2650)
+    parser.add_argument("--questions", type=int, default=500)
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    work = given.work or Path(tempfile.mkdtemp())
+    work.mkdir(parents=True, exist_ok=True)
+    sets = MetaQA(given.data, work, gw.MiniLM(), given.train, given.questions)
+    out = RESULTS / "reg.json"
+    do = {"labels": do_labels, "weak": do_weak, "shares": do_shares}
+    for part in given.only:
+        found = {}
+        if part in LEVELS:
+            do_level(sets, found, part)
+        elif part == "pathquestion":
+            do_pathquestion(sets, found, given.data)
+        else:
+            do[part](sets, found)
+        found = (json.loads(out.read_text()) if out.exists() else {}) | found
+        out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        out.with_suffix(".md").write_text(markdown(found), encoding="utf-8")
+        print(part, json.dumps(found.get(part, found.get("PathQuestion"))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

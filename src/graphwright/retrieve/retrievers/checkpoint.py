@@ -1,0 +1,84 @@
+"""What training leaves: the weights of a retriever, its configuration, and where it comes from, in one file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphwright.errors import DataError
+from graphwright.models.base import Floats
+
+__all__ = ["Checkpoint", "read_checkpoint"]
+
+FORMAT = 1
+_ABOUT = "about"
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """The weights of a retriever, by name.
+
+    `level`: what it retrieves, triple, entity or path. `about`: the encoder whose vectors it reads (`encoder`,
+    `dimension`), its configuration, and from what it was trained; kept in the file.
+    """
+
+    level: str
+    weights: Mapping[str, Floats]
+    about: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+    def save(self, path: Path | str) -> None:
+        """Write the file, whole or not at all."""
+        said = {**self.about, "retriever": FORMAT, "level": self.level}
+        target = Path(path)
+        beside = target.with_name(target.name + ".part")
+        with beside.open("wb") as file:
+            words = np.frombuffer(json.dumps(said).encode(), np.uint8)
+            arrays: dict[str, Any] = {_ABOUT: words, **self.weights}
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+
+    @cached_property
+    def checksum(self) -> str:
+        """Eight hexadecimal digits over the weights."""
+        digest = hashlib.blake2b(self.level.encode(), digest_size=4)
+        for name in sorted(self.weights):
+            digest.update(name.encode() + np.ascontiguousarray(self.weights[name]).tobytes())
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Checkpoint) and self.checksum == other.checksum
+
+    def __hash__(self) -> int:
+        return hash(self.checksum)
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({self.name or self.level!r}, {self.checksum})"
+
+
+def read_checkpoint(path: Path | str) -> Checkpoint:
+    """Read a file that `Checkpoint.save` wrote. Raises DataError where it is none."""
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: there is no such retriever. Train one with graphwright train.")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            about = json.loads(file[_ABOUT].tobytes())
+            weights = {name: file[name] for name in file.files if name != _ABOUT}
+        if about["retriever"] != FORMAT:
+            raise ValueError
+        level = str(about["level"])
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        raise DataError(f"{path} is no trained retriever (format {FORMAT}); graphwright train makes one.") from None
+    return Checkpoint(level, weights, about, path.name)

@@ -1,0 +1,134 @@
+"""The triple retriever: whether a triple belongs to what explains the answer (ReG@Triple, Eq. 33)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphwright.graph.evidence import Ints, Scores
+from graphwright.retrieve.narrow import Triples
+from graphwright.retrieve.operator import Operator
+from graphwright.retrieve.paths import query_entities
+from graphwright.retrieve.rerank import Rerank
+from graphwright.retrieve.retrievers.arcs import Arcs, arcs_of, seen
+from graphwright.retrieve.retrievers.arrays import exponential, largest, logistic, rectified
+from graphwright.retrieve.retrievers.retriever import Chances, Retriever
+from graphwright.retrieve.scorer import Judge, means, owners
+from graphwright.retrieve.state import State
+
+__all__ = ["TripleRetriever", "carried", "gate_logits", "gates_of", "triple_logits"]
+
+
+def gate_logits(w: Mapping[str, Any], asked: Any, relations: Any, steps: int) -> list[tuple[Any, Any]]:
+    """Return for each step the logits of each way, [questions, 2 · r], and of the end, [questions, 1]."""
+    question = rectified(asked @ w["gate question"] + w["gate asked"])
+    of = (relations @ w["gate relation"]).reshape(2 * relations.shape[0], -1)
+    return [
+        (question @ w[f"gate {step}"] @ of.T, question @ w[f"gate end {step}"] + w[f"gate bias {step}"])
+        for step in range(steps)
+    ]
+
+
+def gates_of(logits: Sequence[tuple[Any, Any]]) -> list[Any]:
+    """Return how open each way is at each step: its probability over that of the most probable, or of the end."""
+    found = []
+    for ways, end in logits:
+        best = largest(ways)
+        found.append(exponential(ways - (best + rectified(end - best))))
+    return found
+
+
+def carried(gates: Sequence[Any], arcs: Arcs, start: Any, owner: Any = None) -> list[Any]:
+    """Return how probable the best walk of 0, 1, 2, ... steps to each node is, [n, 1] each, its gates multiplied.
+
+    A distance encoding that the question conditions: what it asks for carries from the query entities, all else does
+    not. `owner`: the question of each arc, None where there is one.
+    """
+    reached = [start]
+    for gate in gates:
+        by = gate[0 if owner is None else owner, arcs.way]
+        reached.append(arcs.most(reached[-1][arcs.begin] * by[:, None]))
+    return reached
+
+
+def triple_logits(
+    w: Mapping[str, Any], asked: Any, relations: Any, near: Any, gates: Sequence[Any],
+    reached: Sequence[Any], heads: Any, tails: Any, relation: Any, names: Any = None, owner: Any = None,
+) -> Any:  # fmt: skip
+    """Return the log-odds of triples, from arrays of numpy or of torch: an MLP over question, triple and distances.
+
+    `asked`: [questions, d]; `relations`: [r, d]; `near`: [n, f], `names`: [n, d] or None; `gates`,
+    `reached`: what `gates_of` and `carried` return; `heads`, `tails`, `relation`: [m], rows of these; `owner`: the
+    question of each triple, None where there is one.
+    """
+    question, one = rectified(asked @ w["question"] + w["asked"]), 0 if owner is None else owner
+    first = (relations @ w["relation"])[relation] + w["first"]
+    for side, at in (("head", heads), ("tail", tails)):
+        part = near @ w[f"{side} near"]
+        if names is not None:
+            part = part + names @ w[f"{side} name"]
+        first = first + part[at]
+    for step, (gate, by) in enumerate(zip(gates, reached, strict=False)):
+        # Walked from its head at this step, or from its tail.
+        along = by[heads][:, 0] * gate[one, 2 * relation + 1]
+        against = by[tails][:, 0] * gate[one, 2 * relation]
+        first = first + along[:, None] * w[f"along {step}"] + against[:, None] * w[f"against {step}"]
+    mixed = rectified(first) * (question if owner is None else question[owner])
+    return (rectified(mixed @ w["second weights"] + w["second"]) @ w["last weights"] + w["last"])[:, 0]
+
+
+@dataclass(frozen=True, repr=False)
+class TripleRetriever(Retriever):
+    """Scores triples by an MLP over question, head, relation, tail and their distances (ReG@Triple, SubgraphRAG).
+
+    The score of a triple is the probability that it is one of Ĝ+ (Eq. 33). Distances are those within the graph as it
+    was narrowed, seen from the query entities.
+    """
+
+    def search(self, k: int) -> Operator:
+        """Return the k best triples of the graph."""
+        return Triples() >> Rerank(self) % k
+
+    def judge(self, state: State) -> Judge:
+        """Return the mean probability of a piece's triples; all of the graph are scored at once, and remembered."""
+        value = self._values(state)
+        return lambda pieces: means(value(pieces.edges), owners(pieces.edge_ptr), len(pieces))
+
+    def chances(self, state: State) -> Chances:
+        """Return the probability of the triple of each step."""
+        value = self._values(state)
+        return lambda nodes, edges: value(edges)
+
+    def _values(self, state: State) -> Callable[[Ints], Scores]:
+        """Return what gives the probability of triples, 0 for one that is not in the graph."""
+        known: list[tuple[Ints, Scores]] = []
+
+        def value(wanted: Ints) -> Scores:
+            if not known:
+                known.append(self._scored(state))
+            edges, scores = known[0]
+            if not len(edges):
+                return np.zeros(wanted.shape)
+            at = np.minimum(np.searchsorted(edges, wanted), len(edges) - 1)
+            found: Scores = np.where(edges[at] == wanted, scores[at], 0.0)
+            return found
+
+        return value
+
+    def _scored(self, state: State) -> tuple[Ints, Scores]:
+        graph = state.graph
+        at = seen(graph, query_entities(state), int(self.checkpoint.about["rounds"]))
+        if not len(at.edges):
+            return at.edges, np.empty(0)
+        names = self.names.of(at.nodes) if self.checkpoint.about.get("names") and self.names is not None else None
+        relations = self.relations(graph, at.relations.tolist())
+        asked = self.asked(state)[None]
+        gates = gates_of(gate_logits(self.weights, asked, relations, int(self.checkpoint.about["steps"])))
+        reached = carried(gates, arcs_of(at), at.start)
+        logits = triple_logits(
+            self.weights, asked, relations, at.near, gates, reached, at.heads, at.tails, at.relation, names
+        )
+        return at.edges, logistic(np.asarray(logits, np.float64))

@@ -1,0 +1,131 @@
+"""Training the entity retriever (ReG, Eq. 34)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphwright.index.vectors import VectorIndex
+from graphwright.models.base import Floats
+from graphwright.retrieve.retrievers.distances import width
+from graphwright.retrieve.retrievers.entity import entity_logits
+from graphwright.train.arcs import side_by_side
+from graphwright.train.fit import Schedule, fitted, parted, torch_or_error, weight
+from graphwright.train.samples import Sample, Samples
+
+__all__ = ["train_entity"]
+
+_LEAST = 10  # positive nodes that negatives are drawn as for, at least
+_RECALL = 100  # nodes, at which the epochs are compared
+
+
+def train_entity(
+    samples: Samples,
+    *,
+    names: VectorIndex | None = None,
+    hidden: int = 32,
+    layers: int = 3,
+    schedule: Schedule | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> tuple[dict[str, Floats], dict[str, Any]]:
+    """Return the weights of an entity retriever, and what is to be said about them.
+
+    Binary cross-entropy over the ends of all positive triples and `schedule.negatives` times as many other nodes, whose
+    log-odds are corrected for the draw; the epoch is chosen by the share of positive nodes among the 100 best of the
+    questions held out. `layers`: how many steps a question may take.
+    """
+    torch, plan = torch_or_error(), schedule or Schedule(batch=8)
+    learned, held = parted(samples, plan)
+    draw = torch.Generator().manual_seed(plan.seed)
+    dimension = samples.questions.shape[1]
+    mean = _mean_degree(learned.rows)
+    start = _begun(torch, draw, dimension, width(samples.rounds), hidden, layers, names is not None)
+    relations = torch.from_numpy(samples.relations)
+
+    def logits(w: Mapping[str, Any], part: Samples, batch: Sequence[int]) -> Any:
+        rows = [part.rows[at] for at in batch]
+        arcs, offsets = side_by_side(torch, rows)
+        owner = torch.from_numpy(np.repeat(np.arange(len(rows)), np.diff(offsets)))
+        scale = (arcs.count + 1).log() / mean
+        near = torch.from_numpy(np.concatenate([row.near for row in rows]).astype(np.float32))
+        named = None
+        if names is not None:
+            named = torch.from_numpy(names.of(np.concatenate([row.nodes for row in rows]).astype(np.int64)))
+        asked = torch.from_numpy(part.questions[list(batch)])
+        return entity_logits(w, asked, relations, near, arcs, scale, layers, named, owner, arcs.owner)
+
+    def loss(w: Mapping[str, Any], batch: list[int], rng: np.random.Generator) -> Any:
+        found, chosen, above, offset = logits(w, learned, batch), [], [], 0
+        wanted = np.concatenate([_positive(learned.rows[at]) for at in batch])
+        for at in batch:
+            size = len(learned.rows[at].nodes)
+            positive = wanted[offset : offset + size]
+            others = np.flatnonzero(~positive)
+            count = min(len(others), plan.negatives * max(int(positive.sum()), _LEAST))
+            chosen += [np.flatnonzero(positive) + offset, rng.choice(others, count, replace=False) + offset]
+            # By how much the log-odds among those drawn are above those among all.
+            above.append(np.full(int(positive.sum()) + count, np.log(max(len(others), 1) / max(count, 1)), np.float32))
+            offset += size
+        drawn = np.concatenate(chosen)
+        target = torch.from_numpy(wanted[drawn].astype(np.float32))
+        odds = found[torch.from_numpy(drawn)] + torch.from_numpy(np.concatenate(above))
+        told = torch.nn.functional.binary_cross_entropy_with_logits(odds, target, reduction="sum")
+        return told / len(batch)
+
+    def measure(w: Mapping[str, Floats]) -> float:
+        tensors = {name: torch.from_numpy(value) for name, value in w.items()}
+        found = []
+        with torch.no_grad():
+            for at, row in enumerate(held.rows):
+                wanted = _positive(row)
+                best = np.argsort(-logits(tensors, held, [at]).numpy(), kind="stable")[:_RECALL]
+                found.append(wanted[best].sum() / max(min(wanted.sum(), _RECALL), 1))
+        return float(np.mean(found))
+
+    weights, measured = fitted(start, learned, loss, measure, plan, progress)
+    said = {"rounds": samples.rounds, "layers": layers, "degree": mean, "names": names is not None}
+    return weights, {**said, f"recall@{_RECALL}": measured}
+
+
+def _begun(
+    torch: Any, draw: Any, dimension: int, features: int, hidden: int, layers: int, named: bool
+) -> dict[str, Any]:
+    """Return the weights to begin with."""
+    start = {
+        "near": weight(torch, draw, features, hidden),
+        "question": weight(torch, draw, dimension, hidden, unit=True),
+        "start": torch.zeros(hidden),
+        "last weights": weight(torch, draw, hidden, 1),
+        "last": torch.zeros(1),
+    }
+    if named:
+        start["name"] = weight(torch, draw, dimension, hidden, unit=True)
+    for layer in range(layers):
+        start[f"relation {layer}"] = weight(torch, draw, dimension, 2 * hidden, unit=True)
+        start[f"gate {layer}"] = weight(torch, draw, dimension, hidden, unit=True)
+        start[f"self {layer}"] = weight(torch, draw, hidden, hidden)
+        start[f"bias {layer}"] = torch.zeros(hidden)
+        for kind in ("plain", "up", "down"):
+            for part in range(4):
+                start[f"{kind} {part} {layer}"] = weight(torch, draw, 12 * hidden, hidden)[:hidden]
+    return start
+
+
+def _positive(row: Sample) -> Any:
+    """Return which nodes are at a positive triple: Ê+."""
+    found = np.zeros(len(row.nodes), bool)
+    found[row.heads[row.positive]] = True
+    found[row.tails[row.positive]] = True
+    return found
+
+
+def _mean_degree(rows: Sequence[Sample]) -> float:
+    """Return the mean of log(degree + 1) over all nodes (the δ of PNA)."""
+    total, count = 0.0, 0
+    for row in rows:
+        degree = np.bincount(np.concatenate((row.heads, row.tails)), minlength=len(row.nodes))
+        total += float(np.log(np.maximum(degree, 1) + 1.0).sum())
+        count += len(degree)
+    return total / max(count, 1)
