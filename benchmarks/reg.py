@@ -42,8 +42,8 @@ TRAINED_ON = {"entity": 1500}  # questions of each number of hops: a graph netwo
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.8)
 QTYPE = {
     "actor": "starred_actors", "director": "directed_by", "writer": "written_by", "genre": "has_genre",
-    "year": "release_year", "language": "in_language", "tags": "has_tags", "imdbrating": "has_imdb_rating",
-    "imdbvotes": "has_imdb_votes",
+    "year": "release_year", "language": "in_language", "tags": "has_tags", "tag": "has_tags",
+    "imdbrating": "has_imdb_rating", "imdbvotes": "has_imdb_votes",
 }  # fmt: skip
 
 
@@ -72,9 +72,7 @@ class MetaQA:
         some = [question for part in self.drawn for question in part[:count]]
         examples = examples_of(some, self.ix.graph)
         name = f"{refiner.id}-{len(some)}"
-        begun = time.perf_counter()
-        made = make_labels(self.ix.graph, examples, refiner, self.work / f"labels-{name}.jsonl")
-        return made, time.perf_counter() - begun
+        return make_labels(self.ix.graph, examples, refiner, self.work / f"labels-{name}.jsonl")
 
     def trained(self, level, name, labels, epochs=None):
         """Train a retriever, or read the one that was trained before; with the seconds that it took."""
@@ -151,22 +149,22 @@ def judged(graph, labels, types):
 def do_labels(sets, found):
     every = {"weak": Weak(), "near": Near(sets.encoder), "explains": Explains(sets.encoder)}
     made = {name: sets.labels(refiner) for name, refiner in every.items()}
-    rows = {name: {**judged(sets.ix.graph, one, sets.type), "seconds": round(s, 1)} for name, (one, s) in made.items()}
-    pair = made["explains"][0], made["near"][0]
+    rows = {name: judged(sets.ix.graph, one, sets.type) for name, one in made.items()}
+    pair = made["explains"], made["near"]
     for name, one in (("explains and near", common(*pair)), ("explains or near", united(*pair))):
         rows[name] = judged(sets.ix.graph, one, sets.type)
     found["labels"] = rows
 
 
 def do_level(sets, found, level):
-    labels, _ = sets.labels(Explains(sets.encoder), TRAINED_ON.get(level))
+    labels = sets.labels(Explains(sets.encoder), TRAINED_ON.get(level))
     retriever, seconds = sets.trained(level, "explains", labels)
     found[level] = {"questions": len(labels.rows), "training s": round(seconds), **sets.answered(retriever)}
 
 
 def do_weak(sets, found):
     """What refinement is worth: the same trained on the weak labels (w/o S(I), Table 4), and on the two united."""
-    weak, _ = sets.labels(Weak())
+    weak = sets.labels(Weak())
     found["weak"] = {}
     for level in ("path", "triple"):
         retriever, seconds = sets.trained(level, "weak", weak)
@@ -178,7 +176,7 @@ def do_shares(sets, found):
     found["shares"] = {}
     for name, refiner in (("explains", Explains(sets.encoder)), ("weak", Weak())):
         for share in SHARES:
-            labels, _ = sets.labels(refiner, max(1, round(share * len(sets.drawn[0]))))
+            labels = sets.labels(refiner, max(1, round(share * len(sets.drawn[0]))))
             retriever, _ = sets.trained("path", f"{name}-{share:g}", labels, 40)
             found["shares"][f"{name}, {share:.0%}"] = sets.answered(retriever)
 
@@ -209,9 +207,7 @@ def do_pathquestion(sets, found, data):
             made = load_retriever(made, sets.encoder)
             row[level] = asked(ix.graph, made, ask)
             if level == "path" and name == "pq-2h":
-                found["PathQuestion"]["MetaQA, path trained on pq-2h"] = sets.answered(
-                    load_retriever(made, sets.encoder)
-                )
+                found["PathQuestion"]["MetaQA, path trained on pq-2h"] = sets.answered(made)
         found["PathQuestion"][name] = row
 
 

@@ -6,9 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from graphwright.data.kgqa import GraphQuestion, read_graph_questions
 from graphwright.errors import DataError, OptionError
+from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
+from graphwright.index.names import normal_form
 from graphwright.index.vectors import VectorIndex
 from graphwright.retrieve.link import Link
 from graphwright.retrieve.state import start
@@ -55,6 +59,8 @@ def read_examples(
             f"{len(made.left_out):,} of {len(asked):,} questions cannot be learned from; at most {unusable:.0%} may be "
             f"left out. The first:\n  {first}\nMend them, or allow for more with unusable (--unusable 1)."
         )
+    if not asked:
+        raise DataError(f"{path}: no questions in it.")
     if not made.found:
         raise DataError(f"{path}: no question can be learned from. The first: {made.left_out[0]}")
     return made
@@ -88,11 +94,21 @@ def _nodes(graph: Graph, names: Sequence[str]) -> tuple[tuple[int, ...], list[st
     nodes: dict[int, None] = {}
     lost = []
     for name in names:
-        ids = graph.ids(name)
+        ids = _called(graph, name)
         nodes |= dict.fromkeys(ids.tolist())
         if not len(ids):
             lost.append(name)
     return tuple(nodes), lost
+
+
+def _called(graph: Graph, name: str) -> Ints:
+    """Return the nodes of this name, else those that it is an alias of."""
+    ids = graph.ids(name)
+    aliases = graph.columns.aliases
+    if len(ids) or not len(aliases):
+        return ids
+    first, last = aliases.ends(normal_form(name), np.arange(len(aliases)))
+    return np.unique(graph.columns.alias_node[first:last])
 
 
 def _no_entity(graph: Graph, given: Sequence[str], lost: Sequence[str]) -> str:

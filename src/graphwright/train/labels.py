@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from graphwright.errors import DataError, GraphwrightError, OptionError
+from graphwright.errors import DataError, OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.routes import labelled, walks
@@ -89,6 +89,12 @@ def make_labels(
     path = Path(into)
     done = {row.example.id: row for row in _resumed(path, about)}
     show = progress or (lambda what, at, most: None)
+    for example in found:
+        if example.id in done and done[example.id].example != example:
+            raise OptionError(
+                f"{path} holds labels of another question {example.id!r}. Give the question an id of its own, or "
+                "another path."
+            )
     left = [at for at, example in enumerate(found) if example.id not in done]
     if done and not left:
         return Labels(about, tuple(done[example.id] for example in found))
@@ -126,11 +132,11 @@ def _each(
     with ThreadPoolExecutor(_CALLS) as threads:
         for begin in range(0, len(items), _CALLS):
             waiting = [threads.submit(work, item) for item in items[begin : begin + _CALLS]]
-            failed: GraphwrightError | None = None
+            failed: Exception | None = None
             for future in waiting:
                 try:
                     yield future.result()
-                except GraphwrightError as error:
+                except Exception as error:  # what the others were paid for comes first
                     failed = failed or error
             if failed is not None:
                 raise failed
@@ -205,7 +211,17 @@ def expanded(graph: Graph, row: Label, edges: Any = None) -> Ints:
         nodes, by = walks(graph, kept.candidate.source, kept.candidate.ways, _WALKS, known)
         ends = np.isin(graph.at(nodes[:, -1]), row.example.answers)
         positive.append(graph.edges[by[ends] if ends.any() else by].ravel())
-    return np.unique(np.concatenate(positive))
+    found = np.unique(np.concatenate(positive))
+    return np.unique(np.concatenate([found, *(_repeats(graph, int(edge)) for edge in found)]))
+
+
+def _repeats(graph: Graph, edge: int) -> Ints:
+    """Return the edges that state what this one does; a walk takes the first of them."""
+    c = graph.columns
+    beside = c.out.row(int(c.heads[edge]))
+    same = (c.tails[beside] == c.tails[edge]) & (c.relation[beside] == c.relation[edge])
+    found: Ints = beside[same].astype(np.int64)
+    return found
 
 
 def _record(graph: Graph, row: Label) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Near:
     @property
     def id(self) -> str:
         """Its name and its constant."""
-        return f"near-{self.slack:g}"
+        return f"near-{self.slack:g}-{getattr(self.encoder, 'id', '')}"
 
     def prepare(self, graph: Graph, examples: Sequence[Example], pools: Sequence[Pool]) -> Judged:
         """Read the questions."""
@@ -120,7 +120,7 @@ class Explains:
     @property
     def id(self) -> str:
         """Its name and its constants."""
-        return f"explains-{self.share:g}-{self.meaning:g}-{self.like}"
+        return f"explains-{self.share:g}-{self.meaning:g}-{self.like}-{getattr(self.encoder, 'id', '')}"
 
     def prepare(self, graph: Graph, examples: Sequence[Example], pools: Sequence[Pool]) -> Judged:
         """Find for each question those like it."""
@@ -161,7 +161,7 @@ class _Support:
             return []
         support = np.array([self.support(at, c.ways) for c in candidates])
         near = self.reading.near(at, [c.ways for c in candidates])
-        worth = support + self.chosen.meaning * near
+        worth = support + self.chosen.meaning * np.maximum(near, 0.0)
         good = np.flatnonzero(worth >= self.chosen.share * worth.max())
         return [Kept(candidates[i], float(support[i]), float(near[i])) for i in good.tolist()]
 
@@ -268,8 +268,8 @@ class Chosen:
             found = sorted(pools[at].candidates, key=lambda c: order.index(c.pool))[: self.shown]
             if not found:
                 return []
-            lines = [data_line({"path": n, "text": _one(graph, c, known)}) for n, c in enumerate(found)]
             example = examples[at]
+            lines = [data_line({"path": n, "text": _one(graph, c, example, known)}) for n, c in enumerate(found)]
             asked = messages(
                 "refine",
                 question=data_line({"question": example.text}),
@@ -290,12 +290,13 @@ def hidden(graph: Graph, example: Example) -> str:
     return masked(start(example.text, graph, anchors=[Anchor("", nodes=np.array(example.entities))]), "x")
 
 
-def _one(graph: Graph, candidate: Candidate, known: Any) -> str:
-    """Return one of the paths that a candidate stands for: `Q → [r] → a → [s⁻¹] → x`."""
+def _one(graph: Graph, candidate: Candidate, example: Example, known: Any) -> str:
+    """Return one of the paths that a candidate stands for, to an answer if any: `Q → [r] → a → [s⁻¹] → x`."""
     found = route(graph, candidate.source, candidate.ways, known)
-    if found is None:
+    walked = np.empty((0, 1), np.int64) if found is None else graph.at(found.walks()[0])
+    if not len(walked):
         return graph.names[candidate.source]
-    nodes = graph.at(found.walks(np.zeros(1, np.int64))[0][0]).tolist()
+    nodes = walked[int(np.isin(walked[:, -1], example.answers).argmax())].tolist()
     steps = [graph.names[nodes[0]]]
     for way, node in zip(candidate.ways, nodes[1:], strict=True):
         steps += [f"[{label(graph, way >> 1, bool(way & 1))}]", graph.names[node]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,7 +37,7 @@ class Checkpoint:
 
     def save(self, path: Path | str) -> None:
         """Write the file, whole or not at all."""
-        said = {**self.about, "retriever": FORMAT, "level": self.level}
+        said = {**self.about, "retriever": FORMAT, "level": self.level, "sum": self.checksum}
         target = Path(path)
         beside = target.with_name(target.name + ".part")
         with beside.open("wb") as file:
@@ -73,12 +72,14 @@ def read_checkpoint(path: Path | str) -> Checkpoint:
     if not path.is_file():
         raise DataError(f"{path}: there is no such retriever. Train one with graphwright train.")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             about = json.loads(file[_ABOUT].tobytes())
             weights = {name: file[name] for name in file.files if name != _ABOUT}
         if about["retriever"] != FORMAT:
             raise ValueError
-        level = str(about["level"])
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        made = Checkpoint(str(about["level"]), weights, about, path.name)
+        if about.pop("sum") != made.checksum:
+            raise ValueError
+    except Exception:  # a damaged archive fails in more ways than zipfile and numpy name
         raise DataError(f"{path} is no trained retriever (format {FORMAT}); graphwright train makes one.") from None
-    return Checkpoint(level, weights, about, path.name)
+    return made

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Scores
@@ -50,7 +51,7 @@ class PathRetriever(Retriever):
     """Scores relation paths by the probability that a decoder writes them for the question (ReG@Path, RoG's planner).
 
     The score of a walk is log p(r(P) | q), the end included (Eq. 35); a relation is embedded by its words, so that one
-    that was not trained on is read too. Where the paper fine-tunes a language model, this is a network of a hundred
+    that was not trained on is read too. Where the paper fine-tunes a language model, this is a network of two hundred
     thousand weights with the same likelihood. `width`: relation paths that are kept at every step (the paper's k).
     """
 
@@ -148,17 +149,22 @@ class Decode(Ranker):
     def __post_init__(self) -> None:
         if not isinstance(self.retriever, PathRetriever):
             raise OptionError(f"Decode({self.retriever!r}): a trained path retriever is needed.")
+        for name, value in (("length", self.length), ("most", self.most)):
+            if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
+                raise OptionError(f"Decode({name}={value!r}): a whole number, 1 or more.")
 
     def ranked(self, state: State, k: int | None) -> State:
         """Search from each query entity, and keep the best of all."""
-        graph, writer = state.graph, self.retriever.writer(state)
-        found: list[tuple[float, Route]] = []
+        graph, found = state.graph, list[tuple[float, Route]]()
+        if not len(graph.edges):
+            return state.with_(evidence=Routes.of_pieces([], []))
+        writer = self.retriever.writer(state)
         for source in graph.at(query_entities(state)).tolist():
             found += self._from(graph, source, writer, k or self.retriever.width)
         found.sort(key=lambda one: (-one[0], one[1].ways))
         pieces = []
         for _, one in found[:k]:
-            nodes, edges = one.walks(np.zeros(1, np.int64))
+            nodes, edges = _first(one)
             pieces.append((graph.at(nodes[0]), graph.edges[edges[0]]))
         return state.with_(evidence=Routes.of_pieces(pieces, [score for score, _ in found[:k]]))
 
@@ -180,4 +186,10 @@ class Decode(Ranker):
             best = sorted(grown, key=lambda one: (-one[0], one[2].ways))[:width]
             level = [(total, writer.on(state, one.ways[-1]), one) for total, state, one in best]
             ended += [(total + writer.chances(state)[1], one) for total, state, one in level]
-        return [one for one in ended if len(one[1].walks(np.zeros(1, np.int64))[0])]
+        return [one for one in ended if len(_first(one[1])[0])]
+
+
+def _first(one: Route) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return a walk of a route, by its nodes and edges; none where each passes a node twice, as four steps can."""
+    found = one.walks(np.zeros(1, np.int64))
+    return found if len(found[0]) else one.walks()
