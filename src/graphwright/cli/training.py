@@ -63,8 +63,9 @@ def labels(
 
     ix = _snapshot(index)
     chooses = _refiner(refine, index, ix, llm, base_url, prices, max_tokens, max_cost)
+    found = _examples(questions, ix, unusable, limit, seed)
     with progress_bar() as show:
-        made = _labels(ix, _examples(questions, ix, unusable, limit, seed), chooses, into, show)
+        made = _labels(ix, found, chooses, into, show)
     _report(made, as_json)
     print(f"labels: {into}", file=sys.stderr)
 
@@ -101,7 +102,9 @@ def _command(level: str, about: str) -> None:
         into: Annotated[Path | None, typer.Option("--into", help="The file of the retriever.")] = None,
         labels: Annotated[Path | None, typer.Option("--labels", help="Labels that were made before.")] = None,
         refine: Refine = "explains",
-        epochs: Annotated[int, typer.Option("--epochs", min=1, help="At most; it ends when it learns no more.")] = 20,
+        epochs: Annotated[
+            int | None, typer.Option("--epochs", min=1, help="At most; it ends when it learns no more.")
+        ] = None,
         names: Annotated[
             bool, typer.Option("--names/--no-names", help="Read the names of nodes too, not only where they lie.")
         ] = False,
@@ -132,7 +135,7 @@ def _train(
     into: Path,
     labels: Path | None,
     refine: str,
-    epochs: int,
+    epochs: int | None,
     names: bool,
     unusable: float,
     limit: int | None,
@@ -146,12 +149,11 @@ def _train(
 
     torch_or_error()  # before minutes of labelling
     ix = _snapshot(index)
+    learned = None if labels is None else read_labels(labels, ix.graph)
+    found = None if questions is None else _examples(questions, ix, unusable, limit, seed)
     with progress_bar() as show:
-        if labels is not None:
-            learned = read_labels(labels, ix.graph)
-        else:
-            assert questions is not None
-            found = _examples(questions, ix, unusable, limit, seed)
+        if learned is None:
+            assert found is not None  # one of the two was given
             beside = into.with_name(into.name + ".labels.jsonl")
             learned = _labels(ix, found, _refiner(refine, index, ix), beside, show)
         made = train_retriever(

@@ -12,13 +12,12 @@ from graphwright.models.base import Floats
 from graphwright.retrieve.retrievers.distances import width
 from graphwright.retrieve.retrievers.entity import entity_logits
 from graphwright.train.arcs import side_by_side
-from graphwright.train.fit import Schedule, fitted, parted, torch_or_error, weight
+from graphwright.train.fit import Schedule, fitted, parted, recalled, torch_or_error, weight
 from graphwright.train.samples import Sample, Samples
 
 __all__ = ["train_entity"]
 
 _LEAST = 10  # positive nodes that negatives are drawn as for, at least
-_RECALL = 100  # nodes, at which the epochs are compared
 
 
 def train_entity(
@@ -33,8 +32,8 @@ def train_entity(
     """Return the weights of an entity retriever, and what is to be said about them.
 
     Binary cross-entropy over the ends of all positive triples and `schedule.negatives` times as many other nodes, whose
-    log-odds are corrected for the draw; the epoch is chosen by the share of positive nodes among the 100 best of the
-    questions held out. `layers`: how many steps a question may take.
+    log-odds are corrected for the draw; the epoch is chosen by the share of positive nodes among twice as many best, of
+    the questions held out. `layers`: how many steps a question may take.
     """
     torch, plan = torch_or_error(), schedule or Schedule(batch=8)
     learned, held = parted(samples, plan)
@@ -80,13 +79,12 @@ def train_entity(
         with torch.no_grad():
             for at, row in enumerate(held.rows):
                 wanted = _positive(row)
-                best = np.argsort(-logits(tensors, held, [at]).numpy(), kind="stable")[:_RECALL]
-                found.append(wanted[best].sum() / max(min(wanted.sum(), _RECALL), 1))
+                found.append(recalled(logits(tensors, held, [at]).numpy(), wanted))
         return float(np.mean(found))
 
     weights, measured = fitted(start, learned, loss, measure, plan, progress)
     said = {"rounds": samples.rounds, "layers": layers, "degree": mean, "names": names is not None}
-    return weights, {**said, f"recall@{_RECALL}": measured}
+    return weights, {**said, "recall@2R": measured}
 
 
 def _begun(

@@ -7,25 +7,32 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.errors import NeedsError, OptionError
 from graphwright.models.base import Floats
 from graphwright.train.samples import Samples
 
-__all__ = ["Schedule", "fitted", "parted", "torch_or_error", "weight"]
+__all__ = ["Schedule", "fitted", "parted", "recalled", "torch_or_error", "weight"]
+
+
+_EPOCHS, _PATIENCE = 20, 4
+_STEPS = 400  # at least, however few questions there are
+_SMALL = 4  # questions of a batch, at least
 
 
 @dataclass(frozen=True)
 class Schedule:
     """How long and how fast to learn.
 
-    `epochs`: at most; it ends `patience` epochs after the best. `batch`: questions of a step; `held_out`: the share of
-    questions by which the best epoch is chosen; `negatives`: how many negative triples or entities are drawn for each
-    positive one (ReG takes all: the graphs of its sets are smaller).
+    `epochs`: at most; None for 20, or of few questions as many as make 400 steps. It ends `patience` epochs after the
+    best; None for 4, or as many as make 200 steps. `batch`: questions of a step, a tenth of all at most; `held_out`:
+    the share of questions by which the best epoch is chosen; `negatives`: how many negative triples or entities are
+    drawn for each positive one (ReG takes all: the graphs of its sets are smaller).
     """
 
-    epochs: int = 20
-    patience: int = 4
+    epochs: int | None = None
+    patience: int | None = None
     batch: int = 32
     rate: float = 3e-3
     held_out: float = 0.05
@@ -33,8 +40,8 @@ class Schedule:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        whole = (self.epochs, self.patience, self.batch, self.negatives)
-        if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in whole):
+        counts = (self.batch, self.negatives, *(n for n in (self.epochs, self.patience) if n is not None))
+        if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in counts):
             raise OptionError(f"{self!r}: epochs, patience, batch and negatives are whole numbers, 1 or more.")
         if not (self.rate > 0 and 0 < self.held_out < 1):
             raise OptionError(f"{self!r}: rate is above 0, and held_out between 0 and 1.")
@@ -61,6 +68,17 @@ def parted(samples: Samples, schedule: Schedule) -> tuple[Samples, Samples]:
     return samples.part(order[held:] if held < len(order) else order), samples.part(order[:held])
 
 
+def recalled(scores: NDArray[Any], wanted: NDArray[np.bool_]) -> float:
+    """Return the share of what is wanted among twice as many best; 1 where nothing is.
+
+    >>> recalled(np.array([0.9, 0.8, 0.1, 0.2]), np.array([False, True, True, False]))
+    1.0
+    """
+    count = int(wanted.sum())
+    best = np.argsort(-scores, kind="stable")[: 2 * count]
+    return float(wanted[best].sum()) / count if count else 1.0
+
+
 def fitted(
     weights: Mapping[str, Any],
     samples: Samples,
@@ -77,12 +95,15 @@ def fitted(
     show = progress or (lambda what, at, most: None)
     held = {name: value.clone().requires_grad_(True) for name, value in weights.items()}
     adam = torch.optim.AdamW(held.values(), lr=schedule.rate, weight_decay=1e-4)
-    steps = -(-len(samples.rows) // schedule.batch)
-    falling = torch.optim.lr_scheduler.OneCycleLR(adam, schedule.rate, total_steps=schedule.epochs * steps + 1)
+    size = min(schedule.batch, max(_SMALL, len(samples.rows) // 10))
+    steps = -(-len(samples.rows) // size)
+    epochs = schedule.epochs or max(_EPOCHS, -(-_STEPS // steps))
+    patience = schedule.patience or max(_PATIENCE, -(-_STEPS // (2 * steps)))
+    falling = torch.optim.lr_scheduler.OneCycleLR(adam, schedule.rate, total_steps=epochs * steps + 1)
     rng = np.random.default_rng(schedule.seed)
     best, measured = _arrays(held), list[float]()
-    for epoch in range(schedule.epochs):
-        for batch in _batches(rng.permutation(len(samples.rows)), schedule.batch):
+    for epoch in range(epochs):
+        for batch in _batches(rng.permutation(len(samples.rows)), size):
             adam.zero_grad()
             loss(held, batch, rng).backward()
             adam.step()
@@ -90,8 +111,8 @@ def fitted(
         measured.append(measure(_arrays(held)))
         if measured[-1] >= max(measured):
             best = _arrays(held)
-        show("learn", epoch + 1, schedule.epochs)
-        if epoch - int(np.argmax(measured)) >= schedule.patience:
+        show("learn", epoch + 1, epochs)
+        if epoch - int(np.argmax(measured)) >= patience:
             break
     return best, measured
 

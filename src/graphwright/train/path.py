@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphwright.errors import DataError
 from graphwright.models.base import Floats
 from graphwright.retrieve.retrievers.path import directed, next_logits, opened, stepped
 from graphwright.train.fit import Schedule, fitted, parted, torch_or_error, weight
@@ -28,6 +29,9 @@ def train_path(
     epoch is chosen by how often the most probable first way, and each after it, is one that was kept.
     """
     torch, plan = torch_or_error(), schedule or Schedule()
+    samples = samples.part([at for at, row in enumerate(samples.rows) if row.ways])
+    if not samples.rows:
+        raise DataError("no label has a path from what its question names, so nothing is learned.")
     learned, held = parted(samples, plan)
     draw = torch.Generator().manual_seed(plan.seed)
     dimension = samples.questions.shape[1]

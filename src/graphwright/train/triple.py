@@ -14,14 +14,13 @@ from graphwright.retrieve.retrievers.arrays import logistic
 from graphwright.retrieve.retrievers.distances import width
 from graphwright.retrieve.retrievers.triple import carried, gate_logits, gates_of, triple_logits
 from graphwright.train.arcs import side_by_side
-from graphwright.train.fit import Schedule, fitted, parted, torch_or_error, weight
+from graphwright.train.fit import Schedule, fitted, parted, recalled, torch_or_error, weight
 from graphwright.train.samples import Sample, Samples
 
 __all__ = ["train_triple"]
 
 _GATE = 64  # numbers that question and relation are compared by
 _LEAST = 10  # positive triples that negatives are drawn as for, at least
-_RECALL = 100  # triples, at which the epochs are compared
 
 
 def train_triple(
@@ -37,8 +36,8 @@ def train_triple(
 
     Binary cross-entropy over all positive triples and `schedule.negatives` times as many drawn from the rest, whose
     log-odds are corrected for the draw; to it comes that of the gates against the steps of the kept paths. The epoch
-    is chosen by the share of positive triples among the 100 best of the questions held out. `names`: vectors of nodes,
-    to be read for heads and tails too; without them they are told apart by where they lie.
+    is chosen by the share of positive triples among twice as many best, of the questions held out. `names`: vectors of
+    nodes, to be read for heads and tails too; without them they are told apart by where they lie.
     """
     torch, plan = torch_or_error(), schedule or Schedule()
     learned, held = parted(samples, plan)
@@ -100,8 +99,7 @@ def train_triple(
         found = []
         for row, asked in zip(held.rows, held.questions, strict=True):
             logits = _logits(w, row, asked, samples.relations, names, steps)
-            best = np.argsort(-logits, kind="stable")[:_RECALL]
-            found.append(row.positive[best].sum() / max(min(row.positive.sum(), _RECALL), 1))
+            found.append(recalled(logits, row.positive))
         return float(np.mean(found))
 
     weights, measured = fitted(start, learned, loss, measure, plan, progress)
@@ -109,7 +107,7 @@ def train_triple(
         "rounds": samples.rounds,
         "steps": steps,
         "names": names is not None,
-        f"recall@{_RECALL}": measured,
+        "recall@2R": measured,
     }
 
 

@@ -59,7 +59,7 @@ class PathRetriever(Retriever):
 
     def search(self, k: int) -> Operator:
         """Return the k best walks by the relation paths that are written."""
-        return Decode(self, int(self.checkpoint.about["length"])) % self.width >> Instances() % k
+        return Decode(self, int(self.checkpoint.about["length"]), self.width) >> Instances() % k
 
     def judge(self, state: State) -> Judge:
         """Return the log-probability of a piece's relations, each path of them computed once."""
@@ -135,13 +135,14 @@ class Decode(Ranker):
     """Write the relation paths that a decoder finds most probable among those that the graph can carry out.
 
     Beam search from every query entity (RoG's planning and ReG@Path's grounding at once): at each step the best
-    prefixes are led on by every relation there is, and `% k` of them are kept; a prefix may end at any step. A piece is
-    one walk that goes by a relation path, as RelationPaths gives, and its score the log-probability. `length`:
-    relations at most. `most`: edges looked at from one entity.
+    prefixes, `width` of them, are led on by every relation there is; a prefix may end at any step. A piece is one walk
+    that goes by a relation path, as RelationPaths gives, and its score the log-probability; the `width` best are given.
+    `length`: relations at most. `most`: edges looked at from one entity.
     """
 
     retriever: PathRetriever
     length: int = 4
+    width: int = 20
     most: int = MOST
     needs = ("anchors|evidence",)
     gives = ("evidence",)
@@ -149,7 +150,7 @@ class Decode(Ranker):
     def __post_init__(self) -> None:
         if not isinstance(self.retriever, PathRetriever):
             raise OptionError(f"Decode({self.retriever!r}): a trained path retriever is needed.")
-        for name, value in (("length", self.length), ("most", self.most)):
+        for name, value in (("length", self.length), ("width", self.width), ("most", self.most)):
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
                 raise OptionError(f"Decode({name}={value!r}): a whole number, 1 or more.")
 
@@ -160,15 +161,16 @@ class Decode(Ranker):
             return state.with_(evidence=Routes.of_pieces([], []))
         writer = self.retriever.writer(state)
         for source in graph.at(query_entities(state)).tolist():
-            found += self._from(graph, source, writer, k or self.retriever.width)
+            found += self._from(graph, source, writer)
         found.sort(key=lambda one: (-one[0], one[1].ways))
-        pieces = []
-        for _, one in found[:k]:
+        found, pieces = found[: self.width], []
+        for _, one in found:
             nodes, edges = _first(one)
             pieces.append((graph.at(nodes[0]), graph.edges[edges[0]]))
-        return state.with_(evidence=Routes.of_pieces(pieces, [score for score, _ in found[:k]]))
+        made = Routes.of_pieces(pieces, [score for score, _ in found])
+        return state.with_(evidence=made if k is None else made.top(k))
 
-    def _from(self, graph: Graph, source: int, writer: Writer, width: int) -> list[tuple[float, Route]]:
+    def _from(self, graph: Graph, source: int, writer: Writer) -> list[tuple[float, Route]]:
         """Search from one query entity; what is given has at least one walk that passes no node twice."""
         known, left = labelled(graph), int(self.most)
         level = [(0.0, writer.begin(), begun(graph, source))]
@@ -183,7 +185,7 @@ class Decode(Ranker):
                 left -= cost
                 chances = writer.chances(state)[0]
                 grown += [(total + writer.chance(chances, on.ways[-1]), state, on) for on in led_on(graph, one, known)]
-            best = sorted(grown, key=lambda one: (-one[0], one[2].ways))[:width]
+            best = sorted(grown, key=lambda one: (-one[0], one[2].ways))[: self.width]
             level = [(total, writer.on(state, one.ways[-1]), one) for total, state, one in best]
             ended += [(total + writer.chances(state)[1], one) for total, state, one in level]
         return [one for one in ended if len(_first(one[1])[0])]
