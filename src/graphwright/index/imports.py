@@ -59,7 +59,7 @@ def read_dumps(
 
     Nodes are numbered by first appearance and edges in the order given, repeats kept, as `Graph.from_triples` does.
     `names`: rows of an id and the name that nodes and relations of this id go by. `malformed`: how many rows may be
-    left out as malformed; with more, a DataError shows the first. `memory`: bytes that DuckDB may use, a third of the
+    left out as malformed; with more, a DataError shows the first. `memory`: bytes that DuckDB may use, half of the
     machine's unless given; what does not fit goes to `folder` meanwhile.
 
     A name is known by the 64-bit hash that DuckDB gives it, so names are held once, not once an edge. Should two names
@@ -88,7 +88,7 @@ def _limits(folder: Path, memory: int | None) -> dict[str, str | bool | int | fl
     """Return what DuckDB is told about the machine."""
     if memory is None:
         try:
-            memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 3
+            memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
         except (AttributeError, OSError, ValueError):
             memory = 4 * 2**30
     return {"memory_limit": f"{max(memory // 2**20, 256)}MB", "temp_directory": str(folder / "spilled")}

@@ -12,7 +12,7 @@ from graphwright.kernels.workspace import release, workspace
 
 __all__ = ["push_ppr"]
 
-_STABLE = 0.95
+_STABLE = 0.92
 _FIRST = 0.2
 _QUARTERED = 4  # a threshold so much smaller walks about as many times the edges
 _LEAST_K = 512  # a small top k is cut among near-ties, and needs the finer threshold
@@ -36,7 +36,7 @@ def push_ppr(
     **With k**, forward push (Andersen, Chung, Lang, 2006): p gathers restart·r(v) and each neighbour
     gets an equal share of the rest, while r(v) ≥ threshold·deg(v). The mass not yet pushed is spread in
     proportion to degree, where undirected walks end: π̂(v) = p(v) + restart·r(v) + (1 − restart)·Σr·deg(v)/vol.
-    The threshold begins at 0.2/(k·mean degree) (k at least 512) and is quartered until 95 % of the top k
+    The threshold begins at 0.2/(k·mean degree) (k at least 512) and is quartered until 92 % of the top k
     stay the same: as the errors fall about three- to fourfold each time, some 2 or 3 % are then still
     wrong. Most of these are put right by one step more for nodes near the k-th score: restart·s(v) +
     (1 − restart)·Σ π̂(u)/deg(u) over the neighbours u, a step of the backward push of Lofgren, Banerjee
