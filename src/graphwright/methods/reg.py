@@ -95,10 +95,11 @@ def reg(
     """
     trained = None if retriever is None else _loaded(ix, retriever)
     known = EdgeSearch(ix.triples) if scorer is None and ix.triples is not None else scorer or ix.encoder
-    chains = evidence_chains(trained or known, triples, nodes, length)
     if trained is not None and llm is None:
         # Without a language model that reads all chains, the best come first, and the first are the answer.
         chains = explained(trained, triples, nodes, length or 3)
+    else:
+        chains = evidence_chains(trained or known, triples, nodes, length)
     # Beside Keep() the graph is narrowed for the chains alone: what comes after them searches all of it.
     found = Link(ix.names) >> (Keep() | chains)
     if ix.graph.passages is not None:

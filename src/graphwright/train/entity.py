@@ -12,12 +12,10 @@ from graphwright.models.base import Floats
 from graphwright.retrieve.retrievers.distances import width
 from graphwright.retrieve.retrievers.entity import entity_logits
 from graphwright.train.arcs import side_by_side
-from graphwright.train.fit import Schedule, fitted, parted, recalled, torch_or_error, weight
+from graphwright.train.fit import Schedule, drawn, fitted, parted, recalled, torch_or_error, weight
 from graphwright.train.samples import Sample, Samples
 
 __all__ = ["train_entity"]
-
-_LEAST = 10  # positive nodes that negatives are drawn as for, at least
 
 
 def train_entity(
@@ -61,15 +59,13 @@ def train_entity(
         for at in batch:
             size = len(learned.rows[at].nodes)
             positive = wanted[offset : offset + size]
-            others = np.flatnonzero(~positive)
-            count = min(len(others), plan.negatives * max(int(positive.sum()), _LEAST))
-            chosen += [np.flatnonzero(positive) + offset, rng.choice(others, count, replace=False) + offset]
-            # By how much the log-odds among those drawn are above those among all.
-            above.append(np.full(int(positive.sum()) + count, np.log(max(len(others), 1) / max(count, 1)), np.float32))
+            places, more = drawn(positive, rng, plan.negatives)
+            chosen.append(places + offset)
+            above.append(more)
             offset += size
-        drawn = np.concatenate(chosen)
-        target = torch.from_numpy(wanted[drawn].astype(np.float32))
-        odds = found[torch.from_numpy(drawn)] + torch.from_numpy(np.concatenate(above))
+        every = np.concatenate(chosen)
+        target = torch.from_numpy(wanted[every].astype(np.float32))
+        odds = found[torch.from_numpy(every)] + torch.from_numpy(np.concatenate(above))
         told = torch.nn.functional.binary_cross_entropy_with_logits(odds, target, reduction="sum")
         return told / len(batch)
 

@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import NeedsError, OptionError
+from graphwright.graph.evidence import Ints
 from graphwright.models.base import Floats
 from graphwright.train.samples import Samples
 
-__all__ = ["Schedule", "fitted", "parted", "recalled", "torch_or_error", "weight"]
+__all__ = ["Schedule", "drawn", "fitted", "parted", "recalled", "torch_or_error", "weight"]
 
 
 _EPOCHS, _PATIENCE = 20, 4
 _STEPS = 400  # at least, however few questions there are
 _SMALL = 4  # questions of a batch, at least
+_LEAST = 10  # positive ones that negatives are drawn as for, at least
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,18 @@ def parted(samples: Samples, schedule: Schedule) -> tuple[Samples, Samples]:
     order = np.random.default_rng(schedule.seed).permutation(len(samples.rows))
     held = max(1, round(len(order) * schedule.held_out))
     return samples.part(order[held:] if held < len(order) else order), samples.part(order[:held])
+
+
+def drawn(positive: NDArray[np.bool_], rng: np.random.Generator, negatives: int) -> tuple[Ints, Floats]:
+    """Return the places of all that are positive and of some others, and a correction for each.
+
+    `negatives`: of these for each positive one, as if there were at least ten. The correction is by how much the
+    log-odds among those drawn are above those among all.
+    """
+    chosen, others = np.flatnonzero(positive), np.flatnonzero(~positive)
+    count = min(len(others), negatives * max(len(chosen), _LEAST))
+    places = np.concatenate((chosen, rng.choice(others, count, replace=False)))
+    return places, np.full(len(places), np.log(max(len(others), 1) / max(count, 1)), np.float32)
 
 
 def recalled(scores: NDArray[Any], wanted: NDArray[np.bool_]) -> float:

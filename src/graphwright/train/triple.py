@@ -14,13 +14,12 @@ from graphwright.retrieve.retrievers.arrays import logistic
 from graphwright.retrieve.retrievers.distances import width
 from graphwright.retrieve.retrievers.triple import carried, gate_logits, gates_of, triple_logits
 from graphwright.train.arcs import side_by_side
-from graphwright.train.fit import Schedule, fitted, parted, recalled, torch_or_error, weight
+from graphwright.train.fit import Schedule, drawn, fitted, parted, recalled, torch_or_error, weight
 from graphwright.train.samples import Sample, Samples
 
 __all__ = ["train_triple"]
 
 _GATE = 64  # numbers that question and relation are compared by
-_LEAST = 10  # positive triples that negatives are drawn as for, at least
 
 
 def train_triple(
@@ -59,7 +58,7 @@ def train_triple(
     relations = torch.from_numpy(samples.relations)
 
     def loss(w: Mapping[str, Any], batch: list[int], rng: np.random.Generator) -> Any:
-        parts = [_drawn(learned.rows[at], rng, plan.negatives) for at in batch]
+        parts, above = zip(*(drawn(learned.rows[at].positive, rng, plan.negatives) for at in batch), strict=True)
         rows = [learned.rows[at] for at in batch]
         arcs, offset = side_by_side(torch, rows)
         heads, tails, relation, wanted = (
@@ -73,7 +72,6 @@ def train_triple(
             )
         )
         owner = np.repeat(np.arange(len(batch)), [len(part) for part in parts])
-        for_each = np.concatenate([_weights(learned.rows[at], part) for at, part in zip(batch, parts, strict=True)])
         near = torch.from_numpy(np.concatenate([row.near for row in rows]).astype(np.float32))
         named = None
         if names is not None:
@@ -88,8 +86,8 @@ def train_triple(
         reached = carried(given, arcs, near[:, :1], arcs.owner)
         logits = triple_logits(w, asked, relations, near, given, reached, at_head, at_tail, at_relation, named, of)
         entropy = torch.nn.functional.binary_cross_entropy
-        drawn = torch.from_numpy(wanted.astype(np.float32))
-        told = entropy(logistic(logits + torch.from_numpy(for_each)), drawn, reduction="sum")
+        target = torch.from_numpy(wanted.astype(np.float32))
+        told = entropy(logistic(logits + torch.from_numpy(np.concatenate(above))), target, reduction="sum")
         taught = torch.from_numpy(_steps(rows, steps, 2 * len(samples.relations)))
         for step in range(steps):
             told = told - (torch.log_softmax(torch.cat(said[step], 1), 1) * taught[step]).sum()
@@ -136,16 +134,3 @@ def _steps(rows: Sequence[Sample], steps: int, ways: int) -> Any:
             for step, way in enumerate((*one, ways)[:steps]):
                 taken[step, at, way] += 1.0 / len(row.ways)
     return taken
-
-
-def _weights(row: Sample, drawn: Any) -> Any:
-    """Return by how much the log-odds among those drawn are above those among all."""
-    others, there = len(row.positive) - int(row.positive.sum()), len(drawn) - int(row.positive[drawn].sum())
-    return np.full(len(drawn), np.log(max(others, 1) / max(there, 1)), np.float32)
-
-
-def _drawn(row: Sample, rng: np.random.Generator, negatives: int) -> Any:
-    """Return the places of all positive triples and of some others."""
-    positive, others = np.flatnonzero(row.positive), np.flatnonzero(~row.positive)
-    count = min(len(others), negatives * max(len(positive), _LEAST))
-    return np.concatenate((positive, rng.choice(others, count, replace=False)))
