@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphwright.cli.model import BaseUrl, MaxCost, MaxTokens, Model, PerMillion
+from graphwright.cli.model import BaseUrl, MaxCost, MaxTokens, Model, PerMillion, client, settings_for
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
     from graphwright.evaluate.experiment import Experiment
-    from graphwright.evaluate.judge import Judge
     from graphwright.models.base import LLM
 
 __all__ = ["evaluate"]
@@ -78,6 +77,7 @@ def evaluate(
     """Measure methods side by side on one set of questions: how good, how fast, how dear; with a report to read."""
     from graphwright.cli.indexing import progress_bar
     from graphwright.evaluate.entries import parted
+    from graphwright.evaluate.judges import OverlapJudge
     from graphwright.evaluate.run import run
 
     given = {
@@ -97,8 +97,15 @@ def evaluate(
         "index": index,
     }
     experiment = _experiment(plan, {name: value for name, value in given.items() if value is not None})
-    model = _model(llm, base_url, prices, out, max_tokens, max_cost)
-    judging = _judge(judge, model, base_url, prices, out, max_tokens, max_cost)
+
+    def reached(name: str) -> LLM | None:
+        settings = settings_for(out, name, base_url, prices)
+        return None if settings is None else client(settings, out, max_tokens=max_tokens, max_cost=max_cost)
+
+    if base_url and llm is None and judge in (None, "overlap"):
+        raise OptionError(f"--base-url {base_url} names a server but no model; add --llm or --judge MODEL.")
+    model = None if llm is None else reached(llm)
+    judging = None if judge is None else OverlapJudge() if judge == "overlap" else reached(judge)
     with progress_bar() as show:
         summary = run(experiment, out, llm=model, judge=judging, together=not apart, progress=show)
     _remarks(summary["data"])
@@ -140,38 +147,6 @@ def _grid(sweep: list[str] | None) -> dict[str, tuple[Any, ...]] | None:
     for option, some in (one.split("=", 1) for one in sweep):
         grid[option.strip()] = (*grid.get(option.strip(), ()), *values(some))
     return grid
-
-
-def _model(
-    name: str | None,
-    base_url: str | None,
-    prices: str | None,
-    out: Path,
-    max_tokens: int | None,
-    max_cost: float | None,
-) -> LLM | None:
-    from graphwright.cli.model import client, settings_for
-
-    settings = None if name is None else settings_for(out, name, base_url, prices)
-    return None if settings is None else client(settings, out, max_tokens=max_tokens, max_cost=max_cost)
-
-
-def _judge(
-    name: str | None,
-    model: LLM | None,
-    base_url: str | None,
-    prices: str | None,
-    out: Path,
-    max_tokens: int | None,
-    max_cost: float | None,
-) -> LLM | Judge | None:
-    from graphwright.evaluate.judges import OverlapJudge
-
-    if name is None or name == "overlap":
-        if base_url and model is None:
-            raise OptionError(f"--base-url {base_url} names a server but no model; add --llm or --judge MODEL.")
-        return None if name is None else OverlapJudge()
-    return _model(name, base_url, prices, out, max_tokens, max_cost)
 
 
 def _remarks(data: dict[str, Any]) -> None:

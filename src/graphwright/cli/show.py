@@ -26,7 +26,7 @@ from graphwright.index.check import Problem
 from graphwright.index.within import Within
 from graphwright.methods.registry import METHODS, Method, pipeline
 from graphwright.retrieve.keywords import Theme
-from graphwright.retrieve.state import Anchor, Citation, Question, State, Step
+from graphwright.retrieve.state import Anchor, Question, State, Step
 
 __all__ = ["about", "as_dict", "opened", "show_answer", "show_info", "show_methods", "show_problems", "show_state"]
 
@@ -37,22 +37,11 @@ def as_dict(state: State, passages: int, pieces: int = 20) -> dict[str, Any]:
         "question": state.question.text,
         "answer": None if state.answer is None else state.answer.text,
         "found": None if state.answer is None else state.answer.found,
-        "citations": [] if state.answer is None else [_citation(c) for c in state.answer.citations],
+        "citations": [] if state.answer is None else [c.as_json() for c in state.answer.citations],
         "passages": _passages(state, passages),
         "anchors": [_anchor(state.graph, anchor) for anchor in anchored(state).anchors or ()],
         "evidence": _pieces(state.graph, state.evidence, pieces),
         "trace": [_step(step) for step in state.trace],
-    }
-
-
-def _citation(c: Citation) -> dict[str, Any]:
-    return {
-        "document": c.document,
-        "chunk": c.chunk,
-        "start": c.start,
-        "end": c.end,
-        "text": c.text,
-        "path": list(c.path),
     }
 
 

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -88,13 +87,13 @@ class Asker:
         seconds = time.perf_counter() - begun + usage.saved
         row = {"method": name, "question": question.id, **_about(question)}
         if failed:
-            nothing = self._measured(Outcome(question, state, [], (), "", _all(wanted)), failed=True)
+            nothing = self._measured(Outcome(question, state, [], (), "", wanted), failed=True)
             row |= {"documents": [], "evidence": [], "answer": None, **nothing, "error": failed}
         else:
             documents = _documents(found)
             texts = _answers(found)
             shown = "" if found.answer is None else found.answer.text
-            whole = Outcome(question, found, [one for one, _ in documents], texts, shown, _all(wanted))
+            whole = Outcome(question, found, [one for one, _ in documents], texts, shown, wanted)
             row |= {
                 "documents": documents[:_RANKED],
                 "evidence": _evidence(found),
@@ -188,17 +187,7 @@ def _answer(reply: Reply, texts: Sequence[str]) -> Row:
         "text": reply.text,
         "answers": list(texts),
         "found": reply.found,
-        "citations": [
-            {
-                "document": cited.document,
-                "chunk": cited.chunk,
-                "start": cited.start,
-                "end": cited.end,
-                "text": cited.text,
-                "path": list(cited.path),
-            }
-            for cited in reply.citations[:_SHOWN]
-        ],
+        "citations": [cited.as_json() for cited in reply.citations[:_SHOWN]],
     }
 
 
@@ -264,10 +253,6 @@ def _behind(graph: Graph, wanted: list[Ints], nodes: set[int], edges: set[int]) 
         )
         for some in wanted
     ) / len(wanted)
-
-
-def _all(wanted: list[Ints]) -> Ints:
-    return np.array(sorted(set(chain.from_iterable(nodes.tolist() for nodes in wanted))), np.int64)
 
 
 _STATUS, _REFERENCES = "/proc/self/status", "/proc/self/clear_refs"  # of Linux; elsewhere there is no peak

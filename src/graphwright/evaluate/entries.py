@@ -14,7 +14,7 @@ import numpy as np
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.expression import literals, read_expression
-from graphwright.methods.registry import METHODS, pipeline
+from graphwright.methods.registry import METHODS, method_named, pipeline
 from graphwright.models.base import LLM
 from graphwright.retrieve.operator import Operator
 
@@ -208,11 +208,7 @@ def _checked(entry: Entry) -> Entry:
             takes = ", ".join(METHODS[said].options)
             raise OptionError(f"{said} has no option {unknown[0]!r}; it takes {takes or 'none'}.")
     elif re.fullmatch(r"[\w-]+", said) or ((called := _CALLED.fullmatch(said)) and "-" in called[1]):
-        import difflib
-
-        near = difflib.get_close_matches(said.partition("(")[0].lower(), METHODS, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise OptionError(f"there is no method {said!r}.{hint} There are {', '.join(sorted(METHODS))}.")
+        method_named(said.partition("(")[0].strip())
     return entry
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import OptionError
 from graphwright.evaluate import metrics
@@ -24,7 +26,7 @@ class Outcome:
     """What came of a question.
 
     `documents`: ids, best first; `answers`: short texts, best first, None where nothing was to be answered; `answer`:
-    the whole text; `wanted`: nodes of the graph that should be found.
+    the whole text; `wanted`: the nodes of each thing that should be found.
     """
 
     question: QuestionRecord
@@ -32,7 +34,7 @@ class Outcome:
     documents: Sequence[str]
     answers: Sequence[str] | None
     answer: str
-    wanted: Ints
+    wanted: Sequence[Ints]
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,11 @@ def _paths(part: str, outcome: Outcome) -> float:
 
 def _near(outcome: Outcome) -> float:
     evidence, graph = outcome.state.evidence, outcome.state.graph
-    if graph.passages is None and evidence is not None:
-        return metrics.topological_recall(graph, evidence.top(10).nodes, outcome.wanted)
+    wanted: Sequence[int] | Ints = np.concatenate(outcome.wanted) if outcome.wanted else []
     found: Sequence[int] | Ints = [] if outcome.state.chunks is None else outcome.state.chunks.ids[:10]
-    return metrics.topological_recall(graph, found, outcome.wanted)
+    if graph.passages is None and evidence is not None:
+        found = evidence.top(10).nodes
+    return metrics.topological_recall(graph, found, wanted)
 
 
 def _summary(name: str, outcome: Outcome) -> float:

@@ -28,7 +28,7 @@ from graphwright.methods.systems import grag_m, gsr, kelp, rog, tog
 from graphwright.methods.unaided import cot, vanilla
 from graphwright.retrieve.operator import Keep, Operator, Then
 
-__all__ = ["METHODS", "Method", "pipeline", "retrieval_part"]
+__all__ = ["METHODS", "Method", "method_named", "pipeline", "retrieval_part"]
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,19 @@ METHODS = {
 }
 
 
-def pipeline(name: str, snapshot: Snapshot, **options: Any) -> Operator:
-    """Return the pipeline of a method. Raises OptionError for an unknown name or argument, with the nearest known."""
+def method_named(name: str) -> Method:
+    """Return a method. Raises OptionError for a name that is not known, with the nearest that is."""
     method = METHODS.get(name)
     if method is None:
         near = difflib.get_close_matches(str(name).lower(), METHODS, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise OptionError(f"there is no method {name!r}.{hint} There are {', '.join(sorted(METHODS))}.")
+    return method
+
+
+def pipeline(name: str, snapshot: Snapshot, **options: Any) -> Operator:
+    """Return the pipeline of a method. Raises OptionError for an unknown name or argument, with the nearest known."""
+    method = method_named(name)
     unknown = sorted(set(options) - set(method.options))
     if unknown:
         raise OptionError(f"{name} has no argument {unknown[0]!r}; it takes {', '.join(method.options) or 'none'}.")

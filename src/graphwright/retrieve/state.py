@@ -83,6 +83,10 @@ class Citation:
     text: str
     path: tuple[str, ...] = ()
 
+    def as_json(self) -> dict[str, Any]:
+        """Return its fields as JSON holds them."""
+        return {**vars(self), "path": list(self.path)}
+
 
 @dataclass(frozen=True)
 class Reply:
