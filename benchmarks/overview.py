@@ -7,9 +7,8 @@ Runs the testbed on each set with every method of the registry that needs no lan
 where it stopped) and writes benchmarks/results/overview.json and .md. Three parts, one after the other: what takes
 well below a second (light), of --questions of each set, drawn by seed; what has a cross-encoder read some dozens of
 texts at each question (reading), of --few; and what has it read all of a subgraph (heavy), of --few too, over graphs
-only: over documents, whose triples are sentences, that takes half a minute a question. Methods that plan by relations
-are asked over graphs and OpenIE: where words stand for relations, nearly each is another, and that takes 15 s. `reg`
-without a trained retriever reads every triple where these have no vectors, so over graphs it is among the heavy ones.
+only: over documents, whose triples are sentences, that takes half a minute a question. `reg` without a trained
+retriever reads every triple where these have no vectors, so over graphs it is among the heavy ones.
 Over documents passages, names and triples have vectors; over graphs names have. What is measured: of passages
 recall@5 (multihop) or nDCG@10 (collections), of answers over graphs Hits@1 and Hit: whether the first answer is right,
 and whether what is said has a right one in it, which is all that a method which quotes can reach there.
@@ -51,7 +50,6 @@ PARTS = {
     "reading": READING,
     "heavy": HEAVY,
 }
-PLANNING = ("rog", "gsr")
 TITLES = {
     "light": "Methods",
     "reading": "Methods that have a cross-encoder read dozens of texts",
@@ -76,9 +74,8 @@ def asked(name, part, given):
     index = next((one for one in sorted(home.glob("*/index")) if (one / "CURRENT").exists()), None)
     out = home / (part if not questions else f"{part}-{questions}")
     count = given.questions if part == "light" else given.few
-    lexical = SETS[name][3] != "hits@1" and more.get("extraction") != "openie"
-    left_out = PLANNING if lexical else ("reg",) if SETS[name][3] == "hits@1" and part == "light" else ()
-    methods = [method for method in PARTS[part] if method not in left_out]
+    reads_all = SETS[name][3] == "hits@1" and part == "light"
+    methods = [method for method in PARTS[part] if method != "reg" or not reads_all]
     experiment = Experiment(data, methods, questions=questions, limit=count, **more)
     with progress_bar() as show:
         return run(experiment, out, index=None if index == out / "index" else index, progress=show)

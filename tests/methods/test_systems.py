@@ -47,7 +47,7 @@ def answers(state: State) -> list[str]:
 
 def test_they_are_made_of_what_their_papers_say() -> None:
     rerank, judge = f"Rerank({E!r})", OverlapCrossEncoder()
-    assert repr(planned(E, 2, 4)) == f"RelationPaths(length=4) >> Shorter(Masked({rerank})) % 2"
+    assert repr(planned(E, 2, 4)) == f"RelationPaths(length=4) % 1000 >> Shorter(Masked({rerank})) % 2"
     assert repr(selected(judge, E)) == f"EnumeratedPaths(2) % 1000 >> Rerank({judge!r}) % 32"
     assert repr(explored(judge, 2)) == f"Explore({judge!r}, width=2)"
     assert "Instances() % 100" in repr(pipeline("rog", ON_FILMS))

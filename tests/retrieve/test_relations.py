@@ -57,6 +57,12 @@ def test_each_query_entity_has_its_own_and_a_cut_graph_has_fewer() -> None:
     assert narrow.evidence is not None and narrow.evidence.texts(FILMS) == ["directed by of"]
 
 
+def test_shorter_ones_come_first_whichever_entity_they_begin_at() -> None:
+    found = RelationPaths(3)(start("?", FILMS, entities=["Mann", "Pacino"])).evidence
+    lengths = [len(edges) for _, edges in found]
+    assert lengths == sorted(lengths) and len({int(nodes[0]) for nodes, _ in found.top(4)}) == 2
+
+
 def test_what_is_too_much_work_is_noted() -> None:
     state = RelationPaths(2, most=3)(start("?", FILMS, entities=["Mann"]))
     assert state.evidence is not None and state.evidence.texts(FILMS) == ["directed by of"]

@@ -28,22 +28,22 @@ __all__ = ["explored", "grag_m", "gsr", "kelp", "planned", "rog", "selected", "t
 Model = Encoder | CrossEncoder | Scorer | LLM
 
 
-def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3) -> Operator:
+def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool: int = 1000) -> Operator:
     """Return what plans: from anchors to the relation paths that a model prefers.
 
     A language model writes plans, and those that the graph can carry out are kept; any other model ranks the relation
-    paths that there are against the question without its names. A path retriever, trained on the graph as RoG's planner
-    is, decodes them.
+    paths that there are against the question without its names, `pool` of them, the shortest first. A path retriever,
+    trained on the graph as RoG's planner is, decodes them.
 
     >>> from graphwright import HashEncoder
     >>> planned(HashEncoder())
-    RelationPaths() >> Shorter(Masked(Rerank(HashEncoder(dimension=64)))) % 3
+    RelationPaths() % 1000 >> Shorter(Masked(Rerank(HashEncoder(dimension=64)))) % 3
     """
     if isinstance(model, PathRetriever):
         return Decode(model, length) % plans
     if isinstance(model, LLM):
         return RelationPaths(length) >> Plan(model) % plans
-    return RelationPaths(length) >> Shorter(Masked(Rerank(model))) % plans
+    return RelationPaths(length) % pool >> Shorter(Masked(Rerank(model))) % plans
 
 
 def selected(model: Model, encoder: Encoder | Scorer, hops: int = 2, paths: int = 32, pool: int = 1000) -> Operator:
@@ -65,6 +65,7 @@ def rog(
     plans: int = 3,
     paths: int = 100,
     length: int = 3,
+    pool: int = 1000,
     *,
     planner: LLM | Encoder | CrossEncoder | PathRetriever | None = None,
     llm: LLM | None = None,
@@ -72,12 +73,13 @@ def rog(
     """Paths that carry out a plan of relations, from what the question names to an answer (RoG).
 
     `plans`: relation paths that are carried out, of at most `length` relations; `paths`: walks by them, one to each
-    node that they lead to, those of the best plan first. `planner`: what plans, by default the language model that
-    answers, else the index's encoder, which ranks the relation paths around what the question names; the answer is then
-    what the best plan leads to. RoG trains its planner on the graph, as a path retriever is (see `load_retriever`); the
-    others are not.
+    node that they lead to, those of the best plan first. `pool`: relation paths that are read, the shortest first;
+    where words stand for relations nearly each is another, and there are thousands. `planner`: what plans, by default
+    the language model that answers, else the index's encoder, which ranks the relation paths around what the question
+    names; the answer is then what the best plan leads to. RoG trains its planner on the graph, as a path retriever is
+    (see `load_retriever`); the others are not.
     """
-    planning = planned(planner or llm or ix.encoder, plans, length)
+    planning = planned(planner or llm or ix.encoder, plans, length, pool)
     return answered(ix, OnStatements(planning >> Instances() % paths), passages, llm, tied=True)
 
 
@@ -87,6 +89,7 @@ def gsr(
     plans: int = 3,
     paths: int = 32,
     length: int = 3,
+    pool: int = 1000,
     *,
     planner: LLM | Encoder | CrossEncoder | PathRetriever | None = None,
     llm: LLM | None = None,
@@ -96,7 +99,7 @@ def gsr(
     As `rog`, but the walks make a subgraph, and what is retrieved are the shortest paths in that. GSR trains a small
     language model to write the relation paths, which a path retriever stands for here.
     """
-    planning = planned(planner or llm or ix.encoder, plans, length)
+    planning = planned(planner or llm or ix.encoder, plans, length, pool)
     found = planning >> Instances() >> InduceEdges() >> ShortestPaths() % paths
     return answered(ix, OnStatements(found), passages, llm)
 

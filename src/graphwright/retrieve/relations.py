@@ -58,7 +58,7 @@ class RelationPaths(Operator):
                 pieces += [(graph.at(n), graph.edges[e]) for n, e in zip(nodes, edges, strict=True)]
         if shortened:
             note(f"{shortened} relation paths lead to too many nodes to be made longer; raise `most`")
-        return state.with_(evidence=Routes.of_pieces(pieces))
+        return state.with_(evidence=Routes.of_pieces(sorted(pieces, key=lambda piece: len(piece[1]))))
 
 
 @dataclass(frozen=True, repr=False)
