@@ -12,6 +12,7 @@ import graphwright
 ROOT = Path(graphwright.__file__).parent
 ORDER = [
     "errors",
+    "files",
     "prompts",
     "kernels",
     "graph",

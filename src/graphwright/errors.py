@@ -3,7 +3,7 @@
     GraphwrightError
     ├── NeedsError     a pipeline is wired wrongly: a step needs what nothing gives
     ├── OptionError    an argument's value or name is not usable (also a ValueError)
-    ├── DataError      something in a file or a record cannot be read
+    ├── DataError      a file or a record cannot be read, or a file not be written
     ├── StoreError     an index folder is missing, damaged, locked, or of another version or encoder
     └── ModelError     a model could not be loaded, or did not answer
         ├── ReplyError   it answered, but not with what was asked for
@@ -37,7 +37,7 @@ class OptionError(GraphwrightError, ValueError):
 
 
 class DataError(GraphwrightError):
-    """A file or a record cannot be read as what it was said to be."""
+    """A file or a record cannot be read as what it was said to be, or a file cannot be written."""
 
 
 class StoreError(GraphwrightError):

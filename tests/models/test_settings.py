@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphwright import OptionError, StoreError
+from graphwright import DataError, OptionError
 from graphwright.models.settings import SETTINGS, LLMSettings, read_settings, write_settings
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
@@ -128,9 +128,9 @@ def test_bytes_that_are_no_text_and_a_folder_in_its_place_are_said(tmp_path: Pat
     (tmp_path / SETTINGS).write_bytes(b"\xff\xfe\x00")
     with pytest.raises(OptionError, match="is not TOML"):
         read_settings(tmp_path / SETTINGS)
-    with pytest.raises(StoreError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         read_settings(tmp_path)
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(DataError, match="cannot be written"):
         write_settings(tmp_path / "none" / SETTINGS, LLMSettings("m"))
     with pytest.raises(OptionError, match="UTF-8 cannot hold"):
         LLMSettings("m\ud800")

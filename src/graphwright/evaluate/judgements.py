@@ -13,6 +13,7 @@ from typing import NamedTuple
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import DataError
 from graphwright.evaluate.judges import Verdict
+from graphwright.files import growing, whole_lines
 from graphwright.prompts import checksum
 
 __all__ = ["ACCURACY", "PAIRWISE", "Judgement", "Log", "Task"]
@@ -81,12 +82,7 @@ class Log:
         self._dimensions = dimensions
         self._prompts = {kind: checksum(f"judge_{kind}") for kind in (ACCURACY, PAIRWISE)}
         self._made: dict[_Key, Judgement] = {}
-        held = path.read_bytes() if path.exists() else b""
-        end = held.rfind(b"\n") + 1
-        if end < len(held):
-            with path.open("r+b") as file:
-                file.truncate(end)
-        for number, line in enumerate(held[:end].split(b"\n")[:-1], 1):
+        for number, line in enumerate(whole_lines(path), 1):
             try:
                 key, made = _parsed(line)
             except (ValueError, TypeError, KeyError) as error:
@@ -112,13 +108,12 @@ class Log:
     def writing(self) -> Iterator[Callable[[Task, Judgement], None]]:
         """Open the file; each judgement added is a line of it before `add` returns."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("a", encoding="utf-8", newline="\n") as file:
+        with growing(self._path) as write:
 
             def add(task: Task, made: Judgement) -> None:
                 key = self._key(task)
                 verdicts = None if made.verdicts is None else {n: one._asdict() for n, one in made.verdicts.items()}
-                file.write(json.dumps({**key._asdict(), **asdict(made), "verdicts": verdicts}) + "\n")
-                file.flush()
+                write({**key._asdict(), **asdict(made), "verdicts": verdicts})
                 self._made[key] = made
 
             yield add

@@ -16,6 +16,7 @@ from typing import Any
 import graphwright
 from graphwright.errors import DataError, OptionError
 from graphwright.evaluate.experiment import Experiment, Subject
+from graphwright.files import write_text
 from graphwright.models.base import LLM
 
 __all__ = ["described", "resumed", "write_json"]
@@ -117,7 +118,7 @@ def resumed(out: Path, run: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _begun(path: Path) -> bool:
     """Whether a run has this before it has a manifest: its lock, and the draft of the manifest."""
-    return path.name.startswith("writer.lock") or path == _draft(path.with_name("manifest.json"))
+    return path.name.startswith(("writer.lock", ".manifest.json."))
 
 
 def _differing(there: Any, here: Any, name: str = "") -> tuple[str, Any, Any] | None:
@@ -142,11 +143,5 @@ def _short(value: Any) -> str:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a file whole or not at all."""
-    draft, text = _draft(path), json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-    draft.write_text(text, encoding="utf-8", errors="backslashreplace")  # half a pair of surrogates, as JSON has it
-    os.replace(draft, path)
-
-
-def _draft(path: Path) -> Path:
-    return path.with_name(f".{path.name}.draft")
+    """Write a value, whole or not at all."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")

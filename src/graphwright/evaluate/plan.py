@@ -14,6 +14,7 @@ from graphwright.data.questions import existing
 from graphwright.errors import DataError, OptionError
 from graphwright.evaluate.entries import Entry, entries, entry_of, plain, swept
 from graphwright.evaluate.experiment import Experiment
+from graphwright.files import write_text
 
 __all__ = ["read_plan", "write_plan"]
 
@@ -88,7 +89,7 @@ def write_plan(path: Path, experiment: Experiment) -> None:
     if experiment.sweep:
         lines += ["", "[sweep]"]
         lines += [f"{_value(option)} = {_value(some)}" for option, some in sweep.items() if plain(some)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="backslashreplace")
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def _asked(experiment: Experiment) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.errors import DataError
+from graphwright.files import growing, whole_lines
 
 __all__ = ["Results", "Row", "lasting"]
 
@@ -31,7 +32,7 @@ class Results:
         self.path = path
         self._order = {pair: at for at, pair in enumerate(product(methods, questions))}
         self._rows: dict[tuple[str, str], Row] = {}
-        for number, line in enumerate(_whole_lines(path), 1):
+        for number, line in enumerate(whole_lines(path), 1):
             self._take(line, number)
 
     def _take(self, line: bytes, number: int) -> None:
@@ -66,11 +67,10 @@ class Results:
     @contextmanager
     def writing(self) -> Iterator[Callable[[Row], None]]:
         """Open the file; each row added is a line of it before `add` returns."""
-        with self.path.open("a", encoding="utf-8", newline="\n") as file:
+        with growing(self.path) as write:
 
             def add(found: Row) -> None:
-                file.write(json.dumps(found) + "\n")
-                file.flush()
+                write(found)
                 self._rows[found["method"], found["question"]] = found
 
             yield add
@@ -83,15 +83,3 @@ def lasting(shown: str) -> str:
     'Answer(<mine.Model object>)'
     """
     return re.sub(r" at 0x[0-9a-fA-F]+(?=>)", "", shown) if " at 0x" in shown else shown
-
-
-def _whole_lines(path: Path) -> Iterator[bytes]:
-    """Cut off what stands after the last end of line, and yield the lines."""
-    if not path.exists():
-        return
-    held = path.read_bytes()
-    end = held.rfind(b"\n") + 1
-    if end < len(held):
-        with path.open("r+b") as file:
-            file.truncate(end)
-    yield from held[:end].splitlines()

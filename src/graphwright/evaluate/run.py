@@ -21,6 +21,7 @@ from graphwright.evaluate.plan import write_plan
 from graphwright.evaluate.report import write_report
 from graphwright.evaluate.results import Results, Row, lasting
 from graphwright.evaluate.summary import summarised
+from graphwright.files import clean
 from graphwright.folder import Index
 from graphwright.index.build import Progress
 from graphwright.index.lock import writer_lock
@@ -81,6 +82,8 @@ def run(
             _pipelines(experiment, subject, few, llm)
     out.mkdir(parents=True, exist_ok=True)
     with writer_lock(out):
+        clean(out)
+        clean(out / "runs")
         if (before := resumed(out, manifest)) is not None:
             manifest |= {"started": before["started"], "index": before["index"]}
         else:

@@ -20,16 +20,15 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from graphwright.errors import DataError, OptionError
+from graphwright.errors import OptionError
+from graphwright.files import whole
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph, Kind
 
@@ -71,18 +70,8 @@ def export(graph: Graph, path: str | Path, form: str | None = None, evidence: Ev
     write = FORMS[form_of(place, form)]
     if place.exists() and not place.is_file():
         raise OptionError(f"{place} is not a file, and would be replaced by one. Name a file.")
-    place = place.resolve()  # a link stays, and what it points to is replaced
-    draft = place.with_name(f".{place.name}.{os.getpid()}.draft")
-    try:
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
-            written = write(graph, file, evidence)
-        os.replace(draft, place)
-    except OSError as error:
-        raise DataError(f"{place} cannot be written ({error}); choose a folder that can be, with space.") from error
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-    return written
+    with whole(place) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+        return write(graph, file, evidence)
 
 
 def form_of(path: Path, form: str | None = None) -> str:

@@ -6,18 +6,18 @@ import dataclasses
 import json
 import os
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from graphwright.errors import StoreError
+from graphwright.files import flush
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Csr, Graph
 from graphwright.graph.passages import Passages
 
-__all__ = ["flush", "flush_folder", "load_array", "load_graph", "save_array", "save_graph"]
+__all__ = ["load_array", "load_graph", "save_array", "save_graph"]
 
 FORMAT = 1
 # Computed once and kept on disk, because they take time on large graphs.
@@ -155,19 +155,3 @@ def _load(shape: str, folder: Path, name: str) -> Any:
 _SHAPES_OF_PASSAGES = {
     f.name: "TextColumn" if f.type == "TextColumn" else "array" for f in dataclasses.fields(Passages)
 }
-
-
-def flush(path: Path) -> None:
-    """Wait until a file is on disk."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def flush_folder(path: Path) -> None:
-    """Wait until the names in a folder are on disk, where the system knows such a thing."""
-    with suppress(OSError):
-        number = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphwright.errors import StoreError
-from graphwright.graph.snapshot import flush, flush_folder
+from graphwright.files import flush, flush_folder
 from graphwright.index.lock import is_read, prepare
 
 __all__ = ["Place"]

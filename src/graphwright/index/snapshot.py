@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import StoreError
+from graphwright.files import flush
 from graphwright.graph.graph import Graph
-from graphwright.graph.snapshot import flush, load_array, load_graph, save_array, save_graph
+from graphwright.graph.snapshot import load_array, load_graph, save_array, save_graph
 from graphwright.index.lock import Lease
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex

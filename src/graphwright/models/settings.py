@@ -12,17 +12,16 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import os
 import re
 import tomllib
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 from urllib.parse import urlsplit
 
-from graphwright.errors import OptionError, StoreError
+from graphwright.errors import DataError, OptionError
+from graphwright.files import write_text
 
 if TYPE_CHECKING:
     from graphwright.models.endpoint import Endpoint, Prices
@@ -123,7 +122,7 @@ _SECRET = re.compile("key|secret|password|bearer|auth|credential|token$", re.IGN
 def read_settings(path: str | Path) -> LLMSettings | None:
     """Read the settings of the language model from a TOML file; None where there is no file or no section [llm].
 
-    Raises OptionError, which names file and key, for what is unknown, of a wrong type, or a secret; StoreError where
+    Raises OptionError, which names file and key, for what is unknown, of a wrong type, or a secret; DataError where
     the file cannot be read.
     """
     path = Path(path)
@@ -132,7 +131,7 @@ def read_settings(path: str | Path) -> LLMSettings | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StoreError(f"{path} cannot be read ({error}); check its permissions.") from error
+        raise DataError(f"{path} cannot be read ({error}); check its permissions.") from error
     except ValueError as error:  # not TOML, or not UTF-8
         raise OptionError(f"{path} is not TOML ({error}); mend it, or delete it to use no language model.") from error
     try:
@@ -150,16 +149,7 @@ def write_settings(path: str | Path, settings: LLMSettings) -> None:
     >>> read_settings(path)
     LLMSettings(model='gpt-4o-mini', base_url=None, ..., requests_per_minute=500, ...)
     """
-    path = Path(path).resolve()
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        draft.write_text(_as_toml(settings), encoding="utf-8", newline="\n")
-        os.replace(draft, path)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written ({error}); check the folder and its permissions.") from error
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
+    write_text(path, _as_toml(settings))
 
 
 def _settings_of(table: Any) -> LLMSettings:

@@ -48,7 +48,8 @@ class RelationPaths(Operator):
 
     def apply(self, state: State) -> State:
         """Find the relation paths."""
-        graph, pieces, shortened = state.graph, [], 0
+        graph, shortened = state.graph, 0
+        pieces: list[tuple[Ints, Ints]] = []
         known = labelled(graph)
         for source in graph.at(query_entities(state)).tolist():
             found = routes(graph, source, int(self.length), int(self.most), known)
@@ -58,7 +59,8 @@ class RelationPaths(Operator):
                 pieces += [(graph.at(n), graph.edges[e]) for n, e in zip(nodes, edges, strict=True)]
         if shortened:
             note(f"{shortened} relation paths lead to too many nodes to be made longer; raise `most`")
-        return state.with_(evidence=Routes.of_pieces(sorted(pieces, key=lambda piece: len(piece[1]))))
+        pieces.sort(key=lambda piece: len(piece[1]))
+        return state.with_(evidence=Routes.of_pieces(pieces))
 
 
 @dataclass(frozen=True, repr=False)

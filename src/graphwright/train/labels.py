@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from graphwright.errors import DataError, OptionError
+from graphwright.files import growing, whole, whole_lines
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.routes import labelled, walks
@@ -101,16 +101,16 @@ def make_labels(
     # All questions are looked at, also those that are done: they are judged among each other.
     pools = list(_pools(graph, found, nodes, length, show))
     judged = refiner.prepare(graph, found, pools)
-    with path.open("a", encoding="utf-8") as file:
-        if not file.tell():
-            _write(file, about)
+    with growing(path) as add:
+        if not path.stat().st_size:
+            add(about)
 
         def one(at: int) -> tuple[int, list[Kept]]:
             return at, judged(at)
 
         for count, (at, kept) in enumerate(_each(one, left, refiner), 1):
             row = Label(found[at], tuple(kept), pools[at].paths, len(pools[at].candidates))
-            _write(file, _record(graph, row))
+            add(_record(graph, row))
             done[row.example.id] = row
             show("choose paths", count, len(left))
     return Labels(about, tuple(done[example.id] for example in found if example.id in done))
@@ -144,13 +144,10 @@ def _each(
 
 def write_labels(path: Path | str, graph: Graph, labels: Labels) -> None:
     """Write labels whole, in the place of what the file held."""
-    target = Path(path)
-    beside = target.with_name(target.name + ".part")
-    with beside.open("w", encoding="utf-8") as file:
-        _write(file, labels.about)
+    with whole(path) as draft, growing(draft) as add:
+        add(labels.about)
         for row in labels.rows:
-            _write(file, _record(graph, row))
-    os.replace(beside, target)
+            add(_record(graph, row))
 
 
 def read_labels(path: Path | str, graph: Graph) -> Labels:
@@ -158,7 +155,7 @@ def read_labels(path: Path | str, graph: Graph) -> Labels:
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path}: there is no such file. Make labels with make_labels (graphwright train labels).")
-    about, rows, _ = _parsed(path)
+    about, rows = _parsed(path)
     if about.get("graph") != graph.columns.checksum:
         raise DataError(
             f"{path} holds labels over graph {about.get('graph')}; this is {graph.columns.checksum}. Nodes are told "
@@ -261,16 +258,9 @@ def _row(record: Mapping[str, Any]) -> Label:
     return Label(example, kept, record["paths"], record["candidates"])
 
 
-def _write(file: IO[str], record: Mapping[str, Any]) -> None:
-    file.write(json.dumps(record, ensure_ascii=False) + "\n")
-    file.flush()
-
-
-def _parsed(path: Path) -> tuple[dict[str, Any], list[Label], int]:
-    """Return what a file of labels says, and how many of its bytes are whole lines."""
-    data = path.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    lines = data[:whole].splitlines()
+def _parsed(path: Path) -> tuple[dict[str, Any], list[Label]]:
+    """Return what a file of labels says, and its whole lines."""
+    lines = whole_lines(path)
     try:
         about = json.loads(lines[0]) if lines else {}
         if not isinstance(about, dict) or not isinstance(about.get("labels"), int):
@@ -280,20 +270,18 @@ def _parsed(path: Path) -> tuple[dict[str, Any], list[Label], int]:
                 f"{path} holds labels of format {about['labels']}, and this version makes and reads format {FORMAT}. "
                 f"Give another path, or remove it; the labels are made anew."
             )
-        return about, [_row(json.loads(line)) for line in lines[1:]], whole
+        return about, [_row(json.loads(line)) for line in lines[1:]]
     except (ValueError, KeyError, TypeError):
         raise DataError(f"{path} is no file of labels (format {FORMAT}). Give another path, or remove it.") from None
 
 
 def _resumed(path: Path, about: Mapping[str, Any]) -> Iterable[Label]:
-    """Return the rows that are there already, and cut off one that was half written."""
+    """Return the rows that are there already."""
     if not path.exists() or not path.stat().st_size:
         return []
-    known, rows, whole = _parsed(path)
+    known, rows = _parsed(path)
     other = [name for name, value in about.items() if known.get(name) != value]
     if other:
         said = ", ".join(f"{name} {known.get(name)!r} (asked: {about[name]!r})" for name in other)
         raise OptionError(f"{path} holds labels made otherwise: {said}. Give another path, or remove it.")
-    with path.open("r+b") as file:
-        file.truncate(whole)
     return rows

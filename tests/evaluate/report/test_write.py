@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from tests.evaluate.report.small_run import questions, rows, summary, text, written
 
+from graphwright.errors import DataError
 from graphwright.evaluate.report import write_report
 
 
@@ -36,7 +37,7 @@ def test_a_report_that_fails_leaves_the_one_before_it_and_no_drafts(tmp_path: Pa
         yield rows()[0]
         raise OSError("the disk is gone")
 
-    with pytest.raises(OSError, match="the disk is gone"):
+    with pytest.raises(DataError, match="the disk is gone"):
         write_report(tmp_path, summary(rows()), broken(), questions())
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 

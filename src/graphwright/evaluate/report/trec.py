@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from graphwright.evaluate.report.whole import whole
+from graphwright.files import whole
 
 __all__ = ["Runs", "file_name", "lines"]
 

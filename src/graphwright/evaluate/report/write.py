@@ -14,7 +14,7 @@ from graphwright.evaluate.report.page import page
 from graphwright.evaluate.report.results import Flat
 from graphwright.evaluate.report.tables import markdown
 from graphwright.evaluate.report.trec import Runs
-from graphwright.evaluate.report.whole import scratch, whole, write_text
+from graphwright.files import scratch, whole, write_text
 
 __all__ = ["write_report"]
 
@@ -38,7 +38,7 @@ def write_report(
     out.mkdir(parents=True, exist_ok=True)
     flat = Flat(metrics_of(summary))
     with closing(Asked(summary, questions)) as asked:
-        with Runs.writing(out / "runs") as runs, scratch(out) as held:
+        with Runs.writing(out / "runs") as runs, scratch(out / "results") as held:
             with held.open("w", encoding="utf-8", newline="\n") as lines:
                 for row in rows:
                     lines.write(flat.line(row))

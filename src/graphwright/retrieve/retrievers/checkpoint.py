@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphwright.errors import DataError
+from graphwright.files import whole
 from graphwright.models.base import Floats
 
 __all__ = ["Checkpoint", "read_checkpoint"]
@@ -38,15 +38,10 @@ class Checkpoint:
     def save(self, path: Path | str) -> None:
         """Write the file, whole or not at all."""
         said = {**self.about, "retriever": FORMAT, "level": self.level, "sum": self.checksum}
-        target = Path(path)
-        beside = target.with_name(target.name + ".part")
-        with beside.open("wb") as file:
-            words = np.frombuffer(json.dumps(said).encode(), np.uint8)
-            arrays: dict[str, Any] = {_ABOUT: words, **self.weights}
+        words = np.frombuffer(json.dumps(said).encode(), np.uint8)
+        arrays: dict[str, Any] = {_ABOUT: words, **self.weights}
+        with whole(path) as draft, draft.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
 
     @cached_property
     def checksum(self) -> str:

@@ -1,0 +1,104 @@
+"""Files that are whole or not there, and files of lines that outlive who writes them."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.errors import DataError
+from graphwright.files import clean, growing, scratch, whole, whole_lines, write_text
+
+needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is full")
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_what_fails_leaves_the_file_as_it_was_and_no_draft(tmp_path: Path) -> None:
+    path = tmp_path / "said.txt"
+    write_text(path, "before")
+    with pytest.raises(ZeroDivisionError), whole(path) as draft:
+        draft.write_text("half", encoding="utf-8")
+        raise ZeroDivisionError
+    assert path.read_text(encoding="utf-8") == "before" and names(tmp_path) == {"said.txt"}
+    with pytest.raises(DataError, match=r"said.txt cannot be written \(.*has space"), whole(path) as draft:
+        raise OSError(28, "No space left on device")
+    assert path.read_text(encoding="utf-8") == "before" and names(tmp_path) == {"said.txt"}
+
+
+def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
+    write_text(tmp_path / "held.txt", "before")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "held.txt")
+    write_text(tmp_path / "link.txt", "after \ud800")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "held.txt").read_text(encoding="utf-8") == "after \\ud800"
+
+
+def test_where_no_file_can_be_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="cannot be written"):
+        write_text(tmp_path / "file" / "said.txt", "text")
+    with pytest.raises(DataError, match="cannot be written"), growing(tmp_path / "file" / "rows.jsonl"):
+        pass
+
+
+@needs_dev_full
+def test_lines_for_which_there_is_no_space_are_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").symlink_to("/dev/full")
+    with (
+        pytest.raises(DataError, match=r"rows.jsonl cannot be written \(.*No space left.*goes on from there"),
+        growing(tmp_path / "rows.jsonl") as add,
+    ):
+        add({"at": 1})
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="nothing is forbidden here")
+def test_a_file_that_may_not_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").touch(mode=0o444)
+    with pytest.raises(DataError, match="mend its permissions"), growing(tmp_path / "rows.jsonl"):
+        pass
+
+
+rows = st.lists(st.dictionaries(st.text(), st.integers() | st.text() | st.none(), max_size=3), max_size=6)
+
+
+@given(rows, rows, st.integers(0, 200_000))
+def test_whatever_a_killed_process_left_the_lines_before_hold(
+    tmp_path_factory: pytest.TempPathFactory,
+    first: list[dict[str, object]],
+    second: list[dict[str, object]],
+    torn: int,
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
+    with growing(path) as add:
+        for row in first:
+            add(row)
+    with path.open("ab") as file:
+        file.write(b"{" * torn)
+    assert list(map(json.loads, whole_lines(path))) == first
+    with growing(path) as add:
+        for row in second:
+            add(row)
+    assert list(map(json.loads, whole_lines(path))) == [*first, *second]
+    assert path.read_bytes().count(b"\n") == len(first) + len(second)
+
+
+def test_drafts_that_were_left_go_and_nothing_else(tmp_path: Path) -> None:
+    with scratch(tmp_path / "said.txt") as left:
+        left.touch()
+        assert names(tmp_path) == {left.name}
+    assert names(tmp_path) == set()
+    left.touch()
+    (tmp_path / ".hidden").touch()
+    write_text(tmp_path / "said.txt", "text")
+    clean(tmp_path)
+    assert names(tmp_path) == {".hidden", "said.txt"}
+
+
+def test_no_lines_where_there_is_no_file(tmp_path: Path) -> None:
+    assert whole_lines(tmp_path / "rows.jsonl") == []
