@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import networkx as nx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.toys import GRAPHS, as_networkx
 
 from graphwright import (
@@ -61,6 +63,16 @@ def test_shorter_ones_come_first_whichever_entity_they_begin_at() -> None:
     found = RelationPaths(3)(start("?", FILMS, entities=["Mann", "Pacino"])).evidence
     lengths = [len(edges) for _, edges in found]
     assert lengths == sorted(lengths) and len({int(nodes[0]) for nodes, _ in found.top(4)}) == 2
+
+
+@given(st.integers(1, 60), st.integers(1, 3), st.sampled_from(["Mann", "Pacino"]))
+def test_the_first_are_those_of_all(k: int, length: int, entity: str) -> None:
+    state = start("?", FILMS, entities=[entity, "Crowe"])
+    some, every = (RelationPaths(length) % k)(state).evidence, RelationPaths(length)(state).evidence
+    assert some.texts(FILMS) == every.texts(FILMS)[:k]
+    assert [[part.tolist() for part in piece] for piece in some] == [
+        [part.tolist() for part in piece] for piece in every.top(k)
+    ]
 
 
 def test_what_is_too_much_work_is_noted() -> None:

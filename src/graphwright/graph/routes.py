@@ -7,6 +7,7 @@ may (see `kernels.relation_paths`). So it may pass a node twice: who directed X,
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -93,31 +94,43 @@ def labelled(graph: Graph) -> Labelled:
     return Labelled(readonly(out.indptr, np.int64), ids[0], readonly(into.indptr, np.int64), *ids[1:])
 
 
-def routes(graph: Graph, node: int, length: int, most: int = MOST, edges: Labelled | None = None) -> Found:
+def routes(
+    graph: Graph,
+    node: int,
+    length: int,
+    most: int = MOST,
+    edges: Labelled | None = None,
+    k: int | None = None,
+) -> Found:
     """Return all routes of at most `length` relations from a node of the graph, with what each leads to.
 
     Breadth first over fronts: each route's nodes, all at once, are led on by every relation in either direction; so the
     work is that of edges at fronts, and not of walks, of which a hub has millions. `most`: edges looked at; the routes
     that lead to the fewest are made longer first, and where that is too much the others are not. `edges`:
-    `labelled(graph)`, where it is known. Ordered by length, then by ways.
+    `labelled(graph)`, where it is known. Ordered by length, then by ways; the first `k` cost no more than they take.
 
     >>> graph = Graph.from_triples([("Heat", "by", "Mann"), ("Ali", "by", "Mann"), ("Ali", "stars", "Smith")])
     >>> [(way.ways, graph.names.take(way.ends)) for way in routes(graph, graph.id("Heat"), 3).routes]
     [((1,), ['Mann']), ((1, 0), ['Ali']), ((1, 0, 3), ['Smith'])]
     """
     known = labelled(graph) if edges is None else edges
-    level, found, left, shortened = [begun(graph, node)], [], most, 0
+    found: list[Route] = []
+    level, left, shortened = [begun(graph, node)], most, 0
     for _ in range(length):
-        longer = []
+        onward = []
         for cost, at in sorted((cost_on(known, one), i) for i, one in enumerate(level)):
             if cost > left:
                 shortened += 1
                 continue
             left -= cost
-            longer += led_on(graph, level[at], known)
-        level = sorted(longer, key=lambda one: one.ways)
+            onward.append(at)
+        before, level = level, []
+        for at in sorted(onward):  # a level is in the order of its ways, and so is what it leads to
+            if k is not None and len(found) + len(level) >= k:
+                break
+            level += led_on(graph, before[at], known)
         found += level
-    return Found(found, shortened)
+    return Found(found[:k], shortened)
 
 
 def begun(graph: Graph, node: int) -> Route:
@@ -135,7 +148,7 @@ def cost_on(known: Labelled, made: Route) -> int:
 def led_on(graph: Graph, made: Route, known: Labelled) -> list[Route]:
     """Return the routes that are one step longer, by their ways."""
     on = leading(known, len(graph.columns.relations), *_reached(made))
-    return [Route((*made.ways, way), (*made.fronts, front)) for way, front in on.items()]
+    return [Route((*made.ways, way), (*made.fronts, front)) for way, front in sorted(on.items(), key=itemgetter(0))]
 
 
 def route(graph: Graph, node: int, ways: Ways, edges: Labelled | None = None) -> Route | None:

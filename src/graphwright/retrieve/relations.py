@@ -22,7 +22,7 @@ __all__ = ["EdgesBy", "Instances", "RelationPaths", "Relations"]
 
 
 @dataclass(frozen=True, repr=False)
-class RelationPaths(Operator):
+class RelationPaths(Ranker):
     """Relation paths of at most `length` relations from each query entity: the plans that the graph can carry out.
 
     What RoG (Luo et al., 2024) calls a relation path, z = (r1, ..., rl), each relation walked in either direction;
@@ -46,13 +46,13 @@ class RelationPaths(Operator):
     def __post_init__(self) -> None:
         _whole(self, length=self.length, most=self.most)
 
-    def apply(self, state: State) -> State:
-        """Find the relation paths."""
+    def ranked(self, state: State, k: int | None) -> State:
+        """Find the relation paths, no more than the first k."""
         graph, shortened = state.graph, 0
         pieces: list[tuple[Ints, Ints]] = []
         known = labelled(graph)
         for source in graph.at(query_entities(state)).tolist():
-            found = routes(graph, source, int(self.length), int(self.most), known)
+            found = routes(graph, source, int(self.length), int(self.most), known, k)
             shortened += found.shortened
             for one in found.routes:
                 nodes, edges = one.walks(np.zeros(1, np.int64))
@@ -60,7 +60,7 @@ class RelationPaths(Operator):
         if shortened:
             note(f"{shortened} relation paths lead to too many nodes to be made longer; raise `most`")
         pieces.sort(key=lambda piece: len(piece[1]))
-        return state.with_(evidence=Routes.of_pieces(pieces))
+        return state.with_(evidence=Routes.of_pieces(pieces[:k]))
 
 
 @dataclass(frozen=True, repr=False)
