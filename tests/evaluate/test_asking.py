@@ -252,11 +252,16 @@ def test_a_step_is_called_the_same_in_the_next_process() -> None:
     assert row["steps"][0]["operator"].endswith(".Model object>)")
 
 
-def test_a_spent_budget_and_a_fault_of_ours_end_the_run() -> None:
-    for error in (BudgetError("spent"), ZeroDivisionError("a bug")):
-        asker = Asker(IX, {"broken": Fails(error)}, METRICS)
-        with pytest.raises(type(error)):
-            asker.ask(ASKED, ["broken"], lambda row: None)
+def test_a_spent_budget_ends_the_run_and_a_fault_is_a_row_as_any_failure() -> None:
+    asker = Asker(IX, {"broken": Fails(BudgetError("spent")), "faulty": Fails(ZeroDivisionError("a bug"))}, METRICS)
+    rows: list[Row] = []
+    asker.ask(ASKED, ["faulty"], rows.append)
+    assert rows[0]["error"] == "ZeroDivisionError: a bug" and rows[0]["metrics"]["recall@5"] == 0.0
+    for name, error in (("broken", BudgetError), ("faulty", OptionError)):
+        with pytest.raises(error, match=r"spent|faulty cannot be asked: ZeroDivisionError: a bug\. See what .*Fails"):
+            asker.warm(ASKED, [name])
+    with pytest.raises(BudgetError):
+        asker.ask(ASKED, ["broken"], rows.append)
 
 
 def test_over_a_graph_answers_are_names_and_entities_are_given_unless_they_are_to_be_found() -> None:

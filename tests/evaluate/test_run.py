@@ -22,7 +22,7 @@ from graphwright.graph.graph import Graph
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import bm25
 from graphwright.models.base import Floats
-from graphwright.models.fake import HashEncoder
+from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.retrieve.operator import Operator, Wrapper
 from graphwright.retrieve.rerank import Rerank
 from graphwright.retrieve.search import VectorSearch
@@ -271,6 +271,55 @@ def test_folder_of_another_run_is_refused_and_left_alone(
     assert {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()} == before
 
 
+def test_a_method_can_be_added_to_a_finished_run_and_only_it_is_asked(data: Path, finished: Path) -> None:
+    before = rows(finished)
+    summary = ask(Experiment(data, ("vector", "hybrid", "bm25", "ppr")), finished)
+    assert list(summary["methods"]) == ["vector", "hybrid", "bm25", "ppr"]
+    assert rows(finished)[:12] == before
+    assert pairs(finished)[12:] == [("hybrid", f"q{at}") for at in range(1, 5)]
+    manifest = json.loads((finished / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["methods"].keys() == summary["methods"].keys() and manifest["methods"]["hybrid"]
+    assert [one.keys() for one in manifest["continued"]] == [{"started", "commit"}]
+    ask(Experiment(data, ("vector", "hybrid", "bm25", "ppr")), finished)  # only the report again
+    assert len(json.loads((finished / "manifest.json").read_text(encoding="utf-8"))["continued"]) == 1
+
+
+def test_as_long_as_nothing_was_asked_other_methods_may_be(data: Path, finished: Path) -> None:
+    (finished / "results.jsonl").unlink()
+    summary = ask(Experiment(data, ("hybrid",)), finished)
+    assert list(summary["methods"]) == ["hybrid"] and len(rows(finished)) == 4
+
+
+@pytest.mark.parametrize("indexed", [False, True], ids=["before there is an index", "over an index"])
+def test_what_can_be_built_and_not_asked_is_refused_before_any_work(
+    data: Path, once: Path, tmp_path: Path, indexed: bool
+) -> None:
+    index = {"index": once / "index"} if indexed else {}
+    with pytest.raises(OptionError, match=r"wide cannot be asked: AttributeError: 'int' object .* VectorSearch\(3\)"):
+        ask(Experiment(data, ("vector", "wide = VectorSearch(3) >> Sources()")), tmp_path / "run", **index)
+    assert not (tmp_path / "run" / "index").exists()
+    mended = Experiment(data, ("vector", "wide = VectorSearch(ix.passages) >> Sources()"))
+    assert list(ask(mended, tmp_path / "run", **index)["methods"]) == ["vector", "wide"]
+
+
+def test_a_rehearsal_asks_no_model_that_is_given(data: Path, tmp_path: Path) -> None:
+    asked = []
+
+    def reply(system: str, user: str) -> str:
+        asked.append(user)
+        return '{"answer": "Graz", "citations": [], "found": true}'
+
+    experiment = Experiment(data, ("vanilla", "vector"), answered=True, limit=2, metrics=("recall@5",))
+    summary = ask(experiment, tmp_path / "run", llm=ScriptedLLM(reply))
+    assert len(asked) == 2 * (2 + 1)  # and one that does not count
+    # What ranks nothing is not measured by what it would rank.
+    assert summary["methods"]["vanilla"]["metrics"] == {} and summary["methods"]["vanilla"]["failed"] == 0
+    assert summary["methods"]["vanilla"]["against_baseline"] is None
+    assert summary["methods"]["vector"]["metrics"].keys() == {"recall@5"}
+    assert summary["methods"]["vector"]["against_baseline"] == {}
+    assert "vanilla" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
+
+
 def test_changed_data_is_another_run(data: Path, finished: Path) -> None:
     with (data / "corpus.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"id": "sava", "title": "Sava", "text": "A river in Slovenia."}) + "\n")
@@ -415,7 +464,9 @@ def test_a_model_that_fails_from_the_beginning_ends_the_run_with_what_was_found_
     def sometimes(ix: Snapshot) -> Operator:
         return Sometimes(VectorSearch(ix.passages) % 3 >> Sources(), fails)
 
-    with pytest.raises(ModelError, match="sometimes failed on its first 3 questions, the last time with: no reply"):
+    with pytest.raises(
+        ModelError, match="sometimes failed on its first 3 questions, the last time with ModelError: no reply"
+    ):
         ask(Experiment(data, (sometimes, "bm25")), tmp_path / "run")
     kept = pairs(tmp_path / "run")
     assert ("bm25", "q1") in kept and ("sometimes", "q3") in kept

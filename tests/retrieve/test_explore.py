@@ -102,6 +102,9 @@ def test_steps_that_lead_to_too_many_are_noted_and_each_entity_has_its_own_searc
     assert state.evidence is not None
     assert {KIN.names[nodes[0]] for nodes, _ in state.evidence} == {"Bertha", "Udo"}
     assert state.trace[-1].notes == ("1 of 3 nodes that a step leads to were judged",)
+    state = Explore(MODEL, width=2, depth=1, relations=1)(start("Who?", KIN, entities=["Bertha"]))
+    assert state.trace[-1].notes == ("1 of 2 relations that a step leads to were judged",)
+    assert state.evidence is not None and len({edges[0] for _, edges in state.evidence}) == len(state.evidence)
 
 
 def test_it_stays_in_the_graph() -> None:
@@ -111,7 +114,7 @@ def test_it_stays_in_the_graph() -> None:
     assert len(Explore(HashEncoder())(start("Who?", part, evidence=Evidence.of_nodes([]))).evidence or ()) == 0
 
 
-@pytest.mark.parametrize("options", [{"width": 0}, {"depth": 0}, {"most": 0}, {"batch": 1}, {"width": True}])
+@pytest.mark.parametrize("options", [{"width": 0}, {"depth": 0}, {"most": 0}, {"relations": 0}, {"batch": 1}, {"width": True}])
 def test_options(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=r"Explore\("):
         Explore(MODEL, **options)

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphwright.data.kgqa import GraphQuestion
 from graphwright.data.questions import QuestionRecord
-from graphwright.errors import BudgetError, GraphwrightError
+from graphwright.errors import BudgetError, GraphwrightError, OptionError
 from graphwright.evaluate.measures import Measure, Outcome
 from graphwright.evaluate.results import Row, lasting
 from graphwright.graph.evidence import Ints
@@ -47,22 +47,37 @@ class Asker:
         linked: bool = False,
         together: bool = True,
     ) -> None:
-        self._snapshot, self._pipelines, self._measures = snapshot, pipelines, measures
+        self._snapshot, self._pipelines = snapshot, pipelines
         self._linked, self._together = linked, together
+        self._measures = {name: _bearing(operator, measures) for name, operator in pipelines.items()}
         # What a method had made for one question is there at the next, as it is in service.
         self._bills = {name: Bill() for name in pipelines}
 
     def warm(self, question: QuestionRecord, names: Iterable[str]) -> None:
-        """Ask a question that does not count: kernels are compiled, and files opened. Not the one that is to come."""
+        """Ask a question that does not count: kernels are compiled, and files opened. Not the one that is to come.
+
+        Raises OptionError for a method that can be built, but not asked.
+        """
         # Its vector would be remembered.
-        state, wanted = self._begun(question, f"{question.text} (not counted)"), self._wanted(question)
+        state = self._begun(question, f"{question.text} (not counted)")
         for name in names:
-            self._row(name, question, state, wanted)
+            try:
+                with billed(self._bills[name]):
+                    self._pipelines[name](state)
+            except BudgetError:
+                raise
+            except GraphwrightError:  # a row will say so
+                continue
+            except Exception as error:
+                raise OptionError(
+                    f"{name} cannot be asked: {type(error).__name__}: {error}. See what its options and operators "
+                    f"take: {lasting(repr(self._pipelines[name]))}."
+                ) from error
 
     def ask(self, question: QuestionRecord, names: Iterable[str], add: Callable[[Row], None]) -> None:
         """Ask a question by these methods, and add a row for each as soon as it is known.
 
-        A method that fails has a row that says so, all its metrics 0. A spent budget ends the run.
+        A method that fails, whatever with, has a row that says so, all its metrics 0. A spent budget ends the run.
         """
         state, wanted = self._begun(question, question.text), self._wanted(question)
         with sharing() if self._together else nullcontext():
@@ -82,12 +97,12 @@ class Asker:
                 found = self._pipelines[name](state)
             except BudgetError:
                 raise
-            except GraphwrightError as error:
+            except Exception as error:  # also a fault, of ours or of the user's operator: the others go on
                 failed = f"{type(error).__name__}: {error}"
         seconds = time.perf_counter() - begun + usage.saved
         row = {"method": name, "question": question.id, **_about(question)}
         if failed:
-            nothing = self._measured(Outcome(question, state, [], (), "", wanted), failed=True)
+            nothing = self._measured(name, Outcome(question, state, [], (), "", wanted), failed=True)
             row |= {"documents": [], "evidence": [], "answer": None, **nothing, "error": failed}
         else:
             documents = _documents(found)
@@ -98,7 +113,7 @@ class Asker:
                 "documents": documents[:_RANKED],
                 "evidence": _evidence(found),
                 "answer": None if found.answer is None else _answer(found.answer, texts or ()),
-                **self._measured(whole),
+                **self._measured(name, whole),
             }
         return row | {
             **_costs(usage, seconds),
@@ -106,14 +121,14 @@ class Asker:
             "steps": [_step(step, share) for step, share in zip(found.trace, _held(found, wanted), strict=True)],
         }
 
-    def _measured(self, outcome: Outcome, *, failed: bool = False) -> dict[str, Any]:
+    def _measured(self, name: str, outcome: Outcome, *, failed: bool = False) -> dict[str, Any]:
         """Return the metrics of an outcome, and apart from them those of which sums are divided; of a failure 0.
 
-        Of a question that has not what a metric needs it is left out.
+        Of a question, or a method, that has not what a metric needs it is left out.
         """
         values: dict[str, float] = {}
         ratios: dict[str, list[float]] = {}
-        for measure in self._measures:
+        for measure in self._measures[name]:
             if not measure.fits(outcome.question):
                 continue
             value = measure.of(outcome)
@@ -132,6 +147,12 @@ class Asker:
             rows = graph.passages.rows_of_document
             found = [graph.passages.nodes[rows[name]] for name in question.gold if name in rows]
         return [nodes for nodes in found if len(nodes)]
+
+
+def _bearing(operator: Operator, measures: Sequence[Measure]) -> list[Measure]:
+    """Return what a pipeline can be measured by: one that only answers, from what a model knows, ranks no passages."""
+    gives = operator.after(frozenset())
+    return [measure for measure in measures if measure.kind != "retrieval" or "chunks" in gives]
 
 
 def _about(question: QuestionRecord) -> Row:

@@ -60,7 +60,8 @@ def sample(experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> I
 
     Its vectors are all the same, so it finds nothing; but what cannot be built over it cannot be over the other.
     """
-    few, blank = replace(subject, documents=subject.documents[:3], triples=subject.triples[:3]), _Blank(encoder.id)
+    few = replace(subject, documents=subject.documents[:3], triples=subject.triples[:3])
+    blank = _Blank(encoder.id, encoder.encode(["text"]).shape[1])
     with TemporaryDirectory() as folder:
         if subject.over == "graph":
             graph = Graph.from_triples(few.triples)
@@ -78,9 +79,10 @@ class _Blank:
     """Encodes every text alike, at once, under the name of another encoder."""
 
     id: str
+    dimension: int
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        return np.ones((len(texts), 4), np.float32)
+        return np.full((len(texts), self.dimension), self.dimension**-0.5, np.float32)
 
 
 def _imported(

@@ -16,12 +16,12 @@ from typing import Any
 import graphwright
 from graphwright.errors import DataError, OptionError
 from graphwright.evaluate.experiment import Experiment, Subject
-from graphwright.files import write_text
+from graphwright.files import whole_lines, write_text
 from graphwright.models.base import LLM
 
 __all__ = ["described", "resumed", "write_json"]
 
-_OF_THE_OCCASION = ("machine", "started", "baseline", "index", "commit")
+_OF_THE_OCCASION = ("machine", "started", "continued", "baseline", "index", "commit")
 _OF_THE_INDEX = ("nodes", "edges")  # not known before there is one
 _LIBRARIES = ("numba", "numpy", "onnxruntime", "tokenizers")
 
@@ -67,6 +67,7 @@ def described(experiment: Experiment, subject: Subject, encoder: str, llm: LLM |
         },
         "commit": _commit(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "continued": [],
     }
 
 
@@ -94,8 +95,8 @@ def _commit() -> str:
 def resumed(out: Path, run: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the manifest of the run in a folder, None where there is none yet.
 
-    Raises OptionError if it is another run than `run`, or if the folder holds something else: its results
-    would be mixed or lost.
+    Methods may have come, and as long as there are no results others may take their place. Raises OptionError if it is
+    another run than `run`, or if the folder holds something else: its results would be mixed or lost.
     """
     path = out / "manifest.json"
     if not path.exists():
@@ -104,7 +105,10 @@ def resumed(out: Path, run: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        differing = _differing(_identity(found), _identity(run))
+        there = _identity(found)
+        if not whole_lines(out / "results.jsonl"):
+            there["methods"] = {}
+        differing = _differing(there, _identity(run))
     except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
         raise DataError(f"{path} cannot be read ({error}); give a new folder, or remove this one.") from error
     if differing:
@@ -122,13 +126,16 @@ def _begun(path: Path) -> bool:
 
 
 def _differing(there: Any, here: Any, name: str = "") -> tuple[str, Any, Any] | None:
-    """Return the first thing in which two manifests differ, and both values; None where they agree."""
+    """Return the first thing in which two manifests differ, and both values; None where they agree.
+
+    Here there may be methods that are not there: a run takes them up.
+    """
     if not isinstance(there, Mapping) or not isinstance(here, Mapping):
         # An expression that is not known yet agrees with any.
         return None if there == here or "" in (there, here) else (name, there, here)
-    if there.keys() != here.keys():
+    if there.keys() - here.keys() or (there.keys() != here.keys() and name != "methods"):
         return name, ", ".join(there), ", ".join(here)
-    parts = (_differing(there[part], here[part], f"{name} {part}".strip()) for part in here)
+    parts = (_differing(there[part], here[part], f"{name} {part}".strip()) for part in there)
     return next((found for found in parts if found is not None), None)
 
 

@@ -28,6 +28,7 @@ from graphwright.index.lock import writer_lock
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.base import LLM, NamedEncoder
+from graphwright.models.fake import ScriptedLLM
 from graphwright.models.minilm import MiniLM
 from graphwright.retrieve.operator import Operator
 
@@ -79,15 +80,21 @@ def run(
             _pipelines(experiment, subject, opened.snapshot, llm)
     elif not (out / "index").exists():
         with sample(experiment, subject, encoder) as few:
-            _pipelines(experiment, subject, few, llm)
+            _rehearsed(experiment, subject, few, llm)
     out.mkdir(parents=True, exist_ok=True)
     with writer_lock(out):
         clean(out)
         clean(out / "runs")
-        if (before := resumed(out, manifest)) is not None:
-            manifest |= {"started": before["started"], "index": before["index"]}
-        else:
+        results = Results(
+            out / "results.jsonl", [e.name for e in experiment.entries()], [q.id for q in subject.questions]
+        )
+        if (before := resumed(out, manifest)) is None:
             write_json(out / "manifest.json", manifest)
+        else:
+            again = {name: manifest[name] for name in ("started", "commit")}
+            more = [again] if _todo(subject.questions, experiment.entries(), results) else []
+            manifest |= {name: before[name] for name in ("started", "commit", "index")}
+            manifest["continued"] = [*before.get("continued", []), *more]
         folder = out / "index" if index is None else Path(index)
         if index is None:
             manifest["index"] = made(folder, experiment, subject, encoder, progress) | manifest["index"]
@@ -99,7 +106,6 @@ def run(
         resumed(out, manifest)
         write_json(out / "manifest.json", manifest)
         write_plan(out / "experiment.toml", experiment)
-        results = Results(out / "results.jsonl", list(pipelines), [q.id for q in subject.questions])
         for group in [experiment.entries()] if together else [[entry] for entry in experiment.entries()]:
             _ask(experiment, subject, group, folder, encoder, llm, results, progress)
         summary = summarised(manifest, experiment.entries(), subject, results)
@@ -140,6 +146,16 @@ def _pipelines(
     return found
 
 
+def _rehearsed(experiment: Experiment, subject: Subject, few: Snapshot, llm: LLM | None) -> None:
+    """Build the methods over a tiny index, and ask each a question: what would fail at all does so before any work.
+
+    Language models that are given are not asked, and so functions, which may have their own, are not either.
+    """
+    pipelines = _pipelines(experiment, subject, few, None if llm is None else ScriptedLLM((), llm.id))
+    written = [entry.name for entry in experiment.entries() if isinstance(entry.method, str)]
+    Asker(few, pipelines, (), linked=experiment.linked).warm(subject.questions[0], written)
+
+
 def _ask(
     experiment: Experiment,
     subject: Subject,
@@ -171,9 +187,9 @@ def _ask(
 
 
 def _ending(add: Callable[[Row], None], results: Results) -> Callable[[Row], None]:
-    """Return what adds rows, and ends the run where a method's model fails from the beginning on.
+    """Return what adds rows, and ends the run where a method fails from the beginning on.
 
-    A method that was answered once goes on, whatever some questions do to its model.
+    A method that was answered once goes on, whatever some questions do to it.
     """
     failures, working = Counter[str](), {row["method"] for row in results if "error" not in row}
 
@@ -182,10 +198,10 @@ def _ending(add: Callable[[Row], None], results: Results) -> Callable[[Row], Non
         error, name = row.get("error", ""), row["method"]
         if not error:
             working.add(name)
-        failures[name] += error.startswith("ModelError")
+        failures[name] += bool(error)
         if failures[name] == _FAILURES and name not in working:
             raise ModelError(
-                f"{name} failed on its first {_FAILURES} questions, the last time with: {error.partition(': ')[2]} "
+                f"{name} failed on its first {_FAILURES} questions, the last time with {error.rstrip('.')}. "
                 f"What was found so far is kept: once that is mended, the same command goes on, and asks these again."
             )
 

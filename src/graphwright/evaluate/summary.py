@@ -40,8 +40,8 @@ def summarised(
     """
     seed = int(manifest["settings"]["seed"])
     rows = {entry.name: results.of(entry.name) for entry in entries}
-    # Of few questions that were drawn none may have what a metric needs.
-    measures = [measure for measure in subject.measures if _measured(rows[manifest["baseline"]], measure)]
+    # Of few questions that were drawn none may have what a metric needs, and a method may not.
+    measures = [measure for measure in subject.measures if any(_measured(of, measure) for of in rows.values())]
     names = [measure.name for measure in measures]
     against = _against(rows, manifest["baseline"], measures, seed)
     methods = {}
@@ -54,7 +54,7 @@ def summarised(
             "questions": len(of),
             "failed": sum("error" in row for row in of),
             "errors": dict(Counter(row["error"] for row in of if "error" in row)),
-            "metrics": {name: _interval(of, name, seed) for name in names},
+            "metrics": {m.name: _interval(of, m.name, seed) for m in measures if _measured(of, m)},
             "against_baseline": against.get(entry.name),
             "milliseconds": _times([row["seconds"] for row in of]),
             "model_milliseconds": _times([row["model_seconds"] for row in of]),
@@ -117,11 +117,11 @@ def _against(
     rows: Mapping[str, Sequence[Row]], baseline: str, measures: Sequence[Measure], seed: int
 ) -> dict[str, dict[str, Any]]:
     """Return by method and metric what it is ahead of the baseline by, and how likely that is by chance."""
-    others = [name for name in rows if name != baseline]
-    found: dict[str, dict[str, Any]] = {name: {} for name in others}
+    found: dict[str, dict[str, Any]] = {name: {} for name in rows if name != baseline}
     for measure in measures:
-        if _divided(rows[baseline], measure.name):
+        if _divided(rows[baseline], measure.name) or not _measured(rows[baseline], measure):
             continue
+        others = [name for name in found if _measured(rows[name], measure)]
         base = _values(rows[baseline], measure.name)
         tests = [paired_test(_values(rows[name], measure.name), base, seed=seed) for name in others]
         for name, p, corrected in zip(others, tests, holm(tests), strict=True):

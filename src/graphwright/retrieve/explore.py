@@ -45,9 +45,9 @@ class Explore(Operator):
     From each query entity on its own, up to `depth` edges: of the relations, with directions, by which the paths so far
     may go on, the `width` that fit the question best; of the nodes that these lead to, the `width` best again (ToG's D
     and N). A language model chooses by number (see Choose), and ends the search where it chooses none; an Encoder or
-    CrossEncoder ranks by text (see Rerank). A step that leads to more than `most` nodes is judged by the first of them,
-    with a note in the trace; the paper draws some at random. The paths given are those of every length: that ToG asks
-    its model after each step whether they are enough is left out.
+    CrossEncoder ranks by text (see Rerank). A step to more than `relations`, or by these to more than `most` nodes, is
+    judged by the first of them, with a note in the trace; the paper draws some nodes at random. The paths given are
+    those of every length: that ToG asks its model after each step whether they are enough is left out.
 
     >>> from graphwright import OverlapCrossEncoder, start
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Bertha", "ally", "Otto"), ("Ida", "spouse", "Udo")])
@@ -60,6 +60,7 @@ class Explore(Operator):
     width: int = 3
     depth: int = 3
     most: int = 256
+    relations: int = 64
     batch: int = 64
     needs = ("anchors|evidence",)
     gives = ("evidence",)
@@ -67,7 +68,7 @@ class Explore(Operator):
     def __post_init__(self) -> None:
         if isinstance(self.model, str) or not isinstance(self.model, Encoder | CrossEncoder | LLM):
             raise OptionError(f"Explore({self.model!r}): an encoder, a cross-encoder or a language model is needed.")
-        least = {"width": 1, "depth": 1, "most": 1, "batch": 2}
+        least = {"width": 1, "depth": 1, "most": 1, "relations": 1, "batch": 2}
         for name, low in least.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < low:
@@ -80,12 +81,11 @@ class Explore(Operator):
             beams: list[Step] = [([source], [])]
             while beams and len(beams[0][1]) < self.depth:
                 turns = _turns(state.graph, beams)
-                chosen = self._best(state, _Turns.of_pieces(steps[0] for steps in turns.values()))
+                ways = _first([steps[0] for steps in turns.values()], self.relations, "relations")
+                chosen = self._best(state, _Turns.of_pieces(ways))
                 taken = {_key(state.graph, nodes.tolist(), edges.tolist()) for nodes, edges in chosen}
                 further = [step for key, steps in turns.items() if key in taken for step in steps]
-                if len(further) > self.most:
-                    note(f"{self.most} of {len(further)} nodes that a step leads to were judged")
-                found.append(self._best(state, Evidence.of_pieces(further[: self.most])))
+                found.append(self._best(state, Evidence.of_pieces(_first(further, self.most, "nodes"))))
                 beams = [(nodes.tolist(), edges.tolist()) for nodes, edges in found[-1]]
         pieces = [piece for part in found for piece in part]
         scores = [score for part in found for score in (part.scores if part.scores is not None else ())]
@@ -95,6 +95,12 @@ class Explore(Operator):
         """Return the `width` best of these paths, ranked."""
         judge = Choose(self.model, self.batch) if isinstance(self.model, LLM) else Rerank(self.model)
         return judge.ranked(state.with_(evidence=paths), self.width).evidence or Evidence.of_nodes([], [])
+
+
+def _first(steps: list[Step], most: int, what: str) -> list[Step]:
+    if len(steps) > most:
+        note(f"{most} of {len(steps)} {what} that a step leads to were judged")
+    return steps[:most]
 
 
 Key = tuple[tuple[int, ...], tuple[int, ...], int]
