@@ -117,6 +117,8 @@ def routes(
     found: list[Route] = []
     level, left, shortened = [begun(graph, node)], most, 0
     for _ in range(length):
+        if k is not None and len(found) >= k:
+            break
         onward = []
         for cost, at in sorted((cost_on(known, one), i) for i, one in enumerate(level)):
             if cost > left:

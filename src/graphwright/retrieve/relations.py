@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.routes import MOST, Routes, labelled, route, routes, walks, ways_of
+from graphwright.graph.routes import MOST, Route, Routes, labelled, route, routes, walks, ways_of
 from graphwright.kernels.ppr import push_ppr
 from graphwright.retrieve.operator import Operator, Ranker, note
 from graphwright.retrieve.paths import query_entities
@@ -49,18 +49,17 @@ class RelationPaths(Ranker):
     def ranked(self, state: State, k: int | None) -> State:
         """Find the relation paths, no more than the first k."""
         graph, shortened = state.graph, 0
-        pieces: list[tuple[Ints, Ints]] = []
+        every: list[Route] = []
         known = labelled(graph)
         for source in graph.at(query_entities(state)).tolist():
             found = routes(graph, source, int(self.length), int(self.most), known, k)
             shortened += found.shortened
-            for one in found.routes:
-                nodes, edges = one.walks(np.zeros(1, np.int64))
-                pieces += [(graph.at(n), graph.edges[e]) for n, e in zip(nodes, edges, strict=True)]
+            every += found.routes
         if shortened:
             note(f"{shortened} relation paths lead to too many nodes to be made longer; raise `most`")
-        pieces.sort(key=lambda piece: len(piece[1]))
-        return state.with_(evidence=Routes.of_pieces(pieces[:k]))
+        every.sort(key=lambda one: len(one.ways))
+        pieces = (one.walks(np.zeros(1, np.int64)) for one in every[:k])
+        return state.with_(evidence=Routes.of_pieces((graph.at(n[0]), graph.edges[e[0]]) for n, e in pieces))
 
 
 @dataclass(frozen=True, repr=False)
