@@ -660,7 +660,11 @@ def test_answers_are_judged_where_a_judge_is_given(data: Path, tmp_path: Path) -
     )
     summary = ask(Experiment(data, ("bm25", "vector")), tmp_path / "run", judge=OverlapJudge())
     assert summary["judge"]["accuracy"]["bm25"]["questions"] == 1 and (tmp_path / "run" / "judgements.jsonl").exists()
-    assert "stand-in" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    shown = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    assert "stand-in" in page and [said["a"]["j"][0] for said in shown["rows"]["0"]] == [
+        summary["judge"]["accuracy"][name]["mean"] for name in shown["methods"]
+    ]
 
 
 def test_what_cannot_be_built_is_refused_before_anything_is_indexed(data: Path, tmp_path: Path) -> None:

@@ -114,7 +114,9 @@ def test_it_stays_in_the_graph() -> None:
     assert len(Explore(HashEncoder())(start("Who?", part, evidence=Evidence.of_nodes([]))).evidence or ()) == 0
 
 
-@pytest.mark.parametrize("options", [{"width": 0}, {"depth": 0}, {"most": 0}, {"relations": 0}, {"batch": 1}, {"width": True}])
+@pytest.mark.parametrize(
+    "options", [{"width": 0}, {"depth": 0}, {"most": 0}, {"relations": 0}, {"batch": 1}, {"width": True}]
+)
 def test_options(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=r"Explore\("):
         Explore(MODEL, **options)

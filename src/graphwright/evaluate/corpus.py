@@ -116,7 +116,7 @@ def _check(index: Index, experiment: Experiment, subject: Subject) -> None:
     if subject.over == "index":
         _check_gold(index, subject)
         return
-    wanted = experiment.embed if experiment.embed or subject.over == "graph" else ("passages",)
+    wanted = experiment.embed
     if wanted is not None and set(held["settings"]["embed"]) != set(wanted):
         raise OptionError(
             f"{index.path} embeds {', '.join(held['settings']['embed']) or 'nothing'}, and this run asks for "

@@ -26,7 +26,7 @@ from graphwright.index.build import Progress
 from graphwright.models.base import LLM, metered
 from graphwright.models.stopping import stopping
 
-__all__ = ["DIMENSIONS", "Judge", "ModelJudge", "OverlapJudge", "Verdict", "judge_run"]
+__all__ = ["DIMENSIONS", "Judge", "ModelJudge", "OverlapJudge", "Verdict", "judge_run", "verdicts"]
 
 Answers = dict[str, dict[str, str]]
 """What each method answered, by question; "" for no answer."""
@@ -76,7 +76,7 @@ def judge_run(
     answers = _answers(rows)
     about = dimensions_of(dimensions)
     _check(llm, answers, accuracy, against, threads)
-    judge = ModelJudge(llm) if isinstance(llm, LLM) else llm
+    judge = _judge_of(llm)
     tasks = _tasks(answers, {question.id: question for question in questions}, accuracy, against)
     log = Log(Path(out) / "judgements.jsonl", judge.id, about)
     todo = [task for task in tasks if task not in log]
@@ -97,6 +97,20 @@ def judge_run(
             "cost": sum(one.cost for one in made),
         },
     }
+
+
+def verdicts(
+    rows: Iterable[Mapping[str, Any]], questions: Iterable[QuestionRecord], llm: LLM | Judge, out: str | Path
+) -> dict[tuple[str, str], Verdict]:
+    """Return what was said of each answer, by method and question, in a folder where `judge_run` had them judged."""
+    log = Log(Path(out) / "judgements.jsonl", _judge_of(llm).id, {})
+    tasks = _tasks(_answers(rows), {question.id: question for question in questions}, True, None)
+    said = {(task.methods[0], task.question.id): log[task].verdicts for task in tasks if task in log}
+    return {key: found[ACCURACY] for key, found in said.items() if found}
+
+
+def _judge_of(llm: LLM | Judge) -> Judge:
+    return ModelJudge(llm) if isinstance(llm, LLM) else llm
 
 
 def _answers(rows: Iterable[Mapping[str, Any]]) -> Answers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from graphwright.evaluate.asking import Asker
 from graphwright.evaluate.corpus import checked, made, sample
 from graphwright.evaluate.entries import Entry
 from graphwright.evaluate.experiment import Experiment, Subject
-from graphwright.evaluate.judge import Judge, judge_run
+from graphwright.evaluate.judge import Judge, judge_run, verdicts
 from graphwright.evaluate.manifest import described, resumed, write_json
 from graphwright.evaluate.plan import write_plan
 from graphwright.evaluate.report import write_report
@@ -109,12 +109,15 @@ def run(
         for group in [experiment.entries()] if together else [[entry] for entry in experiment.entries()]:
             _ask(experiment, subject, group, folder, encoder, llm, results, progress)
         summary = summarised(manifest, experiment.entries(), subject, results)
+        rows: Iterable[Row] = results
         if judge is not None:
             against = experiment.against() if len(pipelines) > 1 else None
             summary["judge"] = judge_run(results, subject.questions, judge, out, against=against, progress=progress)
+            said = verdicts(results, subject.questions, judge, out)
+            rows = (row | {"judged": said.get((row["method"], row["question"]))} for row in results)
         write_json(out / "summary.json", summary)
         asked = {q.id: {"text": q.text, "answers": q.answers, "gold": q.gold} for q in subject.questions}
-        write_report(out, summary, results, asked)
+        write_report(out, summary, rows, asked)
     return summary
 
 

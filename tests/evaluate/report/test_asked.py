@@ -36,6 +36,15 @@ def test_every_result_is_there_with_its_metrics_ranks_and_steps() -> None:
         assert shown["a"]["c"] == [["d 1", 2, 9, "River 1", "a → r → b"]]
 
 
+def test_what_a_judge_said_of_an_answer_stands_with_it() -> None:
+    for judged, shown in (
+        ((1.0, "It is accepted."), [1, "It is accepted."]),
+        ((0.5, "x" * 999), [0.5, "x" * 239 + "…"]),
+    ):
+        assert taken(rows()[:1], judged=judged)["rows"]["0"][0]["a"]["j"] == shown
+    assert taken(rows()[:1])["rows"]["0"][0]["a"]["j"] is None
+
+
 def test_gold_that_was_not_found_has_no_rank() -> None:
     found = taken([row("ppr", "q1", documents=[["d9", 1.0], ["d1", 0.5]])])
     assert found["rows"]["0"][0]["r"] == [2, 0]

@@ -96,7 +96,7 @@ class Asked:
             "r": [place.get(document, 0) for document in gold[:_GOLD]],
             "n": [len(documents), len(evidence)],
             "p": [[_cut(_titled_once(one["text"])), _rounded(one.get("score"), 4)] for one in evidence[:_PIECES]],
-            "a": _answer(row.get("answer")),
+            "a": _answer(row.get("answer"), row.get("judged")),
             "s": [self._step(step) for step in (row.get("steps") or ())[:_STEPS]],
             "c": [_rounded(row.get(name), 6) for name in ("seconds", "tokens", "calls", "cost", "peak_mb")]
             + [(row.get("prompt_tokens") or 0) + (row.get("completion_tokens") or 0)],
@@ -203,7 +203,7 @@ class Asked:
         return tag("td", tag("code", json.loads(self._held(known["i"], method))["x"]))
 
 
-def _answer(answer: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _answer(answer: Mapping[str, Any] | None, judged: tuple[float, str] | None) -> dict[str, Any] | None:
     if answer is None:
         return None
     citations = answer.get("citations") or ()
@@ -211,6 +211,7 @@ def _answer(answer: Mapping[str, Any] | None) -> dict[str, Any] | None:
         "t": _cut(answer.get("text") or "", _ANSWER),
         "s": [_cut(text) for text in (answer.get("answers") or ())[:_SHORT]],
         "f": bool(answer.get("found", True)),
+        "j": None if judged is None else [_rounded(judged[0], 3), _cut(judged[1])],
         "n": len(citations),
         "c": [
             [_cut(one.get("document") or ""), one.get("start"), one.get("end"), _cut(one.get("text") or "")]

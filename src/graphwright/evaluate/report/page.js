@@ -249,7 +249,8 @@
       return one !== whole && !(one.endsWith("…") && whole.startsWith(one.slice(0, -1)));
     });
     return part(said.f ? "Answer" : "Answer (nothing found)", own(said.t, "p", { class: "answer" }),
-      short.length ? el("p", { class: "quiet" }, "Short: ", own(short.join(" · "))) : null);
+      short.length ? el("p", { class: "quiet" }, "Short: ", own(short.join(" · "))) : null,
+      said.j ? el("p", { class: "quiet" }, `Judged ${{ 0: "wrong", 1: "right" }[said.j[0]] ?? said.j[0]}`, said.j[1] ? [": ", own(said.j[1])] : null) : null);
   }
 
   function documents(question, row) {

@@ -30,7 +30,8 @@ def write_report(
     """Write `report.html`, `report.md`, `results.parquet`, `results.csv` and `runs/*.trec` into a run's folder.
 
     `summary` is what `summary.json` holds, `rows` the results of the run, read once and one at a time; `questions` has
-    "text", "answers" and "gold" of each question by its id. Where the folder has a `manifest.json`, the page says what
+    "text", "answers" and "gold" of each question by its id. A row may have, as "judged", what a judge said of its
+    answer: a number, 1 where it is right, and why. Where the folder has a `manifest.json`, the page says what
     that says, and of an `experiment.toml` how to run it again. Each file is written whole or not at all, the page last;
     one that is there already is replaced.
     """
