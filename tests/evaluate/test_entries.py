@@ -82,12 +82,17 @@ def test_a_method_may_have_a_model_or_another_object_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "method", ["ppr(restart='a')", "ppr(restart=None)", "bubblerag(passages='3')", "rerank(first='vector')"]
+    ("method", "says"),
+    [
+        ("ppr(restart='a')", "ppr: restart is 'a', and takes a number; by default 0.5."),
+        ("ppr(restart=None)", "ppr: restart is None, and takes a number"),
+        ("bubblerag(passages='3')", "bubblerag: passages is '3', and takes a whole number"),
+        ("rerank(first='vector')", "rerank(first='vector') cannot be built: "),
+    ],
 )
-def test_an_option_of_another_kind_is_an_error_that_names_it(method: str) -> None:
-    with pytest.raises(OptionError, match=rf"^{re.escape(method)} cannot be built: ") as caught:
+def test_an_option_of_another_kind_is_an_error_that_names_it(method: str, says: str) -> None:
+    with pytest.raises(OptionError, match=f"^{re.escape(says)}"):
         entry_of(method).built(IX)
-    assert "Its options" in str(caught.value)
 
 
 def test_a_labelled_method_keeps_its_label_in_a_grid() -> None:

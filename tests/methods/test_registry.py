@@ -59,6 +59,9 @@ def test_ppr_also_begins_at_what_the_state_was_given() -> None:
         ("xyz", {}, r"no method 'xyz'. There are bm25, .*hybrid, .*ppr, .*vector\.$"),
         ("ppr", {"seed": 1}, "ppr has no argument 'seed'; it takes passages, seeds, pool, restart"),
         ("vector", {"ix": 1}, "vector has no argument 'ix'"),
+        ("ppr", {"restart": "a"}, r"ppr: restart is 'a', and takes a number; by default 0\.\d+"),
+        ("ppr", {"passages": 2.5}, "ppr: passages is 2.5, and takes a whole number; by default 20"),
+        ("lego-2", {"paths": True}, "lego-2: paths is True, and takes a whole number"),
         ("ppr", {"restart": 2.0}, r"restart=2\.0"),
     ],
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 from graphwright.errors import NeedsError, OptionError
@@ -31,6 +32,10 @@ from graphwright.retrieve.operator import Keep, Operator, Then
 __all__ = ["METHODS", "Method", "method_named", "pipeline", "retrieval_part"]
 
 
+_NUMBERS: Mapping[str, tuple[type, str]] = {"int": (Integral, "a whole number"), "float": (Real, "a number")}
+"""What an argument takes that is annotated so: its type, and how that is said."""
+
+
 @dataclass(frozen=True)
 class Method:
     """A named way to answer: `build` makes its pipeline over a snapshot; its arguments are the method's."""
@@ -39,13 +44,23 @@ class Method:
     build: Callable[..., Operator]
 
     def __call__(self, snapshot: Snapshot, **options: Any) -> Operator:
-        """Return the pipeline over a snapshot. Raises OptionError where an argument that has no default is missing."""
+        """Return the pipeline over a snapshot.
+
+        Raises OptionError where an argument that has no default is missing, or a number is none.
+        """
         missing = [name for name in self.required if options.get(name) is None]
         if missing:
             raise OptionError(
                 f"{self.name} needs {' and '.join(missing)}, which nothing stands for offline: give a language model, "
                 f"as llm=Endpoint(...) or on the command line by --llm MODEL."
             )
+        for argument in self._arguments:
+            kind, said = _NUMBERS.get(str(argument.annotation), (object, ""))
+            value = options.get(argument.name, argument.default)
+            if not isinstance(value, kind) or (said and isinstance(value, bool)):
+                raise OptionError(
+                    f"{self.name}: {argument.name} is {value!r}, and takes {said}; by default {argument.default!r}."
+                )
         return self.build(snapshot, **options)
 
     @property
