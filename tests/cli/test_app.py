@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from tests.cli.called import called
 from tests.toys import CORPUS
 
 RUN = "from graphwright.cli.app import main; main()"
@@ -36,6 +38,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert "8 added" in done.stdout and "1 skipped" in done.stdout
     assert "noise.bin" in done.stderr
     return place / "index"
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    done = called("--version")
+    assert (done.returncode, done.stdout) == (0, f"graphwright {version('graphwright')}\n")
 
 
 def test_ask_prints_an_answer_with_citation_path_and_passages(folder: Path) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from graphwright import __version__
 from graphwright.cli.doctor import doctor
 from graphwright.cli.evaluate import evaluate
 from graphwright.cli.export import export
@@ -32,12 +33,27 @@ _INTERRUPTED = 130  # the exit code of a command that Ctrl-C ended
 
 app = typer.Typer(
     name="graphwright",
-    help="Answers from your own documents, with evidence that you can check. Offline, without a key.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     add_completion=False,
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"graphwright {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def graphwright(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    """Answers from your own documents, with evidence that you can check. Offline, without a key."""
+
 
 Folder = Annotated[Path, typer.Option("--index", help="The index folder.")]
 MethodName = Annotated[
