@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from math import log
+from math import log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -77,6 +77,10 @@ class World:
         """In how many passages an entity, or one that an alias joins it with, stands."""
         return sum(other in self.direct(i) for other in {name, *self.same(name)} for i in range(len(self)))
 
+    def common(self, name: str) -> bool:
+        """Whether a name stands in too many passages to be a topic that a question can name."""
+        return self.holders(name) > max(5, sqrt(len(self)))
+
     def rarity(self, name: str, common: float) -> float:
         """How much it says that two passages share a name: nothing where it is in one, in most, or in all."""
         n, df = max(len(self), 2), self.holders(name)
@@ -132,7 +136,7 @@ class Signals:
 
     near: dict[int, float]  # cosine over the best
     covers: dict[int, list[float]]  # each word that is left of the question, then each name
-    named: dict[int, bool]  # whether it is about what the question names
+    named: dict[int, float]  # whether it is about what the question names; half where no title says so
 
     @classmethod
     def of(cls, w: World, inside: Collection[int]) -> Signals:
@@ -141,14 +145,15 @@ class Signals:
         asked = list(dict.fromkeys(w.question.split()))
         by_word = {word: lucene(w.texts, word) for word in asked}
         whole = max(sum(by_word[word][i] for word in asked) for i in range(len(w))) or 1
-        topics = [a for a in w.anchors if any(w.topic(i) == a for i in range(len(w)))]
-        consumed = {a.lower() for a in topics if any(w.titles[i] for i in range(len(w)) if w.topic(i) == a)}
+        topics = [a for a in w.anchors if any(w.topic(i) == a for i in range(len(w))) and not w.common(a)]
+        titled = {a for a in topics if any(w.titles[i] for i in range(len(w)) if w.topic(i) == a)}
+        consumed = {a.lower() for a in titled}
         left = [word for word in asked if word not in consumed]
-        names = {i: [float(w.topic(i) == a) for a in topics] for i in inside}
+        names = {i: [(1.0 if a in titled else 0.5) * (w.topic(i) == a) for a in topics] for i in inside}
         return cls(
             {i: cosine / best for i, cosine in cosines.items()},
             {i: [by_word[word][i] / whole for word in left] + names[i] for i in inside},
-            {i: any(names[i]) for i in inside},
+            {i: max(names[i], default=0.0) for i in inside},
         )
 
     def alone(self, i: int) -> float:

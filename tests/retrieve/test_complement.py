@@ -27,7 +27,8 @@ DEFAULTS: dict[str, float] = {
     "shared": 0.3,
     "own": 0.5,
     "overlap": 0.6,
-    "joined": 0.3,
+    "joined": 0.1,
+    "unnamed": 1.0,
     "common": 0.02,
 }
 
@@ -77,8 +78,12 @@ class Reference:
         strengths += [how["about"]] * (w.topic(s) in w.reach(t))
         rare = (w.rarity(e, how["common"]) for e in w.reach(s) & w.reach(t))
         strengths += [how["shared"] * r for r in rare if r > 0]
-        strengths += [0.0] * (self.signals.named[s] and self.signals.named[t])
+        strengths += [0.0] * bool(self.signals.named[s] and self.signals.named[t])
         return max(strengths, default=None)
+
+    def unnamed(self, s: int, t: int) -> float:
+        """What a pair of which the question names neither's topic is worth less."""
+        return self.how["unnamed"] * (1 - max(self.signals.named[s], self.signals.named[t]))
 
     def gains(self) -> dict[int, float]:
         """What each passage that can be taken adds."""
@@ -87,7 +92,7 @@ class Reference:
             ties = {s: c for s in self.opened if s != t and (c := self.connection(s, t)) is not None}
             if t in self.taken or not (t in self.first or ties):
                 continue
-            together = [self.signals.together(self.w, s, t) + c for s, c in ties.items()]
+            together = [self.signals.together(self.w, s, t) + c - self.unnamed(s, t) for s, c in ties.items()]
             worth = max([self.h[t], *together]) + self.how["own"] * self.h[t]
             covered = [self.signals.covers[c] for c in self.taken]
             again = sum(min(own, max(col)) for own, *col in zip(self.signals.covers[t], *covered, strict=True) if col)
@@ -123,6 +128,7 @@ OPTIONS = st.fixed_dictionaries(
         "own": st.sampled_from([0.0, 2.0]),
         "overlap": st.sampled_from([0.0, 1.5]),
         "joined": st.sampled_from([0.0, 1.0]),
+        "unnamed": st.sampled_from([0.0, 0.5]),
         "common": st.sampled_from([0.0, 1.0]),
     },
 )
@@ -162,17 +168,21 @@ def test_a_gain_worked_by_hand() -> None:
     f = 1.4 / 2**0.5 / 0.8 + 1 + 0.5
     # The second is found by the first, which then comes before it; what is left is less by the word, more by C.
     expected = [(0, f + 0.875), (1, f + 1 - 0.6 * 1 + 0.3 * 0.5)]
+    op = complement(w, unnamed=0, joined=0.3)
+    assert found(op(w.state([1]))) == [(at, pytest.approx(gain, abs=1e-6)) for at, gain in expected]
+    # The question names neither of both, so that the pair is worth 1 less, and either more alone.
+    expected = [(1, 2 + 1), (0, 1.75 + 0.875 - 0.6 * 1 + 0.1 * 0.5)]
     assert found(complement(w)(w.state([1]))) == [(at, pytest.approx(gain, abs=1e-6)) for at, gain in expected]
     # What a passage states on what the other is about: r = 1 for the best of its statements, so that C = 0.5 + 0.4.
     told = replace(w, stated=[[Statement("Anna", "saw", "Bert", "the lake")], []])
     expected = [(0, f + 0.875), (1, f + 0.4 + 1 - 1.5 * 1 + 0.3 * 0.9)]
-    op = complement(told, overlap=1.5)
+    op = complement(told, overlap=1.5, unnamed=0, joined=0.3)
     assert found(op(told.state([1]))) == [(at, pytest.approx(gain, abs=1e-6)) for at, gain in expected]
 
 
 def test_a_score_is_never_more_than_the_one_before() -> None:
     w = two(["Anna", "Bert"], [["Bert"], []])
-    (first, best), (second, score) = found(complement(w)(w.state([1])))
+    (first, best), (second, score) = found(complement(w, unnamed=0, joined=0.3)(w.state([1])))
     # Nothing is covered here, so that C alone counts: the gain of the second is above that of the first.
     f = 1.4 / 2**0.5 / 0.8 + 0.5
     assert (first, second) == (0, 1) and best == pytest.approx(f + 0.375, abs=1e-6)
@@ -196,8 +206,8 @@ def test_each_passage_taken_opens_the_next() -> None:
     chain = [["Bert"], ["Cleo"], ["Dora"], [], []]
     vectors = np.tile(np.array([[0.6, 0.8]], np.float32), (5, 1))
     w = World(titles, chain, [["zz"]] * 5, vectors, np.array([1, 0], np.float32), "lake", [], {}, [[]] * 5)
-    assert [at for at, _ in found(complement(w)(w.state([0])))] == [1, 0, 2, 3]
-    assert {at for at, _ in found(complement(w)(w.state([0], [0, 1, 3, 4])))} == {0, 1}
+    assert [at for at, _ in found(complement(w, unnamed=0)(w.state([0])))] == [1, 0, 2, 3]
+    assert {at for at, _ in found(complement(w, unnamed=0)(w.state([0], [0, 1, 3, 4])))} == {0, 1}
 
 
 def test_of_equals_the_smaller_id_comes_first() -> None:
@@ -254,7 +264,8 @@ class Rich:
 
 
 CHANGES: list[dict[str, Any]] = [
-    *({name: value} for name in DEFAULTS if name != "common" for value in (0.0, 1.0)),
+    *({name: value} for name in DEFAULTS if name not in ("common", "unnamed") for value in (0.0, 1.0)),
+    {"unnamed": 1.0},
     {"common": 1.0},  # five passages are never too many, so that less is no change here
 ]
 
@@ -266,9 +277,10 @@ def test_every_option_makes_a_difference_that_the_formula_has_too(changed: dict[
         w = Rich(seed).world()
         pool = list(range(0, 14, 2))
         state = w.state(pool)
-        other = complement(w, **changed)(state)
-        agree(w, pool, other, range(14), changed)
-        different |= found(other) != found(complement(w)(state))
+        options = {"unnamed": 0.0} | changed
+        other = complement(w, **options)(state)
+        agree(w, pool, other, range(14), options)
+        different |= found(other) != found(complement(w, unnamed=0)(state))
     assert different
 
 

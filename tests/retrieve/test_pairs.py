@@ -20,7 +20,13 @@ def pairs(w: World, **options: float) -> Pairs:
 
 
 def reference(
-    w: World, pool: Sequence[int], about: float = 0.8, shared: float = 0.3, own: float = 0.5, common: float = 0.02
+    w: World,
+    pool: Sequence[int],
+    about: float = 0.8,
+    shared: float = 0.3,
+    own: float = 0.5,
+    unnamed: float = 1.0,
+    common: float = 0.02,
 ) -> dict[int, float]:
     """The score of each passage of the pool, pair by pair."""
     signals = Signals.of(w, range(len(w)))
@@ -33,8 +39,11 @@ def reference(
             return shared * rarest
         return 0.0 if signals.named[s] and signals.named[t] else -inf
 
+    def pair(s: int, t: int) -> float:
+        return signals.together(w, s, t) + strength(s, t) - unnamed * (1 - max(signals.named[s], signals.named[t]))
+
     def best(t: int) -> float:
-        return max([signals.alone(t), *(signals.together(w, s, t) + strength(s, t) for s in pool if s != t)])
+        return max([signals.alone(t), *(pair(s, t) for s in pool if s != t)])
 
     return {t: best(t) + own * signals.alone(t) for t in pool}
 
@@ -63,7 +72,11 @@ def world(seed: int, n: int = 14) -> World:
     )
 
 
-OPTIONS: list[dict[str, float]] = [{}, {"about": 0.5, "shared": 0.4, "own": 0.0}, {"common": 0.6, "own": 2.0}]
+OPTIONS: list[dict[str, float]] = [
+    {},
+    {"about": 0.5, "shared": 0.4, "own": 0.0},
+    {"common": 0.6, "own": 2.0, "unnamed": 0.0},
+]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -98,7 +111,9 @@ def test_a_pair_worked_by_hand() -> None:
     # h = 0.75 and 1. Together: 1.4 / sqrt(2) / 0.8 = 1.2374; one mentions what the other is about: + 0.8.
     f = 1.4 / 2**0.5 / 0.8 + 0.8
     w = two(["Anna", "Bert"], [["Bert"], []])
-    assert scores(pairs(w)(w.state([0, 1]))) == pytest.approx({0: f + 0.375, 1: f + 0.5})
+    assert scores(pairs(w, unnamed=0)(w.state([0, 1]))) == pytest.approx({0: f + 0.375, 1: f + 0.5})
+    # The question names neither: worth 1 less.
+    assert scores(pairs(w)(w.state([0, 1]))) == pytest.approx({0: f - 1 + 0.375, 1: f - 1 + 0.5})
     # Without a connection each stands alone; an entity in all passages connects nothing, log(2/2) being 0.
     for apart in (two(["Anna", "Bert"], [[], []]), two(["Anna", "Bert"], [["Cleo"], ["Cleo"]])):
         assert scores(pairs(apart)(apart.state([0, 1]))) == pytest.approx({0: 1.125, 1: 1.5})

@@ -79,8 +79,18 @@ def test_the_words_of_a_linked_title_are_consumed_and_its_passage_is_named() -> 
 
 def test_an_inferred_topic_is_named_but_its_words_must_still_be_found() -> None:
     found = support(asked("Where is the Mur?", "Mur"))
-    assert found.named.tolist() == [[0], [1], [0]]
+    assert found.named.tolist() == [[0], [0.5], [0]]
     assert found.terms.tolist() == [[0], [1], [0]]
+
+
+@pytest.mark.parametrize(("holding", "topic"), [(5, True), (6, False)])
+def test_what_many_passages_hold_is_a_word_and_no_topic(holding: int, topic: bool) -> None:
+    graph = graph_of(("Fox", []), *(("", ["Den", "Fox"]) for _ in range(holding - 1)), *(("", ["Den"]) for _ in "abc"))
+    n = holding + 3
+    index = WordIndex.of(["fox", *(["den"] * (n - 1))], np.arange(n))
+    vectors = VectorIndex.from_array([[0.6, 0.8]] * n, Fixed((1.0, 0.0)))
+    found = Support.of(asked("Where is the Fox?", "Fox", graph=graph), vectors, index)
+    assert found.named.shape == (n, int(topic)) and found.terms.shape == (n, int(not topic))
 
 
 def test_anchors_that_nothing_is_about_are_no_column_and_consume_nothing() -> None:

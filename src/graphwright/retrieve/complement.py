@@ -35,6 +35,7 @@ class Complement(Ranker):
 
         J(t) = max(h(t), max_s F(s, t)) + own · h(t),    F(s, t) = cos(q, s + t)/best + Σ_w max(B_s(w), B_t(w))
                                                                  + names that s or t is about + C(s, t)
+                                                                 - unnamed · (1 - named(s, t))
 
     over the s that were opened, and what it adds to the passages C that were taken
 
@@ -57,13 +58,14 @@ class Complement(Ranker):
     shared: float = 0.3
     own: float = 0.5
     overlap: float = 0.6
-    joined: float = 0.3
+    joined: float = 0.1
+    unnamed: float = 1.0
     common: float = 0.02
     needs = ("evidence",)
     gives = ("chunks",)
 
     def __post_init__(self) -> None:
-        for name in ("about", "stated", "shared", "own", "overlap", "joined"):
+        for name in ("about", "stated", "shared", "own", "overlap", "joined", "unnamed"):
             value = getattr(self, name)
             known = isinstance(value, Real) and not isinstance(value, bool)
             if not known or not 0 <= value < math.inf:
@@ -95,6 +97,7 @@ class _Growth:
     def __init__(self, how: Complement, state: State, every: Support) -> None:
         self.how, self.every = how, every
         self.alone = every.total()
+        self.named = every.named.max(axis=1, initial=0.0).astype(np.float64)
         self.signals = np.concatenate((every.terms, every.named), axis=1)
         self.connections = _Connections(how, state, every)
         self.reached = np.empty(0, np.int64)  # ascending, without what was taken
@@ -145,7 +148,8 @@ class _Growth:
         lengths = squares[0][owner] + squares[1][place] + 2 * (first @ second.T)[owner, place]
         near = (self.every.near[at[owner]] + self.every.near[to]) / np.sqrt(np.maximum(lengths, 1e-9))
         covered = np.maximum(self.signals[at[owner]], self.signals[to]).sum(axis=1, dtype=np.float64)
-        both: Row = near + covered
+        named = np.maximum(self.named[at[owner]], self.named[to])
+        both: Row = near + covered - self.how.unnamed * (1 - named)
         return both
 
 

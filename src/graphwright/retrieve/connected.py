@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ALIAS, Csr, Graph, Kind
 
-__all__ = ["expand", "rarity", "reach"]
+__all__ = ["expand", "frequency", "rarity", "reach"]
 
 
 def reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
@@ -33,18 +33,24 @@ def expand(rows: Csr, ids: Ints) -> tuple[Ints, Ints]:
     return np.repeat(np.arange(len(ids)), rows.indptr[ids + 1] - rows.indptr[ids]), rows.rows(ids)
 
 
-def rarity(graph: Graph, entities: Ints, common: float) -> NDArray[np.float64]:
-    """Return log(N/df)/log(N) of each entity, 0 for one in a single passage or in too many.
-
-    Too many are more than the share `common` of all N passages, and more than five; df counts those of its aliases too,
-    which on a few passages may make it more than N: then it is 0.
-    """
+def frequency(graph: Graph, entities: Ints) -> NDArray[np.float64]:
+    """Return in how many passages each entity is, those of its aliases counted too."""
     chunks = graph.columns.node_chunks
-    count = max(len(graph.passages) if graph.passages is not None else 0, 2)
     if chunks is None:
         return np.zeros(len(entities))
     owner, same = expand(graph.columns.by_relation(ALIAS), entities)
     held = np.diff(chunks.indptr)
-    df = held[entities] + np.bincount(owner, held[same], len(entities))
+    found: NDArray[np.float64] = held[entities] + np.bincount(owner, held[same], len(entities))
+    return found
+
+
+def rarity(graph: Graph, entities: Ints, common: float) -> NDArray[np.float64]:
+    """Return log(N/df)/log(N) of each entity, 0 for one in a single passage or in too many.
+
+    Too many are more than the share `common` of all N passages, and more than five; df may be more than N on a few
+    passages (see `frequency`): then it is 0.
+    """
+    count = max(len(graph.passages) if graph.passages is not None else 0, 2)
+    df = frequency(graph, entities)
     rare = np.log(np.maximum(count / np.maximum(df, 1), 1)) / np.log(count)
     return np.where((df > 1) & (df <= max(5, common * count)), rare, 0.0)

@@ -31,10 +31,13 @@ class Pairs(Operator):
     it were one text:
 
         F(s, t) = cos(q, s + t)/best + Σ_w max(B_s(w), B_t(w)) + anchors that s or t is about + strength(s, t)
+                  - unnamed · (1 - named(s, t))
 
     where cos(q, s + t) = (q·s + q·t)/|s + t| needs no encoding, B is BM25 by word, and strength is `about`
     where one is about what the other mentions, and at least `shared` times the idf of the rarest entity shared (one
-    in more than `common` of all passages, and in more than five, connects nothing). With h the sum of the signals
+    in more than `common` of all passages, and in more than five, connects nothing). named is 1 where one of them is
+    about an anchor (half where that was inferred, see `Support`), else 0: two passages that the question names nothing
+    of, as on one topic there are many, are worth less. With h the sum of the signals
     for a passage alone,
 
         score(t) = max(h(t), max_s F(s, t)) + own · h(t).
@@ -47,6 +50,7 @@ class Pairs(Operator):
     about: float = 0.8
     shared: float = 0.3
     own: float = 0.5
+    unnamed: float = 1.0
     common: float = 0.02
     needs = ("evidence",)
     gives = ("evidence",)
@@ -85,10 +89,12 @@ class Pairs(Operator):
         subject = _is_about(graph, nodes, entities, mentions)
         strength = np.maximum(self.shared * shared, np.where(subject, self.about, 0.0))
         # The question itself connects two passages that are both about what it names.
-        asked = pool.named.max(axis=1, initial=0.0) > 0
+        named = pool.named.max(axis=1, initial=0.0).astype(np.float64)
+        asked = named > 0
         unconnected = np.where(asked[:, None] & asked[None], 0.0, -np.inf)
         strength = np.where(subject | (shared > 0), strength, unconnected)
         np.fill_diagonal(strength, -np.inf)
+        strength -= self.unnamed * (1 - np.maximum(named[:, None], named[None]))
         return strength
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -14,10 +15,15 @@ from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex, words
 from graphwright.kernels.rank import top
 from graphwright.models.base import Floats
+from graphwright.retrieve.connected import frequency
 from graphwright.retrieve.operator import Ranker
 from graphwright.retrieve.state import State
 
 __all__ = ["Support", "SupportSearch"]
+
+
+_INFERRED = 0.5  # what it counts that a passage is about what is asked for, where no title says so
+_FEW = 5  # passages that may hold what is a topic, however few passages there are
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,8 @@ class Support:
     `near: float32[p]` is the cosine with the question over the best cosine. `terms: float32[p, t]` has what each of
     the question's words adds to BM25, over the best BM25 of the whole question; words that only name a passage
     that is found by its title are left out, since the title tells it better. `named: float32[p, a]` is 1 where
-    the passage is about anchor a.
+    the passage is about anchor a, and half of that where no title says so; an anchor that more than √N of all N
+    passages hold, and more than five, is a word of the field and no topic.
     """
 
     nodes: Ints
@@ -71,15 +78,23 @@ def _named(state: State, nodes: Ints) -> tuple[Floats, list[str]]:
     """Return which passages (rows: `nodes`) are about each anchor, and the question's words beside those anchors."""
     rest, columns = state.question.text, []
     for anchor in state.anchors or ():
-        about = _chunks_about(state.graph, anchor.seeds(state.graph))
-        if len(about):
-            columns.append(np.isin(nodes, about, assume_unique=True).astype(np.float32))
+        seeds = anchor.seeds(state.graph)
+        about = _chunks_about(state.graph, seeds)
+        if len(about) and not _common(state.graph, seeds):
+            titled = _titled(state.graph, about)
+            columns.append(np.isin(nodes, about, assume_unique=True) * np.float32(1 if titled else _INFERRED))
             # A topic that was only inferred is no title: its words still have to be found.
-            if _titled(state.graph, about):
+            if titled:
                 rest = re.sub(rf"(?<!\w){re.escape(anchor.text)}(?!\w)", " ", rest, count=1)
     table = np.stack(columns, 1) if columns else np.zeros((len(nodes), 0), np.float32)
     known = set(words(state.question.text))
     return table, [word for word in dict.fromkeys(words(rest)) if word in known]
+
+
+def _common(graph: Graph, entities: Ints) -> bool:
+    """Whether one of these entities is in so many passages that to name it tells nothing."""
+    count = 0 if graph.passages is None else len(graph.passages)
+    return bool(frequency(graph, entities).max(initial=0.0) > max(_FEW, math.sqrt(count)))
 
 
 def _chunks_about(graph: Graph, entities: Ints) -> Ints:
