@@ -83,15 +83,14 @@ def asked(name, part, given):
 
 READING_IT = """
 Where a question takes several passages (the first three sets), what finds more than `hybrid` are methods that follow
-connections from good passages: `bubblerag` and `ppr` by far, then `ircot`, `hipporag2`. Where it takes one, as in the four
-collections, `hybrid` and `ircot` find the most, and connections do harm: little in `ppr`, more in `bubblerag`, most where
-they are all that ranks (`hipporag`, `lightrag-local`, LEGO-GraphRAG). Most others stay near `vector`, which seeds them.
-Over graphs methods made
-for passages quote what stands at the nodes they find: a right answer is in it where that is one step away (Hit at one
-hop), and hardly ever comes first. Methods of LEGO-GraphRAG reach answers two and three steps away, but cannot tell
-them from what lies on the way; plans of relations can (`rog`), and trained retrievers do (reg.md). `gsr`, as `rog` by
-the same plans, loses the order. Of 100 questions a figure may be ten points off, of the few in the further tables thirty;
-times are of a busy machine.
+connections from good passages: `bubblerag` and `ppr` by far, then `ircot`, `hipporag2`. Where it takes one, as in the
+four collections, `hybrid` and `ircot` find the most, and connections do harm: little in `ppr`, more in `bubblerag`,
+most where they are all that ranks (`hipporag`, `lightrag-local`, LEGO-GraphRAG). Most others stay near `vector`,
+which seeds them. Over graphs methods made for passages quote what stands at the nodes they find: a right answer is in
+it where that is one step away (Hit at one hop), and hardly ever comes first. Methods of LEGO-GraphRAG reach answers
+two and three steps away, but cannot tell them from what lies on the way; plans of relations can (`rog`), and trained
+retrievers do (reg.md). `gsr`, as `rog` by the same plans, loses the order. Of 100 questions a figure may be ten
+points off, of the few in the further tables thirty; times are of a busy machine.
 """
 
 
