@@ -100,15 +100,16 @@ def test_a_shared_step_bears_the_time_and_the_models_work_of_the_first():
     assert usage.saved == pytest.approx(first.trace[0].seconds)
 
 
+@dataclass(frozen=True, repr=False)
+class Around(Operator):
+    step: Operator
+    gives = ("evidence",)
+
+    def apply(self, state: State) -> State:
+        return self.step.run(state)
+
+
 def test_a_step_around_shared_steps_bears_what_these_took():
-    @dataclass(frozen=True, repr=False)
-    class Around(Operator):
-        step: Operator
-        gives = ("evidence",)
-
-        def apply(self, state: State) -> State:
-            return self.step.run(state)
-
     ran: list[int] = []
     state = asked()
     with sharing():
@@ -213,14 +214,6 @@ def test_whatever_others_are_asked_and_when_a_pipeline_takes_what_it_takes_alone
 
 
 def test_steps_inside_a_shared_step_stay_in_the_trace():
-    @dataclass(frozen=True, repr=False)
-    class Around(Operator):
-        step: Operator
-        gives = ("evidence",)
-
-        def apply(self, state: State) -> State:
-            return self.step.run(state)
-
     state = asked()
     around = Keep() >> Around(KHop(1) % 2) >> Keep()
     alone = [step.operator for step in around(state).trace]

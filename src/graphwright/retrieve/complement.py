@@ -97,7 +97,7 @@ class _Growth:
     def __init__(self, how: Complement, state: State, every: Support) -> None:
         self.how, self.every = how, every
         self.alone = every.total()
-        self.named = every.named.max(axis=1, initial=0.0).astype(np.float64)
+        self.named = every.asked
         self.signals = np.concatenate((every.terms, every.named), axis=1)
         self.connections = _Connections(how, state, every)
         self.reached = np.empty(0, np.int64)  # ascending, without what was taken
@@ -158,7 +158,7 @@ class _Connections:
 
     def __init__(self, how: Complement, state: State, every: Support) -> None:
         self.how, self.graph, self.nodes = how, state.graph, every.nodes
-        self.named = np.flatnonzero(every.named.max(axis=1, initial=0.0) > 0)
+        self.named = np.flatnonzero(every.asked)
         n = len(how.words.nodes)
         held = {word: len(how.words.postings(word)[0]) for word in words(state.question.text)}
         self.idf = {word: math.log1p((n - df + 0.5) / (df + 0.5)) for word, df in held.items() if df}

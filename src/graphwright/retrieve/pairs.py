@@ -89,7 +89,7 @@ class Pairs(Operator):
         subject = _is_about(graph, nodes, entities, mentions)
         strength = np.maximum(self.shared * shared, np.where(subject, self.about, 0.0))
         # The question itself connects two passages that are both about what it names.
-        named = pool.named.max(axis=1, initial=0.0).astype(np.float64)
+        named = pool.asked
         asked = named > 0
         unconnected = np.where(asked[:, None] & asked[None], 0.0, -np.inf)
         strength = np.where(subject | (shared > 0), strength, unconnected)

@@ -68,6 +68,12 @@ class Support:
         """Return the signals of some of the passages, by position."""
         return Support(self.nodes[at], self.near[at], self.terms[at], self.named[at])
 
+    @property
+    def asked(self) -> NDArray[np.float64]:
+        """How far the question names what each passage is about, the most of all anchors: float64[p]."""
+        most: NDArray[np.float64] = self.named.max(axis=1, initial=0.0).astype(np.float64)
+        return most
+
     def total(self) -> NDArray[np.float64]:
         """Return the sum of the signals: float64[p]."""
         signals: NDArray[np.float64] = self.near.astype(np.float64) + self.terms.sum(1) + self.named.sum(1)
