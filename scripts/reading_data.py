@@ -11,7 +11,6 @@ import hashlib
 import json
 import random
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -69,11 +68,11 @@ class Part:
         return "\n".join(self.passages[passage])
 
 
-def read_part(name: str, data: Path) -> Part:
-    """Read a set, and search it for the candidates of each question."""
+def read_part(name: str, data: Path, folder: Path) -> Part:
+    """Read a set, make an index of it in a folder, and search that for the candidates of each question."""
     questions, passages = _squad(name, data) if name in ("xquad", "covidqa") else _dataset(name, data)
     part = Part(name, questions, passages)
-    with tempfile.TemporaryDirectory() as folder, closing(Index.create(Path(folder) / "index")) as index:
+    with closing(Index.create(folder)) as index:
         rows = (Document(key, text, title, whole=True) for key, (title, text) in passages.items() if text.strip())
         index.add(list(rows))
         hybrid = retrieval_part(pipeline("hybrid", index.snapshot, passages=HYBRID))

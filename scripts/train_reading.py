@@ -323,7 +323,7 @@ def main() -> None:
     draw = random.Random(given.seed)
     with tempfile.TemporaryDirectory() as folder:
         weights = load_file(fetch(Path(folder)))
-    parts = [read_part(name, given.data) for name in REAL]
+        parts = [read_part(name, given.data, Path(folder) / name) for name in REAL]
     rarity = rarities(parts)
     materials = [Material(part, draw) for part in parts]
     net = Joint(weights, given.layer)

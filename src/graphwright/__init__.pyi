@@ -148,6 +148,7 @@ from .retrieve.prizes import Prizes as Prizes
 from .retrieve.prizes import PrizeSources as PrizeSources
 from .retrieve.prizes import PrizeTree as PrizeTree
 from .retrieve.prune import InduceEdges as InduceEdges
+from .retrieve.read_on import ReadOn as ReadOn
 from .retrieve.references import OnPassages as OnPassages
 from .retrieve.relations import EdgesBy as EdgesBy
 from .retrieve.relations import Instances as Instances

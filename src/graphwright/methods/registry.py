@@ -24,7 +24,7 @@ from graphwright.methods.lightrag import lightrag_global, lightrag_hybrid, light
 from graphwright.methods.paths import pathrag, pathrag_lt
 from graphwright.methods.raptor import raptor
 from graphwright.methods.reg import reg
-from graphwright.methods.rerank import gar, rerank
+from graphwright.methods.rerank import gar, read_on, rerank
 from graphwright.methods.systems import grag_m, gsr, kelp, rog, tog
 from graphwright.methods.unaided import cot, vanilla
 from graphwright.retrieve.operator import Keep, Operator, Then
@@ -105,6 +105,7 @@ METHODS = {
         "raptor": raptor,
         "g-retriever": g_retriever,
         "rerank": rerank,
+        "read-on": read_on,
         "gar": gar,
         "fastinsight": fastinsight,
         "bubblerag": bubblerag,

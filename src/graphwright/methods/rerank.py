@@ -1,4 +1,4 @@
-"""Methods that have a cross-encoder read what a search found: once, or adapting to what it liked."""
+"""Methods that have a cross-encoder read what a search found: once, reading on, or adapting to what it liked."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from graphwright.models.latents import CachedCrossEncoder
 from graphwright.models.reading import MiniLMCrossEncoder
 from graphwright.retrieve.adaptive import Frontier, Unseen
 from graphwright.retrieve.operator import Keep, Operator, Reached, Repeat
+from graphwright.retrieve.read_on import ReadOn
 from graphwright.retrieve.references import RELATIONS, OnPassages
 from graphwright.retrieve.rerank import Rerank
 
-__all__ = ["gar", "rerank"]
+__all__ = ["gar", "read_on", "rerank"]
 
 _DEPTH = 200  # of each part of the first search, as in `hybrid`
 
@@ -34,6 +35,25 @@ def rerank(
     """
     model = cross_encoder or MiniLMCrossEncoder()
     return (first or both(ix, max(budget, _DEPTH))) % budget >> Rerank(model) % passages >> answering(ix, passages, llm)
+
+
+def read_on(
+    ix: Snapshot,
+    passages: int = 20,
+    pool: int = 50,
+    contexts: int = 3,
+    *,
+    first: Operator | None = None,
+    cross_encoder: CrossEncoder | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Passages by a cross-encoder that reads the first of a hybrid search, and again with what the best of them name.
+
+    `pool`: the passages read; `contexts`: how many of them are read on from, each of which has the pool read once more
+    (see ReadOn); `first`, `cross_encoder` as in `rerank`.
+    """
+    search = (first or both(ix, max(pool, _DEPTH))) % pool
+    return search >> ReadOn(cross_encoder or MiniLMCrossEncoder(), contexts) % passages >> answering(ix, passages, llm)
 
 
 def gar(

@@ -27,7 +27,7 @@ from graphwright.models.states import AGAIN, tokens, weights_file
 
 __all__ = ["MiniLMCrossEncoder", "Reading", "joined", "network", "read_pairs"]
 
-_LONGEST_QUESTION = 64  # tokens
+_LONGEST_QUESTION = 128  # tokens
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class MiniLMCrossEncoder:
     """Cross-encoder that needs no download, no key and no torch: scores how well a text serves a question.
 
     A text of several lines begins with its title, as passages are shown to models. Texts are cut at 256 tokens,
-    questions at 64. Weights are loaded at the first use, once for the process; threads may share an object.
+    questions at 128. Weights are loaded at the first use, once for the process; threads may share an object.
     A latent holds 384 numbers of the network and 14 of how the words of both match (see `Match`); `head` has two
     layers, tanh between them, and a linear way past both.
 

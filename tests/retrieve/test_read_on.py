@@ -1,0 +1,123 @@
+"""Reading on against its formula in plain Python, what is asked with, and what cannot be used."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.toys import GRAPHS, corpus_index
+
+from graphwright import Evidence, Graph, HashEncoder, OptionError, OverlapCrossEncoder, ReadOn, start
+from graphwright.models.base import metered
+
+KIN = Graph.from_triples(
+    [("Ida", "wife of", "Udo"), ("Udo", "lived in", "Graz"), ("Ugo", "lived in", "Lyon"), ("Ida", "born in", "Mur")]
+)
+QUESTION = "Where did the husband of Ida live?"
+
+
+@dataclass(frozen=True)
+class Told:
+    """A cross-encoder whose scores are told by text, and by what the question was prolonged with."""
+
+    scores: tuple[tuple[str, tuple[float, ...]], ...]
+
+    def latents(self, query, texts):
+        rows = dict(self.scores)[query.removeprefix("q").strip()]
+        at = {"a": 0, "b": 1, "c": 2, "d": 3}
+        return np.array([[rows[at[text]]] for text in texts], np.float32)
+
+    def head(self, latents):
+        return latents[:, 0]
+
+
+def softmax(scores: list[float], temperature: float) -> list[float]:
+    parts = [math.exp(score / temperature) for score in scores]
+    return [part / sum(parts) for part in parts]
+
+
+SCORES = st.lists(st.integers(-20, 20).map(lambda n: n / 10), min_size=4, max_size=4)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(SCORES, min_size=5, max_size=5), st.integers(0, 4), st.sampled_from([0.5, 1.0]))
+def test_the_formula(rows: list[list[float]], contexts: int, temperature: float) -> None:
+    # a - b - c - d, a path: each names its neighbours and itself.
+    graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
+    asked = {"": rows[0], "a b": rows[1], "b a c": rows[2], "c b d": rows[3], "d c": rows[4]}
+    model = Told(tuple((query, tuple(row)) for query, row in asked.items()))
+    state = start("q", graph, evidence=Evidence.of_nodes([3, 0, 1, 2]))
+    found = ReadOn(model, contexts, temperature)(state).evidence
+    own = [float(np.float32(score)) for score in rows[0]]
+    first = softmax(own, temperature)
+    expected = list(first)
+    for s in sorted(range(4), key=lambda s: (-own[s], s))[:contexts]:
+        row = list(asked.values())[1 + s]
+        others = [t for t in range(4) if t != s]
+        for t, share in zip(others, softmax([float(np.float32(row[t])) for t in others], temperature), strict=True):
+            expected[t] += first[s] * share
+    assert dict(zip(found.nodes.tolist(), found.scores.tolist(), strict=True)) == pytest.approx(
+        dict(enumerate(expected))
+    )
+    assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
+
+
+def test_the_question_is_asked_with_the_names_that_it_lacks_in_the_order_of_the_text() -> None:
+    asked: list[str] = []
+
+    @dataclass(frozen=True)
+    class Listening(OverlapCrossEncoder):
+        def latents(self, query, texts):
+            asked.append(query)
+            return super().latents(query, texts)
+
+    ReadOn(Listening(), contexts=1)(start(QUESTION, KIN, evidence=Evidence.of_edges([0, 1, 2])))
+    # Of "Ida wife of Udo": Ida is in the question; Graz and Mur do not stand in the text, and come last.
+    assert asked == [QUESTION, f"{QUESTION} Udo Graz Mur"]
+
+
+def test_what_is_far_from_the_question_is_found_by_what_the_best_piece_names() -> None:
+    state = start(QUESTION, KIN, evidence=Evidence.of_edges([2, 1, 0]))
+    best = ReadOn(OverlapCrossEncoder(), temperature=0.1)(state).evidence
+    assert best.texts(KIN) == ["Ida wife of Udo", "Udo lived in Graz", "Ugo lived in Lyon"]
+    assert any("Udo, Graz, Mur" in said for said in ReadOn(OverlapCrossEncoder())(state).trace[-1].notes)
+
+
+def test_passages_are_read_on_from_by_the_entities_that_they_mention() -> None:
+    ix = corpus_index().snapshot
+    passages = Evidence.of_nodes(ix.graph.passages.nodes)
+    state = ReadOn(OverlapCrossEncoder())(start("Who founded the abbey of Erstein?", ix.graph, evidence=passages))
+    names = [name for said in state.trace[-1].notes for name in said.removeprefix("read on with ").split(", ")]
+    assert "Ermengarde of Tours" in names and not any(name in "Who founded the abbey of Erstein?" for name in names)
+
+
+@pytest.mark.parametrize("contexts", [0, 1, 3, 50])
+def test_each_context_has_every_text_read_once_more(contexts: int) -> None:
+    evidence = Evidence.of_nodes(range(len(GRAPHS["family"])))
+    with metered() as usage:
+        ReadOn(OverlapCrossEncoder(), contexts)(start("Who was Gisela?", GRAPHS["family"], evidence=evidence))
+    assert usage.texts == len(evidence) * (1 + min(contexts, len(evidence)))
+
+
+def test_one_piece_or_none_is_left_as_it_is() -> None:
+    for nodes in ([], [2]):
+        found = ReadOn(OverlapCrossEncoder())(start(QUESTION, KIN, evidence=Evidence.of_nodes(nodes))).evidence
+        assert found.nodes.tolist() == nodes and found.scores.tolist() == [1.0] * len(nodes)
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (lambda: ReadOn("bge"), "an encoder or a cross-encoder is needed"),
+        (lambda: ReadOn(HashEncoder(), contexts=-1), "whole number of pieces"),
+        (lambda: ReadOn(HashEncoder(), contexts=1.5), "whole number of pieces"),
+        (lambda: ReadOn(HashEncoder(), temperature=0), "a number above 0"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(made, says) -> None:
+    with pytest.raises(OptionError, match=says):
+        made()
