@@ -44,7 +44,7 @@ SETS = {
 }
 OFFLINE = [name for name, method in METHODS.items() if not method.required and name != "naive"]
 HEAVY = ["reg", *(f"lego-{n}" for n in (4, 5, 8, 9, 11, 13))]
-READING = ["tog", "rerank", "gar", "fastinsight", *(f"lego-{n}" for n in (3, 7, 15))]
+READING = ["read-on", "tog", "rerank", "gar", "fastinsight", *(f"lego-{n}" for n in (3, 7, 15))]
 PARTS = {
     "light": [name for name in OFFLINE if name not in (*READING, *HEAVY[1:])],
     "reading": READING,

@@ -1,4 +1,4 @@
-"""Re2 and GAR as methods: the expressions, the budget, and what a first search of one's own changes."""
+"""Methods that read: the expressions, the budget, and what a first search of one's own changes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ def test_the_expressions_read_as_they_are_written() -> None:
     loop = f"{HYBRID} % 4 >> {rank} >> Repeat({turns}, until=Reached(nodes=30))"
     whole = repr(pipeline("gar", SNAPSHOT, batch=4, budget=30, passages=7))
     assert whole.startswith(f"OnPassages({loop}) % 7 >> Sources() >> ")
+    ppr = repr(pipeline("ppr", SNAPSHOT)).partition(" % 20 >> Sources()")[0]
+    whole = repr(pipeline("read-on", SNAPSHOT, pool=9, contexts=2, passages=7))
+    order = f"ReciprocalRank(Keep(), ReadOn({model!r}, contexts=2), constant=5)"
+    assert whole.startswith(f"{ppr} % 9 >> {order} % 7 >> Sources() >> ")
     deep = repr(pipeline("rerank", SNAPSHOT, budget=500))
     assert deep.startswith(HYBRID.replace("200", "500"))  # no part may run dry before the budget does
 
@@ -42,6 +46,16 @@ def test_no_more_is_read_than_the_budget_and_each_passage_once(name: str, budget
     assert found is not None and len(found) == usage.texts == min(budget, 6)
 
 
+@pytest.mark.parametrize(("pool", "contexts"), [(1, 0), (3, 1), (30, 2)])
+def test_reading_on_reads_the_pool_once_and_once_for_each_context(pool: int, contexts: int) -> None:
+    first = VectorSearch(SNAPSHOT.passages)
+    op = pipeline("read-on", SNAPSHOT, pool=pool, contexts=contexts, first=first, cross_encoder=OverlapCrossEncoder())
+    first(start(QUESTION, SNAPSHOT.graph))
+    with metered() as usage:
+        found = retrieval_part(op)(start(QUESTION, SNAPSHOT.graph)).chunks
+    assert found is not None and usage.texts == (1 + contexts) * len(found) == (1 + contexts) * min(pool, 6)
+
+
 def test_gar_reads_neighbours_that_its_first_search_does_not_find() -> None:
     model = OverlapCrossEncoder()
     narrow = VectorSearch(SNAPSHOT.passages) % 1
@@ -56,7 +70,7 @@ def test_gar_reads_neighbours_that_its_first_search_does_not_find() -> None:
     assert all(set(rows.row(node).tolist()) & set(ids[1]) for node in ids[1])
 
 
-@pytest.mark.parametrize("name", ["rerank", "gar"])
+@pytest.mark.parametrize("name", ["rerank", "read-on", "gar"])
 def test_they_answer_and_pickle(name: str) -> None:
     op = pipeline(name, SNAPSHOT)
     again = pickle.loads(pickle.dumps(op))
@@ -67,7 +81,13 @@ def test_they_answer_and_pickle(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("gar", {"batch": 0}), ("gar", {"batch": 20, "budget": 10}), ("rerank", {"budget": 0}), ("gar", {"passages": 0})],
+    [
+        ("gar", {"batch": 0}),
+        ("gar", {"batch": 20, "budget": 10}),
+        ("rerank", {"budget": 0}),
+        ("read-on", {"pool": 0}),
+        ("gar", {"passages": 0}),
+    ],
 )
 def test_what_cannot_be_used_is_refused(name: str, options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=r"batch|keep is a whole number"):

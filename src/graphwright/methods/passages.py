@@ -23,7 +23,7 @@ from graphwright.retrieve.sources import Sources
 from graphwright.retrieve.support import SupportSearch
 from graphwright.retrieve.walk import PersonalizedPageRank
 
-__all__ = ["answering", "bm25", "both", "hybrid", "ppr", "vector"]
+__all__ = ["answering", "bm25", "both", "connected", "hybrid", "ppr", "vector"]
 
 
 def answering(
@@ -74,8 +74,12 @@ def ppr(
     ix: Snapshot, passages: int = 20, seeds: int = 20, pool: int = 100, restart: float = 0.5, *, llm: LLM | None = None
 ) -> Operator:
     """Passages and entities in one graph, walked from the best passages; what is reached is judged in pairs."""
+    return connected(ix, passages, seeds, pool, restart) >> answering(ix, passages, llm)
+
+
+def connected(ix: Snapshot, k: int, seeds: int = 20, pool: int = 100, restart: float = 0.5) -> Operator:
+    """Return the search of `ppr` for k passages: from the best of them a walk, and what it reaches in pairs."""
     begin = Link(ix.names) >> SupportSearch(ix.passages, ix.words) % seeds
     # About one node in three that a walk reaches is a passage.
     reached = PersonalizedPageRank(restart) % (5 * pool) >> Only(Kind.CHUNK) % pool | Keep()
-    best = begin >> reached >> Pairs(ix.passages, ix.words) % passages
-    return best >> answering(ix, passages, llm)
+    return begin >> reached >> Pairs(ix.passages, ix.words) % k

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.passages import answering, both
+from graphwright.methods.passages import answering, both, connected
 from graphwright.models.base import LLM, CrossEncoder
 from graphwright.models.latents import CachedCrossEncoder
 from graphwright.models.reading import MiniLMCrossEncoder
 from graphwright.retrieve.adaptive import Frontier, Unseen
+from graphwright.retrieve.fusion import ReciprocalRank
 from graphwright.retrieve.operator import Keep, Operator, Reached, Repeat
 from graphwright.retrieve.read_on import ReadOn
 from graphwright.retrieve.references import RELATIONS, OnPassages
@@ -40,20 +41,23 @@ def rerank(
 def read_on(
     ix: Snapshot,
     passages: int = 20,
-    pool: int = 50,
+    pool: int = 30,
     contexts: int = 3,
     *,
     first: Operator | None = None,
     cross_encoder: CrossEncoder | None = None,
     llm: LLM | None = None,
 ) -> Operator:
-    """Passages by a cross-encoder that reads the first of a hybrid search, and again with what the best of them name.
+    """Passages of `ppr` that a cross-encoder reads, and again with what the best of them name; the two orders fused.
 
     `pool`: the passages read; `contexts`: how many of them are read on from, each of which has the pool read once more
-    (see ReadOn); `first`, `cross_encoder` as in `rerank`.
+    (see ReadOn); `first`: the search, by default that of `ppr`. `cross_encoder`: by default the embedded one.
     """
-    search = (first or both(ix, max(pool, _DEPTH))) % pool
-    return search >> ReadOn(cross_encoder or MiniLMCrossEncoder(), contexts) % passages >> answering(ix, passages, llm)
+    model = cross_encoder or MiniLMCrossEncoder()
+    # A model this small is right about much that a search is not, and the other way round: ranks, the first ones most.
+    order = ReciprocalRank(Keep(), ReadOn(model, contexts), constant=5)
+    search = connected(ix, pool) if first is None else first % pool
+    return search >> order % passages >> answering(ix, passages, llm)
 
 
 def gar(
