@@ -7,8 +7,8 @@ out of training are asked, and for answers of these the half that no constant wa
 took no part in training at all; the questions of hotpotqa100 are other ones of HotpotQA.
 
 - rank: the first 50 passages of `hybrid`, ordered by the cross-encoder, which reads each once (`rerank`), or reads on
-  with what the three best name (ReadOn), alone or fused with the order that there was; the share of the room between recall@5 and recall@50 of `hybrid` that this
-  wins. 95 % bootstrap intervals of the difference, over questions.
+  with what the three best name (`ReadOn`), alone or fused with the order that there was; the share of the room between
+  recall@5 and recall@50 of `hybrid` that this wins. 95 % bootstrap intervals of the difference, over questions.
 - answer: exact match and token F1 of the answers that `ask` gives offline to the questions that have answers, from the
   passages of `hybrid` and `ppr`, and from the gold passages alone; the share that is answered shortly rather than by
   quoted sentences, and how right these are. Then the same from the first 8 passages that are not gold: what is
