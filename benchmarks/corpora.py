@@ -12,7 +12,8 @@ Recall is capped at what 10 places can hold, documents count where their first p
 first passages on the graph of passages that refer to each other. A method opens the index for itself and so pays for
 the encoding of its own questions. A pair of question and passage is read once and its latent shared by all methods and
 settings; its time is added to the time of each method that asks for it, as if it had read it itself. Methods named
-"(vector)" begin with the vectors alone, as FastInsight does and the paper has it, the others with vectors and words.
+"(vector)" begin with the vectors alone, as FastInsight does and the paper has it, the others with vectors and words,
+`read-on` with `ppr`; it is no method for corpus graphs, and shows what the same number of readings can do.
 
 A set that has links and no questions, as cora, is asked synthetic ones that need two linked documents each. Of sets
 that the embedded cross-encoder was trained on (scifact, 2wiki) only the questions that were held out of that are asked.
@@ -74,6 +75,8 @@ METHODS = {
     "gar": ("gar", False),
     "gar (vector)": ("gar", True),
     "fastinsight": ("fastinsight", False),
+    "read-on": ("read-on", False),
+    "read-on (vector)": ("read-on", True),
 }
 READING = ("rerank", "rerank (vector)", "gar", "gar (vector)", "fastinsight")
 LABELS = {"hyde": "hyde (its offline twin, feedback)"}
@@ -83,12 +86,14 @@ ABSENT = ("SPLADE", "Contriever")
 class Shared:
     """A cross-encoder that reads a pair of question and text once, and tells what a method that asked would have paid.
 
-    The latents of one question are kept. `pairs` and `seconds` are of what was asked for since `begin`, each pair once,
-    at the time that it took when it was read; `spent` is the time that reading really took since then.
+    Latents are kept until `forget`, which the next question calls for. `pairs` and `seconds` are of what was asked for
+    since `begin`, each pair once, at the time that it took when it was read; `spent` is the time that reading really
+    took since then.
     """
 
     def __init__(self, model):
-        self.model, self.query, self.known = model, None, {}
+        self.model = model
+        self.forget()
         self.begin()
 
     def __repr__(self):
@@ -97,6 +102,9 @@ class Shared:
     @property
     def id(self):
         return getattr(self.model, "id", repr(self.model))
+
+    def forget(self):
+        self.known = {}
 
     def begin(self):
         self.asked, self.spent = {}, 0.0
@@ -107,20 +115,18 @@ class Shared:
 
     @property
     def seconds(self):
-        return sum(self.known[text][1] for text in self.asked)
+        return sum(self.known[pair][1] for pair in self.asked)
 
     def latents(self, query, texts):
-        if query != self.query:
-            self.query, self.known = query, {}
-        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        new = [text for text in dict.fromkeys(texts) if (query, text) not in self.known]
         if new:
             begun = time.perf_counter()
             rows = self.model.latents(query, new)
             took = time.perf_counter() - begun
             self.spent += took
-            self.known |= {text: (row, took / len(new)) for text, row in zip(new, rows, strict=True)}
-        self.asked |= dict.fromkeys(texts)
-        return np.stack([self.known[text][0] for text in texts])
+            self.known |= {(query, text): (row, took / len(new)) for text, row in zip(new, rows, strict=True)}
+        self.asked |= dict.fromkeys((query, text) for text in texts)
+        return np.stack([self.known[query, text][0] for text in texts])
 
     def head(self, latents):
         return self.model.head(latents)
@@ -190,6 +196,8 @@ class Subject:
     def _operator(self, registered, ix, **options):
         if registered in ("rerank", "gar", "fastinsight"):
             options |= {"cross_encoder": self.model, "budget": BUDGET}
+        if registered == "read-on":  # each of its 25 passages once, and once more for each of three contexts
+            options |= {"cross_encoder": self.model, "pool": BUDGET // 4}
         if registered in ("gar", "fastinsight"):
             options |= {"relations": self.relations}
         return retrieval_part(pipeline(registered, ix, passages=BUDGET, **options))
@@ -217,6 +225,7 @@ class Subject:
 
     def result(self, question):
         """Ask one question by every method and with every setting."""
+        self.model.forget()
         oracle = self.oracle(question)
         row = {"question": question.id, "methods": {}, "curves": {}, "gain": {}, "swept": {}}
         for name, method in self.methods.items():
@@ -373,10 +382,10 @@ def report(summaries):
         "# Retrieval on corpus graphs\n",
         f"Cross-encoder {one['cross_encoder']}, encoder {one['encoder']}, budget {BUDGET}, batch {BATCH}. Percent with "
         f"95 % bootstrap intervals over questions; p: paired randomisation test against {BASELINE}. Methods that read "
-        "begin with vectors and words, those named (vector) and fastinsight with vectors alone. Times of one question "
-        "are medians, with the encoding of the question and every pair that the method read. SPLADE and Contriever run "
-        "through graphwright.models.sbert where their weights can be had. Of sets that the embedded cross-encoder was "
-        "trained on only the questions held out of that are asked.\n",
+        "begin with vectors and words, read-on with ppr, those named (vector) and fastinsight with vectors alone. "
+        "Times of one question are medians, with the encoding of the question and every pair that the method read. SPLADE "
+        "and Contriever run through graphwright.models.sbert where their weights can be had. Of sets that the embedded "
+        "cross-encoder was trained on only the questions held out of that are asked.\n",
     ]
     for s in summaries:
         parts.append(f"## {s['set']}\n\n{s['questions']:,} questions; {s['passages']:,} passages, {s['links']:,} pairs "
