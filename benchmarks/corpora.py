@@ -383,9 +383,9 @@ def report(summaries):
         f"Cross-encoder {one['cross_encoder']}, encoder {one['encoder']}, budget {BUDGET}, batch {BATCH}. Percent with "
         f"95 % bootstrap intervals over questions; p: paired randomisation test against {BASELINE}. Methods that read "
         "begin with vectors and words, read-on with ppr, those named (vector) and fastinsight with vectors alone. "
-        "Times of one question are medians, with the encoding of the question and every pair that the method read. SPLADE "
-        "and Contriever run through graphwright.models.sbert where their weights can be had. Of sets that the embedded "
-        "cross-encoder was trained on only the questions held out of that are asked.\n",
+        "Times of one question are medians, with the encoding of the question and every pair that the method read. "
+        "SPLADE and Contriever run through graphwright.models.sbert where their weights can be had. Of sets that the "
+        "embedded cross-encoder was trained on only the questions held out of that are asked.\n",
     ]
     for s in summaries:
         parts.append(f"## {s['set']}\n\n{s['questions']:,} questions; {s['passages']:,} passages, {s['links']:,} pairs "
