@@ -12,6 +12,8 @@
 Every message says what was asked, what was found, and what to do.
 """
 
+from collections.abc import Iterable
+
 __all__ = [
     "BudgetError",
     "DataError",
@@ -21,6 +23,7 @@ __all__ = [
     "OptionError",
     "ReplyError",
     "StoreError",
+    "meant",
 ]
 
 
@@ -54,3 +57,16 @@ class ReplyError(ModelError):
 
 class BudgetError(ModelError):
     """The tokens or the money that were allowed for are spent; what was done before is kept."""
+
+
+def meant(name: object, known: Iterable[str]) -> str:
+    """Return the question to put into an error about a name: which known one was meant, if one is near, else nothing.
+
+    >>> meant("BubleRAG", ["bubblerag", "ppr"]), meant("x", ["ppr"])
+    (" Did you mean 'bubblerag'?", '')
+    """
+    import difflib  # only where something went wrong
+
+    near = difflib.get_close_matches(str(name), names := list(known), 1)
+    near = near or difflib.get_close_matches(str(name).lower(), names, 1)
+    return f" Did you mean {near[0]!r}?" if near else ""

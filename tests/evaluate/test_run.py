@@ -670,7 +670,7 @@ def test_answers_are_judged_where_a_judge_is_given(data: Path, tmp_path: Path) -
 def test_what_cannot_be_built_is_refused_before_anything_is_indexed(data: Path, tmp_path: Path) -> None:
     for method, says in (
         ("reg(retriever='missing')", "no such retriever"),
-        ("VectorSerch(ix.passages) >> Sources()", "did you mean 'VectorSearch'"),
+        ("VectorSerch(ix.passages) >> Sources()", "Did you mean 'VectorSearch'"),
         ("ppr(restart=7)", "restart"),
     ):
         with pytest.raises(GraphwrightError, match=says):

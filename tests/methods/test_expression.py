@@ -53,7 +53,7 @@ def test_further_names_are_those_given() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("VectorSerch(ix.passages)", "did you mean 'VectorSearch'"),
+        ("VectorSerch(ix.passages)", "Did you mean 'VectorSearch'"),
         ("VectorSearch(ix.passages", "no expression of operators"),
         ("", "no expression"),
         ("3", "gives int"),

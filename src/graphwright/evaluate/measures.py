@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from graphwright.data.questions import QuestionRecord
-from graphwright.errors import OptionError
+from graphwright.errors import OptionError, meant
 from graphwright.evaluate import metrics
 from graphwright.evaluate.quality import answer_quality, path_quality, subgraph_quality
 from graphwright.evaluate.summaries import SUMMARY_METRICS, summary_scores
@@ -152,13 +152,9 @@ def usual(over: str, has: Iterable[str]) -> tuple[str, ...]:
 
 def chosen(names: Sequence[str]) -> tuple[Measure, ...]:
     """Return measures by their names. Raises OptionError for one that is not there, with the nearest."""
-    import difflib
-
     if isinstance(names, str):
         raise OptionError(f"metrics are {names!r}; give a list of names, as [{names!r}].")
     for name in names:
         if name not in MEASURES:
-            near = difflib.get_close_matches(name.lower(), MEASURES, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise OptionError(f"there is no metric {name!r}.{hint} There are {', '.join(MEASURES)}.")
+            raise OptionError(f"there is no metric {name!r}.{meant(name, MEASURES)} There are {', '.join(MEASURES)}.")
     return tuple(MEASURES[name] for name in dict.fromkeys(names))

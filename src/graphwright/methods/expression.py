@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from graphwright.errors import GraphwrightError, OptionError
+from graphwright.errors import GraphwrightError, OptionError, meant
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.retrieve.operator import Operator
@@ -127,8 +126,8 @@ class _Reading:
         value = getattr(graphwright, name) if name in known else None
         if name in _FUNCTIONS or (isinstance(value, type) and not issubclass(value, BaseException)):
             return value
-        near = difflib.get_close_matches(name, [*(set(known) - {name}), *self.names], 1)
-        raise self._error(node, f"there is no {name!r} here" + (f"; did you mean {near[0]!r}?" if near else ""))
+        hint = meant(name, [*(set(known) - {name}), *self.names])
+        raise self._error(node, f"there is no {name!r} here", hint)
 
     def _part(self, node: ast.Attribute) -> Any:
         value = getattr(self.names["ix"], node.attr)
@@ -144,12 +143,12 @@ class _Reading:
         except Exception as error:
             raise self._error(node, f"{type(error).__name__}: {error}") from error
 
-    def _error(self, node: ast.expr, said: str) -> OptionError:
+    def _error(self, node: ast.expr, said: str, more: str = "") -> OptionError:
         part = ast.get_source_segment(self.text, node) or ""
         where = "" if part == self.text else f" of {_cut(self.text)}"
         line = re.split(r"\r\n?|\n", self.text)[node.lineno - 1]
         before = line.encode()[: node.col_offset].decode()  # ast counts bytes
-        return OptionError(f"{_cut(part)}{where} (character {len(before) + 1}): {said}.")
+        return OptionError(f"{_cut(part)}{where} (character {len(before) + 1}): {said}.{more}")
 
 
 def _cut(text: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from graphwright.errors import NeedsError, OptionError
+from graphwright.errors import NeedsError, OptionError, meant
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods import passages
 from graphwright.methods.bubblerag import bubblerag
@@ -126,9 +125,7 @@ def method_named(name: str) -> Method:
     """Return a method. Raises OptionError for a name that is not known, with the nearest that is."""
     method = METHODS.get(name)
     if method is None:
-        near = difflib.get_close_matches(str(name).lower(), METHODS, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise OptionError(f"there is no method {name!r}.{hint} There are {', '.join(sorted(METHODS))}.")
+        raise OptionError(f"there is no method {name!r}.{meant(name, METHODS)} There are {', '.join(sorted(METHODS))}.")
     return method
 
 

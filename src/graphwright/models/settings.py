@@ -9,7 +9,6 @@ A key is never kept there: it stays in the environment, as OPENAI_API_KEY.
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 from urllib.parse import urlsplit
 
-from graphwright.errors import DataError, OptionError
+from graphwright.errors import DataError, OptionError, meant
 from graphwright.files import write_text
 
 if TYPE_CHECKING:
@@ -170,9 +169,7 @@ def _check_names(found: Iterable[str], known: list[str], shown: str) -> None:
                 f"{shown.format(name)} looks like a secret, which no file of an index may hold. Delete the line, and "
                 f"keep it in the environment: OPENAI_API_KEY."
             )
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise OptionError(f"{shown.format(name)} is not known; there is {', '.join(known)}.{hint}")
+        raise OptionError(f"{shown.format(name)} is not known; there is {', '.join(known)}.{meant(name, known)}")
 
 
 def _typed(name: str, value: Any, kinds: tuple[type, ...]) -> Any:
