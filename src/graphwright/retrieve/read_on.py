@@ -72,8 +72,8 @@ class ReadOn(Ranker):
             if names and len(found) > 1:
                 asked = replace(state.question, text=f"{state.question.text} {' '.join(names)}")
                 scores = judge_of(self.model, state.with_(question=asked))(found)
-                scores[at] = -np.inf  # what was read is not read on to
-                total += first[at] * self._shares(scores)
+                others = np.where(np.arange(len(found)) == at, -np.inf, scores)
+                total += first[at] * self._shares(others)
                 note(f"read on with {', '.join(names)}")
         return state.with_(evidence=ranked_by(found, total, k))
 
