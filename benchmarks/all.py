@@ -44,7 +44,8 @@ COMMANDS = {
     "chains": "chains.py --data {data}/kgqa/metaqa",
     "fastinsight": "fastinsight.py",
     "corpora": "corpora.py --data {data}",
-    "reading": "reading.py --data {data}",
+    "reading": "reading.py --data {data} --runs {work}/reading",
+    "depth": "depth.py --data {data} --runs {work}/reading",
     "overview": "overview.py --data {data} --out {work}/overview",
     "testbed": "testbed.py --data {data} --work {work}/testbed",
 }
