@@ -95,6 +95,13 @@ def test_passages_are_read_on_from_by_the_entities_that_they_mention() -> None:
     assert "Ermengarde of Tours" in names and not any(name in "Who founded the abbey of Erstein?" for name in names)
 
 
+def test_what_is_outside_of_a_narrowed_graph_is_not_asked_with() -> None:
+    part = KIN.part([KIN.id(name) for name in ("Ida", "Udo", "Graz")])
+    state = start(QUESTION, part, evidence=Evidence.of_nodes([KIN.id("Ida"), KIN.id("Udo")]))
+    notes = ReadOn(OverlapCrossEncoder())(state).trace[-1].notes
+    assert notes == ("read on with Udo", "read on with Udo, Graz")  # and not with Mur, where Ida was born
+
+
 @pytest.mark.parametrize("contexts", [0, 1, 3, 50])
 def test_each_context_has_every_text_read_once_more(contexts: int) -> None:
     evidence = Evidence.of_nodes(range(len(GRAPHS["family"])))

@@ -85,10 +85,10 @@ class ReadOn(Ranker):
 
 
 def _named(state: State, piece: Evidence) -> list[str]:
-    """Return the names that a piece is joined with and the question does not hold, in the order of the piece's text."""
+    """Return the names that a piece is joined with here and the question does not hold, in the order of its text."""
     graph = state.graph
     own = piece.nodes if len(piece.nodes) else graph.ends(piece.edges)
-    rows = [graph.columns.adjacency.row(node)[:_NEIGHBOURS] for node in own.tolist()]
+    rows = [graph.at(graph.adjacency.row(at)[:_NEIGHBOURS]) for at in graph.local(own).tolist()]
     asked, text = state.question.text.casefold(), piece.texts(graph)[0].casefold()
     names = {name.casefold(): name for name in _names(graph, np.concatenate((own, *rows))) if name}
     places = {low: text.find(low) for low in names if low not in asked}
