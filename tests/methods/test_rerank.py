@@ -28,7 +28,7 @@ def test_the_expressions_read_as_they_are_written() -> None:
     assert whole.startswith(f"OnPassages({loop}) % 7 >> Sources() >> ")
     ppr = repr(pipeline("ppr", SNAPSHOT)).partition(" % 20 >> Sources()")[0]
     whole = repr(pipeline("read-on", SNAPSHOT, pool=9, contexts=2, passages=7))
-    order = f"ReciprocalRank(Keep(), ReadOn({model!r}, contexts=2), constant=5)"
+    order = f"ReciprocalRank(Keep(), Keep() % 9 >> ReadOn({model!r}, contexts=2), constant=5)"
     assert whole.startswith(f"{ppr} % 9 >> {order} % 7 >> Sources() >> ")
     deep = repr(pipeline("rerank", SNAPSHOT, budget=500))
     assert deep.startswith(HYBRID.replace("200", "500"))  # no part may run dry before the budget does
@@ -53,7 +53,8 @@ def test_reading_on_reads_the_pool_once_and_once_for_each_context(pool: int, con
     first(start(QUESTION, SNAPSHOT.graph))
     with metered() as usage:
         found = retrieval_part(op)(start(QUESTION, SNAPSHOT.graph)).chunks
-    assert found is not None and usage.texts == (1 + contexts) * len(found) == (1 + contexts) * min(pool, 6)
+    assert found is not None and usage.texts == (1 + contexts) * min(pool, 6)
+    assert len(found) == 6  # what is not read comes after what is
 
 
 def test_gar_reads_neighbours_that_its_first_search_does_not_find() -> None:

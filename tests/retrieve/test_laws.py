@@ -524,7 +524,7 @@ def test_fusion_operators_renumber_too(name: str) -> None:
         assert found is not None and found.scores is not None
         return dict(zip(g.names.take(found.nodes), found.scores.tolist(), strict=True))
 
-    for op in (GRanker(OverlapCrossEncoder()), Rerank(HashEncoder())):
+    for op in (GRanker(OverlapCrossEncoder()), Rerank(HashEncoder()), ReadOn(OverlapCrossEncoder())):
         assert scores(graph, op) == pytest.approx(scores(other, op), abs=1e-6)
     assert scores(graph, STeX(vectors_of(graph))) == pytest.approx(scores(other, STeX(vectors_of(other))), abs=1e-6)
 

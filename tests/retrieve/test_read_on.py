@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import Evidence, Graph, HashEncoder, OptionError, OverlapCrossEncoder, ReadOn, start
+from graphwright import Evidence, Graph, HashEncoder, OptionError, OverlapCrossEncoder, ReadOn, Scorer, start
 from graphwright.models.base import metered
 
 KIN = Graph.from_triples(
-    [("Ida", "wife of", "Udo"), ("Udo", "lived in", "Graz"), ("Ugo", "lived in", "Lyon"), ("Ida", "born in", "Mur")]
+    [("Ida", "wife of", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz"), ("Ida", "born in", "Mur")]
 )
 QUESTION = "Where did the husband of Ida live?"
 
@@ -82,9 +82,40 @@ def test_the_question_is_asked_with_the_names_that_it_lacks_in_the_order_of_the_
 
 def test_what_is_far_from_the_question_is_found_by_what_the_best_piece_names() -> None:
     state = start(QUESTION, KIN, evidence=Evidence.of_edges([2, 1, 0]))
-    best = ReadOn(OverlapCrossEncoder(), temperature=0.1)(state).evidence
-    assert best.texts(KIN) == ["Ida wife of Udo", "Udo lived in Graz", "Ugo lived in Lyon"]
-    assert any("Udo, Graz, Mur" in said for said in ReadOn(OverlapCrossEncoder())(state).trace[-1].notes)
+    plain, best = (ReadOn(OverlapCrossEncoder(), contexts, 0.1)(state).evidence.texts(KIN) for contexts in (0, 1))
+    assert plain == ["Ida wife of Udo", "Ugo lived in Lyon", "Udo lived in Graz"]  # alike but for their ids
+    assert best == ["Ida wife of Udo", "Udo lived in Graz", "Ugo lived in Lyon"]
+
+
+def test_a_name_counts_as_a_whole_word() -> None:
+    graph = Graph.from_triples([("Ur", "lies in", "Iraq"), ("Ur", "burned by", "Elam")])
+    state = start("Which court burned?", graph, evidence=Evidence.of_nodes([graph.id("Ur"), graph.id("Iraq")]))
+    # "court" and "burned" hold no Ur. Iraq has Ur as its only neighbour.
+    notes = ReadOn(OverlapCrossEncoder())(state).trace[-1].notes
+    assert notes == ("read on with Ur, Elam, Iraq", "read on with Iraq, Ur")
+
+
+def test_from_a_piece_that_names_nothing_new_nothing_is_read() -> None:
+    state = start("Udo Ida Graz Mur Lyon Ugo", KIN, evidence=Evidence.of_edges([0, 1]))
+    with metered() as usage:
+        found = ReadOn(OverlapCrossEncoder())(state).evidence
+    assert usage.texts == 2 and found.scores.sum() == pytest.approx(1)
+
+
+def test_a_hub_is_not_asked_with_its_neighbours() -> None:
+    hub = Graph.from_triples([("hub", "r", f"n{at}") for at in range(101)])
+    state = start("q", hub, evidence=Evidence.of_nodes([hub.id("hub"), hub.id("n5")]))
+    assert set(ReadOn(OverlapCrossEncoder())(state).trace[-1].notes) == {"read on with hub", "read on with n5, hub"}
+
+
+def test_where_a_model_rules_all_out_the_scores_are_0() -> None:
+    @dataclass(frozen=True, repr=False)
+    class Never(Scorer):
+        def judge(self, state):
+            return lambda pieces: np.full(len(pieces), -np.inf)
+
+    found = ReadOn(Never())(start(QUESTION, KIN, evidence=Evidence.of_edges([0, 1]))).evidence
+    assert found.scores.tolist() == [0.0, 0.0]
 
 
 def test_passages_are_read_on_from_by_the_entities_that_they_mention() -> None:
@@ -103,7 +134,7 @@ def test_what_is_outside_of_a_narrowed_graph_is_not_asked_with() -> None:
 
 
 @pytest.mark.parametrize("contexts", [0, 1, 3, 50])
-def test_each_context_has_every_text_read_once_more(contexts: int) -> None:
+def test_each_context_that_names_something_has_every_text_read_once_more(contexts: int) -> None:
     evidence = Evidence.of_nodes(range(len(GRAPHS["family"])))
     with metered() as usage:
         ReadOn(OverlapCrossEncoder(), contexts)(start("Who was Gisela?", GRAPHS["family"], evidence=evidence))
@@ -123,6 +154,9 @@ def test_one_piece_or_none_is_left_as_it_is() -> None:
         (lambda: ReadOn(HashEncoder(), contexts=-1), "whole number of pieces"),
         (lambda: ReadOn(HashEncoder(), contexts=1.5), "whole number of pieces"),
         (lambda: ReadOn(HashEncoder(), temperature=0), "a number above 0"),
+        (lambda: ReadOn(HashEncoder(), temperature=float("inf")), "a number above 0"),
+        (lambda: ReadOn(HashEncoder(), temperature="x"), "a number above 0"),
+        (lambda: ReadOn(HashEncoder(), temperature=True), "a number above 0"),
     ],
 )
 def test_what_cannot_be_used_is_refused(made, says) -> None:

@@ -50,13 +50,15 @@ def read_on(
 ) -> Operator:
     """Passages of `ppr` that a cross-encoder reads, and again with what the best of them name; the two orders fused.
 
-    `pool`: the passages read; `contexts`: how many of them are read on from, each of which has the pool read once more
-    (see ReadOn); `first`: the search, by default that of `ppr`. `cross_encoder`: by default the embedded one.
+    `pool`: the passages read, the others keep their order after them; `contexts`: how many are read on from, for each
+    of which the pool is read once more (see ReadOn); `first`: the search, by default that of `ppr`. `cross_encoder`: by
+    default the embedded one.
     """
     model = cross_encoder or MiniLMCrossEncoder()
     # A model this small is right about much that a search is not, and the other way round: ranks, the first ones most.
-    order = ReciprocalRank(Keep(), ReadOn(model, contexts), constant=5)
-    search = connected(ix, pool) if first is None else first % pool
+    order = ReciprocalRank(Keep(), Keep() % pool >> ReadOn(model, contexts), constant=5)
+    wanted = max(pool, passages)
+    search = connected(ix, wanted) if first is None else first % wanted
     return search >> order % passages >> answering(ix, passages, llm)
 
 
