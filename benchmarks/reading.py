@@ -15,7 +15,8 @@ took no part in training at all; the questions of hotpotqa100 are other ones of 
   answered shortly there is wrong.
 - speed: milliseconds for a pair on one thread, the text new, and the text read before.
 
-Writes benchmarks/results/reading.json and reading.md; sets and parts that are not asked for stay as they were there.
+An index of each set and its candidates are kept under --runs; delete them after a change of the search. Writes
+benchmarks/results/reading.json and reading.md; sets and parts that are not asked for stay as they were there.
 """
 
 import argparse
@@ -53,7 +54,7 @@ from graphwright.models import minilm
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
-from reading_data import REAL, Part, read_part  # noqa: E402
+from reading_data import REAL, Asked, Part, read_part  # noqa: E402
 
 SETS = ("hotpotqa", "hotpotqa100", "2wiki", "musique", "scifact", "cisi", "cranfield", "xquad", "covidqa")
 POOL = 50  # passages that are ordered
@@ -71,8 +72,6 @@ def part_of(name, data, runs):
         part = read_part(name, data, runs / name / "index")
         file.write_bytes(pickle.dumps((part.name, [vars(q) for q in part.questions], part.passages)))
     name, questions, passages = pickle.loads(file.read_bytes())
-    from reading_data import Asked
-
     return Part(name, [Asked(**q) for q in questions], passages)
 
 

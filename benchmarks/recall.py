@@ -68,7 +68,7 @@ def compared(folders, named="bubblerag"):
     header = ["method", "mean recall@5 of the sets", *(f"{named} ahead on {label}" for label in folders)]
     rows, ours = [], found[named]
     for method, sets in found.items():
-        if len(sets) < len(folders):
+        if len(sets) < len(folders):  # asked on some sets only, as read-on is
             continue
         mean = 100 * float(np.mean([np.mean(list(of.values())) for of in sets.values()]))
         cells = []

@@ -34,7 +34,7 @@ from torch import nn
 from graphwright.models.matching import MATCHES, Match, Tokens
 
 GROUP, PER_STEP = 8, 4  # passages of a question, questions of a step
-LONGEST = 176  # tokens of a passage while training
+LONGEST, ASKED = 176, 64  # tokens of a passage and of a question while training
 MADE_SHARE, SPAN_WEIGHT, KIND_WEIGHT = 0.4, 1.0, 0.1
 RATE, HEAD_RATE = 2e-4, 1e-3
 NEAREST = 40  # passages nearest to a made question, as its pool
@@ -176,7 +176,7 @@ def rarities(parts: list[Part]) -> np.ndarray[Any, Any]:
 
 def batch(question: Tokens, passages: list[Tokens], rarity: np.ndarray[Any, Any]) -> dict[str, torch.Tensor]:
     """Return what the network is given of a question and its passages, padded to the longest."""
-    asked, cut = question.cut(64), [passage.cut(LONGEST) for passage in passages]
+    asked, cut = question.cut(ASKED), [passage.cut(LONGEST) for passage in passages]
     longest, n = max(len(passage.ids) for passage in cut), len(cut)
     held, marks = np.zeros((n, longest, HIDDEN), np.float32), np.zeros((n, longest, 3), np.float32)
     asked_marks = np.zeros((n, len(asked.ids), 3), np.float32)
@@ -253,7 +253,7 @@ def linear_start(net: Joint, real: list[tuple[Material, Asked]], rarity: Any, dr
             ]
             right = torch.tensor([key in question.gold for key in keys])
             if right.any() and not right.all():
-                asked = material.questions[question.id].cut(64)
+                asked = material.questions[question.id].cut(ASKED)
                 rows = [Match.of(asked, material.passages[key], rarity).numbers() for key in keys]
                 pools.append((torch.from_numpy(np.stack(rows)), right))
     every = torch.cat([rows for rows, _ in pools])

@@ -9,7 +9,7 @@
         ├── ReplyError   it answered, but not with what was asked for
         └── BudgetError  the tokens or the money allowed for are spent
 
-Every message says what was asked, what was found, and what to do.
+Every message says what was asked, what was found, and what to do; `meant` words the last for a name that is not known.
 """
 
 from collections.abc import Iterable
@@ -67,6 +67,7 @@ def meant(name: object, known: Iterable[str]) -> str:
     """
     import difflib  # only where something went wrong
 
-    near = difflib.get_close_matches(str(name), names := list(known), 1)
+    names = list(known)
+    near = difflib.get_close_matches(str(name), names, 1)
     near = near or difflib.get_close_matches(str(name).lower(), names, 1)
     return f" Did you mean {near[0]!r}?" if near else ""

@@ -27,7 +27,7 @@ from graphwright.models.states import AGAIN, tokens, weights_file
 
 __all__ = ["MiniLMCrossEncoder", "Reading", "joined", "network", "read_pairs"]
 
-_LONGEST_QUESTION = 128  # tokens
+_LONGEST_QUESTION = 128  # tokens: of a question and the names that ReadOn adds; it was trained on up to 64
 
 
 @dataclass(frozen=True)
