@@ -27,8 +27,7 @@ def citation(state: State, node: int, start: int, end: int) -> Citation:
 
 def title_of(graph: Graph, node: int) -> str:
     """Return the title of a passage's document on one line, "" where it has none."""
-    title = graph.passages.title_of(node) if graph.passages is not None else ""
-    return " ".join(title.split())
+    return " ".join(graph.title_of(node).split())
 
 
 def walk_to(state: State, node: int, hops: int = 4) -> tuple[str, ...]:

@@ -331,10 +331,13 @@ class Graph:
         texts = self.columns.texts
         return self.names[node] if texts is None else texts[node]
 
+    def title_of(self, node: int) -> str:
+        """Return the title of a passage's document, "" where it has none and for a node that is no passage."""
+        return self.passages.title_of(node) if self.passages is not None else ""
+
     def reading(self, node: int) -> str:
         """Return a node's text as a model should read it: a passage has its document's title before it."""
-        text = self.text(node)
-        title = self.passages.title_of(node) if self.passages is not None else ""
+        text, title = self.text(node), self.title_of(node)
         return f"{title}\n{text}" if title else text
 
     def passage(self, node: int) -> str:

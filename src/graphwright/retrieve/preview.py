@@ -31,8 +31,8 @@ def passage_lines(state: State, most: int) -> str:
 def _lines(state: State, most: int) -> Iterator[str]:
     room = _ROOM
     for number, node in enumerate(previewed(state, most).tolist(), 1):
-        title = "" if state.graph.passages is None else state.graph.passages.title_of(node)
-        line = data_line({"passage": number, "title": title[:_TITLE], "text": state.graph.passage(node)[:room]})
+        title = state.graph.title_of(node)[:_TITLE]
+        line = data_line({"passage": number, "title": title, "text": state.graph.passage(node)[:room]})
         if len(line) > room:
             return
         room -= len(line)

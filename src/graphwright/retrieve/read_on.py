@@ -119,12 +119,9 @@ def _neighbours(graph: Graph, at: int) -> Ints:
 
 def _names(graph: Graph, nodes: Ints) -> list[str]:
     """Return the names of nodes; that of a passage is its title, and may be empty."""
-    passages, kinds = graph.passages, graph.columns.kinds[nodes]
-    named = zip(nodes.tolist(), (kinds == Kind.CHUNK).tolist(), strict=True)
-    return [
-        (passages.title_of(node) if passages is not None else "") if chunk else graph.names[node]
-        for node, chunk in named
-    ]
+    chunks = (graph.columns.kinds[nodes] == Kind.CHUNK).tolist()
+    named = zip(nodes.tolist(), chunks, strict=True)
+    return [graph.title_of(node) if chunk else graph.names[node] for node, chunk in named]
 
 
 def _place(name: str, text: str) -> int:

@@ -180,15 +180,14 @@ def central(vectors: Floats, k: int) -> tuple[Ints, Floats]:
 
 def lead(graph: Graph, node: int) -> str:
     """Return a passage's title and first sentence."""
-    text, title = graph.passage(node), graph.passages.title_of(node) if graph.passages is not None else ""
+    text, title = graph.passage(node), graph.title_of(node)
     first = next((text[start:end] for start, end in sentence_spans(text)), text)
     return f"{title}: {first}" if title else first
 
 
 def passage_line(graph: Graph, node: int) -> str:
     """Return a passage as a line of data for a prompt."""
-    title = graph.passages.title_of(node) if graph.passages is not None else ""
-    return data_line({"title": title, "text": graph.passage(node)[:_CHARACTERS]})
+    return data_line({"title": graph.title_of(node), "text": graph.passage(node)[:_CHARACTERS]})
 
 
 def summarised(model: LLM, prompt: str, lines: str, instead: str) -> str:

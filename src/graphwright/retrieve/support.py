@@ -108,7 +108,7 @@ def _chunks_about(graph: Graph, entities: Ints) -> Ints:
 
 
 def _titled(graph: Graph, chunks: Ints) -> bool:
-    return graph.passages is not None and any(graph.passages.title_of(int(chunk)) for chunk in chunks)
+    return any(graph.title_of(int(chunk)) for chunk in chunks)
 
 
 @dataclass(frozen=True, repr=False)

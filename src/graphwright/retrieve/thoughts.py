@@ -141,7 +141,7 @@ def _lines(graph: Graph, node: int) -> Iterator[str]:
 
 
 def _parts(graph: Graph, node: int) -> tuple[str, str]:
-    return graph.passages.title_of(node) if graph.passages is not None else "", graph.passage(node)
+    return graph.title_of(node), graph.passage(node)
 
 
 @dataclass(frozen=True, repr=False)
