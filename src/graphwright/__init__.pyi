@@ -63,6 +63,7 @@ from .index.estimate import estimate as estimate
 from .index.generative import GenerativeExtractor as GenerativeExtractor
 from .index.lexical import LexicalExtractor as LexicalExtractor
 from .index.openie import Precomputed as Precomputed
+from .index.sparse import SparseIndex as SparseIndex
 from .index.vectors import VectorIndex as VectorIndex
 from .index.vectors import joined as joined
 from .index.within import Within as Within
@@ -77,6 +78,7 @@ from .models.budget import Prices as Prices
 from .models.endpoint import Endpoint as Endpoint
 from .models.endpoint_encoder import EndpointEncoder as EndpointEncoder
 from .models.fake import HashEncoder as HashEncoder
+from .models.fake import HashSparseEncoder as HashSparseEncoder
 from .models.fake import OverlapCrossEncoder as OverlapCrossEncoder
 from .models.fake import ScriptedLLM as ScriptedLLM
 from .models.latents import CachedCrossEncoder as CachedCrossEncoder
@@ -87,6 +89,7 @@ from .models.reading import MiniLMCrossEncoder as MiniLMCrossEncoder
 from .models.replies import CachedLLM as CachedLLM
 from .models.sbert import SentenceTransformerCrossEncoder as SentenceTransformerCrossEncoder
 from .models.sbert import SentenceTransformerEncoder as SentenceTransformerEncoder
+from .models.sbert import SentenceTransformerSparseEncoder as SentenceTransformerSparseEncoder
 from .models.sbert_reader import TransformersReader as TransformersReader
 from .models.settings import LLMSettings as LLMSettings
 from .models.settings import read_settings as read_settings
@@ -170,6 +173,7 @@ from .retrieve.search import EdgeSearch as EdgeSearch
 from .retrieve.search import VectorSearch as VectorSearch
 from .retrieve.search import WordSearch as WordSearch
 from .retrieve.sources import Sources as Sources
+from .retrieve.sparse import SparseSearch as SparseSearch
 from .retrieve.specialise import Specialise as Specialise
 from .retrieve.state import Anchor as Anchor
 from .retrieve.state import Citation as Citation

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from graphwright.errors import ModelError, OptionError, ReplyError
-from graphwright.models.base import LLM, Completion, CrossEncoder, Encoder, metered
-from graphwright.models.fake import HashEncoder, OverlapCrossEncoder, ScriptedLLM
+from graphwright.models.base import LLM, Completion, CrossEncoder, Encoder, SparseEncoder, metered
+from graphwright.models.fake import HashEncoder, HashSparseEncoder, OverlapCrossEncoder, ScriptedLLM
 
 
 def test_hash_encoder_gives_known_numbers():
@@ -45,6 +45,25 @@ def test_fakes_report_their_work():
         HashEncoder().encode(["two words", "three short words"])
         OverlapCrossEncoder().latents("a", ["b", "c"])
     assert (usage.calls, usage.texts, usage.tokens) == (2, 4, 5)
+
+
+def test_hash_sparse_encoder_reads_questions_and_passages_differently():
+    encoder = HashSparseEncoder(512)
+    assert isinstance(encoder, SparseEncoder) and encoder.id == "hash-sparse-encoder:512"
+    assert pickle.loads(pickle.dumps(encoder)) == encoder == eval(repr(encoder))
+    column = int.from_bytes(hashlib.shake_256(b"fox").digest(8), "big") % 512
+    texts = ["Fox, fox! fox", "", "..."]
+    with metered() as usage:
+        asked, held = encoder.encode_queries(texts), encoder.encode_passages(texts)
+    assert (usage.calls, usage.texts, usage.tokens) == (2, 6, 6)
+    assert asked.columns.tolist() == held.columns.tolist() == [column]
+    assert asked.values.tolist() == [3] and held.values.tolist() == [0.75]
+    assert asked.indptr.tolist() == [0, 1, 1, 1] and held.values.dtype == np.float32
+    assert len(encoder.encode_queries([])) == 0 and encoder.encode_queries([]).dense().shape == (0, 512)
+    # Words that meet in a column are one there.
+    assert HashSparseEncoder(1).encode_queries(["red fox"]).dense().tolist() == [[2]]
+    with pytest.raises(OptionError, match="dimension is 0"):
+        HashSparseEncoder(0)
 
 
 def test_overlap_prefers_texts_that_cover_the_query():

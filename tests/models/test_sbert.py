@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.base import CrossEncoder, NamedEncoder, metered
-from graphwright.models.sbert import SentenceTransformerCrossEncoder, SentenceTransformerEncoder
+from graphwright.models.base import CrossEncoder, NamedEncoder, SparseEncoder, metered
+from graphwright.models.sbert import (
+    SentenceTransformerCrossEncoder,
+    SentenceTransformerEncoder,
+    SentenceTransformerSparseEncoder,
+)
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] graz lies on the mur and salt lowers it a b some more words ##s"
 WORDS = VOCABULARY.split()
@@ -17,7 +21,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("sentence_transformers") is not None, reason="the extra is installed")
-@pytest.mark.parametrize("kind", [SentenceTransformerEncoder, SentenceTransformerCrossEncoder])
+@pytest.mark.parametrize(
+    "kind", [SentenceTransformerEncoder, SentenceTransformerCrossEncoder, SentenceTransformerSparseEncoder]
+)
 def test_without_the_extra_one_is_told_how_to_get_it(kind):
     with pytest.raises(OptionError, match=r'pip install "graphwright\[sbert\]"'):
         kind("all-MiniLM-L6-v2")
@@ -151,5 +157,162 @@ def test_what_cannot_be_used_is_named(encoder, folder):
         SentenceTransformerCrossEncoder(write(folder, "several", several), "cpu").latents("a", ["b"])
     with pytest.raises(OptionError, match="sequence of texts"):
         encoder.encode("text")
+    with pytest.raises(OptionError, match=r"latents takes a sequence of texts, not one: \['text'\]"):
+        SentenceTransformerCrossEncoder("m").latents("a", "text")
     with pytest.raises(OptionError, match="batch is 0"):
         SentenceTransformerEncoder("m", batch=0)
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+def test_the_best_of_a_model_of_half_precision_do_not_tie(folder, precision):
+    import torch
+    import transformers
+    from sentence_transformers import CrossEncoder as Whole
+
+    torch.manual_seed(1)
+    model = transformers.AutoModelForSequenceClassification.from_config(config("bert", num_labels=1))
+    with torch.no_grad():
+        for layer in model.modules():
+            if isinstance(layer, torch.nn.Linear):
+                layer.weight *= 12  # or every text would be much alike
+        model.classifier.bias.fill_(10)
+    made = SentenceTransformerCrossEncoder(write(folder, precision, model.to(getattr(torch, precision))), "cpu", 2)
+    latents = made.latents("on the mur", TEXTS)
+    scores = made.head(latents)
+    # By hand: the last two layers and the sigmoid, in float64.
+    saved = transformers.AutoModelForSequenceClassification.from_pretrained(made.name, dtype=torch.float64)
+    hidden = torch.tanh(saved.bert.pooler.dense(torch.from_numpy(latents).double()))
+    logits = saved.classifier(hidden)[:, 0].detach().numpy()
+    assert logits.min() > 8.5 and logits.max() < 14
+    np.testing.assert_allclose(scores, 1 / (1 + np.exp(-logits)), atol=1e-7)
+    assert scores.dtype == np.float32 and scores.max() < 1 and len(set(scores.tolist())) == len(TEXTS)
+    assert np.argsort(scores).tolist() == np.argsort(logits).tolist()
+    # Where the library rounds a logit to the model's precision, this does not.
+    expected = Whole(made.name, device="cpu").predict([("on the mur", text) for text in TEXTS])
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
+
+
+def splade_modules(folder, name):
+    """Return what SPLADE consists of, with weights drawn and many of them 0."""
+    import torch
+    import transformers
+    from sentence_transformers import models
+    from sentence_transformers.sparse_encoder import models as sparse
+
+    torch.manual_seed(1)
+    model = transformers.BertForMaskedLM(config("bert"))
+    with torch.no_grad():
+        model.cls.predictions.bias.uniform_(-0.3, 0.2)
+        model.bert.embeddings.word_embeddings.weight *= 8
+    path = write(folder, name, model)
+    if hasattr(sparse, "MLMTransformer"):
+        return [sparse.MLMTransformer(path), sparse.SpladePooling("max")]
+    return [models.Transformer(path, transformer_task="fill-mask"), sparse.SpladePooling("max")]
+
+
+@pytest.fixture(scope="module")
+def splade(folder):
+    from sentence_transformers import SparseEncoder as Whole
+
+    path = str(folder / "splade")
+    whole = Whole(modules=splade_modules(folder, "masked"), device="cpu", prompts={"query": "graz ", "document": ""})
+    whole.save_pretrained(path)
+    return SentenceTransformerSparseEncoder(path, "cpu", 2)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_sparse_encoder_gives_what_the_library_gives(splade, asked):
+    from sentence_transformers import SparseEncoder as Whole
+
+    whole = Whole(splade.name, device="cpu")
+    with metered() as usage:
+        rows = splade.encode_queries(TEXTS) if asked else splade.encode_passages(TEXTS)
+    expected = (whole.encode_query(TEXTS) if asked else whole.encode_document(TEXTS)).to_dense().numpy()
+    assert isinstance(splade, SparseEncoder) and splade.id.endswith("splade") and usage.texts == 5
+    assert rows.values.dtype == np.float32 and rows.columns.dtype == np.int32 and len(rows) == 5
+    np.testing.assert_allclose(rows.dense(), expected, atol=1e-5)
+    assert 0 < len(rows.values) < rows.dense().size and (rows.values > 0).all()
+    assert rows.dimension == splade.dimension == len(WORDS)
+    for some in (splade.encode_queries([]), splade.encode_passages([])):
+        assert len(some) == 0 and some.dimension == len(WORDS)
+
+
+def test_questions_and_passages_are_read_in_ways_of_their_own(splade):
+    asked, held = splade.encode_queries(TEXTS).dense(), splade.encode_passages(TEXTS).dense()
+    assert np.abs(asked - held).max() > 0.01  # of the prompt
+
+
+def test_splade_doc_looks_its_questions_up(folder):
+    import torch
+    from sentence_transformers import SparseEncoder as Whole
+    from sentence_transformers import models
+    from sentence_transformers.sparse_encoder.models import SparseStaticEmbedding
+
+    modules = splade_modules(folder, "document side")
+    weight = torch.arange(len(WORDS), dtype=torch.float32)
+    looked_up = SparseStaticEmbedding(modules[0].tokenizer, weight)
+    ways = models.Router.for_query_document(query_modules=[looked_up], document_modules=modules)
+    path = str(folder / "splade-doc")
+    Whole(modules=[ways], device="cpu").save_pretrained(path)
+    made = SentenceTransformerSparseEncoder(path, "cpu")
+    rows = made.encode_queries(["the mur the mur", ""])
+    at = [WORDS.index("the"), WORDS.index("mur")]
+    assert sorted(rows.columns.tolist()) == sorted(at) and sorted(rows.values.tolist()) == sorted(map(float, at))
+    expected = Whole(path, device="cpu").encode_document(TEXTS).to_dense().numpy()
+    np.testing.assert_allclose(made.encode_passages(TEXTS).dense(), expected, atol=1e-5)
+    with pytest.raises(OptionError, match=r"splade-doc is a sparse model \(SparseEncoder\)"):
+        SentenceTransformerEncoder(path, "cpu").encode(["a"])
+
+
+def test_a_masked_language_model_is_read_as_splade(folder):
+    from sentence_transformers import SparseEncoder as Whole
+
+    modules = splade_modules(folder, "unpooled")
+    made = SentenceTransformerSparseEncoder(str(folder / "unpooled"), "cpu")
+    expected = Whole(modules=modules, device="cpu").encode(TEXTS).to_dense().numpy()
+    np.testing.assert_allclose(made.encode_passages(TEXTS).dense(), expected, atol=1e-5)
+
+
+def test_a_sparse_model_of_half_precision_gives_float32(folder):
+    import torch
+    from sentence_transformers import SparseEncoder as Whole
+
+    path = str(folder / "half")
+    Whole(modules=splade_modules(folder, "halved"), device="cpu").to(torch.bfloat16).save_pretrained(path)
+    made, exact = (SentenceTransformerSparseEncoder(str(folder / name), "cpu") for name in ("half", "halved"))
+    rows = made.encode_passages(TEXTS)
+    assert rows.values.dtype == np.float32
+    np.testing.assert_allclose(rows.dense(), exact.encode_passages(TEXTS).dense(), atol=0.05)
+
+
+def test_neither_of_dense_and_sparse_is_taken_for_the_other(splade, encoder, folder):
+    from sentence_transformers import SentenceTransformer
+
+    with pytest.raises(OptionError, match=r"is a sparse model \(.*SpladePooling\).*SentenceTransformerSparseEncoder"):
+        SentenceTransformerEncoder(splade.name, "cpu").encode(["a"])
+    saved = str(folder / "saved dense")
+    SentenceTransformer(encoder.name, device="cpu").save_pretrained(saved)
+    for name in (encoder.name, saved):
+        assert SentenceTransformerEncoder(name, "cpu").encode(["a"]).shape == (1, 16)
+        with pytest.raises(OptionError, match=r"is not a sparse model.*SentenceTransformerEncoder"):
+            SentenceTransformerSparseEncoder(name, "cpu").encode_passages(["a"])
+
+
+def test_a_sparse_encoder_is_a_small_value_and_names_what_it_cannot_use(splade, folder):
+    assert pickle.loads(pickle.dumps(splade)) == splade == eval(repr(splade)) and len(pickle.dumps(splade)) < 300
+    with pytest.raises(OptionError, match="encode_queries takes a sequence of texts"):
+        splade.encode_queries("text")
+    with pytest.raises(OptionError, match="encode_passages takes a sequence of texts"):
+        splade.encode_passages("text")
+    with pytest.raises(ModelError, match=r"nowhere.*could not be loaded"):
+        SentenceTransformerSparseEncoder(str(folder / "nowhere")).encode_queries(["a"])
+    with pytest.raises(OptionError, match="batch is 0"):
+        SentenceTransformerSparseEncoder("m", batch=0)
+
+
+def test_without_sparse_encoders_one_is_told_which_version_has_them(folder, monkeypatch):
+    import sentence_transformers
+
+    monkeypatch.delattr(sentence_transformers, "SparseEncoder")
+    with pytest.raises(OptionError, match=r"sentence-transformers 5 or later.*sentence-transformers>=5"):
+        SentenceTransformerSparseEncoder(str(folder / "old")).encode_queries(["a"])

@@ -5,7 +5,7 @@ The protocols name the least that an operator relies on, so that any object with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "LLM",
@@ -24,6 +24,8 @@ __all__ = [
     "NamedEncoder",
     "Reader",
     "Span",
+    "SparseEncoder",
+    "SparseRows",
     "Usage",
     "metered",
     "spend",
@@ -48,6 +50,56 @@ class NamedEncoder(Encoder, Protocol):
     @property
     def id(self) -> str:
         """Name of the vector space: changes whenever the vectors would."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SparseRows:
+    """Rows of mostly zeros over `dimension` columns, as a sparse encoder gives them.
+
+    Row i holds `values[indptr[i]:indptr[i + 1]]: float32` in the `columns: int32` of the same places, ascending, and 0
+    in every other; `indptr: int64[rows + 1]`.
+
+    >>> rows = SparseRows.of([([0, 2], [1.5, 2.0]), ([], [])], dimension=3)
+    >>> len(rows), rows.dense().tolist()
+    (2, [[1.5, 0.0, 2.0], [0.0, 0.0, 0.0]])
+    """
+
+    indptr: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: Floats
+    dimension: int
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[ArrayLike, ArrayLike]], dimension: int) -> SparseRows:
+        """Make it of each row's columns and values."""
+        columns, values, ends = [np.empty(0, np.int32)], [np.empty(0, np.float32)], [0]
+        for some, of_them in rows:
+            columns.append(np.asarray(some, np.int32))
+            values.append(np.asarray(of_them, np.float32))
+            ends.append(ends[-1] + len(columns[-1]))
+        return cls(np.array(ends, np.int64), np.concatenate(columns), np.concatenate(values), dimension)
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def dense(self) -> Floats:
+        """Return every number: float32[rows, dimension]."""
+        table = np.zeros((len(self), self.dimension), np.float32)
+        table[np.repeat(np.arange(len(self)), np.diff(self.indptr)), self.columns] = self.values
+        return table
+
+
+@runtime_checkable
+class SparseEncoder(Protocol):
+    """Maps texts to weights over a vocabulary, most of them 0; questions and passages each in a way of their own."""
+
+    def encode_queries(self, texts: Sequence[str]) -> SparseRows:
+        """Return one row per question."""
+        ...
+
+    def encode_passages(self, texts: Sequence[str]) -> SparseRows:
+        """Return one row per passage; its dot product with a question's row is its score."""
         ...
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.base import Completion, Floats, spend
+from graphwright.models.base import Completion, Floats, SparseRows, spend
 from graphwright.models.schema import Heard, converse
 
-__all__ = ["HashEncoder", "OverlapCrossEncoder", "ScriptedLLM"]
+__all__ = ["HashEncoder", "HashSparseEncoder", "OverlapCrossEncoder", "ScriptedLLM"]
 
 _WORD = re.compile(r"\w+")
 
@@ -64,6 +64,49 @@ class HashEncoder:
         """Return odd numbers from -255 to 255, uniform and centred."""
         digest = hashlib.shake_256(word.encode("utf-8", "replace")).digest(self.dimension)
         return 2 * np.frombuffer(digest, np.uint8).astype(np.int64) - 255
+
+
+@dataclass(frozen=True)
+class HashSparseEncoder:
+    """A sparse bag of hashed words: each word has a fixed column; two words may share one.
+
+    Where words of one column occur n times, a question has weight n there and a passage n / (n + 1), so that the two
+    sides differ, as they do in SPLADE-doc.
+
+    >>> model = HashSparseEncoder()
+    >>> passages = model.encode_passages(["a red fox", "red and red", "tax law"]).dense()
+    >>> [round(float(score), 2) for score in passages @ model.encode_queries(["red fox"]).dense()[0]]
+    [1.0, 0.67, 0.0]
+    """
+
+    dimension: int = 1 << 16
+
+    def __post_init__(self) -> None:
+        if self.dimension < 1:
+            raise OptionError(f"HashSparseEncoder: dimension is {self.dimension}; it must be at least 1.")
+
+    @property
+    def id(self) -> str:
+        """Name of the model."""
+        return f"hash-sparse-encoder:{self.dimension}"
+
+    def encode_queries(self, texts: Sequence[str]) -> SparseRows:
+        """Return one row per question."""
+        return SparseRows.of(self._counts(texts), self.dimension)
+
+    def encode_passages(self, texts: Sequence[str]) -> SparseRows:
+        """Return one row per passage."""
+        rows = ((columns, counts / (counts + 1)) for columns, counts in self._counts(texts))
+        return SparseRows.of(rows, self.dimension)
+
+    def _counts(self, texts: Sequence[str]) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+        words = [_words(text) for text in texts]
+        spend(texts=len(texts), tokens=sum(map(len, words)))
+        return [np.unique([self._column(word) for word in some], return_counts=True) for some in words]
+
+    def _column(self, word: str) -> int:
+        digest = hashlib.shake_256(word.encode("utf-8", "replace")).digest(8)
+        return int.from_bytes(digest, "big") % self.dimension
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from graphwright.models.bills import Item, bill, shares
 
 __all__ = ["CachedCrossEncoder", "EncoderCrossEncoder"]
 
+_MEMORY = 4096  # pairs
+
 _Pair = tuple[str, str]
 _Made = tuple[Floats, Usage]  # a latent, and what it took
 
@@ -36,7 +38,7 @@ class CachedCrossEncoder:
     """
 
     model: CrossEncoder
-    memory: int = 4096
+    memory: int = _MEMORY
     _recent: OrderedDict[_Pair, _Made] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
@@ -45,6 +47,11 @@ class CachedCrossEncoder:
             raise OptionError(f"CachedCrossEncoder({self.model!r}): a cross-encoder, with latents and head, is needed.")
         if self.memory < 0:
             raise OptionError(f"CachedCrossEncoder: memory is {self.memory} pairs; it cannot be negative.")
+
+    @classmethod
+    def holding(cls, pairs: int, model: CrossEncoder) -> CachedCrossEncoder:
+        """Return one that holds all that a question reads of so many pairs, and more where these are few."""
+        return cls(model, max(_MEMORY, 2 * pairs))
 
     def __reduce__(self) -> tuple[type[CachedCrossEncoder], tuple[CrossEncoder, int]]:
         return CachedCrossEncoder, (self.model, self.memory)

@@ -1,0 +1,58 @@
+"""Sparse search, against sorted products of dense tables."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.toys import GRAPHS, corpus_index, loose
+
+from graphwright import HashSparseEncoder, ScoreSum, Sources, SparseIndex, SparseSearch, VectorSearch, start
+
+texts = st.lists(st.lists(st.sampled_from(["fox", "hen", "Mur", "tax", "law"]), max_size=5), min_size=1, max_size=12)
+
+
+@settings(deadline=None)
+@given(texts, st.lists(st.sampled_from(["fox", "hen", "law", "sea"]), max_size=4), st.integers(1, 14), st.data())
+def test_search_is_the_sorted_products_of_what_is_here(
+    words: list[list[str]], asked: list[str], k: int, data: st.DataObject
+) -> None:
+    encoder = HashSparseEncoder(512)
+    said, question = [" ".join(some) for some in words], " ".join([*asked, "?"])
+    graph = loose(said)
+    search = SparseSearch(SparseIndex.of(graph, encoder))
+    chosen = data.draw(st.none() | st.sets(st.integers(0, len(said) - 1)))
+    space = graph if chosen is None else graph.part(sorted(chosen))
+    rows, query = encoder.encode_passages(said).dense(), encoder.encode_queries([question]).dense()[0]
+    exact = (rows.astype(np.float64) @ query).astype(np.float32)
+    best = sorted((-score, node) for node, score in enumerate(exact.tolist()) if score and node in space)
+    for cut, expected in ((search, best), (search % k, best[:k])):
+        found = cut(start(question, space)).evidence
+        assert found is not None and found.scores is not None
+        assert found.nodes.tolist() == [node for _, node in expected]
+        np.testing.assert_allclose(found.scores, [-score for score, _ in expected], rtol=1e-6)
+
+
+def test_ties_go_to_the_smaller_id_at_the_cut_too() -> None:
+    graph = GRAPHS["star"]
+    found = (SparseSearch(SparseIndex.of(graph, HashSparseEncoder())) % 3)(start("leaf", graph)).evidence
+    hub = graph.id("hub")
+    assert found is not None and found.scores is not None
+    # The hub's passage names every leaf, the others one each.
+    assert found.nodes.tolist() == [hub, *[node for node in graph.nodes.tolist() if node != hub][:2]]
+    assert found.scores.tolist() == pytest.approx([6 / 7, 0.5, 0.5])
+
+
+def test_it_stands_in_pipelines_and_shows_as_its_source() -> None:
+    snapshot = corpus_index().snapshot
+    index = SparseIndex.of(snapshot.graph, HashSparseEncoder())
+    search = SparseSearch(index)
+    assert repr(search % 2 >> Sources()) == f"SparseSearch({index!r}) % 2 >> Sources()"
+    state = start("Who founded the abbey of Erstein?", snapshot.graph)
+    after = (ScoreSum(VectorSearch(snapshot.passages), search) % 2 >> Sources())(state)
+    assert after.chunks is not None and len(after.chunks) == 2
+    assert {snapshot.graph.title_of(node) for node in after.chunks.ids.tolist()} == {
+        "Ermengarde of Tours",
+        "Erstein Abbey",
+    }
+    nothing = search(start("zzz", snapshot.graph)).evidence
+    assert nothing is not None and len(nothing) == 0
