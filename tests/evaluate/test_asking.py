@@ -6,7 +6,6 @@ import json
 import random
 import time
 from collections.abc import Sequence
-from contextlib import closing
 from contextvars import Context
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -186,7 +185,7 @@ def test_all_methods_together_find_and_take_what_each_does_alone(
     names = sorted({*names, "fastinsight(budget=20)"} - (SLOW if where == "documents" else set()))
 
     def rows(some: list[str]) -> dict[tuple[str, str], Row]:
-        with closing(Index.open(path, encoder=TimedEncoder())) as index:
+        with Index.open(path, encoder=TimedEncoder()) as index:
             pipelines = {name: entry_of(name).built(index.snapshot, llm) for name in some}
             if where == "documents" and llm is None:  # answers of readers are slow, and are those of the graph
                 pipelines = {name: retrieval_part(operator) for name, operator in pipelines.items()}

@@ -49,7 +49,9 @@ class Asker:
     ) -> None:
         self._snapshot, self._pipelines = snapshot, pipelines
         self._linked, self._together = linked, together
-        self._measures = {name: _bearing(operator, measures) for name, operator in pipelines.items()}
+        over = "graph" if snapshot.graph.passages is None else "documents"
+        fitting = [measure.over(over) for measure in measures]
+        self._measures = {name: _bearing(operator, fitting) for name, operator in pipelines.items()}
         # What a method had made for one question is there at the next, as it is in service.
         self._bills = {name: Bill() for name in pipelines}
 
@@ -89,7 +91,7 @@ class Asker:
         return start(Question(text, question.id, named, question.answers), self._snapshot.graph)
 
     def _row(self, name: str, question: QuestionRecord, state: State, wanted: list[Ints]) -> Row:
-        failed, found = "", state
+        failed, found, graph = "", state, self._snapshot.graph
         forgotten = _forget_peak()
         begun = time.perf_counter()
         with billed(self._bills[name]), metered() as usage:
@@ -100,15 +102,16 @@ class Asker:
             except Exception as error:  # also a fault, of ours or of the user's operator: the others go on
                 failed = f"{type(error).__name__}: {error}"
         seconds = time.perf_counter() - begun + usage.saved
+        peak = _peak() if forgotten else None  # before measuring, which may hold a graph of passages
         row = {"method": name, "question": question.id, **_about(question)}
         if failed:
-            nothing = self._measured(name, Outcome(question, state, [], (), "", wanted), failed=True)
+            nothing = self._measured(name, Outcome(question, state, graph, [], (), "", wanted), failed=True)
             row |= {"documents": [], "evidence": [], "answer": None, **nothing, "error": failed}
         else:
             documents = _documents(found)
             texts = _answers(found)
             shown = "" if found.answer is None else found.answer.text
-            whole = Outcome(question, found, [one for one, _ in documents], texts, shown, wanted)
+            whole = Outcome(question, found, graph, [one for one, _ in documents], texts, shown, wanted)
             row |= {
                 "documents": documents[:_RANKED],
                 "evidence": _evidence(found),
@@ -117,7 +120,7 @@ class Asker:
             }
         return row | {
             **_costs(usage, seconds),
-            "peak_mb": _peak() if forgotten else None,
+            "peak_mb": peak,
             "steps": [_step(step, share) for step, share in zip(found.trace, _held(found, wanted), strict=True)],
         }
 
@@ -139,14 +142,15 @@ class Asker:
         return {"metrics": values, **({"ratios": ratios} if ratios else {})}
 
     def _wanted(self, question: QuestionRecord) -> list[Ints]:
-        """Return the nodes of each thing that should be found: a gold document's passages, or an answer's namesakes."""
-        graph = self._snapshot.graph
-        if graph.passages is None:
-            found = [graph.ids(name) for name in question.answers]
-        else:
-            rows = graph.passages.rows_of_document
-            found = [graph.passages.nodes[rows[name]] for name in question.gold if name in rows]
-        return [nodes for nodes in found if len(nodes)]
+        """Return the nodes of each thing that should be found: a gold document's passages, or an answer's namesakes.
+
+        One that is not there has none, and is found by nobody.
+        """
+        passages = self._snapshot.graph.passages
+        if passages is None:
+            return [self._snapshot.graph.ids(name) for name in dict.fromkeys(question.answers)]
+        rows = passages.rows_of_document
+        return [passages.nodes[rows.get(name, [])] for name in dict.fromkeys(question.gold)]
 
 
 def _bearing(operator: Operator, measures: Sequence[Measure]) -> list[Measure]:

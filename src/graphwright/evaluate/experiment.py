@@ -187,7 +187,7 @@ class Experiment:
         """Return the questions that can be judged, by what, and whether they are answered."""
         gold = [question for question in dataset.questions if question.gold]
         answers = [question for question in dataset.questions if question.answers]
-        wanted = chosen(self.metrics)
+        wanted = tuple(measure.over("graph" if graph else "documents") for measure in chosen(self.metrics))
         asked = [measure.name for measure in wanted if measure.kind == "answer"]
         answered = (graph or not gold or bool(asked)) if self.answered is None else self.answered
         has = [*(["gold"] if gold else []), *(["answers"] if answers and answered else [])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -14,6 +14,8 @@ from graphwright.evaluate import metrics
 from graphwright.evaluate.quality import answer_quality, path_quality, subgraph_quality
 from graphwright.evaluate.summaries import SUMMARY_METRICS, summary_scores
 from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Graph
+from graphwright.retrieve.references import passage_graph
 from graphwright.retrieve.state import State
 
 __all__ = ["MEASURES", "Measure", "Outcome", "chosen", "usual"]
@@ -25,12 +27,14 @@ PATHS = 32  # of the evidence, as LEGO-GraphRAG judges them
 class Outcome:
     """What came of a question.
 
-    `documents`: ids, best first; `answers`: short texts, best first, None where nothing was to be answered; `answer`:
-    the whole text; `wanted`: the nodes of each thing that should be found.
+    `graph`: the snapshot's, all of it; `documents`: ids, best first; `answers`: short texts, best first, None where
+    nothing was to be answered; `answer`: the whole text; `wanted`: the nodes of each thing that should be found, none
+    for one that is not there.
     """
 
     question: QuestionRecord
     state: State
+    graph: Graph
     documents: Sequence[str]
     answers: Sequence[str] | None
     answer: str
@@ -41,8 +45,8 @@ class Outcome:
 class Measure:
     """A metric: `of` gives its value for one question, or two numbers of which a run divides the sums.
 
-    `about`: a sentence; `kind`: what it is of (retrieval, answer, graph); `needs`: what the question has to have, gold
-    documents or accepted answers.
+    `about`: a sentence; `kind`: what it is of (retrieval, answer, graph); `needs`: what the question has to have: gold
+    (documents), answers (accepted ones), or "any", which is gold over documents and answers over a graph.
     """
 
     name: str
@@ -51,9 +55,19 @@ class Measure:
     needs: str
     of: Callable[[Outcome], float | tuple[float, float]]
 
+    def over(self, kind: str) -> Measure:
+        """Return it as it is over documents or a graph: there is no "any" among its needs.
+
+        >>> MEASURES["topological recall"].over("documents").needs, MEASURES["topological recall"].over("graph").needs
+        ('gold', 'answers')
+        """
+        if self.needs != "any":
+            return self
+        return replace(self, needs="answers") if kind == "graph" else replace(self, needs="gold", kind="retrieval")
+
     def fits(self, question: QuestionRecord) -> bool:
-        """Whether a question has what it needs."""
-        return bool(question.gold if self.needs == "gold" else question.answers or self.needs == "any")
+        """Whether a question has what it needs; where that is "any", whether it has either."""
+        return bool((self.needs != "answers" and question.gold) or (self.needs != "gold" and question.answers))
 
 
 def _ranking(name: str, of: Callable[[Iterable[str], Iterable[str], int], float], k: int, about: str) -> Measure:
@@ -84,12 +98,23 @@ def _paths(part: str, outcome: Outcome) -> float:
 
 
 def _near(outcome: Outcome) -> float:
-    evidence, graph = outcome.state.evidence, outcome.state.graph
-    wanted: Sequence[int] | Ints = np.concatenate(outcome.wanted) if outcome.wanted else []
+    """Return the topological recall of the first 10, the oracle nodes being all nodes of what should be found.
+
+    FastInsight, Definition 7, on its corpus graph, where texts are joined with those that they refer to. Over documents
+    that is `passage_graph`, with its usual settings: found are the first 10 passages, and wanted is every passage of
+    every gold document (section 4.2.2), so a long document counts for more than a short one. Over a graph it is the
+    graph itself: found are the nodes of the first 10 pieces of evidence, ends of triples too, wanted all nodes of an
+    answer's very name. A document or an answer that is not there counts as one node that nothing is near to. So where
+    each document is one passage, it is recall@10 and what is added for documents near by (Corollary 1).
+    """
+    evidence, graph = outcome.state.evidence, passage_graph(outcome.graph)
+    wanted = np.concatenate([np.empty(0, np.int64), *outcome.wanted])
     found: Sequence[int] | Ints = [] if outcome.state.chunks is None else outcome.state.chunks.ids[:10]
     if graph.passages is None and evidence is not None:
-        found = evidence.top(10).nodes
-    return metrics.topological_recall(graph, found, wanted)
+        best = evidence.top(10)
+        found = np.concatenate((best.nodes, graph.ends(best.edges)))
+    absent = sum(not len(nodes) for nodes in outcome.wanted)
+    return metrics.topological_recall(graph, found, wanted) * len(wanted) / max(len(wanted) + absent, 1)
 
 
 def _summary(name: str, outcome: Outcome) -> float:
@@ -122,7 +147,8 @@ def _all() -> Iterable[Measure]:
         )
     yield Measure(
         "topological recall",
-        "How near in the graph the first 10 are to what should be found (FastInsight, Definition 7).",
+        "How near the first 10 passages are to those of the gold documents, on the graph of passages; over a graph, "
+        "the nodes of the first 10 pieces to the answers, on that graph (FastInsight, Definition 7).",
         "graph",
         "any",
         _near,

@@ -247,8 +247,9 @@ def topological_recall(graph: Graph, retrieved: ArrayLike, oracle: ArrayLike) ->
     from a retrieved node, that node counted, the oracle node not, where only paths with the fewest hops
     for their two ends are looked at. A retrieved oracle node counts 1, one that cannot be reached 0.
 
-    Ids, degrees (distinct neighbours) and paths are the snapshot's, whatever part of it `graph` is.
-    Raises OptionError for an id that is no node.
+    Ids, degrees (distinct neighbours) and paths are the snapshot's, whatever part of it `graph` is. In the graph of an
+    index two passages are two hops apart; give `passage_graph` of it for the corpus graph of the paper, as `graphwright
+    evaluate` does over documents. Raises OptionError for an id that is no node.
 
     >>> from graphwright.graph.graph import Graph
     >>> path = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
