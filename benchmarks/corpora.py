@@ -5,20 +5,24 @@
 For each set the index is made once (lexical extraction, and what documents refer to where the set says it), and every
 method is asked every question. Writes corpora.md (a table for each set and their average, correlations as in Table 6),
 a JSON file for each set with the numbers of each question, and the figures: nDCG@10 and recall@10 against the passages
-read (as Figure 4), topological recall over the budget (Figure 6), MissTR against what was gained (Table 6), sensitivity
-to alpha and beta (Figure 7).
+read (as Figure 4), recall@10 by quartiles of topological recall (Figure 5), topological recall over the budget (Figure
+6), MissTR against what was gained (Table 6), sensitivity to alpha and beta (Figure 7).
 
 Recall is capped at what 10 places can hold, documents count where their first passage stands; TR is that of the ten
 first passages on the graph of passages that refer to each other. A method opens the index for itself and so pays for
 the encoding of its own questions. A pair of question and passage is read once and its latent shared by all methods and
 settings; its time is added to the time of each method that asks for it, as if it had read it itself. Methods named
 "(vector)" begin with the vectors alone, as FastInsight does and the paper has it, the others with vectors and words,
-`read-on` with `ppr`; it is no method for corpus graphs, and shows what the same number of readings can do.
+`read-on` with `ppr`; it is no method for corpus graphs, and shows what the same number of readings can do. HippoRAG 2
+and LightRAG are for graphs of entities; "adapted" they walk, or go one step, on the graph of passages.
+
+A set with `-entities` behind its name is a text-rich knowledge graph instead (section 4.2.2): nodes are the entities of
+its passages, and all those of gold documents should be found.
 
 A set that has links and no questions, as cora, is asked synthetic ones that need two linked documents each. Of sets
 that the embedded cross-encoder was trained on (scifact, 2wiki) only the questions that were held out of that are asked.
 
-What it takes: the cross-encoder reads 220 to 390 different pairs a question for everything together, and all else takes
+What it takes: the cross-encoder reads 320 to 490 different pairs a question for everything together, and all else takes
 less than a second, so at 10 ms a pair three to four seconds on two idle cores: 15 minutes for the 236 questions of
 scifact and as many for cranfield's 225, 10 for 2wiki's 163, 5 for each hundred of the others; --no-sweeps reads a third
 less. Each question's result is written as it comes, under --runs, and an interrupted run goes on where it stopped;
@@ -31,13 +35,34 @@ import shutil
 import sys
 import time
 from dataclasses import replace
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 from corpora_figures import draw
 
-from graphwright import EncoderCrossEncoder, Index, VectorSearch, start
+from graphwright import (
+    EncoderCrossEncoder,
+    Frontier,
+    Index,
+    Keep,
+    OnEntities,
+    OnPassages,
+    PersonalizedPageRank,
+    Reached,
+    Repeat,
+    Rerank,
+    SentenceTransformerEncoder,
+    SentenceTransformerSparseEncoder,
+    Sources,
+    SparseIndex,
+    SparseSearch,
+    Unseen,
+    VectorIndex,
+    VectorSearch,
+    start,
+)
 from graphwright.data.documents import read_documents
 from graphwright.data.questions import write_questions
 from graphwright.errors import DataError
@@ -47,15 +72,19 @@ from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.metrics import capped_recall_at_k, ndcg_at_k, topological_recall
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.evaluate.synthetic import two_document_questions
+from graphwright.graph.graph import ABOUT, MENTIONS
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.minilm import MiniLM
+from graphwright.retrieve.entities import entity_graph, entity_vectors
+from graphwright.retrieve.memory import PhraseSeeds
 from graphwright.retrieve.references import RELATIONS, passage_graph
 from graphwright.retrieve.state import Question
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 from reading_data import REAL, Asked
 
-SETS = ("scifact", "cisi", "cranfield", "cora", "musique", "hotpotqa100", "2wiki")
+SETS = ("scifact", "cisi", "cranfield", "cora", "musique", "hotpotqa100", "2wiki", "scifact-entities")
+ENTITIES = "-entities"
 BUDGET, BATCH, K = 100, 10, 10
 SYNTHETIC = 200  # questions of a set that has none
 BUDGETS = tuple(range(BATCH, BUDGET + 1, BATCH))
@@ -69,6 +98,8 @@ METHODS = {
     "vector": ("vector", False),
     "hyde": ("hyde", False),
     "hybrid": ("hybrid", False),
+    "hipporag2 (adapted)": (None, True),
+    "lightrag (adapted)": (None, True),
     "ppr": ("ppr", False),
     "rerank": ("rerank", False),
     "rerank (vector)": ("rerank", True),
@@ -80,7 +111,7 @@ METHODS = {
 }
 READING = ("rerank", "rerank (vector)", "gar", "gar (vector)", "fastinsight")
 LABELS = {"hyde": "hyde (its offline twin, feedback)"}
-ABSENT = ("SPLADE", "Contriever")
+LOADED = {"SPLADE": "sparse", "Contriever": "dense"}  # by the arguments that name their weights
 
 
 class Shared:
@@ -167,40 +198,104 @@ def unseen(data):
 
 
 class Subject:
-    """A set with its index and every method over it."""
+    """A set with its index and every method over it: on the graph of its passages, where documents should be found."""
+
+    named = tuple(METHODS)
 
     def __init__(self, folder, runs, model, given):
         experiment = Experiment(asked(folder, runs), ("vector",))
         self.data, self.encoder, self.model = experiment.read(), MiniLM(), model
-        self.index, self.relations = runs / self.data.name / "index", tuple(given.relations)
+        self.name, self.index, self.relations = self.data.name, runs / self.data.name / "index", tuple(given.relations)
         self.index.parent.mkdir(parents=True, exist_ok=True)
         made(self.index, experiment, self.data, self.encoder, None)
         self.questions = unseen(self.data)[: given.questions]
+        self.weights = {name: getattr(given, argument) for name, argument in LOADED.items()}
         self.opened, self.methods, self.swept = [], {}, {}  # name to operator and the graph it was built over
-        for name, (registered, vector) in METHODS.items():
+        self.named += tuple(name for name in LOADED if self.weights[name] and self.named == Subject.named)
+        for name in self.named:
             self.opened.append(Index.open(self.index, encoder=self.encoder))
             ix = self.opened[-1].snapshot
-            first = {"first": VectorSearch(ix.passages)} if vector else {}
-            self.methods[name] = self._operator(registered, ix, **first), ix.graph
-        self.graph = passage_graph(ix.graph, relations=self.relations)  # of the last one opened; all are alike
+            self.methods[name] = self.method(name, ix), ix.graph
         for option, values in (("alpha", ALPHAS), ("beta", BETAS)) if not given.no_sweeps else ():
             for value in values:
                 if value != USUAL[option]:
-                    self.swept[f"{option}={value:g}"] = self._operator("fastinsight", ix, **{option: value}), ix.graph
-        passages = ix.graph.passages
+                    self.swept[f"{option}={value:g}"] = self.fastinsight(ix, **{option: value}), ix.graph
+        self.whole, passages = ix.graph, ix.graph.passages  # of the last one opened; all are alike
         self.document = {int(node): passages.of(int(node)).document for node in passages.nodes}
-        self.nodes = {}
+        self.chunks = {}
         for node, document in self.document.items():
-            self.nodes.setdefault(document, []).append(node)
+            self.chunks.setdefault(document, []).append(node)
 
-    def _operator(self, registered, ix, **options):
-        if registered in ("rerank", "gar", "fastinsight"):
+    @cached_property
+    def graph(self):
+        """The corpus graph."""
+        return passage_graph(self.whole, relations=self.relations)
+
+    @property
+    def nodes(self):
+        """Ids of all that can be found."""
+        return self.graph.passages.nodes
+
+    def method(self, name, ix):
+        if name in LOADED:
+            return self.loaded(name, ix)
+        registered, vector = METHODS[name]
+        if registered is None:
+            return self.adapted(name, ix)
+        if registered == "fastinsight":
+            return self.fastinsight(ix)
+        options = {"first": VectorSearch(ix.passages)} if vector else {}
+        if registered in ("rerank", "gar"):
             options |= {"cross_encoder": self.model, "budget": BUDGET}
         if registered == "read-on":  # each of its 25 passages once, and once more for each of three contexts
             options |= {"cross_encoder": self.model, "pool": BUDGET // 4}
-        if registered in ("gar", "fastinsight"):
+        if registered == "gar":
             options |= {"relations": self.relations}
         return retrieval_part(pipeline(registered, ix, passages=BUDGET, **options))
+
+    def adapted(self, name, ix):
+        """Return what is left of a method for entities on a graph of passages, which is all that there is to name.
+
+        HippoRAG 2: a walk from the five nearest and, a little, from all others; LightRAG: the forty nearest, and what
+        is next to each as good as it.
+        """
+        near = VectorSearch(ix.passages)
+        if name.startswith("hipporag2"):
+            found = near % 5 >> PhraseSeeds(ix.passages) >> PersonalizedPageRank(0.5)
+        else:
+            found = near % 40 >> (Keep() | Frontier())
+        return OnPassages(found, relations=self.relations) % BUDGET >> Sources()
+
+    def loaded(self, name, ix):
+        if name == "SPLADE":
+            encoder = SentenceTransformerSparseEncoder(self.weights[name])
+            search = SparseSearch(SparseIndex.of(ix.graph, encoder))
+        else:
+            encoder, nodes = SentenceTransformerEncoder(self.weights[name]), ix.graph.passages.nodes
+            vectors = encoder.encode([ix.graph.reading(int(node)) for node in nodes])
+            row_of = np.full(len(ix.graph), -1, np.int32)
+            row_of[nodes] = np.arange(len(nodes))
+            search = VectorSearch(VectorIndex(vectors, row_of, encoder))
+        return search % BUDGET >> Sources()
+
+    def fastinsight(self, ix, **options):
+        options |= {"cross_encoder": self.model, "budget": BUDGET, "relations": self.relations}
+        return retrieval_part(pipeline("fastinsight", ix, passages=BUDGET, **options))
+
+    def found(self, state):
+        """Return the nodes that a method found, best first."""
+        return state.chunks.ids
+
+    def ids(self, nodes):
+        """Return what nodes are measured as: the documents of passages."""
+        return [self.document[int(node)] for node in nodes]
+
+    def gold(self, question):
+        return question.gold
+
+    def oracle(self, question):
+        """Return the nodes that should be found."""
+        return [node for document in question.gold for node in self.chunks.get(document, ())]
 
     def settings(self):
         """All that a result depends on but the code and the machine."""
@@ -209,11 +304,7 @@ class Subject:
         return {"operators": operators, "graph": self.graph.checksum, "k": K, **models, **self.data.checksums}
 
     def quality(self, nodes, question):
-        ids = [self.document[int(node)] for node in nodes]
-        return [round(f(ids, question.gold, K), 5) for f in (capped_recall_at_k, ndcg_at_k)]
-
-    def oracle(self, question):
-        return [node for document in question.gold for node in self.nodes.get(document, ())]
+        return [round(f(self.ids(nodes), self.gold(question), K), 5) for f in (capped_recall_at_k, ndcg_at_k)]
 
     def ask(self, operator, graph, question):
         state = start(Question(question.text, question.id), graph)
@@ -230,13 +321,13 @@ class Subject:
         row = {"question": question.id, "methods": {}, "curves": {}, "gain": {}, "swept": {}}
         for name, method in self.methods.items():
             state, seconds = self.ask(*method, question)
-            nodes = state.chunks.ids
+            nodes = self.found(state)
             tr = round(topological_recall(self.graph, nodes[:K], oracle), 5)
             row["methods"][name] = [*self.quality(nodes, question), tr, round(1000 * seconds, 2), self.model.pairs]
             if name in READING:
                 row["curves"][name], row["gain"][name] = self.reading(state, question, oracle)
         for name, method in self.swept.items():
-            row["swept"][name] = self.quality(self.ask(*method, question)[0].chunks.ids, question)
+            row["swept"][name] = self.quality(self.found(self.ask(*method, question)[0]), question)
         return row
 
     def reading(self, state, question, oracle):
@@ -255,8 +346,58 @@ class Subject:
             index.close()
 
 
+class Entities(Subject):
+    """A set as a text-rich knowledge graph: entities should be found, all that gold documents name."""
+
+    named = ("vector", "lightrag (adapted)", "rerank (vector)", "gar (vector)", "fastinsight")
+
+    def __init__(self, folder, runs, model, given):
+        super().__init__(folder, runs, model, given)
+        self.name += ENTITIES
+
+    @cached_property
+    def graph(self):
+        return entity_graph(self.whole)
+
+    @cached_property
+    def nodes(self):
+        return np.unique(self.holds.rows(self.whole.passages.nodes))
+
+    @property
+    def holds(self):
+        return self.whole.columns.by_relation(ABOUT, MENTIONS)
+
+    def method(self, name, ix):
+        near, rank = VectorSearch(entity_vectors(ix.graph, ix.passages)), Rerank(self.model)
+        turns = (Keep() | Frontier() % BATCH) >> rank >> (Keep() | Unseen(near) % BATCH) >> rank
+        return {
+            "vector": OnEntities(near % BUDGET),
+            "lightrag (adapted)": OnEntities(near % 40 >> (Keep() | Frontier())) % BUDGET,
+            "rerank (vector)": OnEntities(near % BUDGET >> rank),
+            "gar (vector)": OnEntities(near % BATCH >> rank >> Repeat(turns, until=Reached(nodes=BUDGET))),
+            "fastinsight": self.fastinsight(ix),
+        }[name]
+
+    def fastinsight(self, ix, **options):
+        options |= {"cross_encoder": self.model, "budget": BUDGET}
+        return retrieval_part(pipeline("fastinsight-entities", ix, **options))
+
+    def found(self, state):
+        return state.evidence.nodes
+
+    def ids(self, nodes):
+        return np.asarray(nodes).tolist()
+
+    def gold(self, question):
+        return self.oracle(question)
+
+    def oracle(self, question):
+        return np.unique(self.holds.rows(np.array(super().oracle(question), np.int64))).tolist()
+
+
 def results_of(subject, path):
     """Return each question's row, asking what is not in the file; a line cut short is asked again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     held = path.read_bytes() if path.exists() else b""
     whole = held[: held.rfind(b"\n") + 1]
     rows = {row["question"]: row for row in map(json.loads, whole.splitlines())}
@@ -280,7 +421,8 @@ def results_of(subject, path):
 
 def summarised(subject, rows):
     """Return the means of a set with their intervals and tests, and the curves of its figures."""
-    of = {name: np.array([row["methods"][name] for row in rows]) for name in METHODS}
+    of = {name: np.array([row["methods"][name] for row in rows]) for name in subject.named}
+    reading = [name for name in READING if name in of]
     methods = {}
     for name, values in of.items():
         entry = {"tr": values[:, 2].mean(), "ms": float(np.median(values[:, 3])), "pairs": values[:, 4].mean()}
@@ -297,19 +439,19 @@ def summarised(subject, rows):
         for option, values in (("alpha", ALPHAS), ("beta", BETAS))
         if swept
     }
-    degrees = np.diff(subject.graph.columns.adjacency.indptr)[subject.graph.passages.nodes]
+    degrees = np.diff(subject.graph.columns.adjacency.indptr)[subject.nodes]
     return {
-        "set": subject.data.name,
+        "set": subject.name,
         "questions": len(rows),
-        "passages": len(degrees),
+        "nodes": len(degrees),
         "links": int(degrees.sum() // 2),
         "alone": int((degrees == 0).sum()),
         "encoder": subject.encoder.id,
         "cross_encoder": subject.model.id,
         "methods": methods,
-        "curves": {name: np.mean([row["curves"][name] for row in rows], axis=0).tolist() for name in READING},
+        "curves": {name: np.mean([row["curves"][name] for row in rows], axis=0).tolist() for name in reading},
         "sweeps": sweeps,
-        "correlations": {name: correlations(rows, name) for name in READING},
+        "correlations": {name: correlations(rows, name) for name in reading},
         "rows": [{name: row[name] for name in ("question", "methods", "gain", "swept")} for row in rows],
     }
 
@@ -332,14 +474,14 @@ def correlations(rows, name):
 
 
 def averaged(summaries):
-    """Return the mean of the sets' means, each set counting alike."""
+    """Return the mean of the sets' means, each set of passages counting alike."""
     sets = [summary["methods"] for summary in summaries]
     return {
         name: {
             **{metric: {"mean": np.mean([of[name][metric]["mean"] for of in sets])} for metric in METRICS},
             **{what: np.mean([of[name][what] for of in sets]) for what in ("tr", "ms", "pairs")},
         }
-        for name in METHODS
+        for name in sets[0]
     }
 
 
@@ -350,7 +492,7 @@ def table(methods):
         numbers = [f"{entry['ms']:,.0f}", f"{entry['pairs']:.0f}"]
         cells = [cell(methods, name, metric) for metric in METRICS]
         lines.append([LABELS.get(name, name), *cells, f"{100 * entry['tr']:.1f}", *numbers])
-    lines += [[name, *["not run here"] * 2, *[""] * 3] for name in ABSENT]
+    lines += [[name, *["not run here"] * 2, *[""] * 3] for name in LOADED if name not in methods]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
@@ -371,7 +513,8 @@ def correlation_table(summaries):
     heads = [f"{name}, {what}" for name in names for what in ("recall", "MissTR", "MissTR where open")]
     lines = [["set", *heads], ["---", *["---:"] * len(heads)]]
     for summary in summaries:
-        found = [summary["correlations"][name][what] for name in names for what in ("recall", "missed", "open")]
+        of = summary["correlations"]
+        found = [of[name][what] if name in of else None for name in names for what in ("recall", "missed", "open")]
         lines.append([summary["set"], *("" if value is None else f"{value:.2f}" for value in found)])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
@@ -384,14 +527,16 @@ def report(summaries):
         f"95 % bootstrap intervals over questions; p: paired randomisation test against {BASELINE}. Methods that read "
         "begin with vectors and words, read-on with ppr, those named (vector) and fastinsight with vectors alone. "
         "Times of one question are medians, with the encoding of the question and every pair that the method read. "
-        "SPLADE and Contriever run through graphwright.models.sbert where their weights can be had. Of sets that the "
+        "SPLADE and Contriever run where a folder of their weights is given (--sparse, --dense). Of sets that the "
         "embedded cross-encoder was trained on only the questions held out of that are asked.\n",
     ]
     for s in summaries:
-        parts.append(f"## {s['set']}\n\n{s['questions']:,} questions; {s['passages']:,} passages, {s['links']:,} pairs "
-                     f"of them linked, {s['alone']:,} passages without a link.\n\n{table(s['methods'])}")  # fmt: skip
-    if len(summaries) > 1:
-        parts.append(f"## Average of {len(summaries)} sets\n\n{table(averaged(summaries))}")
+        kind = "entities" if s["set"].endswith(ENTITIES) else "passages"
+        parts.append(f"## {s['set']}\n\n{s['questions']:,} questions; {s['nodes']:,} {kind}, {s['links']:,} pairs "
+                     f"of them linked, {s['alone']:,} {kind} without a link.\n\n{table(s['methods'])}")  # fmt: skip
+    of_passages = [s for s in summaries if not s["set"].endswith(ENTITIES)]
+    if len(of_passages) > 1:
+        parts.append(f"## Average of {len(of_passages)} sets of passages\n\n{table(averaged(of_passages))}")
     parts.append(
         "## What the gain goes with\n\nCorrelation of recall and of MissTR after the first batch with the recall "
         "gained from there to the end of the budget; where open: over the questions for which the first batch left "
@@ -413,6 +558,8 @@ def main():
     parser.add_argument("--sets", nargs="+", default=list(SETS))
     parser.add_argument("--questions", type=int, help="only the first so many of each set")
     parser.add_argument("--cross-encoder", choices=["embedded", "dot"], default="embedded")
+    parser.add_argument("--sparse", help="SPLADE: a name on Hugging Face, or a folder (needs the extra sbert)")
+    parser.add_argument("--dense", help="Contriever, likewise")
     parser.add_argument("--relations", nargs="+", choices=RELATIONS, default=RELATIONS, help="what joins passages")
     parser.add_argument("--no-sweeps", action="store_true", help="leave alpha and beta as they are")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "corpora")
@@ -421,9 +568,10 @@ def main():
     given.out.mkdir(parents=True, exist_ok=True)
     model, summaries = Shared(cross_encoder(given.cross_encoder)), []
     for name in given.sets:
-        subject = Subject(folder_of(given.data, name), given.runs, model, given)
+        kind = Entities if name.endswith(ENTITIES) else Subject
+        subject = kind(folder_of(given.data, name.removesuffix(ENTITIES)), given.runs, model, given)
         digest = blake2b(json.dumps(subject.settings(), sort_keys=True).encode(), digest_size=6).hexdigest()
-        rows = results_of(subject, given.runs / subject.data.name / f"{given.cross_encoder}-{digest}.jsonl")
+        rows = results_of(subject, given.runs / subject.name / f"{given.cross_encoder}-{digest}.jsonl")
         summaries.append(summarised(subject, rows))
         subject.close()
         written(summaries[-1], given.out / f"{name}.json")

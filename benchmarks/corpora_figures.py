@@ -6,6 +6,7 @@ import numpy as np
 
 NAMES = {"recall": "recall@10", "ndcg": "nDCG@10"}
 COLOURS = {"rerank": "#7f7f7f", "gar": "#1f77b4", "fastinsight": "#d62728"}
+STARTING_ALIKE = ("rerank (vector)", "gar (vector)", "fastinsight")
 GAINING = ("gar (vector)", "fastinsight")
 USUAL = {"alpha": 0.2, "beta": 1.0}
 COLUMNS = 4
@@ -71,6 +72,23 @@ def gained(plt, summaries):
     return figure
 
 
+def quartiles(plt, summaries):
+    """Recall@10 of each quarter of the questions, by the topological recall of the method's first batch."""
+    figure, panels = grid(plt, summaries)
+    for panel, summary in zip(panels, summaries, strict=True):
+        for name in (name for name in STARTING_ALIKE if name in summary["curves"]):
+            at_first = np.array([sum(row["gain"][name][:2]) for row in summary["rows"]])
+            recall = np.array([row["methods"][name][0] for row in summary["rows"]])
+            groups = np.array_split(np.argsort(at_first, kind="stable"), 4)
+            panel.plot(range(4), [100 * recall[group].mean() for group in groups], marker="o", **style(name))
+            panel.set_xticks(
+                range(4), [f"Q{at + 1}\n{100 * at_first[group].mean():.0f}" for at, group in enumerate(groups)]
+            )
+        panel.set(xlabel="quartile of TR of the first batch, its mean in %", ylabel="recall@10, %")
+    legend(figure, panels[0])
+    return figure
+
+
 def sensitivity(plt, summaries):
     """What another alpha or beta changes, in points; the sets' own levels are too far apart for one scale."""
     figure, panels = plt.subplots(2, 2, figsize=(9, 6.8), sharex="col", layout="constrained")
@@ -102,6 +120,7 @@ def draw(summaries, out):
         "pareto-recall": partial(curves, column=1, across="passages read", up="recall@10, %"),
         "pareto-ndcg": partial(curves, column=2, across="passages read", up="nDCG@10, %"),
         "tr": partial(curves, column=3, across="passages read", up="topological recall, %"),
+        "tr-recall": quartiles,
         "gain": gained,
     }
     if all(summary["sweeps"] for summary in summaries):

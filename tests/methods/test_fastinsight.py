@@ -5,13 +5,24 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import CachedCrossEncoder, Kind, MiniLMCrossEncoder, OptionError, OverlapCrossEncoder, start
-from graphwright.methods.fastinsight import fastinsight_entities
+from graphwright import (
+    CachedCrossEncoder,
+    Graph,
+    HashEncoder,
+    Kind,
+    MiniLMCrossEncoder,
+    OptionError,
+    OverlapCrossEncoder,
+    VectorIndex,
+    start,
+)
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.base import metered
+from graphwright.retrieve.entities import entity_vectors
 from graphwright.retrieve.references import passage_graph
 
 SNAPSHOT = corpus_index().snapshot
@@ -73,13 +84,25 @@ def test_the_corpus_graph_can_be_what_documents_refer_to_alone() -> None:
     assert chunks is not None and len(chunks) == 2  # the toy corpus has no links, so nothing is added
 
 
-def test_entities_are_searched_where_names_have_vectors() -> None:
-    whole = fastinsight_entities(SNAPSHOT, batch=2, budget=6, passages=3, cross_encoder=OverlapCrossEncoder())
-    assert repr(whole).startswith(f"OnEntities(VectorSearch({SNAPSHOT.names!r}) % 2 >> GRanker(")
+def test_entities_are_searched_by_the_vectors_of_their_passages() -> None:
+    whole = pipeline(
+        "fastinsight-entities", SNAPSHOT, batch=2, budget=6, passages=3, cross_encoder=OverlapCrossEncoder()
+    )
+    vectors = entity_vectors(SNAPSHOT.graph, SNAPSHOT.passages)
+    assert repr(whole).startswith(f"OnEntities(VectorSearch({vectors!r}) % 2 >> GRanker(")
     state = retrieval_part(whole)(start(QUESTION, SNAPSHOT.graph))
     assert state.evidence is not None and len(state.evidence) == 6 and state.graph is SNAPSHOT.graph
     assert all(SNAPSHOT.graph.columns.kinds[state.evidence.nodes] == Kind.ENTITY)
     assert state.chunks is not None and len(state.chunks) == 3
     assert whole(start("Who founded the abbey of Erstein?", SNAPSHOT.graph)).answer.found  # type: ignore[union-attr]
-    with pytest.raises(OptionError, match=r"names by their vectors.*Settings\(embed=\(\"passages\", \"names\"\)\)"):
-        fastinsight_entities(replace(SNAPSHOT, names=None))
+
+
+@pytest.mark.parametrize("name", ["fastinsight", "gar"])
+def test_a_pair_is_read_once_however_large_the_budget(name: str) -> None:
+    line = Graph.from_triples([(f"n{at}", "next", f"n{at + 1}") for at in range(5200)])
+    vectors = VectorIndex.from_array(np.ones((len(line), 4)), HashEncoder(4))
+    snapshot = replace(SNAPSHOT, graph=line, passages=vectors, names=None, triples=None)
+    op = retrieval_part(pipeline(name, snapshot, batch=2500, budget=5000, cross_encoder=OverlapCrossEncoder()))
+    with metered() as usage:
+        op(start("n1 next", line))
+    assert 5000 <= usage.texts < 5010

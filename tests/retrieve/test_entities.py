@@ -23,12 +23,14 @@ from graphwright import (
     OverlapCrossEncoder,
     Sources,
     STeX,
+    VectorIndex,
     VectorSearch,
     start,
 )
 from graphwright.index.contribution import Contribution, Mention, Relation
 from graphwright.index.merge import Merged
-from graphwright.retrieve.entities import entity_graph
+from graphwright.retrieve import entities
+from graphwright.retrieve.entities import entity_graph, entity_vectors
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -124,3 +126,26 @@ def test_search_reranking_and_expansion_stay_among_entities_and_lead_to_passages
 def test_a_wrong_number_of_sentences_is_refused(wrong: object) -> None:
     with pytest.raises(OptionError, match="sentences="):
         OnEntities(Keep(), wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("at_a_time", [1, 3, 4096])
+def test_an_entitys_vector_is_the_mean_of_its_passages_at_length_1(at_a_time, monkeypatch) -> None:
+    monkeypatch.setattr(entities, "_AT_A_TIME", at_a_time)
+    columns, passages = GRAPH.columns, VectorIndex(SNAPSHOT.passages.vectors, SNAPSHOT.passages.row_of)
+    found = entities._means(columns, passages)
+    stands: dict[int, set[int]] = {}
+    for head, tail, relation in zip(columns.heads, columns.tails, columns.relation, strict=True):
+        if columns.relations[int(relation)] in ("about", "mentions"):
+            stands.setdefault(int(tail), set()).add(int(head))
+    assert found.ids.tolist() == sorted(stands) and len(stands) > 4
+    for node, chunks in stands.items():
+        mean = passages.of(np.array(sorted(chunks))).astype(np.float64).sum(0)
+        assert np.allclose(found.of(np.array([node]))[0], mean / np.linalg.norm(mean), atol=1e-6)
+
+
+def test_vectors_of_entities_are_made_once_and_a_graph_without_passages_has_its_own() -> None:
+    made = entity_vectors(GRAPH, SNAPSHOT.passages)
+    assert made is entity_vectors(GRAPH, SNAPSHOT.passages) and made.encoder is SNAPSHOT.passages.encoder
+    plain = Graph.from_triples([("a", "r", "b")])
+    own = VectorIndex.from_array([[1, 0], [0, 1]])
+    assert entity_vectors(plain, own) is own

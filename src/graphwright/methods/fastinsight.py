@@ -9,7 +9,7 @@ from graphwright.methods.passages import answering
 from graphwright.models.base import LLM, CrossEncoder
 from graphwright.models.latents import CachedCrossEncoder
 from graphwright.models.reading import MiniLMCrossEncoder
-from graphwright.retrieve.entities import OnEntities
+from graphwright.retrieve.entities import OnEntities, entity_vectors
 from graphwright.retrieve.granker import GRanker
 from graphwright.retrieve.operator import Keep, Operator, Reached, Repeat
 from graphwright.retrieve.references import RELATIONS, OnPassages
@@ -38,7 +38,7 @@ def fastinsight(
     as in STeX. The corpus graph is that of passages, joined by `relations` (see `passage_graph`): what documents refer
     to alone is ("refers to",). `cross_encoder`: by default the embedded one.
     """
-    found = _expanded(ix, ix.passages, batch, budget, alpha, beta, cross_encoder)
+    found = _expanded(ix.passages, batch, budget, alpha, beta, cross_encoder)
     return OnPassages(found, relations=relations) % passages >> answering(ix, passages, llm)
 
 
@@ -57,32 +57,21 @@ def fastinsight_entities(
     """Passages behind entities that FastInsight finds in the graph of entities (FastInsight, section 4.2.2).
 
     As `fastinsight`, where the corpus graph is a knowledge graph with texts: an entity is read as its name, what a
-    language model says of it, and the first `sentences` that state what joins it with others (see OnEntities). The
-    evidence is entities, and passages come in the order of the best entity that they name. Raises OptionError for an
-    index whose names have no vectors.
+    language model says of it, and the first `sentences` that state what joins it with others (see OnEntities); its
+    vector is the mean of those of its passages (see entity_vectors). The evidence is entities, and passages come in the
+    order of the best entity that they name.
     """
-    if ix.names is None:
-        raise OptionError(
-            "fastinsight_entities searches names by their vectors, and this index has none. Make one with them: "
-            'Settings(embed=("passages", "names")).'
-        )
-    found = _expanded(ix, ix.names, batch, budget, alpha, beta, cross_encoder)
+    found = _expanded(entity_vectors(ix.graph, ix.passages), batch, budget, alpha, beta, cross_encoder)
     return OnEntities(found, sentences) >> answering(ix, passages, llm, sources=Sources(passages))
 
 
 def _expanded(
-    ix: Snapshot,
-    vectors: VectorIndex,
-    batch: int,
-    budget: int,
-    alpha: float,
-    beta: float,
-    cross_encoder: CrossEncoder | None,
+    vectors: VectorIndex, batch: int, budget: int, alpha: float, beta: float, cross_encoder: CrossEncoder | None
 ) -> Operator:
     """Return Algorithm 1 over the nodes that have vectors."""
     if not 1 <= batch <= budget:
         raise OptionError(f"fastinsight(batch={batch!r}, budget={budget!r}): 1 or more at a time, no more than in all.")
-    model = CachedCrossEncoder(cross_encoder or MiniLMCrossEncoder())
+    model = CachedCrossEncoder.holding(budget, cross_encoder or MiniLMCrossEncoder())
     rank = GRanker(model, alpha)
     grown = Repeat((Keep() | STeX(vectors, beta) % batch) >> rank, until=Reached(nodes=budget))
     return VectorSearch(vectors) % batch >> rank >> grown

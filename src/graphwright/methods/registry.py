@@ -12,7 +12,7 @@ from graphwright.errors import NeedsError, OptionError, meant
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods import passages
 from graphwright.methods.bubblerag import bubblerag
-from graphwright.methods.fastinsight import fastinsight
+from graphwright.methods.fastinsight import fastinsight, fastinsight_entities
 from graphwright.methods.graphrag import graphrag_global, graphrag_local
 from graphwright.methods.gretriever import g_retriever
 from graphwright.methods.hipporag import hipporag, hipporag2
@@ -107,6 +107,7 @@ METHODS = {
         "read-on": read_on,
         "gar": gar,
         "fastinsight": fastinsight,
+        "fastinsight-entities": fastinsight_entities,
         "bubblerag": bubblerag,
         "pathrag": pathrag,
         "pathrag-lt": pathrag_lt,

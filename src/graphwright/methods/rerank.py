@@ -81,7 +81,7 @@ def gar(
     if not 1 <= batch <= budget:
         raise OptionError(f"gar(batch={batch!r}, budget={budget!r}): 1 or more at a time, no more than in all.")
     search = first or both(ix, max(budget, _DEPTH))
-    rank = Rerank(CachedCrossEncoder(cross_encoder or MiniLMCrossEncoder()))
+    rank = Rerank(CachedCrossEncoder.holding(budget, cross_encoder or MiniLMCrossEncoder()))
     turns = (Keep() | Frontier() % batch) >> rank >> (Keep() | Unseen(search) % batch) >> rank
     adaptive = search % batch >> rank >> Repeat(turns, until=Reached(nodes=budget))
     return OnPassages(adaptive, relations=relations) % passages >> answering(ix, passages, llm)

@@ -1,4 +1,4 @@
-"""The graph of entities alone: each with the sentences that state what joins it with others."""
+"""The graph of entities alone: each with the sentences that state what joins it with others, and with a vector."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.graph.columns import TextColumn
-from graphwright.graph.graph import Columns, Graph, Ids32, Kind
+from graphwright.graph.graph import ABOUT, MENTIONS, Columns, Graph, Ids32, Kind
+from graphwright.index.vectors import VectorIndex, normalised
 from graphwright.retrieve.elsewhere import Elsewhere
 
-__all__ = ["OnEntities", "entity_graph"]
+__all__ = ["OnEntities", "entity_graph", "entity_vectors"]
 
 _made: WeakKeyDictionary[Columns, dict[int, Graph]] = WeakKeyDictionary()
+_averaged: WeakKeyDictionary[Columns, dict[VectorIndex, VectorIndex]] = WeakKeyDictionary()
+_AT_A_TIME = 4096  # entities whose passages' vectors are gathered
 
 
 def entity_graph(graph: Graph, sentences: int = 5) -> Graph:
@@ -28,6 +31,20 @@ def entity_graph(graph: Graph, sentences: int = 5) -> Graph:
     if sentences not in known:
         known[sentences] = Graph(_between_entities(graph.columns, sentences))
     return known[sentences] if graph.whole else known[sentences].part(graph.nodes)
+
+
+def entity_vectors(graph: Graph, passages: VectorIndex) -> VectorIndex:
+    """Return a vector for each entity, made once: the mean of those of the passages that it stands in, of length 1.
+
+    What FastInsight encodes of a node is its content (V_n), of which a bare name says little. Of a graph without
+    passages they are returned as they are: its nodes have them themselves.
+    """
+    if graph.passages is None:
+        return passages
+    known = _averaged.setdefault(graph.columns, {})
+    if passages not in known:
+        known[passages] = _means(graph.columns, passages)
+    return known[passages]
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,6 +65,22 @@ class OnEntities(Elsewhere):
     def graph_of(self, graph: Graph) -> Graph:
         """Return the graph of entities."""
         return entity_graph(graph, self.sentences)
+
+
+def _means(columns: Columns, passages: VectorIndex) -> VectorIndex:
+    """Return the mean vector of each entity's passages."""
+    holds, chunks = columns.by_relation(ABOUT, MENTIONS), passages.ids
+    row = np.repeat(np.arange(len(chunks)), np.diff(holds.indptr)[chunks])
+    order = np.argsort(entity := holds.rows(chunks), kind="stable")
+    entities, begin = np.unique(entity[order], return_index=True)
+    begin, row = np.append(begin, len(row)), row[order]
+    vectors = np.zeros((len(entities), passages.dimension), np.float32)
+    for at in range(0, len(entities), _AT_A_TIME):
+        of = begin[at : at + _AT_A_TIME + 1]
+        vectors[at : at + len(of) - 1] = np.add.reduceat(passages.of(chunks[row[of[0] : of[-1]]]), of[:-1] - of[0])
+    row_of = np.full(len(columns.names), -1, np.int32)
+    row_of[entities] = np.arange(len(entities), dtype=np.int32)
+    return VectorIndex(normalised(vectors), row_of, passages.encoder)
 
 
 def _between_entities(columns: Columns, sentences: int) -> Columns:
