@@ -4,8 +4,9 @@
 
 For each place where the joint part may begin the network is trained as scripts/train_reading.py does, shorter and from
 the same seed, and orders the first 50 candidates of the held-out questions of hotpotqa, 2wiki and scifact, in float32.
-A pair's time is that of the joint layers in int8, as they ship, on one thread, for a passage that was read before. DIR
-is as for scripts/train_reading.py, which tells what else is needed. Writes benchmarks/results/depth.json and depth.md.
+A pair's time is that of the joint layers in int8, as they ship, on one thread, for a passage that was read before; all
+depths are timed in turn in the end. What an earlier run of as many steps wrote is not trained again. DIR is as for
+scripts/train_reading.py, which tells what else is needed. Writes benchmarks/results/depth.json and depth.md.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import random
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +38,7 @@ from train_reading import Joint, Material, batch, rarities, train  # noqa: E402
 
 RANKED = ("hotpotqa", "2wiki", "scifact")
 POOL = 50
-SPEED = 100  # pairs that are timed
+TIMED = 100  # pairs
 
 
 def ranked(net, material, rarity, limit):
@@ -54,39 +56,52 @@ def ranked(net, material, rarity, limit):
     return [round(100 * float(value), 1) for value in np.mean(rows, axis=0)]
 
 
-def milliseconds(trained, count):
-    """Return the median time of a pair through the joint layers in int8."""
-    inputs = pairs(trained)
+def compiled(weights, layer, rarity):
+    """Return joint layers in int8, as they are before training, as a session of one thread, and pairs to give it."""
+    trained, count = Joint(weights, layer).saved(layer, rarity), LAYERS - layer
+    with reading_from(layer):
+        inputs = pairs(trained)
     small, _ = joint(trained, count, calibrate(trained, count, inputs))
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(small.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    times = []
-    for rows in inputs[:SPEED]:
-        begun = time.perf_counter()
-        session.run(None, {"states": rows[None]})
-        times.append(1e3 * (time.perf_counter() - begun))
-    return round(float(np.median(times)), 2)
+    return onnxruntime.InferenceSession(small.SerializeToString(), options, ["CPUExecutionProvider"]), inputs[:TIMED]
 
 
-def measured(layer, parts, weights, rarity, given):
-    """Train with the joint part at a layer; return how well it ranks, and its time."""
+def milliseconds(sessions):
+    """Return the median time of a pair in each session, one pair of each in turn."""
+    times = [[] for _ in sessions]
+    for at in range(TIMED):
+        for (session, inputs), spent in zip(sessions, times, strict=True):
+            begun = time.perf_counter()
+            session.run(None, {"states": inputs[at % len(inputs)][None]})
+            spent.append(1e3 * (time.perf_counter() - begun))
+    return [round(float(np.median(spent)), 2) for spent in times]
+
+
+@contextmanager
+def reading_from(layer):
+    """Have tokens' states read after another layer."""
     with tempfile.TemporaryDirectory() as folder:
         output = one_more_output(layer_output(onnx.load(str(ENCODER / "model.onnx")), layer))
         (Path(folder) / "states.onnx").write_bytes(output)
         kept, states.weights_file = states.weights_file, lambda name: Path(folder) / name
         states._load.cache_clear()
         try:
-            torch.manual_seed(given.seed)
-            draw = random.Random(given.seed)
-            materials = [Material(part, draw) for part in parts]
-            net = Joint(weights, layer)
-            train(net, materials, given.steps, rarity, draw)
-            found = {m.part.name: ranked(net, m, rarity, given.limit) for m in materials if m.part.name in RANKED}
-            return {"milliseconds": milliseconds(net.saved(layer, rarity), LAYERS - layer), "sets": found}
+            yield
         finally:
             states.weights_file = kept
             states._load.cache_clear()
+
+
+def measured(layer, parts, weights, rarity, given):
+    """Train with the joint part at a layer; return how well it ranks."""
+    torch.manual_seed(given.seed)
+    draw = random.Random(given.seed)
+    with reading_from(layer):
+        materials = [Material(part, draw) for part in parts]
+    net = Joint(weights, layer)
+    train(net, materials, given.steps, rarity, draw)
+    return {m.part.name: ranked(net, m, rarity, given.limit) for m in materials if m.part.name in RANKED}
 
 
 def markdown(results):
@@ -104,7 +119,7 @@ def markdown(results):
             before = " | ".join("{}, {}".format(*found["sets"][name][:2]) for name in RANKED)
             lines.append(f"| none: `hybrid` | | {before} |")
         after = " | ".join("{}, {}".format(*found["sets"][name][2:]) for name in RANKED)
-        lines.append(f"| {count} | {found['milliseconds']} | {after} |")
+        lines.append(f"| {count} | {found.get('milliseconds', '')} | {after} |")
     return "\n".join(lines) + "\n"
 
 
@@ -122,12 +137,23 @@ def main():
         weights = load_file(fetch(Path(folder)))
     parts = [part_of(name, given.data, given.runs) for name in REAL]
     rarity = rarities(parts)
-    results = {"steps": given.steps, "layers": {}}
-    for layer in given.layers:
-        results["layers"][str(LAYERS - layer)] = measured(layer, parts, weights, rarity, given)
-        print(LAYERS - layer, json.dumps(results["layers"][str(LAYERS - layer)]), flush=True)
-        given.out.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    held = given.out.with_suffix(".json")
+    results = json.loads(held.read_text("utf-8")) if held.exists() else {}
+    if results.get("steps") != given.steps:
+        results = {"steps": given.steps, "layers": {}}
+
+    def write():
+        held.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         given.out.with_suffix(".md").write_text(markdown(results), encoding="utf-8")
+
+    for layer in given.layers:
+        if str(LAYERS - layer) not in results["layers"]:
+            results["layers"][str(LAYERS - layer)] = {"sets": measured(layer, parts, weights, rarity, given)}
+            write()
+    times = milliseconds([compiled(weights, layer, rarity) for layer in given.layers])
+    for layer, spent in zip(given.layers, times, strict=True):
+        results["layers"][str(LAYERS - layer)]["milliseconds"] = spent
+    write()
 
 
 if __name__ == "__main__":
