@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 
 from graphwright import HashEncoder, Index, MiniLM
@@ -72,7 +71,7 @@ def uninterrupted(folder, corpus, encoder):
 
 def contents(folder, encoder):
     """What an index says, by checksums that are computed now; it must be sound."""
-    with closing(Index.open(folder, encoder=encoder)) as index:
+    with Index.open(folder, encoder=encoder) as index:
         problems = [str(problem) for problem in index.verify()]
         snapshot, held = index.snapshot, index.info()
         passages = snapshot.graph.passages
@@ -93,7 +92,7 @@ def survivor(folder, encoder, said):
     if not (folder / "index.sqlite").exists():
         wrong = ["it was reported open"] if "opened" in said else []
         return "creating", wrong + ["half an index"] * folder.exists()
-    with closing(Index.open(folder, encoder=encoder)) as index:
+    with Index.open(folder, encoder=encoder) as index:
         found = [problem.what for problem in index.verify()]
         wrong = [what for what in found if "older than what is stored" not in what]
         if index.ask(QUESTION).answer is None:

@@ -23,7 +23,6 @@ Writes benchmarks/results/pathrag.json, pathrag.md and pathrag.png. About fiftee
 
 import argparse
 import json
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -346,7 +345,7 @@ def main():
     found = {"N": N, "K": K, "draws": DRAWS, "sets": {}}
     for label in given.sets:
         index, questions = opened(label, given)
-        with closing(index):
+        with index:
             of = {"questions": len(questions)}
             for name, measure in TABLES.items():
                 of[name] = measure(index.snapshot, questions)

@@ -25,7 +25,6 @@ import pickle
 import shutil
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -221,7 +220,7 @@ def main():
         questions = asked_of(part, given.limit)
         results.setdefault(name, {})
         if "rank" in given.parts:
-            with closing(Index.open(given.runs / name / "index")) as index:
+            with Index.open(given.runs / name / "index") as index:
                 results[name]["rank"] = rank(questions, index)
         if "answer" in given.parts and any(q.answers for q in questions):
             results[name]["answer"] = answer(part, questions)

@@ -23,7 +23,6 @@ import json
 import random
 import re
 import time
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +127,7 @@ def measure(given, data):
     failed = {}
     begun = time.perf_counter()
     for at, (name, text, asked) in enumerate(stories(data, given.stories, given.seed), 1):
-        with closing(indexed(given.work, name, text)) as index:
+        with indexed(given.work, name, text) as index:
             ix = index.snapshot
             for method in given.methods:
                 if method in failed:

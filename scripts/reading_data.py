@@ -12,7 +12,6 @@ import json
 import random
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,7 +71,7 @@ def read_part(name: str, data: Path, folder: Path) -> Part:
     """Read a set, make an index of it in a folder, and search that for the candidates of each question."""
     questions, passages = _squad(name, data) if name in ("xquad", "covidqa") else _dataset(name, data)
     part = Part(name, questions, passages)
-    with closing(Index.create(folder)) as index:
+    with Index.create(folder) as index:
         rows = (Document(key, text, title, whole=True) for key, (title, text) in passages.items() if text.strip())
         index.add(list(rows))
         hybrid = retrieval_part(pipeline("hybrid", index.snapshot, passages=HYBRID))

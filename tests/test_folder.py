@@ -45,6 +45,16 @@ def make(path: Path, documents: object = CORPUS, settings: Settings = ALL) -> In
     return index
 
 
+def test_a_with_block_closes_the_index_and_what_is_asked_of_it_then_says_so(tmp_path):
+    with make(tmp_path / "i") as index:
+        assert index.ask(QUESTION).answer.citations
+    for late in (lambda: index.ask(QUESTION), lambda: index.add(CORPUS), index.info):
+        with pytest.raises(StoreError, match=r"was closed .*Open the index again"):
+            late()
+    with Index.open(tmp_path / "i", encoder=HashEncoder()) as again:
+        assert again.ask(QUESTION).answer.citations
+
+
 def content(index: Index) -> object:
     """All that a snapshot says, by value."""
     s = index.snapshot

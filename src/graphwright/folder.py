@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from graphwright.data.base import Document
 from graphwright.data.dumps import Dump, dump_of
@@ -410,8 +410,14 @@ class Index:
             "current": self.current,
         }
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Close the store's file, and let the snapshot go."""
+        """Close the store's file, and let the snapshot go; as does the end of `with Index.open(path) as index:`."""
         self._store.close()
         self._opened = None
         self._parts.clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,7 @@ def litter(folder: Path) -> list[str]:
 
 def state(folder: Path) -> dict[str, Any]:
     """Return what the index in a folder says; it must be sound."""
-    with closing(Index.open(folder, encoder=ENCODER)) as index:
+    with Index.open(folder, encoder=ENCODER) as index:
         assert index.verify() == []
         return contents(index)
 
@@ -58,7 +57,7 @@ def assert_survived(folder: Path, child: Child) -> None:
         assert not folder.exists(), "half an index, which no command takes"
         return
     done = [documents for (documents,) in child.said("opened") + child.said("done")]
-    with closing(Index.open(folder, encoder=ENCODER)) as index:
+    with Index.open(folder, encoder=ENCODER) as index:
         assert index.documents >= max(done, default=0)
         assert [p.what for p in index.verify() if "older than what is stored" not in p.what] == []
         for method in ("ppr", "hybrid"):

@@ -19,7 +19,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -156,7 +155,7 @@ def _write_some(file: Any, array: Any) -> None:
 
 def _add(folder: Path, report: Callable[..., None], what: str, extractor: Any = None) -> None:
     """Add the files of a folder one after the other; say of each when it is there."""
-    with closing(opened(folder, extractor)) as index:
+    with opened(folder, extractor) as index:
         report("opened", index.documents)
         for file in sorted(Path(what).iterdir()):
             index.add(file)
@@ -175,7 +174,7 @@ def _read_slowly(folder: Path, report: Callable[..., None], what: str) -> None:
 
 def _sync(folder: Path, report: Callable[..., None], what: str) -> None:
     """Keep an index in step with a folder."""
-    with closing(opened(folder)) as index:
+    with opened(folder) as index:
         report("opened", index.documents)
         index.sync(Path(what))
         report("done", index.documents)
@@ -183,7 +182,7 @@ def _sync(folder: Path, report: Callable[..., None], what: str) -> None:
 
 def _ask(folder: Path, report: Callable[..., None], what: str) -> None:
     """Ask an index by every method, and say what came of it."""
-    with closing(Index.open(folder, encoder=ENCODER)) as index:
+    with Index.open(folder, encoder=ENCODER) as index:
         for method in what.split():
             try:
                 state = index.ask(QUESTION, method)
@@ -194,7 +193,7 @@ def _ask(folder: Path, report: Callable[..., None], what: str) -> None:
 
 def _verify(folder: Path, report: Callable[..., None], what: str) -> None:
     """Say what is wrong with an index; where `what` is repair, mend it."""
-    with closing(Index.open(folder, encoder=ENCODER)) as index:
+    with Index.open(folder, encoder=ENCODER) as index:
         for problem in index.verify(repair=what == "repair"):
             report("problem", str(problem), problem.mendable)
 

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ METHODS = ["vector", "bm25", "hybrid", "ppr"]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of half of the corpus."""
     folder = tmp_path_factory.mktemp("concurrent") / "index"
-    with closing(Index.create(folder, encoder=ENCODER, settings=ALL)) as index:
+    with Index.create(folder, encoder=ENCODER, settings=ALL) as index:
         index.add([json.loads(line) for line in CORPUS[:100]])
     return folder
 
@@ -56,7 +55,7 @@ def said(state: State) -> list[Any]:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_over_threads_each_question_gets_the_answer_that_it_gets_alone(method: str, folder: Path) -> None:
-    with closing(Index.open(folder, encoder=ENCODER)) as index:
+    with Index.open(folder, encoder=ENCODER) as index:
         questions = QUESTIONS * (1 + 48 // len(QUESTIONS))
         alone = {question: said(index.retrieve(question, method)) for question in QUESTIONS}
         together = index.retrieve_many(questions, method, threads=4)
@@ -66,9 +65,9 @@ def test_over_threads_each_question_gets_the_answer_that_it_gets_alone(method: s
 
 
 def test_threads_that_share_an_index_may_use_different_methods_and_open_it_together(folder: Path) -> None:
-    with closing(Index.open(folder, encoder=ENCODER)) as index:
+    with Index.open(folder, encoder=ENCODER) as index:
         alone = {(q, m): said(index.ask(q, m)) for q in QUESTIONS for m in METHODS}
-    with closing(Index.open(folder, encoder=ENCODER)) as index, ThreadPoolExecutor(4) as pool:
+    with Index.open(folder, encoder=ENCODER) as index, ThreadPoolExecutor(4) as pool:
         # Nothing is loaded yet: the first four calls open the snapshot at the same time.
         asked = [(q, m) for _ in range(2) for q in QUESTIONS for m in METHODS]
         assert list(pool.map(lambda pair: said(index.ask(*pair)), asked)) == [alone[pair] for pair in asked]
@@ -80,9 +79,9 @@ def test_a_reader_is_answered_all_the_while_another_process_indexes(tmp_path: Pa
     folder, docs = tmp_path / "index", written(tmp_path / "docs", CORPUS[:160], 8)
     rest = written(tmp_path / "rest", CORPUS[160:], 1)
     text_of = {document.id: document.text for document in read_documents([docs, rest], pytest.fail)}
-    with closing(Index.create(folder, encoder=ENCODER, settings=ALL)) as index:
+    with Index.create(folder, encoder=ENCODER, settings=ALL) as index:
         index.add(rest)
-    with closing(Index.open(folder, encoder=ENCODER)) as reader:
+    with Index.open(folder, encoder=ENCODER) as reader:
         reader.ask(QUESTIONS[0])
         writer = nursery.start("add", folder, docs)
         sizes, answers, until = [], 0, time.monotonic() + 60

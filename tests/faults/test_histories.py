@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -188,7 +187,7 @@ class History(RuleBasedStateMachine):
     @precondition(lambda self: len(self.readers) < 2)
     @rule()
     def begin_to_read(self) -> None:
-        with closing(Index.open(self.folder, encoder=ENCODER)) as reader:
+        with Index.open(self.folder, encoder=ENCODER) as reader:
             snapshot = reader.snapshot
         self.readers.append((self.current(), snapshot, replies(snapshot)))
 
@@ -232,9 +231,9 @@ class History(RuleBasedStateMachine):
                 for held in reversed(self.held.values())
                 if (held.waiting or held.reading == "careful") == (name == "careful")
             ]
-            with closing(Index.open(folder, encoder=ENCODER, extractor=extractor)) as index:
+            with Index.open(folder, encoder=ENCODER, extractor=extractor) as index:
                 index.add(wanted)
-        with closing(Index.open(folder, encoder=ENCODER)) as index:
+        with Index.open(folder, encoder=ENCODER) as index:
             return contents(index)
 
 

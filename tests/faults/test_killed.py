@@ -13,7 +13,6 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -146,19 +145,19 @@ def test_killed_again_and_again_it_still_comes_to_its_end(tmp_path: Path, nurser
         child = nursery.run("read", folder, work.what, stop=("before begin index.sqlite", 2))
         if child.code == 0:
             break
-        with closing(Index.open(folder, encoder=ENCODER)) as index:
+        with Index.open(folder, encoder=ENCODER) as index:
             waiting.append(sum(index.info()["waiting"].values()))
         assert_survived(folder, child)
     assert waiting == [86, 22]  # 64 are kept at a time
     assert_completed(work, folder, nursery, state(folder))
-    with closing(Index.open(folder, encoder=ENCODER, extractor=Careful())) as index:
+    with Index.open(folder, encoder=ENCODER, extractor=Careful()) as index:
         assert index.info()["extractors"] == {"careful:1": 150} and not index.info()["waiting"]
 
 
 def test_a_reader_answers_before_and_after_a_writer_is_killed(tmp_path: Path, nursery: Nursery) -> None:
     work = changed_folder(tmp_path / "given", nursery)
     folder = work.fresh(tmp_path / "a")
-    with closing(Index.open(folder, encoder=ENCODER)) as reader:
+    with Index.open(folder, encoder=ENCODER) as reader:
         before = contents(reader)
         for stop in (("after commit index.sqlite", 0), ("amid write heads.npy", 0), ("before rename CURRENT", 0)):
             assert nursery.run("sync", folder, work.what, stop=stop).code == -9

@@ -56,7 +56,7 @@ def by_hand(documents: Sequence[Document], chunks: Mapping[str, int]) -> list[tu
 
 def test_every_chunk_refers_to_the_first_of_what_its_document_refers_to(tmp_path: Path) -> None:
     given = [document("b", 3, "c", "a", "c", "b", "never there"), document("a", 2), document("c", 1, "b")]
-    with closing(index_of(tmp_path / "i", *given)) as index:
+    with index_of(tmp_path / "i", *given) as index:
         graph = index.graph
         wanted = [(f"b#{at}", other) for at in range(3) for other in ("a#0", "c#0")] + [("c#0", "b#0")]
         assert refers(graph) == wanted
@@ -70,7 +70,7 @@ def test_every_chunk_refers_to_the_first_of_what_its_document_refers_to(tmp_path
 
 
 def test_a_change_of_links_alone_is_a_change_and_their_order_is_none(tmp_path: Path) -> None:
-    with closing(index_of(tmp_path / "i", document("a", 1, "b", "c"), document("b", 1), document("c", 1))) as index:
+    with index_of(tmp_path / "i", document("a", 1, "b", "c"), document("b", 1), document("c", 1)) as index:
         assert index.add([document("a", 1, "c", "b", "c")]).unchanged == ["a"]
         assert index.add([document("a", 1, "c")]).replaced == ["a"] and refers(index.graph) == [("a#0", "c#0")]
         index.remove(["c"])
@@ -82,7 +82,7 @@ def test_a_change_of_links_alone_is_a_change_and_their_order_is_none(tmp_path: P
 
 
 def test_a_graph_without_links_is_the_one_of_before_there_were_links(tmp_path: Path) -> None:
-    with closing(index_of(tmp_path / "i", document("a", 2, "elsewhere"), document("b", 1))) as index:
+    with index_of(tmp_path / "i", document("a", 2, "elsewhere"), document("b", 1)) as index:
         assert "refers to" not in list(index.graph.columns.relations) and index.graph.columns.references[0].size == 0
     assert content_hash(Document("a", "t", "T", {"x": "1"})).hex() == "053964336f22e49225e97e9f8cf7edd3"
     hashes = {content_hash(Document("a", "t", links=links)) for links in [(), ("b",), ("b", "c"), ("b c",), ("c", "b")]}
@@ -90,7 +90,7 @@ def test_a_graph_without_links_is_the_one_of_before_there_were_links(tmp_path: P
 
 
 def test_mappings_and_documents_say_what_they_refer_to(tmp_path: Path) -> None:
-    with closing(index_of(tmp_path / "i", document("b", 1))) as index:
+    with index_of(tmp_path / "i", document("b", 1)) as index:
         index.add(
             [{"id": "a", "text": "A text.", "links": "b; c", "year": 2024}, {"id": "c", "text": "C.", "links": []}]
         )
@@ -125,7 +125,7 @@ def test_an_index_from_before_there_were_links_is_read_and_grows_them_when_it_ch
     folder = tmp_path / "i"
     index_of(folder, document("a", 2), document("b", 1)).close()
     old(folder)
-    with closing(Index.open(folder, encoder=ENCODER)) as index, closing(Index.open(folder, encoder=ENCODER)) as other:
+    with Index.open(folder, encoder=ENCODER) as index, Index.open(folder, encoder=ENCODER) as other:
         assert index.verify() == [] and index.part(Within(documents=["a"])).about["chunks"] == 2
         assert columns(folder) == (2, ["number", "id", "title", "hash", "metadata", "source"])
         assert index.add([document("a", 2)]).unchanged == ["a"]
@@ -194,7 +194,7 @@ def test_any_history_leads_to_the_edges_of_what_is_there(
 ) -> None:
     folder, anew = next(places), next(places)
     held: dict[str, Document] = {}
-    with closing(Index.create(folder, encoder=ENCODER, settings=SHORT)) as index:
+    with Index.create(folder, encoder=ENCODER, settings=SHORT) as index:
         for change in history:
             if isinstance(change, set):
                 index.remove(sorted(change & held.keys()))
@@ -207,7 +207,7 @@ def test_any_history_leads_to_the_edges_of_what_is_there(
         of = passages.documents.take(passages.document)
         chunks = {name: of.count(name) for name in held}
         assert refers(index.graph) == by_hand(list(held.values()), chunks)
-        with closing(index_of(anew, *reversed(held.values()))) as other:
+        with index_of(anew, *reversed(held.values())) as other:
             assert other.graph.checksum == index.graph.checksum
         if seen := [d for name, d in held.items() if name in some]:
             part = index.part(Within(documents=[d.id for d in seen])).graph

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import tempfile
 import weakref
-from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 
@@ -142,7 +141,7 @@ def test_wiring_is_that_of_the_step() -> None:
 
 def cited() -> Graph:
     """Two chunks of "a", which refers to "c"; "c" has two as well and refers to "b", which names what "a" does."""
-    with closing(Index.create(Path(tempfile.mkdtemp()) / "i", encoder=HashEncoder(), settings=Settings(9, 0))) as index:
+    with Index.create(Path(tempfile.mkdtemp()) / "i", encoder=HashEncoder(), settings=Settings(9, 0)) as index:
         index.add(
             [
                 Document("a", "Graz lies on the Mur in Styria. It is an old town of some size.", "Graz", links=("c",)),

@@ -14,7 +14,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -148,7 +147,7 @@ def index_folder(folder: Path) -> Iterator[Check]:
     except Exception as error:
         yield _failed("opens", error, "Index the documents again.")
         return
-    with closing(index):
+    with index:
         yield _tried("opens", lambda: opens(index), "Index the documents again.")
         yield _tried("snapshot", lambda: snapshot(index), "Index the documents again.")
         yield writable(folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,7 +46,7 @@ def export(
     form = form_of(to, form)  # before anything that takes time
     if to != _STDOUT and to.exists() and not force:
         raise OptionError(f"{to} exists already; nothing was written. Give --force to replace it, or another name.")
-    with closing(opened(index)) as source:
+    with opened(index) as source:
         graph, evidence = _found(source, question, method, pieces)
         written = _write(graph, to, form, evidence)
     what = "the whole graph" if evidence is None else f"{len(evidence)} piece{'s' * (len(evidence) != 1)} of evidence"

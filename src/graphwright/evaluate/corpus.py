@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,7 +46,7 @@ def made(
         _check_extractor(index, experiment, subject)
     else:
         index = Index.create(folder, encoder=encoder, extractor=subject.extractor, settings=settings)
-    with closing(index), metered() as usage:
+    with index, metered() as usage:
         added = index.add(subject.documents, progress=progress)
         _check(index, experiment, subject)
     model = {"texts": usage.texts, "tokens": usage.tokens, "seconds": round(usage.seconds, 3)}
@@ -70,7 +70,7 @@ def sample(experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> I
             settings = Settings(embed=tuple(experiment.embed or ("passages",)))
             index = Index.create(Path(folder) / "index", encoder=blank, extractor=subject.extractor, settings=settings)
             index.add(few.documents)
-        with closing(index):
+        with index:
             yield index.snapshot
 
 
@@ -105,7 +105,7 @@ def checked(folder: Path, experiment: Experiment, subject: Subject, encoder: Nam
     Where there are questions only, that it holds the documents that these name. Raises OptionError where it does not,
     StoreError where it is no index or has another encoder.
     """
-    with closing(Index.open(folder, encoder=encoder, extractor=subject.extractor)) as index:
+    with Index.open(folder, encoder=encoder, extractor=subject.extractor) as index:
         _check(index, experiment, subject)
 
 

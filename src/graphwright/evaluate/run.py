@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -76,7 +75,7 @@ def run(
     resumed(out, manifest)
     if index is not None:
         checked(Path(index), experiment, subject, encoder)
-        with closing(Index.open(index, encoder=encoder)) as opened:
+        with Index.open(index, encoder=encoder) as opened:
             _pipelines(experiment, subject, opened.snapshot, llm)
     elif not (out / "index").exists():
         with sample(experiment, subject, encoder) as few:
@@ -98,7 +97,7 @@ def run(
         folder = out / "index" if index is None else Path(index)
         if index is None:
             manifest["index"] = made(folder, experiment, subject, encoder, progress) | manifest["index"]
-        with closing(Index.open(folder, encoder=encoder)) as opened:
+        with Index.open(folder, encoder=encoder) as opened:
             pipelines = _pipelines(experiment, subject, opened.snapshot, llm)
             graph = opened.graph
             manifest["data"] |= {"nodes": len(graph), "edges": len(graph.edges), "graph": graph.checksum}
@@ -173,7 +172,7 @@ def _ask(
     count = sum(map(len, todo.values()))
     if not count:
         return
-    with closing(Index.open(folder, encoder=encoder)) as index, results.writing() as add:
+    with Index.open(folder, encoder=encoder) as index, results.writing() as add:
         pipelines = _pipelines(experiment, subject, index.snapshot, llm, group)
         linked = experiment.linked
         asker = Asker(index.snapshot, pipelines, subject.measures, linked=linked, together=len(group) > 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,14 +23,13 @@ from graphwright.index.ledger import Ledger
 
 __all__ = ["SCHEMA", "Read", "Store", "StoredChunk", "content_hash"]
 
-SCHEMA = 3
-_READ = (2, SCHEMA)  # before 3 documents had no links; the first change to such a store makes it one of today
+SCHEMA = 4
 
 _TABLES = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
-    hash BLOB NOT NULL, metadata TEXT NOT NULL, source TEXT NOT NULL, {links}
+    hash BLOB NOT NULL, metadata TEXT NOT NULL, source TEXT NOT NULL, {added}
 );
 CREATE TABLE chunks (
     document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
@@ -39,7 +38,10 @@ CREATE TABLE chunks (
 ) WITHOUT ROWID;
 CREATE INDEX waiting ON chunks (waiting) WHERE waiting IS NOT NULL;
 """
-_LINKS = "links BLOB NOT NULL DEFAULT x''"  # ids, each ended by a NUL
+# What documents had not before a schema: links, ids each ended by a NUL; whether one is a file of its own, and no row.
+# The first change to a store from before makes it one of today.
+_ADDED = {3: "links BLOB NOT NULL DEFAULT x''", 4: "file INTEGER NOT NULL DEFAULT 0"}
+_READ = range(min(_ADDED) - 1, SCHEMA + 1)
 _ENTRY = ", ".join(f'"{name}"' for name in Entry._fields)
 _MARKS = ", ".join("?" * len(Entry._fields))
 _CHUNK = f'c.ordinal, c.start, c."end", c.text, {", ".join(f"c.{name}" for name in _ENTRY.split(", "))}'
@@ -120,7 +122,7 @@ class Store:
         db.execute("PRAGMA page_size = 16384")
         # Kept in the file: readers and one writer at a time, without waiting for each other.
         db.execute("PRAGMA journal_mode = WAL")
-        tables = _TABLES.format(links=_LINKS, entry=f"{_ENTRY}".replace(",", " NOT NULL,") + " NOT NULL")
+        tables = _TABLES.format(added=", ".join(_ADDED.values()), entry=f"{_ENTRY}".replace(",", " NOT NULL,") + " NOT NULL")
         with db:
             db.executescript(f"BEGIN; {tables} PRAGMA user_version = {SCHEMA}; COMMIT;")
             db.executemany("INSERT INTO settings VALUES (?, ?)", {**settings, "form": str(FORM)}.items())
@@ -142,9 +144,9 @@ class Store:
                     f"{self.path} was made one of schema {found}; this version writes schema {SCHEMA}. Nothing was "
                     f"changed. Use the version that made it so."
                 )
-            if found != SCHEMA:
-                self._db.execute(f"ALTER TABLE documents ADD COLUMN {_LINKS}")
-                self._db.execute(f"PRAGMA user_version = {SCHEMA}")
+            for later in range(found + 1, SCHEMA + 1):
+                self._db.execute(f"ALTER TABLE documents ADD COLUMN {_ADDED[later]}")
+                self._db.execute(f"PRAGMA user_version = {later}")
             yield
             self._db.commit()
         except BaseException as error:
@@ -161,9 +163,11 @@ class Store:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     def _read(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a query. Raises StoreError where the file cannot be read."""
+        """Return all rows of a query. Raises StoreError where the file cannot be read, or was closed."""
         try:
             return self._db.execute(query, values).fetchall()
+        except sqlite3.ProgrammingError as error:
+            raise StoreError(f"{self.path.parent} was closed ({error}). Open the index again.") from error
         except sqlite3.DatabaseError as error:
             raise StoreError(
                 f"{self.path} cannot be read ({error}). Restore it from a copy, or index the documents again in a new "
@@ -193,6 +197,13 @@ class Store:
         """Return the ids of all documents that are kept in step with a folder."""
         return frozenset(row[0] for row in self._read("SELECT id FROM documents WHERE source = ?", (source,)))
 
+    def files(self) -> frozenset[str]:
+        """Return the ids of all documents that are known to have been a file of their own when their folder was read.
+
+        Inside `writing`: a store of an older schema has nothing to tell it by.
+        """
+        return frozenset(row[0] for row in self._read("SELECT id FROM documents WHERE file"))
+
     def put(self, document: Document, chunks: Iterable[Read], source: str = "") -> None:
         """Add a document, or replace the one of that id; `source` is the folder that it is kept in step with."""
         metadata, links = json.dumps(dict(document.metadata)), terminate(sorted(set(document.links)))
@@ -217,6 +228,11 @@ class Store:
         """Note that documents came from a source, without touching what they hold."""
         query = "UPDATE documents SET source = ? WHERE id = ? AND source != ?"
         self._db.executemany(query, ((source, i, source) for i in ids))
+
+    def note_files(self, ids: Iterable[str], files: Collection[str]) -> None:
+        """Note which of these documents are files of their own, and no rows."""
+        query = "UPDATE documents SET file = ? WHERE id = ? AND file != ?"
+        self._db.executemany(query, ((i in files, i, i in files) for i in ids))
 
     def remove(self, ids: Iterable[str]) -> None:
         """Take documents away, with their chunks."""
