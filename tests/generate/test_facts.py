@@ -19,6 +19,8 @@ What is the capital of Styria?
 What nationality is the director of Jaws?
 In what city was the singer of Hello born?
 Whose daughter was she?
+Who is the mother of Ada?
+Who was Ada Lovelace's mother?
 Party Never Ends is an album by the Romanian singer who studied at what college?"""
 OTHERS = """Why did the abbey decline?
 How does forward push work?
@@ -29,6 +31,8 @@ What does the library do?
 Is Graz larger than Lyon?
 Tell me about Graz.
 What is the relationship between Lothair and Waldrada?
+Who is Ada Lovelace?
+Who was Ermengarde of Tours?
 What are the main themes?
 What should I install?"""
 
@@ -62,10 +66,24 @@ def test_the_sentence_is_quoted_and_the_span_answers():
     assert span.text == "1585" and GRAZ[span.start : span.end].startswith("Its university was founded in 1585")
 
 
-def test_a_span_over_two_sentences_quotes_both():
-    text = "Title\nOne is here. Two is there. Three is gone."
-    [span] = FactReader(Told(*spans_of(text, "here. Two")), SentenceReader(HashEncoder())).read("Who is here?", [text])
-    assert text[span.start : span.end] == "One is here. Two is there."
+@pytest.mark.parametrize(
+    ("text", "span", "question"),
+    [
+        ("Title\nOne is here. Two is there. Three is gone.", "here. Two", "Who is here?"),
+        ("Title\nRoles and years\nof this one\nare said here.", "years\nof this", "Which years are said here?"),
+        ("Title\nWho may fly the Kestrel? Pilots may.", "the Kestrel", "Who may fly it?"),
+        ("Title\nThe Kestrel flies fast.", "Kestrel", "Who flies the fast Kestrel?"),
+        ("Title\nThe Otter, a robot, was sold first.", "robot", "Which was sold first, the Otter or the Kestrel?"),
+    ],
+)
+def test_what_crosses_sentences_asks_or_says_nothing_new_is_not_trusted(text, span, question):
+    assert FactReader(Told(*spans_of(text, span)), support=0.0, stated=0.0).read(question, [text]) == []
+
+
+def test_one_of_what_is_given_to_choose_from_answers():
+    text = "Robots\nThe Otter (sold in 2019) was sold first, the Kestrel in 2021."
+    question = "Which was sold first, the Otter or the Kestrel?"
+    assert [s.text for s in FactReader(Told(*spans_of(text, "Otter (sold"))).read(question, [text])] == ["Otter"]
 
 
 def test_a_span_that_is_not_trusted_leaves_the_sentences():
@@ -83,9 +101,23 @@ def test_a_span_beside_nothing_that_was_asked_about_is_not_trusted():
     sure = Told(*spans_of(GRAZ, "1585"))
     elsewhere = "When was the tower of the clock in Zagreb restored?"
     assert FactReader(sure, sentences).read(elsewhere, [GRAZ]) == sentences.read(elsewhere, [GRAZ])
-    assert FactReader(sure, sentences, support=0.0).read(elsewhere, [GRAZ])[0].text == "1585"
+    assert FactReader(sure, sentences, support=0.0, stated=0.0).read(elsewhere, [GRAZ])[0].text == "1585"
     # "university", "Graz" (in the title) and "founded" are all that QUESTION asks about.
     assert FactReader(sure, sentences, support=1.0).read(QUESTION, [GRAZ])[0].text == "1585"
+
+
+def test_what_the_title_lacks_has_to_be_in_the_sentence():
+    text = "Nordwind Robotics\nNordwind Robotics was founded in Bremen. Its headquarters moved to Hamburg."
+    where = "Where is the headquarters of Nordwind Robotics?"
+    assert FactReader(Told(*spans_of(text, "Bremen"))).read(where, [text]) == []
+    assert FactReader(Told(*spans_of(text, "Bremen")), stated=0.0).read(where, [text])[0].text == "Bremen"
+    assert FactReader(Told(*spans_of(text, "Hamburg"))).read(where, [text])[0].text == "Hamburg"
+
+
+@pytest.mark.parametrize("option", ["support", "stated"])
+def test_a_share_is_from_0_to_1(option):
+    with pytest.raises(OptionError, match=option):
+        FactReader(Told(), **{option: 1.5})
 
 
 def test_what_is_no_fact_goes_to_the_other_reader():

@@ -94,3 +94,11 @@ def test_spans_are_exact_distinct_sentences_after_the_title(given: list[tuple[st
 @pytest.mark.parametrize("title", ["Apple Inc.", "What's Up, Doc?"])
 def test_a_title_that_ends_as_a_sentence_does_is_not_quoted(title: str) -> None:
     assert title not in quoted(f"What is {title}", [f"{title}\nIt is made of several things by people."], least=-1.0)
+
+
+def test_a_question_is_read_with_the_sentence_after_it_and_not_quoted() -> None:
+    faq = "Questions\nWho may fly the Kestrel?\nOnly those with a licence.\nHow long does it last?\nSix hours at most."
+    assert quoted("Who may fly the Kestrel?", [faq], most=1) == ["Only those with a licence."]
+    assert quoted("How long does it last?", [faq], most=1) == ["Six hours at most."]
+    asked = 'Try\ngraphwright ask "Who founded the abbey?"'
+    assert quoted("Who founded the abbey?", [asked], least=-1.0) == []

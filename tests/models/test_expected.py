@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphwright.models.expected import misfit
+from graphwright.models.expected import fragment, misfit
 
 PASSAGE = "In 1585 Archduke Charles II of Austria founded the university of Graz, with two faculties, on the Mur."
 
@@ -35,3 +35,37 @@ def test_what_the_question_says_itself_is_marked_down():
 
 def test_long_spans_are_marked_down_by_their_words():
     assert of("What happened?", PASSAGE[:-1]) == pytest.approx(0.15 * (18 - 8))
+
+
+NAMES = """The journal is published by the American Psychological Association, says President Ada King.
+Fokko of Juist pulled it free. In 1900 Marie Curie (1867) is a Polish physicist, and lives in New York."""
+
+
+@pytest.mark.parametrize(
+    ("question", "whole", "piece"),
+    [
+        ("Who publishes it?", "American Psychological Association", "American"),
+        ("Which body publishes it?", "American Psychological Association", "Psychological Association"),
+        ("Who says so?", "Ada King", "King"),
+        ("Who pulled it free?", "Fokko of Juist", "Juist"),
+        ("Who pulled it free?", "Fokko of Juist", "Fokko"),
+        ("Who lives in New York?", "Marie Curie", "Marie"),
+        ("Who lives in New York?", "Marie Curie", "Polish"),
+        ("Who lives in New York?", "Marie Curie", "Polish physicist, and lives in New York"),
+        ("Where does she live?", "New York", "York"),
+        ("Where was it?", "Juist", "Juis"),
+        ("When was she born?", "1867", "186"),
+        ("What was she?", "physicist", "(1867) is a Polish physicist)"),
+    ],
+)
+def test_a_piece_of_a_name_is_told_from_the_whole(question, whole, piece):
+    passage = NAMES + " (1867) is a Polish physicist)"
+    for span, expected in ((whole, False), (piece, True)):
+        at = passage.index(span)
+        assert fragment(question, passage, at, at + len(span)) is expected, span
+
+
+def test_a_sentence_begins_with_a_capital_that_is_no_name():
+    passage = "Suddenly Ada left. She met Queen Victoria."
+    assert not fragment("Who left?", passage, 9, 12)
+    assert not fragment("Whom did she meet?", passage, passage.index("Victoria"), len(passage) - 1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from graphwright.errors import OptionError
-from graphwright.generate.reader import sentences_of
+from graphwright.generate.reader import asks, sentences_of
 from graphwright.index.words import words
 from graphwright.models.base import Reader, Span
 from graphwright.retrieve.operator import source_of
@@ -34,6 +34,11 @@ _ACCOUNT = re.compile(
 )
 
 
+# Asked of a person and nothing more, so for an account: "Who is Ada Lovelace?". Capitals tell, so case counts.
+_WHO_IS = re.compile(
+    r"\s*[Ww]ho\s+(?:is|was|are|were)\s+[A-ZÀ-Þ][\w.'’-]*(?:\s+(?:[A-ZÀ-Þ][\w.'’-]*|of|de|von|van|di|da|la|the|and))*\s*\??\s*"
+)
+_EITHER = re.compile(r"[,:]\s+(?P<listed>[^?]*\bor\s[^?,]*)\?*\s*$")
 _ASKING = frozenset(words("who whom whose when where which what how many much name date year"))
 
 
@@ -43,7 +48,7 @@ def asks_for_fact(question: str) -> bool:
     >>> asks_for_fact("When was the university of Graz founded?"), asks_for_fact("Why did the abbey decline?")
     (True, False)
     """
-    return _FACT.search(question) is not None and _ACCOUNT.search(question) is None
+    return not (_FACT.search(question) is None or _ACCOUNT.search(question) or _WHO_IS.fullmatch(question))
 
 
 def asked_about(question: str) -> list[str]:
@@ -60,10 +65,12 @@ class FactReader:
     """Answers a question that asks for one fact by the best span of `spans` that can be trusted, else by `sentences`.
 
     What is quoted is the sentence that the span stands in; its `text` is the answer. A `spans` reader that gives a text
-    of its own (see ComparingReader) is taken at its word. A span is trusted whose score is `least` or more, and whose
-    sentence, its passage's title read with it, holds the share `support` or more of the question's words: what stands
-    beside nothing that was asked about is a guess. Both were chosen on questions held out of training. Without
-    `sentences` a question for which no span can be trusted has no answer.
+    of its own (see ComparingReader) is taken at its word. A span is trusted whose score is `least` or more, that says
+    something which the question does not, or one of what it gives to choose from, and that stands in one sentence, no
+    question. With its passage's title the sentence holds the share `support` or more of the question's words, and
+    alone the share `stated` of those that the title lacks: what stands beside nothing that was asked about is a guess.
+    All three were chosen on questions held out of training. Without `sentences` a question for which no span can be
+    trusted has no answer.
 
     >>> from graphwright import MiniLM, MiniLMReader, SentenceReader
     >>> reader = FactReader(MiniLMReader(), SentenceReader(MiniLM()))
@@ -76,10 +83,12 @@ class FactReader:
     sentences: Reader | None = None
     least: float = 0.3
     support: float = 0.6
+    stated: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 <= self.support <= 1:
-            raise OptionError(f"FactReader(support={self.support!r}): a share, from 0 to 1.")
+        for name in ("support", "stated"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise OptionError(f"FactReader({name}={getattr(self, name)!r}): a share, from 0 to 1.")
 
     def __repr__(self) -> str:
         return source_of(self)
@@ -90,22 +99,34 @@ class FactReader:
         if found and found[0].text:
             return found
         if found and found[0].score >= self.least:
-            quoted = _in_sentence(found[0], passages[found[0].passage])
-            if _support(question, passages[quoted.passage], quoted) >= self.support:
+            quoted = _in_sentence(question, found[0], passages[found[0].passage])
+            if quoted and self._supported(question, passages[quoted.passage], quoted):
                 return [quoted]
         return [] if self.sentences is None else self.sentences.read(question, passages)
 
+    def _supported(self, question: str, passage: str, quoted: Span) -> bool:
+        """Whether title and quote hold enough of the question's words, those that only ask left out."""
+        asked, title = asked_about(question), set(words(passage.partition("\n")[0]))
+        said = {*words(passage[quoted.start : quoted.end])}
+        lacking = [word for word in asked if word not in title]
+        stated = sum(word in said for word in lacking)
+        whole = len(asked) - len(lacking) + stated
+        return bool(asked) and stated >= self.stated * len(lacking) and whole >= self.support * len(asked)
 
-def _support(question: str, passage: str, quoted: Span) -> float:
-    """Return the share of the question's words, those that only ask left out, that the title or the quote holds."""
-    asked = asked_about(question)
-    held = {*words(passage.partition("\n")[0]), *words(passage[quoted.start : quoted.end])}
-    return sum(word in held for word in asked) / len(asked) if asked else 0.0
+
+def _answers(question: str, said: str) -> bool:
+    """Whether a text says what the question does not, or names one of the things that it gives to choose from."""
+    if either := _EITHER.search(question):
+        return not set(words(said)).isdisjoint(words(either["listed"]))
+    return not set(words(said)) <= set(words(question))
 
 
-def _in_sentence(span: Span, passage: str) -> Span:
-    """Return the sentence, or the sentences, that a span stands in, with the span as what is answered."""
+def _in_sentence(question: str, span: Span, passage: str) -> Span | None:
+    """Return the sentence that a span stands in, with the span as what is answered; None where it answers nothing."""
     around = [(b, e) for b, e in sentences_of(passage) if b < span.end and e > span.start]
-    begin = min([b for b, _ in around] + [span.start])
-    end = max([e for _, e in around] + [span.end])
-    return replace(span, start=begin, end=end, text=passage[span.start : span.end])
+    text = passage[span.start : span.end]
+    if text.count("(") > text.count(")"):
+        text = text[: text.rindex("(")].rstrip()
+    if len(around) != 1 or "\n" in text or asks(passage[slice(*around[0])]) or not _answers(question, text):
+        return None
+    return replace(span, start=min(around[0][0], span.start), end=max(around[0][1], span.end), text=text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +14,14 @@ from graphwright.index.words import words
 from graphwright.models.base import Encoder, Span
 from graphwright.retrieve.operator import source_of
 
-__all__ = ["SentenceReader", "sentences_of"]
+__all__ = ["SentenceReader", "asks", "sentences_of"]
 
 _COUNTED = re.compile(
     r"\b(when|how (many|much|old|long|far|tall|large)|(what|which|whose) (year|date|age|number|percentage))\b",
     re.I,
 )
 _ENDED = re.compile("[.!?…。！？।؟;:]\\W*$")
+_ASKED = re.compile(r"[?？؟]\W*$")
 _NUMBER = re.compile(r"\d")
 _NAME = re.compile(r"(?<=\s)[A-Z]\w+")
 
@@ -33,7 +34,8 @@ class SentenceReader:
     Sentences are taken one by one: each adds its cosine, its share of those words of the question that no
     sentence taken so far holds (rare words count more), up to `rank` for standing in the first passages, and
     `kind` if it holds the kind of thing that is asked for: a number or date, or a name that the question does
-    not hold. The first line of a passage of several is its title, perhaps empty: it is read, but not quoted.
+    not hold. The first line of a passage of several is its title, perhaps empty: it is read, but not quoted. Nor is
+    a question, as in a list of questions and answers: it is read with the sentence that follows it.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> SentenceReader(HashEncoder(), most=1).read("Where is Graz?", ["Lyon is in France. Graz is in Austria."])
@@ -51,12 +53,13 @@ class SentenceReader:
 
     def read(self, question: str, passages: Sequence[str]) -> list[Span]:
         """Return spans of whole sentences, best first."""
-        places = [(i, *span) for i, text in enumerate(passages) for span in sentences_of(text)]
+        found = [(i, *read) for i, text in enumerate(passages) for read in _read(text)]
         # A heading or a row of a table is often nearest of all to a question, and says nothing.
-        places = [place for place in places if is_statement(passages[place[0]][place[1] : place[2]])] or places
-        if not places:
+        found = [one for one in found if is_statement(passages[one[0]][one[1] : one[2]])] or found
+        if not found:
             return []
-        sentences = [_with_title(passages[i], start, end) for i, start, end in places]
+        places = [(i, start, end) for i, start, end, _ in found]
+        sentences = [_with_title(passages[i], asked, end) for i, _, end, asked in found]
         vectors = self.encoder.encode([question, *sentences])
         near = vectors[1:] @ vectors[0]
         lacking = _weights(question, sentences)
@@ -90,6 +93,26 @@ def sentences_of(passage: str) -> list[tuple[int, int]]:
     """Return the spans of a passage's sentences after the title line (see SentenceReader)."""
     offset = len(_title(passage))
     return [(start + offset, end + offset) for start, end in sentence_spans(passage[offset:])]
+
+
+def _read(passage: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the span of each sentence that asks nothing, and where a question begins that stands before it."""
+    begun: int | None = None
+    for start, end in sentences_of(passage):
+        if asks(passage[start:end]):
+            begun = start if begun is None else begun
+        else:
+            yield start, end, start if begun is None else begun
+            begun = None
+
+
+def asks(text: str) -> bool:
+    """Whether a sentence is a question, perhaps a quoted one.
+
+    >>> asks("Who may fly the Kestrel?"), asks('graphwright ask "Who founded the abbey?"'), asks("Why not.")
+    (True, True, False)
+    """
+    return _ASKED.search(text) is not None
 
 
 def is_statement(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["misfit"]
+__all__ = ["fragment", "misfit"]
 
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _NUMBERS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|million|dozen|several|half"
@@ -24,6 +24,22 @@ _CAPITAL = re.compile(r'["“(]?(the |a )?[A-ZÀ-Þ0-9]')
 _LYING = re.compile(r"\b(in|at|near|on) (the )?$", re.I)  # what comes after is where or when, not who or what
 _WORD = re.compile(r"\w+")
 _LONG = 8  # words
+# What a name goes on with, and what it began with: no honour, and no word that only has its capital from a sentence.
+_LINKS = "of|de|von|van|di"
+_HONOURS = (
+    "President|King|Queen|Prince|Princess|Emperor|Empress|Pope|Saint|St|Sir|Dame|Lord|Lady|Dr|Mr|Mrs|Ms|Professor"
+)
+_HONOURS += (
+    "|Captain|Colonel|General|Judge|Senator|Governor|Mayor|Duke|Duchess|Count|Countess|Earl|Baron|Bishop|Cardinal"
+)
+_HONOURS += "|Archbishop|Archduke|Chancellor|Minister|Director|The|A|An|In|On|At|By|From|To|For|With|And"
+_GOES_ON = re.compile(rf"(?: |-| (?:{_LINKS}) )(?=[A-ZÀ-Þ])")
+_BEGUN = re.compile(rf"(?<![.!?:\n] )(?<!^)\b(?!(?:{_HONOURS})\b)[A-ZÀ-Þ][\w'’-]*[ -]$")
+_BEGUN_OF = re.compile(rf"[A-ZÀ-Þ][\w'’-]* (?:{_LINKS}) (?:the )?$")
+_ONE_OF = re.compile(r"\ban? $", re.I)  # before a description, never before a name
+_SMALL = re.compile(rf"\b(?!(?:{_LINKS}|da|la|le|der|den|bin|al|the|and|y|e)\b)[a-zß-ÿ]+\b")
+_HALF = 3  # small words that are no part of a name, from which on it is half a sentence
+_AROUND = 40  # characters beside a span that are looked at
 
 
 def misfit(question: str, passage: str, begin: int, end: int) -> float:
@@ -56,3 +72,21 @@ def _possible(question: str, before: str, span: str) -> bool:
     if _THING.search(question) and _LYING.search(before[-12:]):
         return False
     return _NAME.search(question) is None or _CAPITAL.match(span) is not None
+
+
+def fragment(question: str, passage: str, begin: int, end: int) -> bool:
+    """Whether a span is a piece of what would be an answer: of a word, of a longer name, or a name and half a sentence.
+
+    >>> passage = "It is published by the American Psychological Association."
+    >>> [fragment("Who publishes it?", passage, 23, end) for end in (31, 45, 57)]
+    [True, True, False]
+    """
+    span, before, after = passage[begin:end], passage[max(begin - _AROUND, 0) : begin], passage[end : end + _AROUND]
+    if (before[-1:].isalnum() and span[:1].isalnum()) or (span[-1:].isalnum() and after[:1].isalnum()):
+        return True
+    if span.count("(") < span.count(")") or _DATE.search(question) or _NUMBER.search(question):
+        return span.count("(") < span.count(")")
+    if _CAPITAL.match(span) and (_GOES_ON.match(after) or _BEGUN.search(before)):
+        return True
+    described = _ONE_OF.search(before) or _BEGUN_OF.search(before) or len(_SMALL.findall(span)) >= _HALF
+    return bool(_PERSON.search(question) and described)

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
 from graphwright.models.base import Floats, Span
-from graphwright.models.expected import misfit
+from graphwright.models.expected import fragment, misfit
 from graphwright.models.reading import MiniLMCrossEncoder, Reading, read_pairs
 
 __all__ = ["MiniLMReader"]
+
+_Found = tuple[float, int, int, int]  # logit, passage, begin, end
 
 _BEST = 8  # spans of one passage that are weighed
 _RELEVANCE = 0.25  # of a passage's score, beside the logits of a span in it
@@ -27,8 +29,9 @@ class MiniLMReader:
 
     Spans of all passages compete: a score is the share of the probability that falls on a span and on those that say
     the same elsewhere (Clark and Gardner, 2018). The passage's score by MiniLMCrossEncoder counts too, and whether a
-    span is of the kind that is asked for (`misfit`). `most`: spans that are given; `longest`: their tokens at most. The
-    first line of a passage of several is its title: it is read, and nothing in it is given.
+    span is of the kind that is asked for (`misfit`); pieces of words and of names are not given (`fragment`). `most`:
+    spans that are given; `longest`: their tokens at most. The first line of a passage of several is its title: it is
+    read, and nothing in it is given.
 
     >>> passages = ["Graz\\nGraz lies on the Mur. Its university was founded in 1585.", "Mur\\nThe Mur is 464 km long."]
     >>> MiniLMReader(most=1).read("When was the university of Graz founded?", passages)
@@ -52,13 +55,13 @@ class MiniLMReader:
         if not held:
             return []
         scores = MiniLMCrossEncoder().head(np.stack([reading.latent for _, reading in held]))
-        found: list[tuple[float, int, int, int]] = []
+        found: list[_Found] = []
         for (at, reading), score in zip(held, scores.tolist(), strict=True):
             first = len(passages[at].partition("\n")[0]) if passages[at].partition("\n")[2].strip() else 0
             for logit, begin, end in self._best(reading, first):
                 logit += _RELEVANCE * score - misfit(question, passages[at], begin, end)
                 found.append((logit, at, begin, end))
-        return self._weighed(found, passages)
+        return self._weighed(found, question, passages)
 
     def _best(self, reading: Reading, first: int) -> list[tuple[float, int, int]]:
         """Return the logits of a passage's best spans behind its title, and their characters."""
@@ -75,7 +78,8 @@ class MiniLMReader:
             if np.isfinite(both[a, b])
         ]
 
-    def _weighed(self, found: list[tuple[float, int, int, int]], passages: Sequence[str]) -> list[Span]:
+    def _weighed(self, found: Sequence[_Found], question: str, passages: Sequence[str]) -> list[Span]:
+        """Return the best spans with their probabilities; pieces of answers have theirs, and are none."""
         if not found:
             return []
         logits = _SHARPNESS * np.array([logit for logit, *_ in found])
@@ -84,9 +88,10 @@ class MiniLMReader:
         total: dict[str, float] = {}
         best: dict[str, tuple[float, int, int, int]] = {}
         for share, (_, at, begin, end) in zip(shares.tolist(), found, strict=True):
-            said = _plain(passages[at][begin:end])
-            total[said] = total.get(said, 0.0) + share
-            best[said] = max(best.get(said, (-1.0, 0, 0, 0)), (share, -at, -begin, end))
+            if not fragment(question, passages[at], begin, end):
+                said = _plain(passages[at][begin:end])
+                total[said] = total.get(said, 0.0) + share
+                best[said] = max(best.get(said, (-1.0, 0, 0, 0)), (share, -at, -begin, end))
         ranked = sorted(total, key=lambda said: (-total[said], -best[said][1], -best[said][2]))
         return [
             Span(-best[said][1], -best[said][2], best[said][3], round(total[said], 4)) for said in ranked[: self.most]
