@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from tests.toys import GRAPHS, corpus_index, vectors_of
 
-from graphwright import HashEncoder, OptionError, VectorIndex, start
+from graphwright import HashEncoder, Index, OptionError, Settings, VectorIndex, start
 from graphwright.generate.central import CentralReader, CentralSearch, most_central
 from graphwright.index.vectors import normalised
 from graphwright.models.base import Floats
@@ -133,3 +133,30 @@ def test_spans_are_of_the_passages_and_one_of_each(passages: list[str]) -> None:
     spans = CentralReader(ENCODER).read(ASK, passages)
     assert len({span.passage for span in spans}) == len(spans) <= 6
     assert all(passages[s.passage][s.start : s.end].strip() for s in spans)
+
+
+def test_a_long_document_counts_for_more_than_a_short_one_and_does_not_drown_many(tmp_path) -> None:
+    log = "\n\n".join(
+        f"Day {day}. The wind blew ship {3 * day} to berth {7 * day} of the harbour." for day in range(200)
+    )
+    names = ["Au", "Bo", "Cs", "Do", "Ek", "Fa", "Gy", "Ho", "Ig", "Ju", "Ka", "Lo", "Me", "Ny", "Os", "Pu"]
+    notes = [f"Bakers bake bread in the village of {name}, and sell bread." for name in names]
+    documents = [{"id": "log", "title": "Log", "text": log}]
+    documents += [{"id": f"n{at}", "title": f"Note {at}", "text": text} for at, text in enumerate(notes)]
+    with Index.create(tmp_path / "i", encoder=ENCODER, settings=Settings(chunk_tokens=40, overlap=0)) as index:
+        index.add(documents)
+        snapshot = index.snapshot
+        assert len(snapshot.graph.passages.rows_of_document["log"]) > 36  # type: ignore[union-attr]
+        found = CentralSearch(snapshot.passages, found=6)(start(ASK, snapshot.graph)).evidence
+        assert found is not None
+        of = {snapshot.graph.passages.of(int(node)).document for node in found.nodes}  # type: ignore[union-attr]
+    assert "log" in of and len(of) > 2
+
+
+def test_a_broad_question_that_names_something_quotes_what_is_near_it_alone() -> None:
+    board = "The minutes of the board meeting name the budget of the harbour."
+    passages = [f"Minutes\n{board}", "Bread\nBread is baked from dough by bakers in the early morning hours."]
+    [span] = CentralReader(ENCODER).read("Summarise the minutes of the board meeting.", passages)
+    assert passages[span.passage][span.start : span.end] == board
+    # Where nothing is near, the nearest is all there is.
+    assert CentralReader(ENCODER).read("Summarise quantum chromodynamics.", passages)

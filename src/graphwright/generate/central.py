@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
 from graphwright.generate.broad import names_nothing
 from graphwright.generate.reader import sentences_of
 from graphwright.graph.evidence import Evidence, Ints
+from graphwright.graph.graph import Graph
 from graphwright.index.vectors import VectorIndex, normalised
 from graphwright.models.base import Encoder, Span
 from graphwright.retrieve.central import most_central
@@ -19,6 +21,7 @@ from graphwright.retrieve.state import State
 
 __all__ = ["CentralReader", "CentralSearch", "most_central"]
 
+_NEAR = 0.6  # of the nearest, for a sentence to be about what is asked
 _STOPS = ".!…。！।؟\"'”’»)"
 
 
@@ -27,8 +30,9 @@ class CentralSearch(Ranker):
     """The passages that all others are most like, each unlike those before it; the question is not looked at.
 
     Centrality is the mean cosine with all passages: the degree in the graph of cosines, which the random walk of
-    LexRank (Erkan and Radev, 2004) stays near, since that graph is dense. The order is that of maximal marginal
-    relevance (Carbonell and Goldstein, 1998). Offline twin of community and RAPTOR summaries.
+    LexRank (Erkan and Radev, 2004) stays near, since that graph is dense. In the mean a document of n passages counts
+    for √n, so that a long one says more than a short one, and does not drown twenty of them. The order is that of
+    maximal marginal relevance (Carbonell and Goldstein, 1998). Offline twin of community and RAPTOR summaries.
 
     `index`: vectors of the passages. `sample`: passages looked at, evenly from first to last, so that the time is
     bounded. `found`: passages given at most.
@@ -50,7 +54,8 @@ class CentralSearch(Ranker):
         vectors = normalised(np.asarray(self.index.vectors[rows], np.float32))
         if not len(known):
             return state.with_(evidence=Evidence.of_nodes([]))
-        best, values = most_central(vectors, vectors @ vectors.mean(axis=0), min(self.found, k or self.found))
+        mean = np.average(vectors, axis=0, weights=_shares(state.graph, known)).astype(np.float32)
+        best, values = most_central(vectors, vectors @ mean, min(self.found, k or self.found))
         return state.with_(evidence=Evidence.of_nodes(known[best], values))
 
 
@@ -59,8 +64,9 @@ class CentralReader:
     """Quotes for a broad question the sentences that are most like all passages together, one of each passage at most.
 
     `most`: sentences at most. `sentences`: how many are read, evenly over the passages. A sentence counts by its
-    mean cosine with the passages, and its cosine with the question where that names something; those
-    taken are unlike each other (see CentralSearch). Headings and sentences of a few words or of very many are not read.
+    mean cosine with the passages, and its cosine with the question where that names something; one that is then far
+    from the question, below `least` and below six tenths of the nearest, is left out. Those taken are unlike each other
+    (see CentralSearch). Headings and sentences of a few words or of very many are not read.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> text = "Bread is made by bakers everywhere. The river Mur flows through Graz and Styria."
@@ -71,6 +77,7 @@ class CentralReader:
     encoder: Encoder
     most: int = 6
     sentences: int = 240
+    least: float = 0.3
 
     def __repr__(self) -> str:
         return source_of(self)
@@ -86,7 +93,9 @@ class CentralReader:
         asked, whole, vectors = vectors[0], vectors[1 : len(held) + 1], vectors[len(held) + 1 :]
         counts = vectors @ whole.mean(axis=0)
         if not names_nothing(question):
-            counts = counts + vectors @ asked
+            near = vectors @ asked
+            kept = np.flatnonzero(near >= min(self.least, _NEAR * float(near.max())))
+            vectors, counts, places = vectors[kept], (counts + near)[kept], [places[at] for at in kept.tolist()]
         best, values = most_central(vectors, counts, self.most, np.array([i for i, *_ in places]))
         chosen = [places[at] for at in best.tolist()]
         return [Span(i, start, end, round(float(v), 4)) for (i, start, end), v in zip(chosen, values, strict=True)]
@@ -97,6 +106,16 @@ class CentralReader:
         found = [(i, *span) for i, text in enumerate(passages[: self.sentences]) for span in _telling(text, each)]
         # Where nothing is a full sentence, as in lists and notes, what there is has to do.
         return found or [(i, *s) for i, text in enumerate(passages) for s in sentences_of(text)][: self.sentences]
+
+
+def _shares(graph: Graph, nodes: Ints) -> NDArray[np.float64]:
+    """Return what each passage counts for, by its document; all alike on a graph without passages: float64[n]."""
+    if graph.passages is None:
+        return np.ones(len(nodes))
+    row = np.minimum(np.searchsorted(graph.passages.nodes, nodes), len(graph.passages.nodes) - 1)
+    _, of, count = np.unique(graph.passages.document[row], return_inverse=True, return_counts=True)
+    shares: NDArray[np.float64] = 1 / np.sqrt(count[of])
+    return shares
 
 
 def _evenly(ids: Ints, count: int) -> Ints:
