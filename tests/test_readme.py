@@ -12,15 +12,13 @@ def test_python_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     blocks = [b for b in re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S) if "import" in b]
     assert len(blocks) == 3
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "abbey.md").write_text(
-        "# Erstein Abbey\n\nErmengarde of Tours founded the abbey of Erstein.\n"
-    )
+    (tmp_path / "docs" / "week.md").write_text("# A week\n\nThe command verify looks for damage to the files.\n")
     monkeypatch.chdir(tmp_path)
     known: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), known)
     printed = capsys.readouterr().out
-    assert "Ermengarde of Tours founded the abbey of Erstein." in printed
+    assert "The command verify looks for damage to the files." in printed
     assert "['Lothair II mother Ermengarde']" in printed
 
 
