@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.toys import GRAPHS
 
-from graphwright import Evidence, Graph, OptionError, ShortestPaths, TargetAnswer, Triples, hits_at_1, start
+from graphwright import Evidence, Graph, OptionError, Reply, ShortestPaths, TargetAnswer, Triples, hits_at_1, start
 from graphwright.generate.targets import path_text
 
 
@@ -41,7 +41,7 @@ def test_what_the_question_names_is_no_answer() -> None:
     assert answered(graph, between, "a").text == "c"
     nothing = answered(graph, Evidence.of_nodes([0]), "a")
     assert not nothing.found and nothing.citations == () and "No path" in nothing.text
-    assert not answered(graph, Evidence.of_nodes([])).found
+    assert "names nothing that is in the graph" in answered(graph, Evidence.of_nodes([])).text
 
 
 def test_nodes_triples_and_trees_have_targets_too() -> None:
@@ -69,3 +69,27 @@ def test_two_nodes_of_one_name_are_one_answer() -> None:
     assert answer is not None and [c.text for c in answer.citations] == ["b", "c", "a", "y", "z", "x"]
     with pytest.raises(OptionError, match="limit=0"):
         TargetAnswer(0)
+
+
+def test_whether_something_holds_is_answered_by_what_is_stated_between_the_two() -> None:
+    graph = Graph.from_triples(
+        [("Hamburg", "in", "Germany"), ("Rostock", "in", "Germany"), ("Germany", "holds", "Hamburg")]
+    )
+
+    def asked(question: str, *entities: str) -> Reply:
+        paths = Evidence.of_pieces([([0, 1, 2], [0, 1])])
+        answer = TargetAnswer()(start(question, graph, entities=entities, evidence=paths)).answer
+        assert answer is not None
+        return answer
+
+    told = asked("Is Hamburg in Germany?", "Hamburg", "Germany")
+    assert told.found and told.text == "Hamburg in Germany\nGermany holds Hamburg"
+    assert [citation.path for citation in told.citations] == [
+        ("Hamburg", "in", "Germany"),
+        ("Germany", "holds", "Hamburg"),
+    ]
+    apart = asked("Is Hamburg in Rostock?", "Hamburg", "Rostock")
+    assert not apart.found and apart.text == "The graph states nothing between Hamburg and Rostock."
+    # Asked for one of two, or of one thing alone, names answer as ever.
+    assert asked("Is Hamburg in Germany or Denmark?", "Hamburg", "Germany").text == "Rostock"
+    assert asked("Is Hamburg in what country?", "Hamburg").text == "Rostock"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import combinations
 
 import numpy as np
 
@@ -17,6 +20,9 @@ from graphwright.retrieve.state import Citation, Reply, State
 __all__ = ["NO_TARGET", "TargetAnswer", "path_text"]
 
 NO_TARGET = "No path from what the question names leads to an answer."
+_UNNAMED = "The question names nothing that is in the graph, so that there is nothing to start from."
+_APART = "The graph states nothing between {}."
+_WHETHER = re.compile(r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could)\b(?!.*\bor\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,7 +33,8 @@ class TargetAnswer(Operator):
     name. The text has a name a line, at most `limit`; with `tied` only those of pieces as good as the best, as the
     walks by one plan are. The citation of the same rank has the name and the path, which is names and relations in
     turn, walked from its beginning; without passages its document is empty. Needs neither a language model nor
-    passages.
+    passages. Where a question asks whether something holds and names two things, no name answers: what the graph
+    states between them does, for the reader to judge.
 
     >>> from graphwright.retrieve.paths import ShortestPaths; from graphwright.retrieve.state import start
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Udo", "spouse", "Ida")])
@@ -48,7 +55,10 @@ class TargetAnswer(Operator):
     def apply(self, state: State) -> State:
         """Set the answer."""
         graph = state.graph
-        named = {node for anchor in state.anchors or () for node in anchor.seeds(graph).tolist()}
+        seeds = [anchor.seeds(graph).tolist() for anchor in state.anchors or ()]
+        if _WHETHER.match(state.question.text) and len(told := list(filter(None, seeds))) > 1:
+            return state.with_(answer=_stated(graph, told))
+        named = {node for one in seeds for node in one}
         found: dict[str, tuple[str, ...]] = {}
         words = _Words(graph)
         for nodes, edges in self._considered(state):
@@ -60,7 +70,7 @@ class TargetAnswer(Operator):
             if target is not None and (name := words.name(target)) not in found:
                 found[name] = words.path(nodes, edges)
         if not found:
-            return state.with_(answer=Reply(NO_TARGET, found=False))
+            return state.with_(answer=Reply(NO_TARGET if named else _UNNAMED, found=False))
         cited = tuple(Citation("", name, 0, len(name), name, path) for name, path in found.items())
         return state.with_(answer=Reply("\n".join(found), cited))
 
@@ -69,6 +79,19 @@ class TargetAnswer(Operator):
         if not self.tied or found.scores is None or not len(found):
             return found
         return found.top(int(np.searchsorted(-found.scores, -found.scores[0], "right")))
+
+
+def _stated(graph: Graph, seeds: Sequence[Sequence[int]]) -> Reply:
+    """Return the triples between the things that a question names, in the order of ids."""
+    pairs = ((a, b) for one, other in combinations(seeds, 2) for a in one for b in other if a != b)
+    edges = sorted({edge for a, b in pairs for edge in graph.edges_between(a, b).tolist()})
+    if not edges:
+        return Reply(_APART.format(" and ".join(graph.names[one[0]] for one in seeds)), found=False)
+    cited = []
+    for path in dict.fromkeys(map(graph.triple, edges)):
+        text = " ".join(path)
+        cited.append(Citation("", text, 0, len(text), text, path))
+    return Reply("\n".join(citation.text for citation in cited), tuple(cited))
 
 
 def path_text(graph: Graph, nodes: Ints, edges: Ints) -> tuple[str, ...]:
