@@ -155,12 +155,14 @@ def test_an_open_index_sees_what_another_adds(tmp_path: Path) -> None:
 
 def test_create_refuses_a_folder_that_holds_something(tmp_path: Path) -> None:
     make(tmp_path / "a")
-    with pytest.raises(StoreError, match="is an index already; open it"):
+    with pytest.raises(StoreError, match="is an index already; it is asked by"):
         Index.create(tmp_path / "a", encoder=HashEncoder())
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "notes.txt").write_text("mine")
     with pytest.raises(StoreError, match="is not empty"):
         Index.create(tmp_path / "b", encoder=HashEncoder())
+    with pytest.raises(StoreError, match=r"notes.txt is a file\. A new index needs"):
+        Index.create(tmp_path / "b" / "notes.txt", encoder=HashEncoder())
     assert [p.name for p in (tmp_path / "b").iterdir()] == ["notes.txt"]
     with pytest.raises(OptionError, match="choose from"):
         Index.create(tmp_path / "c", encoder=HashEncoder(), settings=Settings(embed=("pages",)))
@@ -174,8 +176,13 @@ def test_open_refuses_another_encoder_a_missing_folder_and_another_version(tmp_p
     with pytest.raises(StoreError, match="is not an index folder"):
         Index.open(tmp_path / "none", encoder=HashEncoder())
     (tmp_path / "empty").mkdir()
-    with pytest.raises(StoreError, match=r"holds no index.sqlite"):
+    with pytest.raises(StoreError, match=r"holds no index.sqlite.*--into .*empty$"):
         Index.open(tmp_path / "empty", encoder=HashEncoder())
+    (tmp_path / "empty" / "notes.txt").write_text("mine")
+    with pytest.raises(StoreError, match=r"holds no index.sqlite.*--into NEW-FOLDER$"):
+        Index.open(tmp_path / "empty", encoder=HashEncoder())
+    with pytest.raises(StoreError, match=r"notes.txt is a file, and an index is a folder"):
+        Index.open(tmp_path / "empty" / "notes.txt", encoder=HashEncoder())
 
     with sqlite3.connect(tmp_path / "a" / "index.sqlite") as db:
         db.execute("PRAGMA user_version = 99")
@@ -230,7 +237,8 @@ def test_an_error_while_building_leaves_the_old_snapshot_and_the_next_call_resum
     assert str(content(index)) == str(before)
     assert not index.info()["current"]
     assert not list((tmp_path / "a").glob("*.draft"))
-    assert index.add([]).added == []
+    resumed = index.add(CORPUS[3:])
+    assert resumed.added == [] and resumed.resumed and not index.add([]).resumed
     assert same_content(index, make(tmp_path / "b"))
 
 
@@ -254,6 +262,14 @@ def test_a_second_writer_is_told_and_a_reader_is_not_kept_waiting(tmp_path: Path
         writer.kill()
     # The lock fell with the process that held it.
     assert index.add([{"id": "new", "text": "New text."}]).added == ["new"]
+
+
+def test_what_is_no_question_and_no_part_is_said(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:1])
+    with pytest.raises(OptionError, match="5 is no question; a question is a text"):
+        index.ask(5)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="within='m' names no part; give Within"):
+        index.ask(QUESTION, within="m")  # type: ignore[arg-type]
 
 
 def test_many_questions_over_threads_give_what_one_by_one_gives() -> None:
@@ -479,7 +495,7 @@ def test_sync_does_not_touch_what_came_from_elsewhere_nor_take_it_for_its_own(tm
     assert index.documents == 2 and index.current
 
 
-def test_where_a_file_cannot_be_read_sync_removes_nothing(tmp_path: Path) -> None:
+def test_sync_removes_nothing_that_may_be_in_what_cannot_be_read(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:1])
     folder = files(tmp_path / "docs", one="One.", two="Two.")
     (folder / "rows.jsonl").write_text('{"id": "r1", "text": "Row one."}\n{"id": "r2", "text": "Row two."}\n')
@@ -487,7 +503,38 @@ def test_where_a_file_cannot_be_read_sync_removes_nothing(tmp_path: Path) -> Non
     (folder / "rows.jsonl").write_text('{"id": "r1", "text": "Row one."}\n{"id": "r2", "te\n')
     (folder / "one.txt").unlink()
     made = index.sync(folder)
-    assert made.removed == [] and made.kept == ["one.txt", "r2"] and index.documents == 5
+    # A file of its own cannot have become a row of another one.
+    assert (made.removed, made.kept, made.unread) == (["one.txt"], ["r2"], [f"{folder / 'rows.jsonl'}:2"])
+    assert index.documents == 4
+    (folder / "sub").mkdir()
+    files(folder / "sub", two="Two.", three="Three.")
+    index.sync(folder)
+    for name in ("two", "three"):
+        (folder / "sub" / f"{name}.txt").unlink()
+    (folder / "two.txt").write_bytes(bytes(range(256)) * 9)
+    (folder / "rows.jsonl").write_text('{"id": "r2", "text": "Row two."}\n')
+    made = index.sync(folder)
+    assert (made.removed, made.kept) == (["r1", "sub/three.txt", "sub/two.txt"], ["two.txt"])
+    assert made.unread == [str(folder / "two.txt")]
+
+
+def test_a_row_may_bear_the_name_of_a_file_and_an_older_index_learns_what_was_one(tmp_path: Path) -> None:
+    index, path = make(tmp_path / "a", CORPUS[:1]), tmp_path / "a" / "index.sqlite"
+    folder = files(tmp_path / "docs", one="One.", two="Two.")
+    (folder / "rows.jsonl").write_text('{"id": "x.txt", "text": "A row."}\n{"id": "y.txt", "text": "A row too."}\n')
+    index.sync(folder)
+    index.close()
+    with sqlite3.connect(path) as db:
+        db.executescript("ALTER TABLE documents DROP COLUMN file; PRAGMA user_version = 3;")
+    db.close()
+    with Index.open(tmp_path / "a", encoder=HashEncoder()) as index:
+        (folder / "rows.jsonl").write_text('{"id": "x.txt", "text": "A row."}\n{"id": "y.tx\n')
+        (folder / "one.txt").unlink()
+        # Nothing tells yet that it was no row.
+        assert index.sync(folder).kept == ["one.txt", "y.txt"]
+        (folder / "two.txt").unlink()
+        made = index.sync(folder)
+        assert (made.removed, made.kept) == (["two.txt"], ["one.txt", "y.txt"])
 
 
 PRIVATE = [

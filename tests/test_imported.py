@@ -150,6 +150,11 @@ def test_the_command_imports_asks_and_says_what_was_left_out(tmp_path):
     assert json.loads(given.stdout)["answer"].splitlines()[:2] == ["William Dieterle", "Bette Davis"]
     unknown = called("ask", "Who?", "--index", index, "--entity", "Juárez")
     assert unknown.returncode == 1 and "'Juarez'" in unknown.stderr and "Traceback" not in unknown.stderr
+    for name, method in (("default", ()), ("rog", ("--method", "rog")), ("ppr", ("--method", "ppr"))):
+        to = tmp_path / f"{name}.json"
+        assert called("export", "--index", index, "-q", "Who directed Kismet?", "--to", to, *method).returncode == 0
+    assert (tmp_path / "default.json").read_bytes() == (tmp_path / "rog.json").read_bytes()
+    assert (tmp_path / "default.json").read_bytes() != (tmp_path / "ppr.json").read_bytes()
     info = json.loads(called("info", index, "--json").stdout)
     assert info["nodes"] == 8 and info["imported"]["malformed"] == 1
     refused = called("index", kb, "--into", index)

@@ -104,7 +104,7 @@ class Index:
         source: Graph | str | Path | Dump | Sequence[str | Path | Dump],
         *,
         names: Sequence[str | Path] = (),
-        malformed: int = 100,
+        malformed: int | None = None,
         embed: Sequence[str] | None = None,
         encoder: NamedEncoder | str | None = None,
         progress: Progress | None = None,
@@ -114,7 +114,8 @@ class Index:
         `source`: a graph, or files of triples: TSV, CSV, N-Triples, Parquet or GraphML, text also gzipped (`dump_of`
         says more about a file than its name does). Files are read out of core, so they may be larger than memory; the
         graph equals `Graph.from_triples` of their rows. `names`: files of an id and a name in each line, that nodes and
-        relations of this id go by. `malformed`: how many rows may be left out; with more nothing is made. `embed`:
+        relations of this id go by. `malformed`: how many rows may be left out, unless given
+        100, and one in ten of a file; with more nothing is made. `embed`:
         which of names, triples and passages (a node's triples, written out) get a vector; unless given names, of a
         graph of at most 50,000 nodes.
 
@@ -167,6 +168,10 @@ class Index:
         `extractor` reads what is added from now on; documents read by several extractors may stand side by side.
         """
         folder = Path(path)
+        if folder.is_file():
+            raise StoreError(
+                f"{folder} is a file, and an index is a folder. Make one: graphwright index PATH --into NEW-FOLDER"
+            )
         if not folder.is_dir():
             raise StoreError(f"{folder} is not an index folder. Make one: graphwright index PATH --into {folder}")
         if not Place(folder).store.exists() and Place(folder / "index").store.exists():
@@ -205,6 +210,10 @@ class Index:
         no share in what counts as rare. It is made at the first call, in memory, without encoding what has a vector.
         Raises DataError if there is no such document.
         """
+        if not isinstance(within, Within):
+            raise OptionError(
+                f"within={within!r} names no part; give Within(documents=…), Within(folder=…) or the like."
+            )
         whole = self.snapshot
         # Documents, metadata and revision of one moment: what is committed, and nothing that is being written.
         with self._store.moment() as store:
@@ -262,8 +271,8 @@ class Index:
     def sync(self, folder: str | Path, progress: Progress | None = None) -> Added:
         """Make the documents that came from a folder those that are in it now: added, replaced and removed.
 
-        Compared by content, so what did not change costs nothing. Where something in the folder cannot be read, nothing
-        is removed. Raises DataError for a folder that is missing or holds nothing to read.
+        Compared by content, so what did not change costs nothing. What may be in a file that cannot be read is not
+        removed (`Added.kept`, `Added.unread`). Raises DataError for a folder that is missing or holds nothing to read.
         """
         return self._writing().sync(Path(folder), progress)
 

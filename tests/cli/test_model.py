@@ -59,6 +59,16 @@ def test_an_estimate_sends_nothing_and_writes_nothing(server: LLMServer, docs: P
     assert not server.requests and not (tmp_path / "ix").exists()
 
 
+def test_no_estimate_needs_a_key(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert graphwright("index", docs, "--into", tmp_path / "ix").returncode == 0
+    for command in (("upgrade", "--index"), ("index", docs, "--into")):
+        done = graphwright(*command, tmp_path / "ix", "--llm", "gpt-4o-mini", "--estimate")
+        assert done.returncode == 0 and "chunks: " in done.stdout, done.stderr
+    done = graphwright("upgrade", "--index", tmp_path / "ix", "--llm", "gpt-4o-mini")
+    assert done.returncode == 2 and "no key for OpenAI" in done.stderr
+
+
 def test_a_budget_stops_cleanly_and_the_next_run_goes_on(docs: Path, tmp_path: Path) -> None:
     index = tmp_path / "ix"
     with LLMServer(lambda asked: Say(model(asked), usage=(2000, 500))) as server:
@@ -172,6 +182,19 @@ def test_sync_and_verify(docs: Path, tmp_path: Path) -> None:
         db.execute("PRAGMA user_version = 77")
     done = graphwright("ask", "Who?", "--index", index)
     assert done.returncode == 1 and "schema 77" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_note_names_what_could_not_be_read_and_what_stays_for_it(docs: Path, tmp_path: Path) -> None:
+    rows, index = docs / "rows.jsonl", tmp_path / "ix"
+    rows.write_text('{"id": "r 1", "text": "One."}\n{"id": "r2", "text": "Two."}\n')
+    assert graphwright("sync", docs, "--into", index).returncode == 0
+    rows.write_text('{"id": "r 1", "te\n{"id": "r2", "text": "Two."}\n')
+    (docs / f"{CORPUS[0]['id']}.txt").unlink()
+    done = graphwright("sync", docs, "--into", index)
+    assert "1 removed" in done.stdout and "1 document no longer found in the folder" in done.stderr
+    assert f"Mend {rows}:1 and sync again" in done.stderr and "graphwright remove 'r 1' --index" in done.stderr
+    said = json.loads(graphwright("sync", docs, "--into", index, "--json").stdout)
+    assert (said["kept"], said["kept_documents"], said["unread"]) == (1, ["r 1"], [f"{rows}:1"])
 
 
 @pytest.mark.parametrize(

@@ -99,14 +99,44 @@ def test_a_repeated_document_is_passed_over_and_a_different_one_refused(tmp_path
     assert [document.id for document in documents] == ["1", "2"]
     assert skipped == [Skipped(f"{rows}:3", f"the same as {rows}:1, id '1'")]
     rows.write_text('{"id": 1, "text": "x"}\n{"id": 1, "text": "x", "title": "other"}\n')
-    with pytest.raises(DataError, match=r"different documents have the id '1': .*:1 and .*:2\. Give each its own"):
+    with pytest.raises(
+        DataError,
+        match=r"different documents have the id '1': .*:1 and .*:2\. Give each its own id, as .*rename the field",
+    ):
         read(rows)
+    (tmp_path / "more").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "more" / f"{name}.csv").write_text(f"id,text\n1,{name}\n")
+    with pytest.raises(DataError, match=r"ids in .*b\.csv, to 'number' say: its rows then go by their file and line"):
+        read(tmp_path / "more")
+    (tmp_path / "more" / "b.csv").write_text("number,text\n1,b\n")
+    assert [d.id for d in read(tmp_path / "more")[0]] == ["1", "b.csv#2"]
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "README.md").write_text(name)
     with pytest.raises(DataError, match=r"'README\.md': .*one.* and .*two.*Give the folder above both"):
         read(tmp_path / "one", tmp_path / "two")
     assert len(read(tmp_path / "one", tmp_path / "one" / "README.md")[1]) == 1
+
+
+def test_a_link_to_what_is_read_itself_is_passed_over_and_other_links_to_files_are_followed(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "docs", tmp_path / "elsewhere.txt"
+    (folder / ".annex").mkdir(parents=True)
+    (folder / "index").mkdir()
+    for path in (folder / "one.txt", folder / ".annex" / "two.txt", folder / "index" / "three.txt", outside):
+        path.write_text(path.stem)
+    (folder / "twin.txt").symlink_to("one.txt")
+    (folder / "two.txt").symlink_to(".annex/two.txt")
+    (folder / "three.txt").symlink_to("index/three.txt")
+    (folder / "four.txt").symlink_to(outside)
+    (folder / "five").symlink_to("index")
+    documents, skipped = [], []
+    documents += read_documents([folder], skipped.append, exclude=[folder / "index"])
+    assert [d.id for d in documents] == ["four.txt", "one.txt", "three.txt", "two.txt"]
+    assert [(Path(s.path).name, s.reason, s.unread) for s in skipped] == [
+        ("five", "a link to a folder; only links to files are followed", False),
+        ("twin.txt", "a link to one.txt, which is read itself", False),
+    ]
 
 
 def test_queries_beside_a_corpus_are_no_documents(tmp_path: Path) -> None:
@@ -129,7 +159,7 @@ def test_a_damaged_archive_is_an_error_and_odd_files_are_not(tmp_path: Path) -> 
     (tmp_path / "good.txt").write_text("text")
     (tmp_path / "dangling.txt").symlink_to(tmp_path / "nothing")
     os.mkfifo(tmp_path / "pipe")
-    assert [item.reason for item in read(tmp_path)[1]] == ["not a regular file"] * 2
+    assert [item.reason for item in read(tmp_path)[1]] == ["a link that leads nowhere", "not a regular file"]
     rows = "".join(f'{{"text": "row {number}"}}\n' for number in range(1000))
     (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(rows.encode())[:-100])
     with pytest.raises(DataError, match=r"rows\.jsonl\.gz cannot be read to its end"):

@@ -1,3 +1,6 @@
+import gzip
+import shutil
+import subprocess
 from pathlib import Path
 
 import duckdb
@@ -139,3 +142,36 @@ def test_escapes_are_undone(text, expected):
 )
 def test_the_name_of_an_iri_is_its_last_part(iri, expected):
     assert iri_name(iri) == expected
+
+
+@pytest.mark.parametrize(
+    ("codec", "name"), [("utf-16", "UTF-16"), ("utf-16-le", "UTF-16LE"), ("cp1252", "CP1252"), ("koi8_r", "KOI8-R")]
+)
+@pytest.mark.parametrize("suffix", [".tsv", ".csv", ".nt", ".tsv.gz"])
+def test_another_encoding_is_named_with_the_command_that_converts_it(codec, name, suffix, tmp_path):
+    who = (
+        "\n".join(["Мария\tзнает\tИвана", "Борис Пастернак\tнаписал\tДоктор Живаго"])
+        if codec == "koi8_r"
+        else "Käthe\tkennt\tJürgen"
+    )
+    data = f"a\tb\tc\n{who}\n".encode(codec)
+    path = tmp_path / f"kb{suffix}"
+    path.write_bytes(gzip.compress(data) if suffix.endswith(".gz") else data)
+    with pytest.raises(DataError, match=rf"is not in UTF-8 but, as it seems, in {name};.*convert it: .*iconv") as found:
+        dump_of(path)
+    command = str(found.value).partition("convert it: ")[2]
+    if shutil.which("iconv"):
+        subprocess.run(command, shell=True, check=True)
+        made = (tmp_path / f"utf8-kb{suffix}").read_bytes()
+        assert who in (gzip.decompress(made) if suffix.endswith(".gz") else made).decode()
+
+
+def test_a_mark_and_a_damaged_place_are_no_other_encoding_and_nul_bytes_are_no_text(tmp_path):
+    path = tmp_path / "kb.tsv"
+    path.write_text("Käthe\tkennt\tJürgen\n", encoding="utf-8-sig")
+    assert dump_of(path).width == 3
+    path.write_bytes("Käthe\tkennt\tJürgen\n".encode() * 9 + b"\xff\tr\tb\n")
+    assert dump_of(path).width == 3
+    path.write_bytes(b"a\tr\tb\nc\0\tr\td\n")
+    with pytest.raises(DataError, match="holds NUL bytes"):
+        dump_of(path)

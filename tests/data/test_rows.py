@@ -96,8 +96,8 @@ def test_broken_rows_are_named_by_line_and_passed_over(tmp_path: Path) -> None:
     path.write_text('{"id": 1, "text": "a"}\n{"id": 2, "tex\n[1]\n"x"\n{"q": 1}\n{"text": " "}\n' + "[" * 99_999)
     good, *bad = rows(path)
     assert isinstance(good, Document)
-    assert [(str(item.path).rpartition(":")[2], item.reason.split(" at ")[0]) for item in bad] == [
-        ("2", "not JSON: Unterminated string starting"),
+    assert [(str(item.path).rpartition(":")[2], item.reason.split(" character")[0]) for item in bad] == [
+        ("2", "not JSON: Unterminated string starting at"),
         ("3", "not a JSON object but list: [1]"),
         ("4", "not a JSON object but a string: 'x'"),
         ("5", "no field named text, contents or the like; it has q"),

@@ -67,9 +67,9 @@ def test_ids_of_a_name_that_several_nodes_have_and_of_one_that_none_has() -> Non
     graph = Graph.from_triples(FAMILY)
     assert graph.ids("Lothair II").tolist() == [graph.id("Lothair II")]
     assert graph.ids("nobody").tolist() == []
-    with pytest.raises(DataError, match=r"named 'Lothar'.*'Lothair II'"):
+    with pytest.raises(DataError, match=r"named 'Lothar'.*Did you mean 'Lothair I'"):
         graph.id("Lothar")
-    with pytest.raises(DataError, match=r"none|near"):
+    with pytest.raises(DataError, match=r"Near it in alphabetical order"):
         graph.part([0]).id("Gisela")
 
 
@@ -140,3 +140,21 @@ def test_every_edge_between_entities_is_stated_by_the_passages_that_it_came_from
 def test_without_passages_nothing_is_stated() -> None:
     stated = GRAPHS["family"].columns.stated
     assert len(stated.indptr) == len(GRAPHS["family"]) + 1 and len(stated.values) == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("katrin vogel", r"Did you mean 'Katrin Vogel'\?"),
+        (" KATRIN VOGEL ", r"Did you mean 'Katrin Vogel'\?"),
+        ("university of graz", r"Did you mean 'University of Graz'\?"),
+        ("Katrn Vogel", r"Did you mean 'Katrin Vogel'\?"),
+        ("u", "Near it in alphabetical order: 'University Press', 'University of Graz'"),
+        ("Zebra", "Near it in alphabetical order: 'Wismar', 'strasse'"),
+    ],
+)
+def test_a_name_written_otherwise_is_suggested(asked: str, said: str) -> None:
+    names = ["Katrin", "Katrin Vogel", "University of Graz", "University Press", "Wismar", "strasse"]
+    graph = Graph.from_triples([(name, "is", name) for name in names])
+    with pytest.raises(DataError, match=said):
+        graph.id(asked)

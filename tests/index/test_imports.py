@@ -124,11 +124,11 @@ def test_two_ids_of_one_name_stay_two_nodes(tmp_path):
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_malformed_lines_are_counted_and_shown_with_their_numbers(tmp_path, packed):
-    data = b"a\tr\tb\n\nc\tr\n\xff\tr\tb\nd\t\te\nx\ty\tz\tw\nf\tr\tg\n"
+    data = "a\tr\tbääääääääää\n\nc\tr\n?\tr\tb\nd\t\te\nx\ty\tz\tw\nf\tr\tg\n".encode().replace(b"?", b"\xff")
     path = tmp_path / ("kb.tsv.gz" if packed else "kb.tsv")
     path.write_bytes(gzip.compress(data) if packed else data)
-    found = read(tmp_path, path)
-    assert triples_of(found) == [("a", "r", "b"), ("f", "r", "g")]
+    found = read(tmp_path, path, malformed=4)
+    assert triples_of(found) == [("a", "r", "bääääääääää"), ("f", "r", "g")]
     assert found.malformed == 4
     assert [line.split(":")[0] for line in found.shown] == [f"{path.name}, line {n}" for n in (3, 4, 5, 6)]
     assert "'x\\ty\\tz\\tw'" in found.shown[3] and "encoding" in found.shown[1]
@@ -136,7 +136,7 @@ def test_malformed_lines_are_counted_and_shown_with_their_numbers(tmp_path, pack
 
 def test_malformed_records_of_csv_are_shown(tmp_path):
     (tmp_path / "kb.csv").write_text('head,relation,tail\na,r,"b\nb"\nc,,d\ne,r,f,g\nh,r,i\n')
-    found = read(tmp_path, tmp_path / "kb.csv")
+    found = read(tmp_path, tmp_path / "kb.csv", malformed=9)
     assert triples_of(found) == [("a", "r", "b\nb"), ("h", "r", "i")]
     assert found.malformed == 2 and "'c,,d'" in found.shown[0] and "too many columns" in found.shown[1]
 
@@ -159,6 +159,21 @@ def test_a_file_without_triples_is_refused(tmp_path):
     (tmp_path / "kb.nt").write_text("# nothing\n")
     with pytest.raises(DataError, match="there is no triple"):
         read(tmp_path, tmp_path / "kb.nt")
+
+
+def test_of_a_small_file_few_rows_may_be_malformed_and_those_are_shown(tmp_path):
+    path = tmp_path / "kb.tsv"
+    path.write_text("a\tr\tb\n" * 18 + "c\td\n" * 2)
+    assert read(tmp_path / "1", path).malformed == 2
+    path.write_text("a\tr\tb\n" * 17 + "c\td\n" * 2)
+    with pytest.raises(
+        DataError, match=r"2 of 19 rows are malformed, more than one in ten.*line 18: 'c\\td'.*--malformed"
+    ):
+        read(tmp_path / "2", path)
+    assert read(tmp_path / "3", path, malformed=2).malformed == 2
+    path.write_text("a\tr\tb\n" + "c\td\n" * 3)
+    with pytest.raises(DataError, match=r"no triple. Malformed: kb.tsv, line 2: 'c\\td'; kb.tsv, line 3"):
+        read_dumps([dump_of(path, header=True)], tmp_path / "4", malformed=9)
 
 
 def test_names_of_one_hash_are_found_and_hashed_otherwise(tmp_path, monkeypatch):

@@ -112,7 +112,9 @@ def test_an_entity_that_is_said_to_refer_to_another_is_no_link(tmp_path: Path) -
 def old(folder: Path) -> None:
     """Make an index one that was written before documents had links."""
     with closing(sqlite3.connect(folder / "index.sqlite")) as db:
-        db.executescript("ALTER TABLE documents DROP COLUMN links; PRAGMA user_version = 2;")
+        db.executescript(
+            "ALTER TABLE documents DROP COLUMN links; ALTER TABLE documents DROP COLUMN file; PRAGMA user_version = 2;"
+        )
 
 
 def columns(folder: Path) -> tuple[int, list[str]]:
@@ -130,7 +132,7 @@ def test_an_index_from_before_there_were_links_is_read_and_grows_them_when_it_ch
         assert columns(folder) == (2, ["number", "id", "title", "hash", "metadata", "source"])
         assert index.add([document("a", 2)]).unchanged == ["a"]
         index.add([document("c", 1, "a")])
-        assert columns(folder)[0] == 3 and refers(index.graph) == [("c#0", "a#0")]
+        assert columns(folder)[0] == 4 and refers(index.graph) == [("c#0", "a#0")]
         # One that was opened before sees them too.
         assert refers(other.graph) == [("c#0", "a#0")] and other.verify() == []
         assert other.add([document("a", 2, "b")]).replaced == ["a"]
@@ -154,11 +156,11 @@ def test_an_index_that_a_later_version_took_over_is_not_written_to(tmp_path: Pat
     index_of(folder, document("a", 1, "b"), document("b", 1)).close()
     with closing(Store(folder / "index.sqlite")) as store:
         with closing(sqlite3.connect(folder / "index.sqlite")) as db:
-            db.execute("PRAGMA user_version = 4")
-        with pytest.raises(StoreError, match=r"schema 4; this version writes schema 3"), store.writing():
+            db.execute("PRAGMA user_version = 5")
+        with pytest.raises(StoreError, match=r"schema 5; this version writes schema 4"), store.writing():
             pass
         assert len(store.ledger().references[0]) == 1
-    assert columns(folder)[0] == 4
+    assert columns(folder)[0] == 5
 
 
 IDS = "abcde"

@@ -136,6 +136,13 @@ def test_bytes_that_are_no_text_and_a_folder_in_its_place_are_said(tmp_path: Pat
         LLMSettings("m\ud800")
 
 
+def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path) -> None:
+    (tmp_path / "make.py").write_text("")
+    for folder in (tmp_path / "make.py", tmp_path / "make.py" / "index"):
+        with pytest.raises(DataError, match=r"make\.py is a file, not a folder"):
+            read_settings(folder / SETTINGS)
+
+
 def test_the_defaults_are_those_of_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
     from graphwright.models.endpoint import Endpoint
 

@@ -26,9 +26,11 @@ def test_given_anchors_win_over_entities() -> None:
     assert start("?", FAMILY, entities=["Bertha"], anchors=[anchor]).anchors == (anchor,)
 
 
-@pytest.mark.parametrize("question", ["", "  \n", None])
-def test_empty_question_is_refused(question: str) -> None:
-    with pytest.raises(OptionError, match="empty"):
+@pytest.mark.parametrize(
+    ("question", "said"), [("", "empty"), ("  \n", "empty"), (None, "None is no question; a question is a text")]
+)
+def test_empty_question_is_refused(question: str, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
         start(question, FAMILY)
 
 

@@ -21,6 +21,7 @@ from graphwright.cli.doctor import doctor
 from graphwright.cli.evaluate import evaluate
 from graphwright.cli.export import export
 from graphwright.cli.model import BaseUrl, MaxCost, MaxTokens, Model, Offline, PerMillion, client, settings_for
+from graphwright.cli.printable import counted
 from graphwright.cli.training import train
 from graphwright.errors import GraphwrightError, OptionError
 
@@ -155,7 +156,12 @@ def import_(
     names: Annotated[
         list[Path] | None, typer.Option(help="A file of ids and the names they go by; may be repeated.")
     ] = None,
-    malformed: Annotated[int, typer.Option(min=0, help="How many malformed rows may be left out.")] = 100,
+    malformed: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="How many malformed rows may be left out; if not given 100, and one in ten of a file."
+        ),
+    ] = None,
     embed: Annotated[
         str | None,
         typer.Option(help="What gets a vector: names, triples, passages, none; names of a graph up to 50,000 nodes."),
@@ -216,7 +222,9 @@ def upgrade(
     model = settings_for(index, llm, base_url, prices, offline=offline)
     if model is None and not offline:
         raise OptionError("upgrade needs --llm MODEL, or a settings.toml that names one; or --offline, to go back.")
-    reader = indexing.reader(model, index, second_look=second_look, max_tokens=max_tokens, max_cost=max_cost)
+    reader = indexing.reader(
+        model, index, second_look=second_look, max_tokens=max_tokens, max_cost=max_cost, sends=not estimate
+    )
     opened = Index.open(index, extractor=reader())
     if estimate:
         indexing.show_estimate(opened.unlike(ids or None), model, second_look, as_json)
@@ -290,8 +298,7 @@ def remove(
     """Take documents out of an index; the graph is then the one built without them."""
     from graphwright.folder import Index
 
-    count = len(Index.open(index).remove(ids).removed)
-    print(f"removed {count} document{'s' * (count != 1)}")
+    print(f"removed {counted(len(Index.open(index).remove(ids).removed), 'document')}")
 
 
 @app.command()

@@ -19,6 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphwright.cli.printable import counted
 from graphwright.errors import GraphwrightError
 
 if TYPE_CHECKING:
@@ -157,14 +158,14 @@ def opens(index: Index) -> Check:
     """Say what an index that opened holds: its schema and its encoder are those of this version."""
     from graphwright.index.store import SCHEMA
 
-    found = f"{index.documents:,} documents, schema {SCHEMA}, vectors of {index.encoder}"
+    found = f"{counted(index.documents, 'document')}, schema {SCHEMA}, vectors of {index.encoder}"
     return Check("opens", Health.WELL, found)
 
 
 def snapshot(index: Index) -> Check:
     """Open the snapshot that questions are answered from; it should hold all that the documents give."""
     held = index.info()
-    found = f"{held['nodes']:,} nodes, {held['edges']:,} edges, {held['bytes'] / 1e6:,.1f} MB in all"
+    found = f"{counted(held['nodes'], 'node')}, {counted(held['edges'], 'edge')}, {held['bytes'] / 1e6:,.1f} MB in all"
     if not held["current"]:
         if index.busy:
             return Check(

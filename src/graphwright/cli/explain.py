@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from graphwright.cli.printable import printable
+from graphwright.cli.printable import counted, printable
 from graphwright.graph.evidence import Ints, Piece
 from graphwright.graph.graph import Graph, Kind
 from graphwright.retrieve.keywords import Theme
@@ -112,7 +112,7 @@ def _show_pieces(console: Console, step: Step, state: State) -> None:
     if found is None or not len(found.edges):
         return
     shown = f", the best {_PIECES}" if len(found) > _PIECES else ""
-    table = _table(f"{_kind(step)}: {len(found)} piece{'s' * (len(found) != 1)}{shown}")
+    table = _table(f"{_kind(step)}: {counted(len(found), 'piece')}{shown}")
     table.add_column("", justify="right", style="dim")
     if found.scores is not None:
         table.add_column(_SCORES.get(_kind(step), "score"), justify="right", style="dim")
@@ -222,7 +222,7 @@ def _left(name: str, state: State) -> str:
     graph = state.graph
     if name == "answer" and state.answer is not None:
         count = len(state.answer.citations)
-        return f"an answer with {count} citation{'s' * (count != 1)}"
+        return f"an answer with {counted(count, 'citation')}"
     if name == "prompt":
         return f"a prompt of {len(state.prompt or ''):,} characters"
     if name == "chunks" and state.chunks is not None:
@@ -233,7 +233,7 @@ def _left(name: str, state: State) -> str:
         return _counted(len(state.evidence), "piece", best)
     if name == "anchors":
         return _counted(len(state.anchors or ()), "anchor", "")
-    return f"{len(graph):,} nodes" if name else ""
+    return counted(len(graph), "node") if name else ""
 
 
 def _names(graph: Graph, nodes: Ints) -> str:
@@ -242,4 +242,4 @@ def _names(graph: Graph, nodes: Ints) -> str:
 
 def _counted(count: int, what: str, best: str) -> str:
     more = f": {textwrap.shorten(best, 100, placeholder=' …')}" if best else ""
-    return f"{count} {what}{'s' * (count != 1)}{more}"
+    return f"{counted(count, what)}{more}"

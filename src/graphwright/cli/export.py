@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from graphwright.cli.printable import counted
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ def export(
         str | None, typer.Option("--question", "-q", help="Write only what is found for this question.")
     ] = None,
     method: Annotated[
-        str, typer.Option("--method", "-m", help="How to retrieve; 'graphwright methods' lists them.")
-    ] = "ppr",
+        str | None,
+        typer.Option("--method", "-m", help="How to retrieve, as 'graphwright ask' does unless given."),
+    ] = None,
     pieces: Annotated[int, typer.Option("--pieces", "-k", min=1, help="How many pieces of evidence.")] = 20,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
@@ -49,12 +51,13 @@ def export(
     with opened(index) as source:
         graph, evidence = _found(source, question, method, pieces)
         written = _write(graph, to, form, evidence)
-    what = "the whole graph" if evidence is None else f"{len(evidence)} piece{'s' * (len(evidence) != 1)} of evidence"
+    what = "the whole graph" if evidence is None else f"{counted(len(evidence), 'piece')} of evidence"
+    holds = f"{counted(written.nodes, 'node')}, {counted(written.edges, 'edge')}"
     where = "stdout" if to == _STDOUT else to
-    print(f"wrote {what} to {where} as {form}: {written.nodes:,} nodes, {written.edges:,} edges", file=sys.stderr)
+    print(f"wrote {what} to {where} as {form}: {holds}", file=sys.stderr)
 
 
-def _found(index: Index, question: str | None, method: str, pieces: int) -> tuple[Graph, Evidence | None]:
+def _found(index: Index, question: str | None, method: str | None, pieces: int) -> tuple[Graph, Evidence | None]:
     """Return the graph, and for a question the best pieces of evidence in it."""
     from graphwright.graph.evidence import Evidence
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.cli.indexing import progress_bar
-from graphwright.cli.printable import printable
+from graphwright.cli.printable import counted, printable
 from graphwright.data.dumps import dump_of
 from graphwright.folder import Index
 
@@ -22,7 +22,7 @@ def import_graph(
     into: Path,
     parts: Mapping[str, Any],
     names: Sequence[Path],
-    malformed: int,
+    malformed: int | None,
     embed: Sequence[str] | None,
     encoder: str | None,
     *,
@@ -42,14 +42,15 @@ def import_graph(
         print(json.dumps({"index": held, "seconds": seconds}, ensure_ascii=False))
         return
     if count := found["malformed"]:
-        print(f"note: {count:,} malformed row{'s' * (count != 1)} left out, the first:", file=sys.stderr)
+        print(f"note: {counted(count, 'malformed row')} left out, the first:", file=sys.stderr)
         for line in found["shown"]:
             print(f"  {printable(line)}", file=sys.stderr)
     vectors = ", ".join(f"{count:,} {name}" for name, count in held["embedded"].items())
     if not vectors:
         print("note: nothing has a vector; methods that search by meaning need --embed names.", file=sys.stderr)
     print(
-        f"{index.path}: {held['edges']:,} triples, {held['nodes']:,} nodes, {found['relations']:,} relations"
+        f"{index.path}: {counted(held['edges'], 'triple')}, {counted(held['nodes'], 'node')}, "
+        f"{counted(found['relations'], 'relation')}"
         f"{', vectors of ' * bool(vectors)}{vectors} ({held['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
     )
     print(f'Ask it: graphwright ask "…" --index {into}', file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 import tempfile
@@ -27,7 +28,7 @@ from rich.progress import (
 from rich.text import Text
 
 from graphwright.cli.model import client
-from graphwright.cli.printable import printable
+from graphwright.cli.printable import counted, printable
 from graphwright.data.base import Skipped
 from graphwright.data.openie import read_openie
 from graphwright.errors import DataError, OptionError
@@ -122,9 +123,18 @@ class Done:
 
 
 def reader(
-    settings: LLMSettings | None, folder: Path, *, second_look: bool, max_tokens: int | None, max_cost: float | None
+    settings: LLMSettings | None,
+    folder: Path,
+    *,
+    second_look: bool,
+    max_tokens: int | None,
+    max_cost: float | None,
+    sends: bool = True,
 ) -> Callable[[], Extractor]:
-    """Return what gives the extractor, once the folder is there: what a language model answers is kept in it."""
+    """Return what gives the extractor, once the folder is there: what a language model answers is kept in it.
+
+    One that sends nothing needs no key; it tells by its id what it would read.
+    """
     if settings is None:
         if max_tokens is not None or max_cost is not None or second_look:
             raise OptionError("a budget and a second look are for a language model; give --llm MODEL.")
@@ -133,7 +143,8 @@ def reader(
     def make() -> Extractor:
         from graphwright.index.generative import GenerativeExtractor
 
-        model = client(settings, folder, max_tokens=max_tokens, max_cost=max_cost)
+        kept = client(settings, folder, max_tokens=max_tokens, max_cost=max_cost) if sends else None
+        model = kept or settings.endpoint(api_key="none")
         return GenerativeExtractor(model, second_look=second_look or settings.second_look, threads=settings.concurrency)
 
     return make
@@ -252,32 +263,34 @@ def report(done: Done, skipped: list[Skipped], as_json: bool) -> None:
         listed = [{"path": s.path, "reason": s.reason} for s in added.skipped]
         tokens = {name: getattr(done.usage, name) for name in ("prompt_tokens", "completion_tokens", "cost")}
         waiting = [{"document": d, "chunk": f"{d}#{at}", "reason": reason} for d, at, reason in added.waiting]
-        more = {"skipped": listed, "unfit": dict(added.unfit), "deepened": added.deepened, "waiting": waiting}
+        stay = {"kept_documents": added.kept, "unread": added.unread, "resumed": added.resumed}
+        more = {"skipped": listed, **stay, "unfit": dict(added.unfit), "deepened": added.deepened, "waiting": waiting}
         print(json.dumps({**counts, **more, **tokens, "seconds": done.seconds, "index": held}, ensure_ascii=False))
         return
-    _notes(added)
+    _notes(added, done.index.path)
     shown = [f"{count:,} {name}" for name, count in counts.items() if count or name == "added"]
     print(
         ", ".join(
             [
                 *shown,
-                *(
-                    [f"{added.deepened:,} chunk{'s' * (added.deepened != 1)} read by the model"]
-                    if added.deepened
-                    else []
-                ),
+                *([f"{counted(added.deepened, 'chunk')} read by the model"] if added.deepened else []),
             ]
         )
     )
     if cost := spent(done.usage):
         print(f"the model took {cost}")
     print(
-        f"{done.index.path}: {held['documents']:,} documents, {held['chunks']:,} chunks, {held['nodes']:,} nodes, "
-        f"{held['edges']:,} edges ({held['bytes'] / 1e6:,.1f} MB), in {done.seconds:.1f} s"
+        f"{done.index.path}: {counted(held['documents'], 'document')}, {counted(held['chunks'], 'chunk')}, "
+        f"{counted(held['nodes'], 'node')}, {counted(held['edges'], 'edge')} "
+        f"({held['bytes'] / 1e6:,.1f} MB), in {done.seconds:.1f} s"
     )
 
 
-def _notes(added: Added) -> None:
+def _few(names: list[str]) -> str:
+    return printable(", ".join(names[:3])) + " …" * (len(names) > 3)
+
+
+def _notes(added: Added, into: Path) -> None:
     """Say on stderr what the counts alone would not tell."""
 
     def note(text: str) -> None:
@@ -289,19 +302,21 @@ def _notes(added: Added) -> None:
         note(f"… and {len(added.skipped) - _SHOWN} more; --json lists all")
     if added.kept:
         note(
-            f"note: {len(added.kept):,} documents are not in the folder any more, but stay, since something "
-            f"in the folder could not be read: {', '.join(added.kept[:3])}{' …' * (len(added.kept) > 3)}"
+            f"note: {counted(len(added.kept), 'document')} no longer found in the folder, but kept, since what could "
+            f"not be read may hold such: {_few(added.kept)}. Mend {_few(added.unread)} and sync again, or take out "
+            f"what is gone: graphwright remove {shlex.quote(printable(added.kept[0]))} --index {into}"
         )
+    if added.resumed:
+        note("note: an interrupted run had stored what it read; that counts as unchanged, and can be searched now.")
     for reason, count in added.unfit.items():
         note(
-            f"note: {reason} in {count:,} document{'s' * (count != 1)}: names cannot be told by their capitals there, "
+            f"note: {reason} in {counted(count, 'document')}: names cannot be told by their capitals there, "
             f"so frequent terms take their place and the graph is weaker."
         )
     if added.waiting:
-        count = len(added.waiting)
         note(
-            f"note: {count:,} chunk{'s' * (count != 1)} set aside. They can be asked as the offline rules read them; "
-            f"the next run with a language model reads them alone. --json lists all:"
+            f"note: {counted(len(added.waiting), 'chunk')} set aside. They can be asked as the offline rules read "
+            f"them; the next run with a language model reads them alone. --json lists all:"
         )
         for document, at, reason in added.waiting[:_WAITING]:
             note(f"  {printable(document)}#{at}: {printable(textwrap.shorten(reason, 160, placeholder=' …'))}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphwright.cli.model import BaseUrl, MaxCost, MaxTokens, Model, PerMillion, client, settings_for
+from graphwright.cli.printable import counted
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _examples(questions: Path, ix: Snapshot, unusable: float, limit: int | None,
 
     made = read_examples(questions, ix.graph, names=ix.names, unusable=unusable)
     if made.left_out:
-        print(f"{len(made.left_out):,} questions left out; the first: {made.left_out[0]}", file=sys.stderr)
+        print(f"{counted(len(made.left_out), 'question')} left out; the first: {made.left_out[0]}", file=sys.stderr)
     if limit is None or limit >= len(made.found):
         return made
     drawn = np.sort(np.random.default_rng(seed).permutation(len(made.found))[:limit])

@@ -13,7 +13,8 @@ class Document:
     """A text with an id; every span that is cited later counts characters of `text`.
 
     `whole` marks a passage that came as a row and is never split. `links` are the ids of the documents that
-    it refers to, by citation or hyperlink; those that are not there are of no account.
+    it refers to, by citation or hyperlink; those that are not there are of no account. `file` marks one that was a file
+    of its own, whose name is its id; it is no part of what the document says.
     """
 
     id: str
@@ -22,6 +23,7 @@ class Document:
     metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
     whole: bool = False
     links: tuple[str, ...] = ()
+    file: bool = field(default=False, compare=False)
 
 
 def text_of(value: object) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-__all__ = ["SAMPLE", "clean", "decode", "lines", "looks_binary", "open_bytes", "suffix_of"]
+__all__ = ["SAMPLE", "clean", "decode", "encoding_of", "lines", "looks_binary", "open_bytes", "suffix_of"]
 
 SAMPLE = 1 << 16  # bytes at the start of a file that tell what it is
 
@@ -74,6 +74,15 @@ def decode(data: bytes, declared: str = "") -> str | None:
         sample = _from_word(data, error.start)
     codec = _known(declared, sample) or _guess(sample)
     return data.decode(codec, "replace") if codec else None
+
+
+def encoding_of(head: bytes) -> str:
+    """Return what the first bytes of a text seem to be written in, a few damaged places aside.
+
+    >>> encoding_of("Füße".encode("cp1252")), encoding_of("Füße".encode("utf-16")), encoding_of(b"feet")
+    ('cp1252', 'utf-16', 'utf-8')
+    """
+    return (_marked(head) if head else "") or _codec_of(head)
 
 
 def looks_binary(head: bytes) -> bool:

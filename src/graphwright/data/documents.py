@@ -106,11 +106,24 @@ def _files(
                 skip(Skipped(folder, "an index, not documents"))
                 continue
             for name in (name for name in folders if name[0] != "." and (here / name).is_symlink()):
-                skip(Skipped(str(here / name), "a link to a folder; links are not followed"))
+                skip(Skipped(str(here / name), "a link to a folder; only links to files are followed"))
             folders[:] = sorted(name for name in folders if name[0] != "." and (here / name).resolve() not in left_out)
-            for name in sorted(names):
-                if name[0] != ".":
+            for name in sorted(name for name in names if name[0] != "."):
+                if twin := _read_elsewhere(here / name, path, left_out):
+                    skip(Skipped(str(here / name), f"a link to {twin}, which is read itself"))
+                else:
                     yield here / name, (here / name).relative_to(path).as_posix()
+
+
+def _read_elsewhere(link: Path, folder: Path, left_out: frozenset[Path]) -> str:
+    """Return what a link leads to, where that is a file which reading the folder comes to by itself; else nothing."""
+    if not os.path.islink(link) or not os.path.isfile(link):  # these say no, too, where there is no permission to know
+        return ""
+    target, root = link.resolve(), folder.resolve()
+    if not target.is_relative_to(root) or not left_out.isdisjoint(target.parents):
+        return ""
+    inside = target.relative_to(root)
+    return "" if any(part[0] == "." for part in inside.parts) else inside.as_posix()
 
 
 def _file(path: Path, name: str) -> _Found:
@@ -118,7 +131,8 @@ def _file(path: Path, name: str) -> _Found:
     name = clean(name)  # a name that is not UTF-8 holds half surrogates, which no store takes
     try:
         if not path.is_file():
-            yield 0, Skipped(str(path), "not a regular file", True)
+            reason = "not a regular file" if path.exists() else "a link that leads nowhere"
+            yield 0, Skipped(str(path), reason, True)
         elif reason := _of_a_corpus(path):
             yield 0, Skipped(str(path), reason)
         elif holds_rows(path):
@@ -173,7 +187,8 @@ def _text_file(path: Path, name: str) -> Document | Skipped:
         targets = markdown_links(source)
     if not text or text.isspace():
         return Skipped(str(path), "empty" if not data.strip() else "no text in it")
-    return Document(name, text, title or Path(name.removesuffix(".gz")).stem, settings, links=resolved(name, targets))
+    title = title or Path(name.removesuffix(".gz")).stem
+    return Document(name, text, title, settings, links=resolved(name, targets), file=True)
 
 
 def _not_text(head: bytes) -> str:
@@ -203,7 +218,13 @@ class _Seen:
         here, there = self._place(mark), self._place(first)
         if first[0] == mark[0]:
             return Skipped(here, f"the same as {there}, id {document.id!r}")
-        remedy = "Give each its own id" if line else "Give the folder above both"
+        row = here if line else there if first[2] else ""
+        remedy = (
+            "Give each its own id, as ids have to differ in all that is read together; or rename the field of ids in "
+            f"{row.rpartition(':')[0]}, to 'number' say: its rows then go by their file and line"
+            if row
+            else "Give the folder above both"
+        )
         raise DataError(
             f"two different documents have the id {document.id!r}: {there} and {here}. "
             f"{remedy}, or read them into separate indexes."

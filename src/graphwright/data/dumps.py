@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import ClassVar
 from urllib.parse import unquote
 
-from graphwright.data.decoding import lines, open_bytes, suffix_of
+from graphwright.data.decoding import SAMPLE, encoding_of, lines, open_bytes, suffix_of
 from graphwright.errors import DataError, OptionError
 
 __all__ = ["BAD", "LABEL", "SKIPPED", "TRIPLE", "Dump", "GraphML", "NTriples", "dump_of", "iri_name", "unescaped"]
@@ -317,12 +318,12 @@ def dump_of(
     if form in ("nt", "graphml"):
         if columns is not None or mark is not None or header is not None:
             raise OptionError(f"{path}: columns, mark and header are for tables, and this is {form}.")
-        return NTriples(path) if form == "nt" else GraphML(path)
+        return NTriples(_utf8(path)) if form == "nt" else GraphML(path)
     if form == "parquet":
         if mark is not None or header is not None:
             raise OptionError(f"{path}: mark and header are for text, and this is Parquet.")
         return Parquet(path, _by_name(path, columns))
-    first = next((line for line in lines(path) if line.strip() and not line.startswith("#")), "")
+    first = next((line for line in lines(_utf8(path)) if line.strip() and not line.startswith("#")), "")
     if not first:
         raise DataError(f"{path} is empty; expected a triple in each line.")
     if mark is None:
@@ -333,6 +334,30 @@ def dump_of(
     at, named = _places(path, names, columns)
     cls = Quoted if form == "csv" else Delimited
     return cls(path, mark, len(parts), at, named if header is None else header)
+
+
+def _utf8(path: Path) -> Path:
+    """Return the path of a text; DataError where DuckDB, which reads UTF-8 alone, would lose rows or read them wrongly.
+
+    Told by the beginning of the file.
+    """
+    with open_bytes(path) as file:
+        head = file.read(SAMPLE)
+    found = encoding_of(head)
+    if found.startswith("utf-8"):
+        if b"\0" in head:
+            raise DataError(f"{path} holds NUL bytes, so it is no text; import reads triples as text in UTF-8.")
+        return path
+    # As iconv calls it, which knows others than Python.
+    name = found.upper().replace("_", "-").replace("-LE", "LE").replace("-BE", "BE")
+    packed = path.suffix.lower() == ".gz"
+    given, made = quote(str(path)), quote(str(path.with_name(f"utf8-{path.name}")))
+    convert = f"iconv -f {name} -t UTF-8"
+    command = f"gzip -dc {given} | {convert} | gzip > {made}" if packed else f"{convert} {given} > {made}"
+    raise DataError(
+        f"{path} is not in UTF-8 but, as it seems, in {name}; nothing was imported. Save it as UTF-8 where it was "
+        f"made, or convert it: {command}"
+    )
 
 
 def _places(path: Path, names: Sequence[str], columns: Sequence[str] | None) -> tuple[tuple[int, int, int], bool]:

@@ -58,7 +58,7 @@ def _parsed(text: str) -> Any:
     except RecursionError:
         return "not JSON that can be read: nested too deeply"
     except json.JSONDecodeError as error:
-        return f"not JSON: {error.msg} at character {error.pos:,} ({text[error.pos :][:30]!r})"
+        return f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos:,} ({text[error.pos :][:30]!r})"
     except ValueError as error:  # a number of thousands of digits
         return f"not JSON that can be read: {error}"
     return f"not a JSON object but a string: {value[:40]!r}" if isinstance(value, str) else value

@@ -167,6 +167,31 @@ class TextColumn(Sequence[str]):
         # No byte of UTF-8 is 0xff, so this comes after all that begins with the text.
         return first, self._bisect(order, sought + b"\xff", first)
 
+    def alike(self, text: str, order: NDArray[np.int64], most: int = 5) -> list[str]:
+        """Return texts that begin as `text` does for as long as any, capital letters aside; its equals come first.
+
+        Costs a few bisections a letter at any size: of the ways to write a beginning only those that are there are
+        followed, and the first 32 of them.
+
+        >>> column = TextColumn.of(["Katrin Vogel", "Katrin", "Wismar"])
+        >>> column.alike("katrin vogel", column.order()), column.alike("Katrin V.", column.order())
+        (['Katrin Vogel'], ['Katrin Vogel'])
+        """
+        begins = [""]
+        for letter in text:
+            longer = [
+                begin + one for begin in begins for one in dict.fromkeys((letter, letter.lower(), letter.upper()))
+            ]
+            there = [one for one in longer if len(set(self.ends(one, order, prefix=True))) == 2][:32]
+            if not there:
+                break
+            begins = there
+        found = []
+        for begin in filter(None, begins):
+            first, last = self.ends(begin, order, prefix=True)
+            found += self.take(order[first : min(last, first + most)])
+        return sorted(dict.fromkeys(found), key=lambda one: one.casefold() != text.casefold())[:most]
+
     def first(self, text: str, order: NDArray[np.int64], low: int = 0) -> int:
         """Return where in `order`, from `low` on, `text` stands or would stand."""
         return self._bisect(order, text.encode("utf-8", "surrogatepass"), low)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.errors import DataError, OptionError
+from graphwright.errors import DataError, OptionError, meant
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.passages import Passages
@@ -320,11 +320,15 @@ class Graph:
         if len(found):
             return int(found[0])
         order = self.columns.name_order
-        first, _ = self.names.ends(name, order)
-        near = ", ".join(repr(s) for s in self.names.take(order[max(first - 1, 0) : first + 2]))
-        raise DataError(
-            f"No node of {self!r} is named {name!r}. In alphabetical order it would stand near: {near or '-'}."
-        )
+        near = [one for one in self.names.alike(name.strip(), order) if len(self.ids(one))]
+        same = [one for one in near if one.casefold() == name.strip().casefold()]
+        hint = f" Did you mean {same[0]!r}?" if same else meant(name, near)
+        if not hint:
+            first = self.names.first(name, order)
+            around = self.names.take(order[max(first - 1, 0) : first + 2])
+            beside = near or [one for one in around if len(self.ids(one))]
+            hint = f" Near it in alphabetical order: {', '.join(map(repr, beside)) or '-'}."
+        raise DataError(f"No node of {self!r} is named {name!r}; a name is given as it is written in the graph.{hint}")
 
     def text(self, node: int) -> str:
         """Return a node's text, by default its name."""

@@ -28,6 +28,7 @@ __all__ = ["Imported", "read_dumps"]
 _BLOCK = 2_000_000  # rows that are in memory at a time
 _SAMPLE = 10_000  # rows that are looked at before all are read
 _SHOWN = 5  # malformed rows that are shown
+_MALFORMED, _SHARE = 100, 0.1  # rows that may be malformed, and what part of a file, unless a number is given
 _MOST = 2**31 - 1
 
 
@@ -51,7 +52,7 @@ def read_dumps(
     folder: Path,
     *,
     names: Sequence[Dump] = (),
-    malformed: int = 100,
+    malformed: int | None = None,
     memory: int | None = None,
     progress: Progress | None = None,
 ) -> Imported:
@@ -59,8 +60,8 @@ def read_dumps(
 
     Nodes are numbered by first appearance and edges in the order given, repeats kept, as `Graph.from_triples` does.
     `names`: rows of an id and the name that nodes and relations of this id go by. `malformed`: how many rows may be
-    left out as malformed; with more, a DataError shows the first. `memory`: bytes that DuckDB may use, half of the
-    machine's unless given; what does not fit goes to `folder` meanwhile.
+    left out as malformed, unless given 100, and one in ten of a file; with more, a DataError shows the first. `memory`:
+    bytes that DuckDB may use, half of the machine's unless given; what does not fit goes to `folder` meanwhile.
 
     A name is known by the 64-bit hash that DuckDB gives it, so names are held once, not once an edge. Should two names
     of a dump have the same hash, that shows in their count, and hashes of another salt are taken.
@@ -102,11 +103,18 @@ class _Reader:
     """One import: a database, and what is read into it."""
 
     def __init__(
-        self, db: Any, files: Sequence[Dump], names: Sequence[Dump], folder: Path, malformed: int, progress: Progress
+        self,
+        db: Any,
+        files: Sequence[Dump],
+        names: Sequence[Dump],
+        folder: Path,
+        malformed: int | None,
+        progress: Progress,
     ) -> None:
         self.db = db
         self.folder = folder
-        self.malformed = malformed
+        self.malformed = _MALFORMED if malformed is None else malformed
+        self.share = _SHARE if malformed is None else 1.0
         self.progress = progress
         self.found = 0
         self.shown: list[str] = []
@@ -225,18 +233,26 @@ class _Reader:
                     f"FROM ({file.rows(self.malformed + 1)})"
                 )
             roles = f"SELECT role FROM codes WHERE rowid >= {begun}"
-            bad = self.db.execute(f"SELECT count(*) FROM ({roles}) WHERE role = {BAD}").fetchone()[0]
-            self.found += bad + self._rejected()
-            if len(self.shown) < _SHOWN and self.found:
+            counts = dict(self.db.execute(f"SELECT role, count(*) FROM ({roles}) GROUP BY role").fetchall())
+            bad = counts.get(BAD, 0) + self._rejected()
+            self.found += bad
+            if len(self.shown) < _SHOWN and bad:
                 self.shown += self._examples(file, roles)
             if self.found > self.malformed:
                 raise DataError(
                     f"{file.path}: {self.found:,} rows or more are malformed, and {self.malformed:,} were allowed for; "
                     f"nothing was imported. {'; '.join(self.shown[:_SHOWN])}. Mend them, or allow for more."
                 )
+            rows = bad + counts.get(TRIPLE, 0) + counts.get(LABEL, 0)
+            if bad > max(self.share * rows, 1):  # one odd line, a footer perhaps, is no sign of a wrong form
+                raise DataError(
+                    f"{file.path}: {bad:,} of {rows:,} rows are malformed, more than one in ten; nothing was "
+                    f"imported. {'; '.join(self._examples(file, roles))}. Mend them, or allow for more: --malformed."
+                )
         count = int(self.db.execute(f"SELECT count(*) FROM codes WHERE role = {TRIPLE}").fetchone()[0])
         if not count:
-            raise DataError(f"{', '.join(str(file.path) for file in self.files)}: there is no triple.")
+            found = f" Malformed: {'; '.join(self.shown[:_SHOWN])}." if self.shown else ""
+            raise DataError(f"{', '.join(str(file.path) for file in self.files)}: there is no triple.{found}")
         if count > _MOST:
             raise DataError(f"there are {count:,} triples, and {_MOST:,} at most can be numbered.")
         return count

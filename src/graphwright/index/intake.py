@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -29,10 +29,11 @@ _SAMPLE = 300  # characters that tell how a document is written
 class Added:
     """What came of changing an index: ids of documents by what happened to them, and what could not be read.
 
-    `kept`: documents that are not in the folder any more but stay, since what could not be read may hold them. `unfit`
-    counts documents that the extractor can make little of, by the reason why. `deepened`: chunks that a language model
-    read; `waiting`: those that still wait for it, each a document, a chunk's place in it and the reason why. `seconds`
-    are those of each part of the build, `texts` how many texts have a vector.
+    `kept`: documents that are not in the folder any more but stay, since what could not be read, `unread`, may hold
+    them. `resumed`: an interrupted run had stored documents that can be searched only now. `unfit` counts documents
+    that the extractor can make little of, by the reason why. `deepened`: chunks that a language model read; `waiting`:
+    those that still wait for it, each a document, a chunk's place in it and the reason why. `seconds` are those of each
+    part of the build, `texts` how many texts have a vector.
     """
 
     added: list[str] = field(default_factory=list)
@@ -40,7 +41,9 @@ class Added:
     unchanged: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    resumed: bool = False
     unfit: Counter[str] = field(default_factory=Counter)
     deepened: int = 0
     waiting: list[tuple[str, int, str]] = field(default_factory=list)
@@ -55,19 +58,30 @@ def unfit(extractor: Extractor, documents: Sequence[Document]) -> Iterator[str]:
         yield from filter(None, (fits([document.text[:_SAMPLE]]) for document in documents))
 
 
-def uncertain(ids: Iterable[str], skipped: Iterable[Skipped], folder: Path) -> list[str]:
-    """Return those of these documents that may still be in a folder, in what could not be read; ascending.
+def uncertain(
+    gone: Iterable[str], files: Collection[str], skipped: Iterable[Skipped], folder: Path
+) -> tuple[list[str], list[str]]:
+    """Return those of these documents that may still be in a folder, ascending, and what could not be read there.
 
-    A file that cannot be read may hold the document of its name; one of rows, or a folder, may hold any.
+    A file that cannot be read may hold the document of its name. One of rows may hold any document but those that were
+    a file of their own (`files`), and a folder those too whose names lie in it.
     """
-    gone, names = sorted(ids), set()
+    known = set(gone)
+    rows, kept, unread = known.difference(files), set[str](), list[str]()
     for one in skipped:
         if one.unread:
             path = Path(_LINE.sub("", one.path))
-            if holds_rows(path) or path.is_dir() or not path.is_relative_to(folder):
-                return gone
-            names.add(path.relative_to(folder).as_posix())
-    return [known for known in gone if known in names]
+            if not path.is_relative_to(folder):
+                return sorted(known), [one.path]
+            name, inside = path.relative_to(folder).as_posix(), path.is_dir()
+            held = known & {name}
+            if inside or holds_rows(path):
+                held |= rows
+            if inside:
+                held |= {i for i in known if i.startswith(f"{name}/")}
+            kept |= held
+            unread += [one.path] * bool(held)
+    return sorted(kept), unread
 
 
 def documents_of(sources: Iterable[Source], made: Added, left_out: Path) -> Iterator[Document]:
@@ -114,7 +128,7 @@ def _storable(document: Document) -> Document:
     metadata = {_kept(str(name)): _kept(text_of(value)) for name, value in document.metadata.items()}
     name, text, title = map(_kept, parts.values())
     links = tuple(sorted(set(map(_kept, document.links)) - {name, ""}))
-    return Document(name, text, title, metadata, document.whole, links)
+    return Document(name, text, title, metadata, document.whole, links, document.file)
 
 
 def _kept(text: str) -> str:

@@ -15,7 +15,7 @@ from graphwright.errors import StoreError
 from graphwright.files import flush, flush_folder
 from graphwright.index.lock import is_read, prepare
 
-__all__ = ["Place"]
+__all__ = ["Place", "is_free"]
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,10 @@ class Place:
     @classmethod
     def create(cls, folder: Path, fill: Callable[[Place], None]) -> Place:
         """Make a new index folder, all of it or nothing; `fill` writes into the draft that then takes its place."""
-        if folder.exists() and not (folder.is_dir() and _is_free(folder)):
-            held = (
-                "is an index already; open it with Index.open" if (folder / "index.sqlite").exists() else "is not empty"
-            )
+        if folder.exists() and not (folder.is_dir() and is_free(folder)):
+            held = "is a file" if folder.is_file() else "is not empty"
+            if (folder / "index.sqlite").exists():
+                held = f"is an index already; it is asked by graphwright ask … --index {folder}, or Index.open"
             raise StoreError(f"{folder} {held}. A new index needs a new or empty folder.")
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -143,7 +143,7 @@ class Place:
 REPAIR = "Run 'graphwright verify --index {} --repair': it makes the snapshot again from what is stored."
 
 
-def _is_free(folder: Path) -> bool:
+def is_free(folder: Path) -> bool:
     """Whether nothing is in a folder but perhaps the settings that its user wrote."""
     return all(part.name == "settings.toml" for part in folder.iterdir())
 
@@ -153,7 +153,7 @@ def _become(draft: Path, folder: Path) -> None:
     try:
         os.replace(draft, folder)
     except OSError:
-        if not folder.is_dir() or not _is_free(folder):
+        if not folder.is_dir() or not is_free(folder):
             raise
         for part in sorted(draft.iterdir(), key=lambda part: part.name != "index.sqlite"):
             shutil.move(part, folder / part.name)

@@ -20,6 +20,7 @@ from graphwright.graph.columns import terminate
 from graphwright.index.contribution import Contribution
 from graphwright.index.entry import FORM, Entry
 from graphwright.index.ledger import Ledger
+from graphwright.index.place import is_free
 
 __all__ = ["SCHEMA", "Read", "Store", "StoredChunk", "content_hash"]
 
@@ -91,9 +92,11 @@ class Store:
         """Open an existing store; `create` makes one."""
         self.path = path
         if not path.is_file():
+            free = path.parent.is_dir() and is_free(path.parent)
+            into = path.parent if free else "NEW-FOLDER"  # what holds something else is made none
             raise StoreError(
                 f"{path.parent} is not an index: it holds no {path.name}. Make one: graphwright index PATH --into "
-                f"{path.parent}"
+                f"{into}"
             )
         try:
             self._db = _opened(path)
@@ -122,7 +125,9 @@ class Store:
         db.execute("PRAGMA page_size = 16384")
         # Kept in the file: readers and one writer at a time, without waiting for each other.
         db.execute("PRAGMA journal_mode = WAL")
-        tables = _TABLES.format(added=", ".join(_ADDED.values()), entry=f"{_ENTRY}".replace(",", " NOT NULL,") + " NOT NULL")
+        tables = _TABLES.format(
+            added=", ".join(_ADDED.values()), entry=f"{_ENTRY}".replace(",", " NOT NULL,") + " NOT NULL"
+        )
         with db:
             db.executescript(f"BEGIN; {tables} PRAGMA user_version = {SCHEMA}; COMMIT;")
             db.executemany("INSERT INTO settings VALUES (?, ?)", {**settings, "form": str(FORM)}.items())

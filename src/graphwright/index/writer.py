@@ -47,6 +47,7 @@ class Writer:
         made = Added()
         with writer_lock(self.place.path):
             given = documents_of(sources, made, self.place.path)
+            made.resumed = self._behind()
             with self.store.writing():
                 self._take(given, made, progress)
                 self._bump(made)
@@ -60,14 +61,16 @@ class Writer:
             raise DataError(f"{folder} is not a folder, so there is nothing to keep in step with; nothing was changed.")
         with writer_lock(self.place.path):
             given = documents_of([folder], made, self.place.path)
+            made.resumed = self._behind()
             with self.store.writing():
                 self._refuse_nested(source)
-                self._take(given, made, progress, source)
+                files = self._take(given, made, progress, source)
                 now = {*made.added, *made.replaced, *made.unchanged}
                 self.store.follow(now, source)
                 gone = self.store.following(source) - now
                 # What cannot be read may well be there: nothing is lost to a wrong permission.
-                made.kept = uncertain(gone, made.skipped, folder)
+                made.kept, made.unread = uncertain(gone, self.store.files(), made.skipped, folder)
+                self.store.note_files(now, files)
                 made.removed = sorted(gone.difference(made.kept))
                 self.store.remove(made.removed)
                 self._bump(made)
@@ -159,10 +162,12 @@ class Writer:
                     f"would be taken twice. Sync the outer one alone, or use two indexes; nothing was changed."
                 )
 
-    def _take(self, given: Iterator[Document], made: Added, progress: Progress | None, source: str = "") -> None:
-        seen = dict[str, bytes]()
+    def _take(self, given: Iterator[Document], made: Added, progress: Progress | None, source: str = "") -> set[str]:
+        """Store what is given; return the ids of those that are a file of their own."""
+        seen, files = dict[str, bytes](), set[str]()
         while batch := list(islice(given, _BATCH)):
             ids = [document.id for document in batch]
+            files.update(document.id for document in batch if document.file)
             others = {i: other for i, other in self.store.followed(ids).items() if source and other != source}
             for taken, other in others.items():
                 if Path(other).is_dir():
@@ -174,6 +179,7 @@ class Writer:
                 self.store.follow(self.store.following(other), source)
             known = self.store.hashes(ids)
             self._put([d for d in batch if is_new(d, known, seen, made)], made, progress, source)
+        return files
 
     def _cut(self, documents: Sequence[Document]) -> Iterator[tuple[Document, list[Chunk]]]:
         settings = settings_of(self.store)
@@ -267,6 +273,11 @@ class Writer:
             return open_snapshot(self.place.path / self.place.current(), self.encoder)
         except StoreError:
             return None
+
+    def _behind(self) -> bool:
+        """Whether the current snapshot shows less than is stored, since a writer was killed."""
+        shown = self._shown()
+        return shown is not None and shown.about.get("revision") != revision_of(self.store)
 
     def _publish(self, made: Added, progress: Progress | None, trusting: bool = True) -> None:
         revision = revision_of(self.store)

@@ -81,16 +81,18 @@ class LLMSettings:
             return None
         return Prices(self.prompt_price, self.completion_price)
 
-    def endpoint(self, model: str | None = None, base_url: str | None = None) -> Endpoint:
+    def endpoint(self, model: str | None = None, base_url: str | None = None, api_key: str | None = None) -> Endpoint:
         """Return the client; `model` and `base_url` go before what is kept here.
 
-        The key comes from the environment. Prices hold for the model that they were kept with, and for no other.
+        The key comes from the environment unless given. Prices hold for the model that they were kept with, and for no
+        other.
         """
         from graphwright.models.endpoint import Endpoint
 
         return Endpoint(
             model or self.model,
             base_url or self.base_url,
+            api_key=api_key,
             timeout=self.timeout,
             requests_per_minute=self.requests_per_minute,
             tokens_per_minute=self.tokens_per_minute,
@@ -129,6 +131,9 @@ def read_settings(path: str | Path) -> LLMSettings | None:
         tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors put a mark before the text
     except FileNotFoundError:
         return None
+    except NotADirectoryError as error:
+        file = next(above for above in path.parents if above.is_file())
+        raise DataError(f"{file} is a file, not a folder; an index is a folder. Name another one.") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error}); check its permissions.") from error
     except ValueError as error:  # not TOML, or not UTF-8

@@ -166,7 +166,9 @@ def start(
     (Anchor('Bertha', nodes=[0], edges=[], weight=1.0),)
     """
     asked = question if isinstance(question, Question) else Question(question)
-    if not isinstance(asked.text, str) or not asked.text.strip():
+    if not isinstance(asked.text, str):
+        raise OptionError(f"{asked.text!r} is no question; a question is a text, or a Question of one.")
+    if not asked.text.strip():
         raise OptionError(f"The question is empty ({asked.text!r}); ask something.")
     names = (entities,) if isinstance(entities, str) else tuple(entities)
     if not all(isinstance(name, str) for name in names):
