@@ -15,8 +15,9 @@ from typing import Any, Self
 
 from graphwright.data.base import Document
 from graphwright.data.dumps import Dump, dump_of
-from graphwright.errors import DataError, OptionError, StoreError
+from graphwright.errors import DataError, OptionError, StoreError, meant
 from graphwright.graph.graph import Graph
+from graphwright.graph.passages import Listed
 from graphwright.index.build import SPACES, Progress, Settings, build
 from graphwright.index.check import Problem, verify
 from graphwright.index.contribution import Excerpt, Extractor
@@ -392,6 +393,25 @@ class Index:
     def busy(self) -> bool:
         """Whether some process is writing into the index right now."""
         return is_written(self.path)
+
+    def listed(self) -> list[Listed]:
+        """Return the documents that can be searched, by id: title, characters, chunks. None of an imported graph."""
+        passages = self.graph.passages
+        return [] if passages is None else passages.listed()
+
+    def text(self, document: str) -> str:
+        """Return the text of a document as it was read, in whose characters citations count.
+
+        White space between chunks is given as line ends. Raises OptionError for one that cannot be searched.
+        """
+        graph = self.graph
+        known = {} if graph.passages is None else graph.passages.rows_of_document
+        if graph.passages is None or document not in known:
+            raise OptionError(
+                f"there is no document {document!r} among the {len(known):,} of {self.path}.{meant(document, known)} "
+                f"'graphwright documents --index {self.path}' lists them."
+            )
+        return graph.passages.text(document, [graph.text(int(graph.passages.nodes[row])) for row in known[document]])
 
     @property
     def current(self) -> bool:

@@ -18,6 +18,7 @@ import typer
 
 from graphwright import __version__
 from graphwright.cli.doctor import doctor
+from graphwright.cli.documents import documents, show
 from graphwright.cli.evaluate import evaluate
 from graphwright.cli.export import export
 from graphwright.cli.model import BaseUrl, MaxCost, MaxTokens, Model, Offline, PerMillion, client, settings_for
@@ -379,6 +380,8 @@ def part_of(document: list[str] | None, folder: str | None, where: list[str] | N
     return Within(document, folder, pairs)
 
 
+app.command()(documents)
+app.command()(show)
 app.command()(evaluate)
 app.add_typer(train, name="train")
 app.command()(export)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
 
-__all__ = ["Passage", "Passages"]
+__all__ = ["Listed", "Passage", "Passages"]
+
+
+class Listed(NamedTuple):
+    """A document that can be searched: how long its text is, and in how many chunks."""
+
+    id: str
+    title: str
+    characters: int
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,24 @@ class Passages:
         """Return the title of a chunk node's document, "" for any other node."""
         row = self.row(node)
         return self.titles[int(self.document[row])] if row >= 0 else ""
+
+    def listed(self) -> list[Listed]:
+        """Return all documents, by id."""
+        ends = np.zeros(len(self.documents), np.int64)
+        np.maximum.at(ends, self.document, self.end)
+        chunks = np.bincount(self.document, minlength=len(self.documents))
+        every = zip(self.documents, self.titles, ends.tolist(), chunks.tolist(), strict=True)
+        return sorted(Listed(*one) for one in every)
+
+    def text(self, document: str, texts: Sequence[str]) -> str:
+        """Return the text of a document, of whose chunks `texts` are the texts, by row.
+
+        Characters stand where they stood: chunks leave out nothing but white space, which line ends stand for.
+        """
+        rows, whole = self.rows_of_document[document], ""
+        for start, text in sorted(zip(self.start[rows].tolist(), texts, strict=True)):
+            whole = whole.ljust(start, "\n") + text[max(len(whole) - start, 0) :]
+        return whole
 
     @cached_property
     def rows_of_document(self) -> dict[str, list[int]]:
