@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -30,7 +31,10 @@ from graphwright import (
     Within,
     start,
 )
+from graphwright.cli.indexing import _notes
+from graphwright.data.base import Skipped
 from graphwright.index.contribution import Contribution, Excerpt, Extractor, Mention, SetAside
+from graphwright.index.intake import Added, uncertain
 from graphwright.models.base import metered
 from graphwright.retrieve.state import State
 
@@ -48,8 +52,9 @@ def make(path: Path, documents: object = CORPUS, settings: Settings = ALL) -> In
 def test_a_with_block_closes_the_index_and_what_is_asked_of_it_then_says_so(tmp_path):
     with make(tmp_path / "i") as index:
         assert index.ask(QUESTION).answer.citations
-    for late in (lambda: index.ask(QUESTION), lambda: index.add(CORPUS), index.info):
-        with pytest.raises(StoreError, match=r"was closed .*Open the index again"):
+    asked = [lambda: index.ask(QUESTION), lambda: index.ask(QUESTION, "bm25"), lambda: index.graph, index.listed]
+    for late in (*asked, lambda: index.add(CORPUS), index.info):
+        with pytest.raises(StoreError, match=r"was closed.*Open the index again"):
             late()
     with Index.open(tmp_path / "i", encoder=HashEncoder()) as again:
         assert again.ask(QUESTION).answer.citations
@@ -516,6 +521,77 @@ def test_sync_removes_nothing_that_may_be_in_what_cannot_be_read(tmp_path: Path)
     made = index.sync(folder)
     assert (made.removed, made.kept) == (["r1", "sub/three.txt", "sub/two.txt"], ["two.txt"])
     assert made.unread == [str(folder / "two.txt")]
+
+
+def test_what_cannot_be_read_is_known_by_its_id_whatever_its_name(tmp_path: Path) -> None:
+    latin = os.fsdecode(b"caf\xe9.txt")  # half a surrogate pair, which no id holds
+    (tmp_path / "notes:12").write_bytes(bytes(range(256)))
+    (tmp_path / "rows.jsonl").touch()
+
+    def kept(path: str, *gone: str) -> list[str]:
+        own = [i for i in gone if not i.startswith("row")]
+        return uncertain(gone, own, [Skipped(str(tmp_path / path), "", True)], tmp_path)[0]
+
+    assert kept(latin, "caf\ufffd.txt", "cafe.txt") == ["caf\ufffd.txt"]
+    assert kept("notes:12", "notes", "notes:12") == ["notes:12"]
+    assert kept("rows.jsonl:12", "notes", "row 1", "row 2") == ["row 1", "row 2"]
+    # In a folder that may not be entered nobody can tell a file from a folder, which may hold rows.
+    assert kept("shut/deep", "shut/deep/one.txt", "shut/deeper.txt", "row 1") == ["row 1", "shut/deep/one.txt"]
+    assert kept("", "one.txt", "row 1") == ["one.txt", "row 1"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names have to be Unicode here")
+def test_sync_keeps_a_file_whose_name_is_not_unicode_while_it_cannot_be_read(tmp_path: Path) -> None:
+    index, folder = make(tmp_path / "a", CORPUS[:1]), files(tmp_path / "docs", one="One.")
+    odd = folder / os.fsdecode(b"caf\xe9.txt")
+    odd.write_text("Coffee.")
+    assert sorted(index.sync(folder).added) == ["caf\ufffd.txt", "one.txt"]
+    odd.write_bytes(bytes(range(256)) * 9)
+    made = index.sync(folder)
+    assert (made.removed, made.kept) == ([], ["caf\ufffd.txt"])
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="nothing is forbidden here")
+def test_sync_removes_nothing_that_lies_in_a_folder_that_may_not_be_entered(tmp_path: Path) -> None:
+    index, folder = make(tmp_path / "a", CORPUS[:1]), files(tmp_path / "docs", one="One.")
+    (folder / "shut" / "deep").mkdir(parents=True)
+    files(folder / "shut", two="Two.")
+    files(folder / "shut" / "deep", three="Three.")
+    (folder / "shut" / "deep" / "rows.jsonl").write_text('{"id": "r1", "text": "Row one."}\n')
+    index.sync(folder)
+    for mode in (0o444, 0o000):
+        (folder / "shut").chmod(mode)
+        try:
+            made = index.sync(folder)
+        finally:
+            (folder / "shut").chmod(0o755)
+        assert (made.removed, made.kept) == ([], ["r1", "shut/deep/three.txt", "shut/two.txt"])
+
+
+def test_a_row_that_takes_the_place_of_a_file_is_no_file_any_more(tmp_path: Path) -> None:
+    index, folder = make(tmp_path / "a", CORPUS[:1]), files(tmp_path / "docs", one="One.", two="Two.")
+    index.sync(folder)
+    assert index._store.files() == {"one.txt", "two.txt"}
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"id": "one.txt", "text": "A row."}\n')
+    assert index.add(rows).replaced == ["one.txt"]
+    assert index._store.files() == {"two.txt"}
+    index.sync(folder)
+    assert index._store.files() == {"one.txt", "two.txt"}
+
+
+def test_the_command_that_a_note_gives_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
+    _notes(Added(kept=["r 1"], unread=["rows.jsonl:1"]), Path("my index"))
+    assert capsys.readouterr().err.endswith("graphwright remove 'r 1' --index 'my index'\n")
+
+
+def test_only_a_closed_store_is_said_to_be_closed(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:1])
+    with pytest.raises(StoreError, match=r"index\.sqlite cannot be read \(.*binding"):
+        index._store._read("SELECT ?, ?", (1,))
+    index.close()
+    with pytest.raises(StoreError, match="was closed"):
+        index._store._read("SELECT 1")
 
 
 def test_a_row_may_bear_the_name_of_a_file_and_an_older_index_learns_what_was_one(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ from graphwright.retrieve.state import Question, State, start
 __all__ = ["Added", "Index"]
 
 Method = str | Operator | Callable[[Snapshot], Operator]
+_MANY = 5_000  # documents that a wrong id is compared with
 _PARTS = 16  # parts of an index (see Within) that stay in memory
 
 
@@ -69,6 +70,7 @@ class Index:
         self._opened: tuple[str, Snapshot] | None = None
         self._parts: OrderedDict[tuple[Within, int], Snapshot] = OrderedDict()
         self._lock = threading.Lock()
+        self._closed = False
 
     @classmethod
     def create(
@@ -192,6 +194,8 @@ class Index:
     @property
     def snapshot(self) -> Snapshot:
         """The current snapshot; a newer one is opened when a writer has made it current."""
+        if self._closed:
+            raise StoreError(f"{self.path} was closed. Open the index again.")
         with self._lock:
             while True:
                 name = self._place.current()
@@ -402,13 +406,15 @@ class Index:
     def text(self, document: str) -> str:
         """Return the text of a document as it was read, in whose characters citations count.
 
-        White space between chunks is given as line ends. Raises OptionError for one that cannot be searched.
+        White space that no chunk holds, as before the first and between two, is given as line ends. Raises OptionError
+        for one that cannot be searched.
         """
         graph = self.graph
         known = {} if graph.passages is None else graph.passages.rows_of_document
-        if graph.passages is None or document not in known:
+        if graph.passages is None or not isinstance(document, str) or document not in known:
+            like = [] if len(known) > _MANY else known  # to compare with all would take long
             raise OptionError(
-                f"there is no document {document!r} among the {len(known):,} of {self.path}.{meant(document, known)} "
+                f"there is no document {document!r} among the {len(known):,} of {self.path}.{meant(document, like)} "
                 f"'graphwright documents --index {self.path}' lists them."
             )
         return graph.passages.text(document, [graph.text(int(graph.passages.nodes[row])) for row in known[document]])
@@ -447,6 +453,7 @@ class Index:
 
     def close(self) -> None:
         """Close the store's file, and let the snapshot go; as does the end of `with Index.open(path) as index:`."""
+        self._closed = True
         self._store.close()
         self._opened = None
         self._parts.clear()

@@ -139,6 +139,33 @@ def test_a_link_to_what_is_read_itself_is_passed_over_and_other_links_to_files_a
     ]
 
 
+def test_a_link_into_an_index_is_followed_as_the_index_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "ix" / "sub").mkdir(parents=True)
+    for name in ("index.sqlite", "CURRENT", "sub/notes.txt"):
+        (tmp_path / "ix" / name).write_text("Noted.")
+    (tmp_path / "link.txt").symlink_to("ix/sub/notes.txt")
+    documents, skipped = read(tmp_path)
+    assert [(d.id, d.text) for d in documents] == [("link.txt", "Noted.")]
+    assert [s.reason for s in skipped] == ["an index, not documents"]
+    (tmp_path / "ix" / "CURRENT").unlink()  # it is a folder like others now
+    assert "sub/notes.txt" in " ".join(d.id for d in read(tmp_path)[0])
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nothing is forbidden here")
+def test_a_folder_that_may_be_listed_but_not_entered_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    (tmp_path / "shut" / "deep").mkdir(parents=True)
+    (tmp_path / "shut" / "deep" / "one.txt").write_text("One.")
+    (tmp_path / "shut" / "two.txt").write_text("Two.")
+    (tmp_path / "open.txt").write_text("Open.")
+    (tmp_path / "shut").chmod(0o444)
+    try:
+        documents, skipped = read(tmp_path)
+    finally:
+        (tmp_path / "shut").chmod(0o755)
+    assert [d.id for d in documents] == ["open.txt"]
+    assert {Path(s.path).name for s in skipped if s.unread} == {"deep", "two.txt"}
+
+
 def test_queries_beside_a_corpus_are_no_documents(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text('{"_id": "1", "text": "passage"}\n')
     (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "query"}\n')

@@ -175,3 +175,15 @@ def test_a_mark_and_a_damaged_place_are_no_other_encoding_and_nul_bytes_are_no_t
     path.write_bytes(b"a\tr\tb\nc\0\tr\td\n")
     with pytest.raises(DataError, match="holds NUL bytes"):
         dump_of(path)
+
+
+@pytest.mark.parametrize("name", ["kb.nt.gz", "kb.tsv.gz"])
+def test_a_packed_file_that_is_cut_damaged_or_not_packed_is_named_with_what_to_do(name, tmp_path):
+    path, text = tmp_path / name, b"".join(b"<http://x/%d> <http://x/r> <http://x/b> .\n" % i for i in range(99))
+    whole = gzip.compress(text)
+    for data in (whole[: len(whole) // 2], text, whole[:12] + b"\xff" * 99):
+        path.write_bytes(data)
+        with pytest.raises(
+            DataError, match=r"gz cannot be read to its end \(.+\)\. Fetch or pack it again, or take \.gz"
+        ):
+            dump_of(path)

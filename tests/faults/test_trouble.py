@@ -294,7 +294,8 @@ def test_what_is_no_index_is_named(kind: str, tmp_path: Path, nursery: Nursery) 
     if kind in ("documents", "file"):
         refused = nursery.run("add", place, tmp_path)
         assert refused.error[0] == "StoreError"
-        assert ("is a file" if kind == "file" else "is not empty") in refused.error[1]
+        held = "is a file" if kind == "file" else "is not empty"
+        assert refused.error[1] == f"{place} {held}. A new index needs a new or empty folder."
         assert place.read_text() == "a file" if kind == "file" else (place / "a.txt").read_text() == "mine"
 
 

@@ -20,6 +20,8 @@ What nationality is the director of Jaws?
 In what city was the singer of Hello born?
 Whose daughter was she?
 Who is the mother of Ada?
+Who was President of France?
+Who is CEO of Microsoft?
 Who was Ada Lovelace's mother?
 Party Never Ends is an album by the Romanian singer who studied at what college?"""
 OTHERS = """Why did the abbey decline?
@@ -32,6 +34,7 @@ Is Graz larger than Lyon?
 Tell me about Graz.
 What is the relationship between Lothair and Waldrada?
 Who is Ada Lovelace?
+Who was Łukasz Fabiański?
 Who was Ermengarde of Tours?
 What are the main themes?
 What should I install?"""
@@ -104,6 +107,41 @@ def test_a_span_beside_nothing_that_was_asked_about_is_not_trusted():
     assert FactReader(sure, sentences, support=0.0, stated=0.0).read(elsewhere, [GRAZ])[0].text == "1585"
     # "university", "Graz" (in the title) and "founded" are all that QUESTION asks about.
     assert FactReader(sure, sentences, support=1.0).read(QUESTION, [GRAZ])[0].text == "1585"
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "question"),
+    [
+        ("Tommy\nThe band that recorded Tommy was The Who.", "The Who", "Which band recorded Tommy?"),
+        (
+            "Report\nIn all 1,200 people were killed or injured.",
+            "1,200",
+            "In the report, how many were killed or injured?",
+        ),
+        ("The university of Graz was founded in 1585 by Charles.", "1585", "When was the university of Graz founded?"),
+        ("Title\nHe was born (in Graz (Styria)) in 1585 (?).", "1585", "When was he born in Graz?"),
+        (
+            "Title\nThe Otter (sold (as a toy) in 2019 (b.",
+            "Otter (sold (as",
+            "Which was sold, the Otter or the Kestrel?",
+        ),
+    ],
+)
+def test_what_looks_like_nothing_new_or_a_question_but_answers(text, span, question):
+    found = FactReader(Told(*spans_of(text, span))).read(question, [text])
+    assert [one.text for one in found] == [span.partition(" (")[0]]
+
+
+def test_a_passage_of_one_line_has_no_title():
+    text = "The university of Graz lies on the Mur. It was built in 1705."
+    assert FactReader(Told(*spans_of(text, "1705"))).read("When was the university of Graz founded?", [text]) == []
+
+
+@pytest.mark.parametrize(
+    "question", ["what is " * 9000, "," + " " * 90000 + "x", ", " + "or " * 30000 + "?x", "who is A" + " " * 90000]
+)
+def test_long_questions_are_read_in_no_time(question):
+    assert FactReader(Told(*spans_of(GRAZ, "1585"))).read(question, [GRAZ]) == []
 
 
 def test_what_the_title_lacks_has_to_be_in_the_sentence():

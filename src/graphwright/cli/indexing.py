@@ -304,7 +304,8 @@ def _notes(added: Added, into: Path) -> None:
         note(
             f"note: {counted(len(added.kept), 'document')} no longer found in the folder, but kept, since what could "
             f"not be read may hold such: {_few(added.kept)}. Mend {_few(added.unread)} and sync again, or take out "
-            f"what is gone: graphwright remove {shlex.quote(printable(added.kept[0]))} --index {into}"
+            f"what is gone: graphwright remove {shlex.quote(printable(added.kept[0]))} "
+            f"--index {shlex.quote(printable(str(into)))}"
         )
     if added.resumed:
         note("note: an interrupted run had stored what it read; that counts as unchanged, and can be searched now.")

@@ -22,6 +22,7 @@ __all__ = ["Document", "Skipped", "holds_rows", "read_documents"]
 _ROWS = frozenset((".jsonl", ".ndjson", ".json", ".csv", ".tsv"))
 _MARKDOWN = frozenset((".md", ".markdown"))
 _HTML = frozenset((".html", ".htm", ".xhtml"))
+_INDEX = frozenset(("index.sqlite", "CURRENT"))  # files that make a folder an index, which is no documents
 _MAGIC = (
     (b"%PDF", "a PDF; turn it into text first, for example with pdftotext"),
     (b"PK\x03\x04", "a zip archive or an Office document; unpack it or save it as text or HTML first"),
@@ -101,11 +102,11 @@ def _files(
             continue
         for folder, folders, names in os.walk(path, onerror=closed):
             here = Path(folder)
-            if {"index.sqlite", "CURRENT"} <= set(names):
+            if set(names) >= _INDEX:
                 folders.clear()
                 skip(Skipped(folder, "an index, not documents"))
                 continue
-            for name in (name for name in folders if name[0] != "." and (here / name).is_symlink()):
+            for name in (name for name in folders if name[0] != "." and os.path.islink(here / name)):
                 skip(Skipped(str(here / name), "a link to a folder; only links to files are followed"))
             folders[:] = sorted(name for name in folders if name[0] != "." and (here / name).resolve() not in left_out)
             for name in sorted(name for name in names if name[0] != "."):
@@ -123,6 +124,9 @@ def _read_elsewhere(link: Path, folder: Path, left_out: frozenset[Path]) -> str:
     if not target.is_relative_to(root) or not left_out.isdisjoint(target.parents):
         return ""
     inside = target.relative_to(root)
+    # What lies in an index is passed over with it, so that this link is the only way to it.
+    if any(all(os.path.lexists(root / above / name) for name in _INDEX) for above in inside.parents):
+        return ""
     return "" if any(part[0] == "." for part in inside.parts) else inside.as_posix()
 
 

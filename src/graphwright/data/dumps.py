@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import re
+import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -281,7 +283,7 @@ def _elements(path: Path) -> Iterator[tuple[str, tuple[str, str, str]]]:
                         yield "node", (element.get("id", ""), "name", name)
                     if stack:  # what was read need not be kept
                         stack[-1].remove(element)
-    except (ParseError, EOFError, OSError) as error:
+    except (ParseError, EOFError, OSError, zlib.error) as error:
         raise DataError(f"{path} is not GraphML that can be read to its end: {error}.") from error
     if not seen:
         raise DataError(f"{path} is XML, but not GraphML: it has no element graphml.")
@@ -323,7 +325,8 @@ def dump_of(
         if mark is not None or header is not None:
             raise OptionError(f"{path}: mark and header are for text, and this is Parquet.")
         return Parquet(path, _by_name(path, columns))
-    first = next((line for line in lines(_utf8(path)) if line.strip() and not line.startswith("#")), "")
+    with _whole(path):
+        first = next((line for line in lines(_utf8(path)) if line.strip() and not line.startswith("#")), "")
     if not first:
         raise DataError(f"{path} is empty; expected a triple in each line.")
     if mark is None:
@@ -336,12 +339,25 @@ def dump_of(
     return cls(path, mark, len(parts), at, named if header is None else header)
 
 
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """Raise DataError for what the system or a packed file's damage raises: an EOFError would end a command mutely."""
+    try:
+        yield
+    except (EOFError, OSError, zlib.error) as error:
+        remedy = "Mend its permissions"
+        if not isinstance(error, PermissionError):
+            packed = path.suffix.lower() == ".gz"
+            remedy = "Fetch or pack it again, or take .gz off its name if it is not packed" if packed else "Replace it"
+        raise DataError(f"{path} cannot be read to its end ({error}). {remedy}; nothing was imported.") from error
+
+
 def _utf8(path: Path) -> Path:
     """Return the path of a text; DataError where DuckDB, which reads UTF-8 alone, would lose rows or read them wrongly.
 
     Told by the beginning of the file.
     """
-    with open_bytes(path) as file:
+    with _whole(path), open_bytes(path) as file:
         head = file.read(SAMPLE)
     found = encoding_of(head)
     if found.startswith("utf-8"):

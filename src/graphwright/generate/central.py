@@ -94,7 +94,8 @@ class CentralReader:
         counts = vectors @ whole.mean(axis=0)
         if not names_nothing(question):
             near = vectors @ asked
-            kept = np.flatnonzero(near >= min(self.least, _NEAR * float(near.max())))
+            nearest = float(near.max())
+            kept = np.flatnonzero(near >= min(self.least, max(_NEAR * nearest, 0.0), nearest))
             vectors, counts, places = vectors[kept], (counts + near)[kept], [places[at] for at in kept.tolist()]
         best, values = most_central(vectors, counts, self.most, np.array([i for i, *_ in places]))
         chosen = [places[at] for at in best.tolist()]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from graphwright.errors import OptionError
-from graphwright.generate.reader import asks, sentences_of
+from graphwright.generate.reader import asks, sentences_of, title_of
 from graphwright.index.words import words
 from graphwright.models.base import Reader, Span
 from graphwright.retrieve.operator import source_of
@@ -34,11 +34,14 @@ _ACCOUNT = re.compile(
 )
 
 
-# Asked of a person and nothing more, so for an account: "Who is Ada Lovelace?". Capitals tell, so case counts.
-_WHO_IS = re.compile(
-    r"\s*[Ww]ho\s+(?:is|was|are|were)\s+[A-ZÀ-Þ][\w.'’-]*(?:\s+(?:[A-ZÀ-Þ][\w.'’-]*|of|de|von|van|di|da|la|the|and))*\s*\??\s*"
+_WHO_IS = re.compile(r"who (?:is|was|are|were) (?P<name>.+?) ?\??", re.IGNORECASE)
+_LINKS = frozenset(["of", "de", "von", "van", "di", "da", "la", "the", "and"])
+_OFFICE = re.compile(
+    r"\b(?:President|CEO|King|Queen|Emperor|Pope|Head|Chair|Director|Mayor|Governor|Minister|Captain) of\b"
 )
-_EITHER = re.compile(r"[,:]\s+(?P<listed>[^?]*\bor\s[^?,]*)\?*\s*$")
+_EITHER = re.compile(r"[,:] (?P<listed>(?:(?!\b(?:who|what|which|when|where|how)\b)[^?]){1,400}\bor [^?,]+)\??$")
+_LONGEST = 1000  # characters of a question whose form is looked at
+_WORD = re.compile(r"\w+")
 _ASKING = frozenset(words("who whom whose when where which what how many much name date year"))
 
 
@@ -48,7 +51,17 @@ def asks_for_fact(question: str) -> bool:
     >>> asks_for_fact("When was the university of Graz founded?"), asks_for_fact("Why did the abbey decline?")
     (True, False)
     """
-    return not (_FACT.search(question) is None or _ACCOUNT.search(question) or _WHO_IS.fullmatch(question))
+    asked = _plain(question)
+    return not (_FACT.search(asked) is None or _ACCOUNT.search(asked) or _is_about_one(asked))
+
+
+def _is_about_one(question: str) -> bool:
+    """Whether nothing is asked of a person but who it is, and so for an account: "Who is Ada Lovelace?"."""
+    asked = _WHO_IS.fullmatch(question)
+    if asked is None or _OFFICE.search(asked["name"]):
+        return False
+    first, *others = asked["name"].split()
+    return first[0].isupper() and all(word[0].isupper() or word in _LINKS for word in others)
 
 
 def asked_about(question: str) -> list[str]:
@@ -106,7 +119,7 @@ class FactReader:
 
     def _supported(self, question: str, passage: str, quoted: Span) -> bool:
         """Whether title and quote hold enough of the question's words, those that only ask left out."""
-        asked, title = asked_about(question), set(words(passage.partition("\n")[0]))
+        asked, title = asked_about(question), set(words(title_of(passage)))
         said = {*words(passage[quoted.start : quoted.end])}
         lacking = [word for word in asked if word not in title]
         stated = sum(word in said for word in lacking)
@@ -116,16 +129,22 @@ class FactReader:
 
 def _answers(question: str, said: str) -> bool:
     """Whether a text says what the question does not, or names one of the things that it gives to choose from."""
-    if either := _EITHER.search(question):
+    if either := _EITHER.search(_plain(question)):
         return not set(words(said)).isdisjoint(words(either["listed"]))
-    return not set(words(said)) <= set(words(question))
+    # Every word counts: a band may be called The Who.
+    return not set(_WORD.findall(said.lower())) <= set(_WORD.findall(question.lower()))
+
+
+def _plain(question: str) -> str:
+    """Return a question on one line, its white space single: what has a form is not long."""
+    return " ".join(question[:_LONGEST].split())
 
 
 def _in_sentence(question: str, span: Span, passage: str) -> Span | None:
     """Return the sentence that a span stands in, with the span as what is answered; None where it answers nothing."""
     around = [(b, e) for b, e in sentences_of(passage) if b < span.end and e > span.start]
     text = passage[span.start : span.end]
-    if text.count("(") > text.count(")"):
+    while text.count("(") > text.count(")"):
         text = text[: text.rindex("(")].rstrip()
     if len(around) != 1 or "\n" in text or asks(passage[slice(*around[0])]) or not _answers(question, text):
         return None

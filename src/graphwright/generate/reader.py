@@ -14,14 +14,14 @@ from graphwright.index.words import words
 from graphwright.models.base import Encoder, Span
 from graphwright.retrieve.operator import source_of
 
-__all__ = ["SentenceReader", "asks", "sentences_of"]
+__all__ = ["SentenceReader", "asks", "sentences_of", "title_of"]
 
 _COUNTED = re.compile(
     r"\b(when|how (many|much|old|long|far|tall|large)|(what|which|whose) (year|date|age|number|percentage))\b",
     re.I,
 )
 _ENDED = re.compile("[.!?…。！？।؟;:]\\W*$")
-_ASKED = re.compile(r"[?？؟]\W*$")
+_ASKED = re.compile(r"(?<!\()[?？؟][^\w.!。]{0,9}$")  # not "1585 (?)", nor a name that ends so in a statement
 _NUMBER = re.compile(r"\d")
 _NAME = re.compile(r"(?<=\s)[A-Z]\w+")
 
@@ -91,7 +91,7 @@ def _holds_kind(question: str, sentence: str) -> bool:
 
 def sentences_of(passage: str) -> list[tuple[int, int]]:
     """Return the spans of a passage's sentences after the title line (see SentenceReader)."""
-    offset = len(_title(passage))
+    offset = len(title_of(passage))
     return [(start + offset, end + offset) for start, end in sentence_spans(passage[offset:])]
 
 
@@ -112,7 +112,7 @@ def asks(text: str) -> bool:
     >>> asks("Who may fly the Kestrel?"), asks('graphwright ask "Who founded the abbey?"'), asks("Why not.")
     (True, True, False)
     """
-    return _ASKED.search(text) is not None
+    return _ASKED.search(text[-12:].rstrip()) is not None
 
 
 def is_statement(text: str) -> bool:
@@ -127,11 +127,11 @@ def is_statement(text: str) -> bool:
 
 
 def _with_title(passage: str, start: int, end: int) -> str:
-    title = _title(passage).strip()
+    title = title_of(passage).strip()
     return f"{title}: {passage[start:end]}" if title else passage[start:end]
 
 
-def _title(passage: str) -> str:
+def title_of(passage: str) -> str:
     """Return the first line with its end; a passage of one line has no title."""
     line, end, rest = passage.partition("\n")
     return line + end if rest.strip() else ""

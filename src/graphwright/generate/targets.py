@@ -21,8 +21,11 @@ __all__ = ["NO_TARGET", "TargetAnswer", "path_text"]
 
 NO_TARGET = "No path from what the question names leads to an answer."
 _UNNAMED = "The question names nothing that is in the graph, so that there is nothing to start from."
-_APART = "The graph states nothing between {}."
-_WHETHER = re.compile(r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could)\b(?!.*\bor\b)", re.IGNORECASE)
+_APART = "No triple of the graph joins {}."
+_WHETHER = re.compile(
+    r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could)\b(?!.*\b(?:or|who|whom|whose|what|which|when|where|how|why)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,10 +58,11 @@ class TargetAnswer(Operator):
     def apply(self, state: State) -> State:
         """Set the answer."""
         graph = state.graph
-        seeds = [anchor.seeds(graph).tolist() for anchor in state.anchors or ()]
-        if _WHETHER.match(state.question.text) and len(told := list(filter(None, seeds))) > 1:
+        seeds = list(dict.fromkeys(frozenset(anchor.seeds(graph).tolist()) for anchor in state.anchors or ()))
+        told = [one for one in seeds if one]
+        if len(told) > 1 and _WHETHER.match(state.question.text):
             return state.with_(answer=_stated(graph, told))
-        named = {node for one in seeds for node in one}
+        named = frozenset[int]().union(*seeds)
         found: dict[str, tuple[str, ...]] = {}
         words = _Words(graph)
         for nodes, edges in self._considered(state):
@@ -81,14 +85,23 @@ class TargetAnswer(Operator):
         return found.top(int(np.searchsorted(-found.scores, -found.scores[0], "right")))
 
 
-def _stated(graph: Graph, seeds: Sequence[Sequence[int]]) -> Reply:
+def _stated(graph: Graph, seeds: Sequence[frozenset[int]]) -> Reply:
     """Return the triples between the things that a question names, in the order of ids."""
-    pairs = ((a, b) for one, other in combinations(seeds, 2) for a in one for b in other if a != b)
-    edges = sorted({edge for a, b in pairs for edge in graph.edges_between(a, b).tolist()})
-    if not edges:
-        return Reply(_APART.format(" and ".join(graph.names[one[0]] for one in seeds)), found=False)
+    columns, edges = graph.columns, set[int]()
+    for one, other in combinations(seeds, 2):
+        few, many = sorted((one, other), key=len)
+        ends = np.array(sorted(many), np.int64)
+        for node in few:
+            out, into = columns.out.row(node), columns.into.row(node)
+            edges.update(
+                out[np.isin(columns.tails[out], ends)].tolist(), into[np.isin(columns.heads[into], ends)].tolist()
+            )
+    stated = np.array(sorted(edges), np.int64)
+    stated = stated if graph.whole else stated[np.isin(stated, graph.edges)]
+    if not len(stated):
+        return Reply(_APART.format(" and ".join(graph.names[min(one)] for one in seeds)), found=False)
     cited = []
-    for path in dict.fromkeys(map(graph.triple, edges)):
+    for path in dict.fromkeys(map(graph.triple, stated.tolist())):
         text = " ".join(path)
         cited.append(Citation("", text, 0, len(text), text, path))
     return Reply("\n".join(citation.text for citation in cited), tuple(cited))

@@ -84,7 +84,7 @@ class Passages:
         np.maximum.at(ends, self.document, self.end)
         chunks = np.bincount(self.document, minlength=len(self.documents))
         every = zip(self.documents, self.titles, ends.tolist(), chunks.tolist(), strict=True)
-        return sorted(Listed(*one) for one in every)
+        return sorted(Listed(*one) for one in every if one[-1])
 
     def text(self, document: str, texts: Sequence[str]) -> str:
         """Return the text of a document, of whose chunks `texts` are the texts, by row.

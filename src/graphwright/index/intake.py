@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.data.base import Document, Skipped, text_of
+from graphwright.data.decoding import clean
 from graphwright.data.documents import holds_rows, read_documents
 from graphwright.data.links import links_of
 from graphwright.errors import DataError, OptionError
@@ -64,21 +66,24 @@ def uncertain(
     """Return those of these documents that may still be in a folder, ascending, and what could not be read there.
 
     A file that cannot be read may hold the document of its name. One of rows may hold any document but those that were
-    a file of their own (`files`), and a folder those too whose names lie in it.
+    a file of their own (`files`), and a folder those too whose names lie in it; so may what cannot be looked at, as it
+    lies in a folder without permission to enter.
     """
     known = set(gone)
     rows, kept, unread = known.difference(files), set[str](), list[str]()
     for one in skipped:
         if one.unread:
-            path = Path(_LINE.sub("", one.path))
-            if not path.is_relative_to(folder):
-                return sorted(known), [one.path]
-            name, inside = path.relative_to(folder).as_posix(), path.is_dir()
-            held = known & {name}
-            if inside or holds_rows(path):
-                held |= rows
-            if inside:
-                held |= {i for i in known if i.startswith(f"{name}/")}
+            there = os.path.lexists(one.path)
+            held = set[str]()
+            # A row is named by its file and line, but a file's own name may end like that, too.
+            for path in {Path(one.path)} if there else {Path(one.path), Path(_LINE.sub("", one.path))}:
+                if path == folder or not path.is_relative_to(folder):
+                    return sorted(known), [one.path]
+                name = clean(path.relative_to(folder).as_posix())  # as ids are: a name need not be UTF-8
+                # Not Path.is_dir, which raises where there is no permission to know.
+                if os.path.isdir(path) or not there or holds_rows(path):
+                    held |= rows
+                held |= {i for i in known if i == name or i.startswith(f"{name}/")}
             kept |= held
             unread += [one.path] * bool(held)
     return sorted(kept), unread

@@ -171,9 +171,10 @@ class Store:
         """Return all rows of a query. Raises StoreError where the file cannot be read, or was closed."""
         try:
             return self._db.execute(query, values).fetchall()
-        except sqlite3.ProgrammingError as error:
-            raise StoreError(f"{self.path.parent} was closed ({error}). Open the index again.") from error
         except sqlite3.DatabaseError as error:
+            # sqlite3 has no class of its own for this; other ProgrammingErrors are not mended by opening again.
+            if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
+                raise StoreError(f"{self.path.parent} was closed ({error}). Open the index again.") from error
             raise StoreError(
                 f"{self.path} cannot be read ({error}). Restore it from a copy, or index the documents again in a new "
                 f"folder; questions are answered from the last snapshot."
@@ -212,15 +213,16 @@ class Store:
     def put(self, document: Document, chunks: Iterable[Read], source: str = "") -> None:
         """Add a document, or replace the one of that id; `source` is the folder that it is kept in step with."""
         metadata, links = json.dumps(dict(document.metadata)), terminate(sorted(set(document.links)))
-        row = (document.title, content_hash(document), metadata, links, source, document.id)
+        row = (document.title, content_hash(document), metadata, links, document.file, source, document.id)
         changed = self._db.execute(
-            "UPDATE documents SET title = ?, hash = ?, metadata = ?, links = ?, "
+            "UPDATE documents SET title = ?, hash = ?, metadata = ?, links = ?, file = ?, "
             "source = coalesce(nullif(?, ''), source) WHERE id = ?",
             row,
         )
         if not changed.rowcount:
             self._db.execute(
-                "INSERT INTO documents (title, hash, metadata, links, source, id) VALUES (?, ?, ?, ?, ?, ?)", row
+                "INSERT INTO documents (title, hash, metadata, links, file, source, id) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                row,
             )
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
@@ -235,7 +237,7 @@ class Store:
         self._db.executemany(query, ((source, i, source) for i in ids))
 
     def note_files(self, ids: Iterable[str], files: Collection[str]) -> None:
-        """Note which of these documents are files of their own, and no rows."""
+        """Note which of these documents are files of their own, and no rows, where `put` had nothing to change."""
         query = "UPDATE documents SET file = ? WHERE id = ? AND file != ?"
         self._db.executemany(query, ((i in files, i, i in files) for i in ids))
 

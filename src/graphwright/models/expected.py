@@ -26,20 +26,23 @@ _WORD = re.compile(r"\w+")
 _LONG = 8  # words
 # What a name goes on with, and what it began with: no honour, and no word that only has its capital from a sentence.
 _LINKS = "of|de|von|van|di"
-_HONOURS = (
+_NO_NAME = (
     "President|King|Queen|Prince|Princess|Emperor|Empress|Pope|Saint|St|Sir|Dame|Lord|Lady|Dr|Mr|Mrs|Ms|Professor"
 )
-_HONOURS += (
+_NO_NAME += (
     "|Captain|Colonel|General|Judge|Senator|Governor|Mayor|Duke|Duchess|Count|Countess|Earl|Baron|Bishop|Cardinal"
 )
-_HONOURS += "|Archbishop|Archduke|Chancellor|Minister|Director|The|A|An|In|On|At|By|From|To|For|With|And"
-_GOES_ON = re.compile(rf"(?: |-| (?:{_LINKS}) )(?=[A-ZÀ-Þ])")
-_BEGUN = re.compile(rf"(?<![.!?:\n] )(?<!^)\b(?!(?:{_HONOURS})\b)[A-ZÀ-Þ][\w'’-]*[ -]$")
-_BEGUN_OF = re.compile(rf"[A-ZÀ-Þ][\w'’-]* (?:{_LINKS}) (?:the )?$")
+_NO_NAME += "|Archbishop|Archduke|Chancellor|Minister|Director|CEO|The|A|An|In|On|At|By|From|To|For|With|And|But|When"
+_GOES_ON = re.compile(rf"(?: (?:{_LINKS}) | |-)(?P<capital>\w)")
+_BEGUN = re.compile(
+    rf"(?<![.!?:\n][ \n])(?<![.!?][\"”’)] )(?<!\n)(?<!- )(?<!^)\b(?!(?:{_NO_NAME})\b)(?P<capital>\w)[\w'’-]*[ -]$"
+)
+_BEGUN_OF = re.compile(rf"\b(?P<capital>\w)[\w'’-]* (?:{_LINKS}) (?:the )?$")
 _ONE_OF = re.compile(r"\ban? $", re.I)  # before a description, never before a name
 _SMALL = re.compile(rf"\b(?!(?:{_LINKS}|da|la|le|der|den|bin|al|the|and|y|e)\b)[a-zß-ÿ]+\b")
 _HALF = 3  # small words that are no part of a name, from which on it is half a sentence
 _AROUND = 40  # characters beside a span that are looked at
+_UNPARTED = "\u0e00"  # from here on are scripts that put no space between words, Thai the first
 
 
 def misfit(question: str, passage: str, begin: int, end: int) -> float:
@@ -82,11 +85,24 @@ def fragment(question: str, passage: str, begin: int, end: int) -> bool:
     [True, True, False]
     """
     span, before, after = passage[begin:end], passage[max(begin - _AROUND, 0) : begin], passage[end : end + _AROUND]
-    if (before[-1:].isalnum() and span[:1].isalnum()) or (span[-1:].isalnum() and after[:1].isalnum()):
+    if _parted(before[-2:], span[:1]) or _parted(after[1::-1], span[-1:]) or span.count("(") < span.count(")"):
         return True
-    if span.count("(") < span.count(")") or _DATE.search(question) or _NUMBER.search(question):
-        return span.count("(") < span.count(")")
-    if _CAPITAL.match(span) and (_GOES_ON.match(after) or _BEGUN.search(before)):
+    if _DATE.search(question) or _NUMBER.search(question):
+        return False
+    if (span[:1].isupper() or _CAPITAL.match(span)) and (
+        _capital(_GOES_ON.match(after)) or (" " not in span and _capital(_BEGUN.search(before)))
+    ):
         return True
-    described = _ONE_OF.search(before) or _BEGUN_OF.search(before) or len(_SMALL.findall(span)) >= _HALF
+    described = _ONE_OF.search(before) or _capital(_BEGUN_OF.search(before)) or len(_SMALL.findall(span)) >= _HALF
     return bool(_PERSON.search(question) and described)
+
+
+def _parted(beside: str, end: str) -> bool:
+    """Whether a word or a number is cut between a span's end and the two characters beside it, the nearest last."""
+    if beside[-1:] in (",", "."):
+        return beside[:1].isdigit() and end.isdigit() and len(beside) == 2
+    return beside[-1:].isalnum() and end.isalnum() and beside[-1:] < _UNPARTED
+
+
+def _capital(match: re.Match[str] | None) -> bool:
+    return match is not None and match["capital"].isupper()
