@@ -256,8 +256,8 @@ class Subject:
     def adapted(self, name, ix):
         """Return what is left of a method for entities on a graph of passages, which is all that there is to name.
 
-        HippoRAG 2: a walk from the five nearest and, a little, from all others; LightRAG: the forty nearest, and what
-        is next to each as good as it.
+        HippoRAG 2: a walk from the five nearest and, a little, from all others; LightRAG: the forty nearest, and after
+        them what is next to each, so that its first ten are those of the vectors.
         """
         near = VectorSearch(ix.passages)
         if name.startswith("hipporag2"):
