@@ -47,11 +47,11 @@ class Writer:
         made = Added()
         with writer_lock(self.place.path):
             given = documents_of(sources, made, self.place.path)
-            made.resumed = self._behind()
+            before = revision_of(self.store)
             with self.store.writing():
                 self._take(given, made, progress)
                 self._bump(made)
-            self._finish(made, progress)
+            self._finish(made, before, progress)
         return made
 
     def sync(self, folder: Path, progress: Progress | None) -> Added:
@@ -61,7 +61,7 @@ class Writer:
             raise DataError(f"{folder} is not a folder, so there is nothing to keep in step with; nothing was changed.")
         with writer_lock(self.place.path):
             given = documents_of([folder], made, self.place.path)
-            made.resumed = self._behind()
+            before = revision_of(self.store)
             with self.store.writing():
                 self._refuse_nested(source)
                 files = self._take(given, made, progress, source)
@@ -74,7 +74,7 @@ class Writer:
                 made.removed = sorted(gone.difference(made.kept))
                 self.store.remove(made.removed)
                 self._bump(made)
-            self._finish(made, progress)
+            self._finish(made, before, progress)
         return made
 
     def remove(self, ids: Iterable[str], progress: Progress | None = None) -> Added:
@@ -210,9 +210,13 @@ class Writer:
             done = len(made.added) + len(made.replaced)
             progress("read documents", done, done)
 
-    def _finish(self, made: Added, progress: Progress | None) -> None:
-        """Show what was stored; then read deeper what waits, what earlier runs set aside too, and show that."""
-        self._renew(made, progress)
+    def _finish(self, made: Added, before: int, progress: Progress | None) -> None:
+        """Show what was stored; then read deeper what waits, what earlier runs set aside too, and show that.
+
+        `before`: the store's revision as this run found it. A snapshot of another one was left by a killed writer.
+        """
+        shown = self._renew(made, progress)
+        made.resumed = shown is not None and shown != before
         if isinstance(self.extractor, Deferred):
             waiting = self.store.chunks(waiting=True)
             mine = [chunk for chunk in waiting if chunk.extractor == self.extractor.id]
@@ -251,14 +255,20 @@ class Writer:
                 self._bump()
         return results
 
-    def _renew(self, made: Added, progress: Progress | None) -> None:
-        """Write a snapshot of the store as it is now and make it current, unless the current one is that."""
-        if (shown := self._shown()) is not None and shown.about.get("revision") == revision_of(self.store):
+    def _renew(self, made: Added, progress: Progress | None) -> int | None:
+        """Write a snapshot of the store as it is now and make it current, unless the current one is that.
+
+        Return the revision that was shown until now, None where no sound snapshot was there.
+        """
+        shown = self._shown()
+        revision: int | None = None if shown is None else shown.about.get("revision")
+        del shown  # it would be held while it is replaced
+        if revision == revision_of(self.store):
             self.place.clean()
             self.place.forget(self.place.vectors)
-            return
-        del shown  # it would be held while it is replaced
-        self._publish(made, progress)
+        else:
+            self._publish(made, progress)
+        return revision
 
     def _decayed(self) -> bool:
         """Whether the vectors of the current snapshot cannot be taken over as they stand."""
@@ -273,11 +283,6 @@ class Writer:
             return open_snapshot(self.place.path / self.place.current(), self.encoder)
         except StoreError:
             return None
-
-    def _behind(self) -> bool:
-        """Whether the current snapshot shows less than is stored, since a writer was killed."""
-        shown = self._shown()
-        return shown is not None and shown.about.get("revision") != revision_of(self.store)
 
     def _publish(self, made: Added, progress: Progress | None, trusting: bool = True) -> None:
         revision = revision_of(self.store)

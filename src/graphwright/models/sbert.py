@@ -39,13 +39,8 @@ def needed(who: object, batch: int) -> None:
 
 
 @dataclass(frozen=True)
-class SentenceTransformerEncoder:
-    """Any encoder that sentence-transformers can load, by its name on Hugging Face or its folder.
-
-    `device`: "cpu", "cuda" and so on; by default the best there is. `batch`: texts that are encoded at a time. The
-    model is loaded at the first use. Raises OptionError without the extra and for a sparse model, ModelError where the
-    model does not load.
-    """
+class _Named:
+    """What all three are: a model by its name or folder, where it runs, and how many texts it is given at a time."""
 
     name: str
     device: str | None = None
@@ -56,8 +51,18 @@ class SentenceTransformerEncoder:
 
     @property
     def id(self) -> str:
-        """Name of the vector space."""
+        """Name of the model, and of an encoder's vector space."""
         return f"sentence-transformers:{self.name}"
+
+
+@dataclass(frozen=True)
+class SentenceTransformerEncoder(_Named):
+    """Any encoder that sentence-transformers can load, by its name on Hugging Face or its folder.
+
+    `device`: "cpu", "cuda" and so on; by default the best there is. `batch`: texts that are encoded at a time. The
+    model is loaded at the first use. Raises OptionError without the extra and for a sparse model, ModelError where the
+    model does not load.
+    """
 
     @property
     def dimension(self) -> int:
@@ -83,7 +88,7 @@ class SentenceTransformerEncoder:
 
 
 @dataclass(frozen=True)
-class SentenceTransformerSparseEncoder:
+class SentenceTransformerSparseEncoder(_Named):
     """Any sparse encoder that sentence-transformers can load, by its name on Hugging Face or its folder.
 
     SPLADE (Formal et al., 2021) gives token j of the vocabulary the weight max over i of ln(1 + ReLU(w_ij)), where w_ij
@@ -95,18 +100,6 @@ class SentenceTransformerSparseEncoder:
     while it is encoded, so long texts want a smaller one. Rows are kept sparse. The model is loaded at the first use.
     Raises OptionError without the extra and for a model that is not sparse, ModelError where the model does not load.
     """
-
-    name: str
-    device: str | None = None
-    batch: int = 32
-
-    def __post_init__(self) -> None:
-        needed(self, self.batch)
-
-    @property
-    def id(self) -> str:
-        """Name of the model."""
-        return f"sentence-transformers:{self.name}"
 
     @property
     def dimension(self) -> int:
@@ -149,7 +142,7 @@ class SentenceTransformerSparseEncoder:
 
 
 @dataclass(frozen=True)
-class SentenceTransformerCrossEncoder:
+class SentenceTransformerCrossEncoder(_Named):
     """Any cross-encoder with one score that sentence-transformers can load, by its name or its folder.
 
     A latent is what the last two linear layers of the classification head read, after pooling, as FastInsight has it
@@ -160,18 +153,6 @@ class SentenceTransformerCrossEncoder:
     the activation is the latent, of one column. The head is taken in float32 where the model is of less precision, so
     that its best candidates do not tie; a sigmoid there tells scores before it apart up to about 16.
     """
-
-    name: str
-    device: str | None = None
-    batch: int = 32
-
-    def __post_init__(self) -> None:
-        needed(self, self.batch)
-
-    @property
-    def id(self) -> str:
-        """Name of the model."""
-        return f"sentence-transformers:{self.name}"
 
     def latents(self, query: str, texts: Sequence[str]) -> Floats:
         """Return one latent per text: float32, shape (len(texts), h)."""
