@@ -75,10 +75,10 @@ from graphwright.evaluate.synthetic import two_document_questions
 from graphwright.graph.graph import ABOUT, MENTIONS
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.minilm import MiniLM
-from graphwright.retrieve.entities import entity_graph, entity_vectors
-from graphwright.retrieve.memory import PhraseSeeds
-from graphwright.retrieve.references import RELATIONS, passage_graph
-from graphwright.retrieve.state import Question
+from graphwright.operators.search.hipporag import PhraseSeeds
+from graphwright.operators.state import Question
+from graphwright.operators.subgraph.entities import entity_graph, entity_vectors
+from graphwright.operators.subgraph.references import RELATIONS, passage_graph
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 from reading_data import REAL, Asked

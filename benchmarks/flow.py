@@ -20,8 +20,8 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Columns, Graph
 from graphwright.kernels.flow import flow_paths
-from graphwright.retrieve.flow import FlowPaths
-from graphwright.retrieve.state import start
+from graphwright.operators.paths.flow import FlowPaths
+from graphwright.operators.state import start
 
 SIZES = {"small": (57_000, 93_000), "middle": (150_000, 750_000), "large": (402_742, 5_840_000)}
 THRESHOLDS = (1e-2, 1e-4, 1e-6)

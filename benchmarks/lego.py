@@ -35,7 +35,7 @@ import graphwright as gw
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.kernels.components import components
 from graphwright.models.base import metered
-from graphwright.retrieve.operator import Keep, Then
+from graphwright.operators.operator import Keep, Then
 
 RESULTS = Path(__file__).parent / "results"
 KEPT = 32  # paths that are judged and answered from, N_p

@@ -12,14 +12,14 @@ import graphwright as gw
 from graphwright.data.kgqa import read_kgqa
 from graphwright.methods.lego import EXTRACTIONS, INSTANCES, cell, lego
 from graphwright.methods.systems import explored, planned, selected
-from graphwright.retrieve.bm25 import BM25
-from graphwright.retrieve.composed import Composed, Patterns
-from graphwright.retrieve.narrow import Nodes
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.precomputed import CommunityOf
-from graphwright.retrieve.prune import InduceEdges
-from graphwright.retrieve.relations import EdgesBy, Instances, Relations
-from graphwright.retrieve.scorer import Steps
+from graphwright.operators.operator import Operator
+from graphwright.operators.paths.relation_paths import EdgesBy, Instances, Relations
+from graphwright.operators.rerank.bm25 import BM25
+from graphwright.operators.rerank.composed import Composed, Patterns
+from graphwright.operators.rerank.scorer import Steps
+from graphwright.operators.subgraph.narrow import Nodes
+from graphwright.operators.subgraph.precomputed import CommunityOf
+from graphwright.operators.subgraph.prune import InduceEdges
 
 EDGES_KEPT = 64  # N_e
 PATHS = 128  # ranked for the figure of F1 against their number; every table is of the first 32

@@ -28,17 +28,17 @@ from graphwright.graph.routes import spoken
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex
+from graphwright.learn.retrievers.checkpoint import read_checkpoint
+from graphwright.learn.retrievers.load import load_retriever
+from graphwright.learn.train.examples import examples_of
+from graphwright.learn.train.fit import Schedule
+from graphwright.learn.train.labels import common, make_labels, united
+from graphwright.learn.train.refine import Explains, Near, Weak
+from graphwright.learn.train.run import train_retriever
 from graphwright.methods.reg import explained, gnn_rag, retrieved, subgraphrag
 from graphwright.methods.systems import planned
 from graphwright.models.budget import estimated_tokens
-from graphwright.retrieve.relations import Instances
-from graphwright.retrieve.retrievers.checkpoint import read_checkpoint
-from graphwright.retrieve.retrievers.load import load_retriever
-from graphwright.train.examples import examples_of
-from graphwright.train.fit import Schedule
-from graphwright.train.labels import common, make_labels, united
-from graphwright.train.refine import Explains, Near, Weak
-from graphwright.train.run import train_retriever
+from graphwright.operators.paths.relation_paths import Instances
 
 RESULTS = Path(__file__).parent / "results"
 LEVELS = ("path", "triple", "entity")

@@ -38,7 +38,7 @@ from graphwright.generate.reader import sentences_of
 from graphwright.graph.evidence import Ranking
 from graphwright.index.vectors import normalised
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
-from graphwright.retrieve.operator import Keep, Operator, Then
+from graphwright.operators.operator import Keep, Operator, Then
 
 RESULTS = Path(__file__).parent / "results"
 BASELINE = "vector"

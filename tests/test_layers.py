@@ -13,17 +13,19 @@ ROOT = Path(graphwright.__file__).parent
 ORDER = [
     "errors",
     "files",
+    "constraints",
     "prompts",
+    "text",
     "kernels",
     "graph",
     "models",
     "data",
     "index",
-    "retrieve",
+    "operators",
+    "learn",
     "generate",
     "methods",
-    "folder",
-    "train",
+    "index_folder",
     "evaluate",
     "cli",
 ]
@@ -37,7 +39,6 @@ APART = {
     ("data", "graph"),
     ("data", "kernels"),
     ("data", "models"),
-    ("evaluate", "train"),
 }
 
 

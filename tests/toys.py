@@ -17,8 +17,8 @@ from graphwright.index.contribution import Contribution
 from graphwright.index.entry import Entry
 from graphwright.index.ledger import Ledger
 from graphwright.index.merge import Merged
-from graphwright.retrieve.retrievers.retriever import Retriever
-from graphwright.retrieve.state import State, start
+from graphwright.learn.retrievers.retriever import Retriever
+from graphwright.operators.state import State, start
 
 # Lothair's kin: a small tree with one person of two marriages.
 FAMILY = [

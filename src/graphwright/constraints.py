@@ -107,7 +107,7 @@ class Checked:
         check(self)
 
 
-def check(instance: Any) -> None:
+def check(instance: object) -> None:
     """Check the declared constraints of a dataclass instance. Raises OptionError at the first that does not hold.
 
     >>> from dataclasses import dataclass
@@ -119,7 +119,7 @@ def check(instance: Any) -> None:
     ...
     graphwright.errors.OptionError: Search: top_k is 0; it must be a whole number, at least 1.
     """
-    for name, kinds, constraints in _declared(type(instance)):
+    for name, kinds, constraints in _declared(instance.__class__):
         value = getattr(instance, name)
         problem = _problem(value, kinds, constraints)
         if problem:

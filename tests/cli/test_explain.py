@@ -35,8 +35,8 @@ from graphwright import (
 )
 from graphwright.cli.explain import anchored, show_explanation
 from graphwright.cli.show import as_dict
-from graphwright.retrieve.keywords import Theme
-from graphwright.retrieve.state import Anchor, State
+from graphwright.operators.anchors.keywords import Theme
+from graphwright.operators.state import Anchor, State
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

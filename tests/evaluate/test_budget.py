@@ -29,7 +29,7 @@ from graphwright import (
 )
 from graphwright.evaluate.budget import Gain, gain, rankings, recall_over_budget
 from graphwright.methods.registry import pipeline
-from graphwright.retrieve.operator import Operator
+from graphwright.operators.operator import Operator
 
 CLUB = GRAPHS["club"]
 SEARCH, MODEL = VectorSearch(vectors_of(CLUB)), OverlapCrossEncoder()

@@ -29,8 +29,8 @@ from graphwright.evaluate.asking import Asker
 from graphwright.evaluate.measures import MEASURES, chosen
 from graphwright.evaluate.results import Row
 from graphwright.index.snapshot import Snapshot
-from graphwright.retrieve.references import passage_graph
-from graphwright.retrieve.state import Ranking
+from graphwright.operators.state import Ranking
+from graphwright.operators.subgraph.references import passage_graph
 
 # One passage each. Linked are erstein - ermengarde - lothair - teutberga, in a row; bread and mur are apart.
 IX = corpus_index().snapshot

@@ -17,18 +17,18 @@ from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.judge import OverlapJudge
 from graphwright.evaluate.plan import read_plan
 from graphwright.evaluate.run import run
-from graphwright.folder import Index
 from graphwright.graph.graph import Graph
 from graphwright.index.snapshot import Snapshot
+from graphwright.index_folder import Index
 from graphwright.methods.passages import bm25
 from graphwright.models.base import Floats
 from graphwright.models.fake import HashEncoder, ScriptedLLM
-from graphwright.retrieve.operator import Operator, Wrapper
-from graphwright.retrieve.rerank import Rerank
-from graphwright.retrieve.search import VectorSearch
-from graphwright.retrieve.sources import Sources
-from graphwright.retrieve.state import State
-from graphwright.retrieve.walk import PersonalizedPageRank
+from graphwright.operators.operator import Operator, Wrapper
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.search.search import VectorSearch
+from graphwright.operators.select.passages import Sources
+from graphwright.operators.state import State
+from graphwright.operators.subgraph.walk import PersonalizedPageRank
 
 RIVERS = {
     "mur": ("Mur", "The river flows through Graz and joins the Drava near Legrad."),

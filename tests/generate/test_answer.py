@@ -14,7 +14,7 @@ from graphwright import Answer, Graph, HashEncoder, Index, OptionError, Sentence
 from graphwright.generate.cite import walk_to
 from graphwright.graph.evidence import Ranking
 from graphwright.models.base import Span
-from graphwright.retrieve.state import Anchor, State
+from graphwright.operators.state import Anchor, State
 
 GRAPH = corpus_index().graph
 

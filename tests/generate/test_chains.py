@@ -22,7 +22,7 @@ from graphwright import (
     start,
 )
 from graphwright.generate.prompt import passages_in
-from graphwright.retrieve.state import State
+from graphwright.operators.state import State
 
 FILMS = [
     ("Alien", "directed_by", "Ridley Scott"),

@@ -17,8 +17,8 @@ from graphwright.generate.prompt import PassagePrompt, instructions, passages_in
 from graphwright.generate.stream import listening
 from graphwright.models.base import Span
 from graphwright.models.endpoint import Endpoint
-from graphwright.retrieve.operator import Then
-from graphwright.retrieve.state import State
+from graphwright.operators.operator import Then
+from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

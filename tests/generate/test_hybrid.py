@@ -11,9 +11,9 @@ from graphwright import Answer, Bubble, Evidence, Graph, Keywords, OptionError, 
 from graphwright.generate.hybrid import HybridPrompt
 from graphwright.generate.prompt import passages_in
 from graphwright.models.budget import estimated_tokens
-from graphwright.retrieve.groups import GroupAnchors
-from graphwright.retrieve.state import State
-from graphwright.retrieve.unite import Unite
+from graphwright.operators.anchors.group_anchors import GroupAnchors
+from graphwright.operators.state import State
+from graphwright.operators.trees.unite import Unite
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

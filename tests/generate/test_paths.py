@@ -25,8 +25,8 @@ from graphwright import (
 from graphwright.generate.paths import steps_of
 from graphwright.generate.prompt import passages_in
 from graphwright.models.budget import estimated_tokens
-from graphwright.retrieve.keywords import Keywords, Theme
-from graphwright.retrieve.state import State
+from graphwright.operators.anchors.keywords import Keywords, Theme
+from graphwright.operators.state import State
 
 FAMILY = GRAPHS["family"]
 SNAPSHOT = corpus_index().snapshot

@@ -12,7 +12,7 @@ from tests.toys import GRAPHS, corpus_index, loose
 from graphwright import HashEncoder, Index, OptionError, start
 from graphwright.generate.prompt import PassagePrompt, instructions, passages_in
 from graphwright.graph.evidence import Ranking
-from graphwright.retrieve.state import State
+from graphwright.operators.state import State
 
 GRAPH = corpus_index().graph
 

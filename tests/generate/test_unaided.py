@@ -9,7 +9,7 @@ from tests.models.llm_server import LLMServer
 from tests.toys import corpus_index
 
 from graphwright import Endpoint, Kind, OptionError, ReplyError, ScriptedLLM, Unaided, listening, start
-from graphwright.retrieve.state import State
+from graphwright.operators.state import State
 
 GRAPH = corpus_index().snapshot.graph
 QUESTION = "Which abbey did the mother of Lothair II found?"

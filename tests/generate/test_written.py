@@ -26,7 +26,7 @@ from graphwright.index.words import words
 from graphwright.models.base import Completion
 from graphwright.models.endpoint import Endpoint
 from graphwright.models.fake import ScriptedLLM
-from graphwright.retrieve.state import Reply, State
+from graphwright.operators.state import Reply, State
 
 GRAPH = corpus_index().graph
 TEXTS = {str(d["id"]): str(d["text"]) for d in CORPUS}

@@ -1,4 +1,4 @@
-"""What messages say to each node, in special cases; tests/retrieve/retrievers/test_arcs.py has plain sums."""
+"""What messages say to each node, in special cases; tests/operators/retrievers/test_arcs.py has plain sums."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from graphwright import (
 )
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.base import metered
-from graphwright.retrieve.entities import entity_vectors
-from graphwright.retrieve.references import passage_graph
+from graphwright.operators.subgraph.entities import entity_vectors
+from graphwright.operators.subgraph.references import passage_graph
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

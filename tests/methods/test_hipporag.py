@@ -12,7 +12,7 @@ from tests.toys import CORPUS, corpus_index
 from graphwright import HashEncoder, Index, OptionError, ScriptedLLM, start
 from graphwright.generate.prompt import passages_in
 from graphwright.methods.registry import pipeline, retrieval_part
-from graphwright.retrieve.state import State
+from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

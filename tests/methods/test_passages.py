@@ -24,7 +24,7 @@ from graphwright.generate.prompt import PassagePrompt, passages_in
 from graphwright.methods.lego import INSTANCES
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models.fake import ScriptedLLM
-from graphwright.retrieve.operator import Then
+from graphwright.operators.operator import Then
 
 SNAPSHOT = corpus_index().snapshot
 # Stave four of Charles Dickens, A Christmas Carol (1843): in the public domain.

@@ -14,7 +14,7 @@ from graphwright.generate.prompt import PassagePrompt
 from graphwright.methods import registry
 from graphwright.methods.registry import METHODS, Method, pipeline, retrieval_part
 from graphwright.models.base import Span
-from graphwright.retrieve.operator import Then
+from graphwright.operators.operator import Then
 
 SNAPSHOT = corpus_index().snapshot
 

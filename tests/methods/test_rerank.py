@@ -10,7 +10,7 @@ from tests.toys import corpus_index
 from graphwright import CachedCrossEncoder, MiniLMCrossEncoder, OptionError, OverlapCrossEncoder, VectorSearch, start
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models.base import metered
-from graphwright.retrieve.references import passage_graph
+from graphwright.operators.subgraph.references import passage_graph
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -12,7 +12,7 @@ from graphwright import METHODS, Experiment, HashEncoder, OptionError, ScriptedL
 from graphwright.cli.app import main
 from graphwright.evaluate.run import run
 from graphwright.methods.registry import pipeline
-from graphwright.retrieve.operator import Keep
+from graphwright.operators.operator import Keep
 
 REPLY = '{"thoughts": ["It was hers."], "found": true, "answer": "Erstein Abbey"}'
 QUESTION = "Which abbey did the mother of Lothair II found?"

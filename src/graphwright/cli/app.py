@@ -218,7 +218,7 @@ def upgrade(
 ) -> None:
     """Read documents that are in an index again with a language model; what they said is kept, so no file is needed."""
     from graphwright.cli import indexing
-    from graphwright.folder import Index
+    from graphwright.index_folder import Index
 
     model = settings_for(index, llm, base_url, prices, offline=offline)
     if model is None and not offline:
@@ -297,7 +297,7 @@ def remove(
     index: Folder,
 ) -> None:
     """Take documents out of an index; the graph is then the one built without them."""
-    from graphwright.folder import Index
+    from graphwright.index_folder import Index
 
     print(f"removed {counted(len(Index.open(index).remove(ids).removed), 'document')}")
 
@@ -323,7 +323,7 @@ def info(
 ) -> None:
     """Say what an index holds."""
     from graphwright.cli.show import show_info
-    from graphwright.folder import Index
+    from graphwright.index_folder import Index
 
     place = folder or index
     if place is None:
@@ -339,7 +339,7 @@ def verify(
 ) -> None:
     """Check that an index is sound: its store, and that its snapshot is what the store gives."""
     from graphwright.cli.show import show_problems
-    from graphwright.folder import Index
+    from graphwright.index_folder import Index
 
     show_problems(Index.open(index).verify(repair=repair), index, as_json=as_json)
 

@@ -23,7 +23,7 @@ from graphwright.cli.printable import counted
 from graphwright.errors import GraphwrightError
 
 if TYPE_CHECKING:
-    from graphwright.folder import Index
+    from graphwright.index_folder import Index
     from graphwright.models.base import LLM
     from graphwright.models.settings import LLMSettings
 
@@ -142,7 +142,7 @@ def disk(folder: Path) -> Check:
 def index_folder(folder: Path) -> Iterator[Check]:
     """Look at an index: whether it opens, is current, and can be written."""
     try:
-        from graphwright.folder import Index
+        from graphwright.index_folder import Index
 
         index = Index.open(folder)
     except Exception as error:

@@ -15,7 +15,7 @@ from rich.rule import Rule
 from graphwright.cli.indexing import progress_bar
 from graphwright.cli.show import show_state
 from graphwright.data.questions import read_questions
-from graphwright.folder import Index
+from graphwright.index_folder import Index
 
 __all__ = ["run_demo"]
 

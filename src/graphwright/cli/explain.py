@@ -14,8 +14,8 @@ from rich.text import Text
 from graphwright.cli.printable import counted, printable
 from graphwright.graph.evidence import Ints, Piece
 from graphwright.graph.graph import Graph, Kind
-from graphwright.retrieve.keywords import Theme
-from graphwright.retrieve.state import Anchor, State, Step
+from graphwright.operators.anchors.keywords import Theme
+from graphwright.operators.state import Anchor, State, Step
 
 __all__ = ["anchored", "show_explanation"]
 

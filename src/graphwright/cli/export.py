@@ -13,10 +13,10 @@ from graphwright.cli.printable import counted
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
-    from graphwright.folder import Index
     from graphwright.graph.evidence import Evidence
     from graphwright.graph.export import Written
     from graphwright.graph.graph import Graph
+    from graphwright.index_folder import Index
 
 __all__ = ["export"]
 

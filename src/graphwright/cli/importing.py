@@ -12,7 +12,7 @@ from typing import Any
 from graphwright.cli.indexing import progress_bar
 from graphwright.cli.printable import counted, printable
 from graphwright.data.dumps import dump_of
-from graphwright.folder import Index
+from graphwright.index_folder import Index
 
 __all__ = ["import_graph"]
 

@@ -32,11 +32,11 @@ from graphwright.cli.printable import counted, printable
 from graphwright.data.base import Skipped
 from graphwright.data.openie import read_openie
 from graphwright.errors import DataError, OptionError
-from graphwright.folder import Added, Index
 from graphwright.index.build import Progress as Report
 from graphwright.index.build import Settings
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.openie import Precomputed
+from graphwright.index_folder import Added, Index
 from graphwright.models.base import Usage, metered
 from graphwright.models.named import encoder_named
 

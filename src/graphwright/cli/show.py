@@ -18,15 +18,15 @@ from rich.text import Text
 
 from graphwright.cli.explain import anchored, show_explanation
 from graphwright.cli.printable import printable
-from graphwright.folder import Index
 from graphwright.generate.stream import listening
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.index.check import Problem
 from graphwright.index.within import Within
+from graphwright.index_folder import Index
 from graphwright.methods.registry import METHODS, Method, pipeline
-from graphwright.retrieve.keywords import Theme
-from graphwright.retrieve.state import Anchor, Question, State, Step
+from graphwright.operators.anchors.keywords import Theme
+from graphwright.operators.state import Anchor, Question, State, Step
 
 __all__ = ["about", "as_dict", "opened", "show_answer", "show_info", "show_methods", "show_problems", "show_state"]
 

@@ -15,9 +15,9 @@ from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
     from graphwright.index.snapshot import Snapshot
-    from graphwright.train.examples import Examples
-    from graphwright.train.labels import Labels, Progress
-    from graphwright.train.refine import Refiner
+    from graphwright.learn.train.examples import Examples
+    from graphwright.learn.train.labels import Labels, Progress
+    from graphwright.learn.train.refine import Refiner
 
 __all__ = ["train"]
 
@@ -81,7 +81,7 @@ def combine(
     as_json: AsJson = False,
 ) -> None:
     """Make one file of labels of two: what both chose, or what either did."""
-    from graphwright.train.labels import common, read_labels, united, write_labels
+    from graphwright.learn.train.labels import common, read_labels, united, write_labels
 
     ways = {"union": united, "intersection": common}
     if how not in ways:
@@ -144,9 +144,9 @@ def _train(
     as_json: bool,
 ) -> None:
     from graphwright.cli.indexing import progress_bar
-    from graphwright.train.fit import Schedule, torch_or_error
-    from graphwright.train.labels import read_labels
-    from graphwright.train.run import train_retriever
+    from graphwright.learn.train.fit import Schedule, torch_or_error
+    from graphwright.learn.train.labels import read_labels
+    from graphwright.learn.train.run import train_retriever
 
     torch_or_error()  # before minutes of labelling
     ix = _snapshot(index)
@@ -173,7 +173,7 @@ def _snapshot(index: Path) -> Snapshot:
 def _examples(questions: Path, ix: Snapshot, unusable: float, limit: int | None, seed: int) -> Examples:
     import numpy as np
 
-    from graphwright.train.examples import Examples, read_examples
+    from graphwright.learn.train.examples import Examples, read_examples
 
     made = read_examples(questions, ix.graph, names=ix.names, unusable=unusable)
     if made.left_out:
@@ -194,7 +194,7 @@ def _refiner(
     max_tokens: int | None = None,
     max_cost: float | None = None,
 ) -> Refiner:
-    from graphwright.train.refine import Chosen, Explains, Near, Weak
+    from graphwright.learn.train.refine import Chosen, Explains, Near, Weak
 
     if name == "llm":
         settings = settings_for(index, llm, base_url, prices)
@@ -210,7 +210,7 @@ def _refiner(
 
 
 def _labels(ix: Snapshot, examples: Examples, refiner: Refiner, into: Path, show: Progress) -> Labels:
-    from graphwright.train.labels import make_labels
+    from graphwright.learn.train.labels import make_labels
 
     return make_labels(ix.graph, examples, refiner, into, progress=show)
 

@@ -20,9 +20,9 @@ from graphwright.graph.graph import Graph, Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.models.base import Usage, metered
 from graphwright.models.bills import Bill, billed
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.sharing import sharing
-from graphwright.retrieve.state import Question, Reply, State, Step, start
+from graphwright.operators.operator import Operator
+from graphwright.operators.sharing import sharing
+from graphwright.operators.state import Question, Reply, State, Step, start
 
 __all__ = ["Asker"]
 

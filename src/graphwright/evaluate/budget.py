@@ -12,7 +12,7 @@ from graphwright.errors import OptionError
 from graphwright.evaluate.metrics import missed_topological_recall, recall_at_k, topological_recall
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.retrieve.state import State
+from graphwright.operators.state import State
 
 __all__ = ["Gain", "gain", "rankings", "recall_over_budget"]
 

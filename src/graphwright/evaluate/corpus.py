@@ -16,11 +16,11 @@ from graphwright.data.base import Document
 from graphwright.data.questions import check_gold
 from graphwright.errors import OptionError, StoreError
 from graphwright.evaluate.experiment import Experiment, Subject
-from graphwright.folder import Index
 from graphwright.graph.graph import Graph
 from graphwright.graph.passages import Passages
 from graphwright.index.build import Progress, Settings
 from graphwright.index.snapshot import Snapshot
+from graphwright.index_folder import Index
 from graphwright.models.base import Floats, NamedEncoder, metered
 
 __all__ = ["checked", "made", "sample"]

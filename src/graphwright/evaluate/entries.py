@@ -16,7 +16,7 @@ from graphwright.index.snapshot import Snapshot
 from graphwright.methods.expression import literals, read_expression
 from graphwright.methods.registry import METHODS, method_named, pipeline
 from graphwright.models.base import LLM
-from graphwright.retrieve.operator import Operator
+from graphwright.operators.operator import Operator
 
 __all__ = ["Builder", "Entry", "entries", "entry_of", "parted", "plain", "swept", "values"]
 

@@ -15,8 +15,8 @@ from graphwright.evaluate.quality import answer_quality, path_quality, subgraph_
 from graphwright.evaluate.summaries import SUMMARY_METRICS, summary_scores
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.retrieve.references import passage_graph
-from graphwright.retrieve.state import State
+from graphwright.operators.state import State
+from graphwright.operators.subgraph.references import passage_graph
 
 __all__ = ["MEASURES", "Measure", "Outcome", "chosen", "usual"]
 

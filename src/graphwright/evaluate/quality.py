@@ -14,7 +14,7 @@ from graphwright.errors import OptionError
 from graphwright.evaluate.metrics import Texts, normalised
 from graphwright.generate.targets import TargetAnswer
 from graphwright.graph.graph import Graph
-from graphwright.retrieve.state import State
+from graphwright.operators.state import State
 
 __all__ = ["Quality", "answer_quality", "path_quality", "subgraph_quality"]
 
@@ -59,7 +59,7 @@ def path_quality(state: State, gold: Texts) -> Quality:
     A path leads to the last of its nodes that the question does not name, as for TargetAnswer: so a query entity is
     never found by a path, though it be an answer. Raises OptionError where nothing has looked for evidence.
 
-    >>> from graphwright.retrieve.paths import ShortestPaths; from graphwright.retrieve.state import start
+    >>> from graphwright.operators.paths.paths import ShortestPaths; from graphwright.operators.state import start
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo"), ("Udo", "ally", "Otto")])
     >>> path_quality((ShortestPaths() % 2)(start("Who?", kin, entities=["Bertha"])), ["Udo", "Bertha"])
     Quality(precision=0.5, recall=0.5, f1=0.5)

@@ -21,15 +21,15 @@ from graphwright.evaluate.report import write_report
 from graphwright.evaluate.results import Results, Row, lasting
 from graphwright.evaluate.summary import summarised
 from graphwright.files import clean
-from graphwright.folder import Index
 from graphwright.index.build import Progress
 from graphwright.index.lock import writer_lock
 from graphwright.index.snapshot import Snapshot
+from graphwright.index_folder import Index
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.base import LLM, NamedEncoder
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.minilm import MiniLM
-from graphwright.retrieve.operator import Operator
+from graphwright.operators.operator import Operator
 
 __all__ = ["run"]
 

@@ -9,8 +9,8 @@ from graphwright.generate.cite import citation, title_of
 from graphwright.generate.stream import Draft, listener
 from graphwright.generate.written import written
 from graphwright.models.base import LLM, Reader
-from graphwright.retrieve.operator import Operator, note
-from graphwright.retrieve.state import Reply, State
+from graphwright.operators.operator import Operator, note
+from graphwright.operators.state import Reply, State
 
 __all__ = ["NOTHING", "Answer", "quoted"]
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from graphwright.index.words import words
-from graphwright.retrieve.operator import Operator, top_of
-from graphwright.retrieve.state import State
+from graphwright.operators.operator import Operator, top_of
+from graphwright.operators.state import State
 
 __all__ = ["Broad", "is_broad", "names_nothing"]
 

@@ -15,9 +15,9 @@ from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.index.vectors import VectorIndex, normalised
 from graphwright.models.base import Encoder, Span
-from graphwright.retrieve.central import most_central
-from graphwright.retrieve.operator import Ranker, source_of
-from graphwright.retrieve.state import State
+from graphwright.operators.operator import Ranker, source_of
+from graphwright.operators.search.central import most_central
+from graphwright.operators.state import State
 
 __all__ = ["CentralReader", "CentralSearch", "most_central"]
 

@@ -15,9 +15,9 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Bundle, bundle_of, label, written
 from graphwright.index.vectors import normalised
 from graphwright.models.base import Encoder
+from graphwright.operators.operator import Operator
+from graphwright.operators.state import Citation, Reply, State
 from graphwright.prompts import data_line, messages
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.state import Citation, Reply, State
 
 __all__ = ["ChainAnswer", "ChainPrompt"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from graphwright.graph.graph import Graph
 from graphwright.kernels.paths import nearest_path
-from graphwright.retrieve.state import Citation, State
+from graphwright.operators.state import Citation, State
 
 __all__ = ["citation", "title_of", "walk_to"]
 

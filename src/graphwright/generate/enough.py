@@ -13,9 +13,9 @@ from graphwright.generate.stream import Draft, listener
 from graphwright.generate.written import written
 from graphwright.index.words import words
 from graphwright.models.base import LLM, Reader, Span
+from graphwright.operators.operator import Operator, note, source_of
+from graphwright.operators.state import Reply, State
 from graphwright.prompts import data_line, messages
-from graphwright.retrieve.operator import Operator, note, source_of
-from graphwright.retrieve.state import Reply, State
 
 __all__ = ["AnswerIfEnough", "SureReader"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from graphwright.errors import OptionError
 from graphwright.generate.prompt import PassagePrompt, fitting, passages_in, size_of
 from graphwright.models.budget import estimated_tokens
+from graphwright.operators.operator import Operator
+from graphwright.operators.state import State
 from graphwright.prompts import data_line, messages
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.state import State
 
 __all__ = ["HybridPrompt"]
 

@@ -19,11 +19,11 @@ from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import words
 from graphwright.kernels.rank import top
 from graphwright.models.budget import estimated_tokens
+from graphwright.operators.anchors.keywords import themes
+from graphwright.operators.operator import Operator, note
+from graphwright.operators.search.nearest import lengths_of
+from graphwright.operators.state import State
 from graphwright.prompts import data_line, messages
-from graphwright.retrieve.keywords import themes
-from graphwright.retrieve.near import lengths_of
-from graphwright.retrieve.operator import Operator, note
-from graphwright.retrieve.state import State
 
 __all__ = ["FlatPrompt", "GlobalEdges", "PathPrompt", "steps_of"]
 
@@ -42,7 +42,7 @@ class GlobalEdges:
     `asked`: the question itself is the theme, whatever else is: offline there are no better words for what it is about.
 
     >>> from graphwright import Evidence, start
-    >>> from graphwright.retrieve.keywords import Keywords
+    >>> from graphwright.operators.anchors.keywords import Keywords
     >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein Abbey"), ("Ermengarde", "married", "Lothair I")])
     >>> state = Keywords()(start("Which abbey was founded by Ermengarde?", graph, evidence=Evidence.of_nodes([0])))
     >>> GlobalEdges(None)(state).tolist()

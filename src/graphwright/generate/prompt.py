@@ -11,9 +11,9 @@ from graphwright.errors import OptionError
 from graphwright.generate.cite import title_of
 from graphwright.graph.graph import Graph
 from graphwright.models.budget import estimated_tokens
+from graphwright.operators.operator import Operator
+from graphwright.operators.state import State
 from graphwright.prompts import data_line, messages
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.state import State
 
 __all__ = ["PassagePrompt", "fitting", "instructions", "passages_in", "size_of"]
 

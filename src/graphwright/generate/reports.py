@@ -9,12 +9,12 @@ from graphwright.errors import OptionError
 from graphwright.generate.prompt import PassagePrompt
 from graphwright.kernels.rank import top
 from graphwright.models.budget import estimated_tokens
+from graphwright.operators.communities.communities import found_communities
+from graphwright.operators.communities.raptor import SummaryTree
+from graphwright.operators.communities.summaries import Summaries
+from graphwright.operators.operator import Operator
+from graphwright.operators.state import State
 from graphwright.prompts import data_line, messages
-from graphwright.retrieve.communities import found_communities
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.state import State
-from graphwright.retrieve.summaries import Summaries
-from graphwright.retrieve.tree import SummaryTree
 
 __all__ = ["CommunityReports", "ReportPrompt", "TreeReports"]
 

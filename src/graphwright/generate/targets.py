@@ -14,8 +14,8 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import label
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.state import Citation, Reply, State
+from graphwright.operators.operator import Operator
+from graphwright.operators.state import Citation, Reply, State
 
 __all__ = ["NO_TARGET", "TargetAnswer", "path_text"]
 
@@ -39,7 +39,7 @@ class TargetAnswer(Operator):
     passages. Where a question asks whether something holds and names two things, no name answers: what the graph
     states between them does, for the reader to judge.
 
-    >>> from graphwright.retrieve.paths import ShortestPaths; from graphwright.retrieve.state import start
+    >>> from graphwright.operators.paths.paths import ShortestPaths; from graphwright.operators.state import start
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Udo", "spouse", "Ida")])
     >>> answer = (ShortestPaths() >> TargetAnswer())(start("Who?", kin, entities=["Bertha"])).answer
     >>> answer.text.splitlines(), answer.citations[1].path

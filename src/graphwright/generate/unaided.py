@@ -9,9 +9,9 @@ from typing import Any
 from graphwright.errors import OptionError
 from graphwright.generate.stream import Draft, listener
 from graphwright.models.base import LLM
+from graphwright.operators.operator import Operator, note
+from graphwright.operators.state import Reply, State
 from graphwright.prompts import data_line, messages
-from graphwright.retrieve.operator import Operator, note
-from graphwright.retrieve.state import Reply, State
 
 __all__ = ["Unaided"]
 

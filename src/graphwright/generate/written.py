@@ -11,8 +11,8 @@ from graphwright.generate.prompt import instructions, passages_in
 from graphwright.generate.quotes import Place, locate, renumbered
 from graphwright.generate.stream import Draft
 from graphwright.models.base import LLM
-from graphwright.retrieve.operator import note
-from graphwright.retrieve.state import Reply, State
+from graphwright.operators.operator import note
+from graphwright.operators.state import Reply, State
 
 __all__ = ["schema", "written"]
 

@@ -10,18 +10,18 @@ from graphwright.index.vectors import joined
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM
 from graphwright.models.reader import MiniLMReader
-from graphwright.retrieve.bubble import Bubble
-from graphwright.retrieve.complement import Complement
-from graphwright.retrieve.coverage import Coverage
-from graphwright.retrieve.groups import GroupAnchors
-from graphwright.retrieve.grow import Grow
-from graphwright.retrieve.latent import LatentKeywords
-from graphwright.retrieve.link import Link
-from graphwright.retrieve.operator import Keep, Operator
-from graphwright.retrieve.relax import Relax
-from graphwright.retrieve.sources import Sources
-from graphwright.retrieve.specialise import Specialise
-from graphwright.retrieve.support import SupportSearch
+from graphwright.operators.anchors.group_anchors import GroupAnchors
+from graphwright.operators.anchors.latent_keywords import LatentKeywords
+from graphwright.operators.anchors.link_entities import Link
+from graphwright.operators.anchors.relax import Relax
+from graphwright.operators.anchors.specialise import Specialise
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.search.support import SupportSearch
+from graphwright.operators.select.complement import Complement
+from graphwright.operators.select.passages import Sources
+from graphwright.operators.trees.bubble import Bubble
+from graphwright.operators.trees.coverage import Coverage
+from graphwright.operators.trees.grow import Grow
 
 __all__ = ["anchor_groups", "bubblerag", "evidence_graphs"]
 

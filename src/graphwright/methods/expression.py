@@ -11,7 +11,7 @@ from typing import Any
 from graphwright.errors import GraphwrightError, OptionError, meant
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
-from graphwright.retrieve.operator import Operator
+from graphwright.operators.operator import Operator
 
 __all__ = ["literals", "read_expression"]
 

@@ -9,13 +9,13 @@ from graphwright.methods.passages import answering
 from graphwright.models.base import LLM, CrossEncoder
 from graphwright.models.latents import CachedCrossEncoder
 from graphwright.models.reading import MiniLMCrossEncoder
-from graphwright.retrieve.entities import OnEntities, entity_vectors
-from graphwright.retrieve.granker import GRanker
-from graphwright.retrieve.operator import Keep, Operator, Reached, Repeat
-from graphwright.retrieve.references import RELATIONS, OnPassages
-from graphwright.retrieve.search import VectorSearch
-from graphwright.retrieve.sources import Sources
-from graphwright.retrieve.stex import STeX
+from graphwright.operators.operator import Keep, Operator, Reached, Repeat
+from graphwright.operators.rerank.granker import GRanker
+from graphwright.operators.search.search import VectorSearch
+from graphwright.operators.select.passages import Sources
+from graphwright.operators.subgraph.entities import OnEntities, entity_vectors
+from graphwright.operators.subgraph.references import RELATIONS, OnPassages
+from graphwright.operators.subgraph.stex import STeX
 
 __all__ = ["fastinsight", "fastinsight_entities"]
 

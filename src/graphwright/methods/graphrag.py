@@ -7,10 +7,10 @@ from graphwright.generate.reports import CommunityReports, ReportPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM
-from graphwright.retrieve.communities import CommunitySearch, EntitySearch, Helpful, Surroundings
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.summaries import Summaries
-from graphwright.retrieve.weighed import WeighedSources
+from graphwright.operators.communities.communities import CommunitySearch, EntitySearch, Helpful, Surroundings
+from graphwright.operators.communities.summaries import Summaries
+from graphwright.operators.operator import Operator
+from graphwright.operators.select.weighed import WeighedSources
 
 __all__ = ["graphrag_global", "graphrag_local"]
 

@@ -7,8 +7,8 @@ from graphwright.index.snapshot import Snapshot
 from graphwright.index.vectors import VectorIndex
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.prizes import Prizes, PrizeSources, PrizeTree
+from graphwright.operators.operator import Operator
+from graphwright.operators.trees.prize_tree import Prizes, PrizeSources, PrizeTree
 
 __all__ = ["g_retriever"]
 

@@ -6,18 +6,18 @@ from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM
-from graphwright.retrieve.choose import Choose
-from graphwright.retrieve.fallback import OrElse
-from graphwright.retrieve.keywords import Keywords
-from graphwright.retrieve.link import Link
-from graphwright.retrieve.memory import PhraseSeeds, SharedWords, Specific
-from graphwright.retrieve.narrow import Only
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.search import VectorSearch
-from graphwright.retrieve.statements import OnStatements
-from graphwright.retrieve.summed import SummedSources
-from graphwright.retrieve.triples import TripleSearch
-from graphwright.retrieve.walk import PersonalizedPageRank
+from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.link_entities import Link
+from graphwright.operators.fallback import OrElse
+from graphwright.operators.operator import Operator
+from graphwright.operators.rerank.choose import Choose
+from graphwright.operators.search.hipporag import PhraseSeeds, SharedWords, Specific
+from graphwright.operators.search.search import VectorSearch
+from graphwright.operators.search.triples import TripleSearch
+from graphwright.operators.select.summed import SummedSources
+from graphwright.operators.subgraph.narrow import Only
+from graphwright.operators.subgraph.statements import OnStatements
+from graphwright.operators.subgraph.walk import PersonalizedPageRank
 
 __all__ = ["hipporag", "hipporag2"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM
-from graphwright.retrieve.feedback import Feedback, HypotheticalPassage
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.search import VectorSearch
+from graphwright.operators.operator import Operator
+from graphwright.operators.search.feedback import Feedback, HypotheticalPassage
+from graphwright.operators.search.search import VectorSearch
 
 __all__ = ["hyde"]
 

@@ -6,8 +6,8 @@ from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering, both
 from graphwright.models.base import LLM
-from graphwright.retrieve.operator import Operator, Repeat
-from graphwright.retrieve.thoughts import FollowUp, Think, Thoughts
+from graphwright.operators.operator import Operator, Repeat
+from graphwright.operators.search.thoughts import FollowUp, Think, Thoughts
 
 __all__ = ["ircot"]
 

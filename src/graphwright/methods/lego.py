@@ -14,21 +14,21 @@ from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM, CrossEncoder, Encoder
 from graphwright.models.reading import MiniLMCrossEncoder
-from graphwright.retrieve.beam import BeamSearch
-from graphwright.retrieve.choose import Choose
-from graphwright.retrieve.composed import Composed
-from graphwright.retrieve.flow import PathSources
-from graphwright.retrieve.link import Link
-from graphwright.retrieve.narrow import Induce, Nodes, Triples
-from graphwright.retrieve.operator import Keep, Operator
-from graphwright.retrieve.paths import EnumeratedPaths, ShortestPaths
-from graphwright.retrieve.precomputed import CommunityOf
-from graphwright.retrieve.prune import InduceEdges
-from graphwright.retrieve.relations import EdgesBy, Relations
-from graphwright.retrieve.rerank import Rerank
-from graphwright.retrieve.scorer import Scorer
-from graphwright.retrieve.search import EdgeSearch
-from graphwright.retrieve.walk import KHop, PersonalizedPageRank, RandomWalk
+from graphwright.operators.anchors.link_entities import Link
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.paths.beam import BeamSearch
+from graphwright.operators.paths.flow import PathSources
+from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
+from graphwright.operators.paths.relation_paths import EdgesBy, Relations
+from graphwright.operators.rerank.choose import Choose
+from graphwright.operators.rerank.composed import Composed
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.rerank.scorer import Scorer
+from graphwright.operators.search.search import EdgeSearch
+from graphwright.operators.subgraph.narrow import Induce, Nodes, Triples
+from graphwright.operators.subgraph.precomputed import CommunityOf
+from graphwright.operators.subgraph.prune import InduceEdges
+from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank, RandomWalk
 
 __all__ = [
     "EXTRACTIONS",

@@ -6,13 +6,13 @@ from graphwright.generate.paths import PathPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM
-from graphwright.retrieve.anchors import AnchorSearch
-from graphwright.retrieve.fusion import ReciprocalRank
-from graphwright.retrieve.keywords import Keywords
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.sources import Sources
-from graphwright.retrieve.summed import SummedSources
-from graphwright.retrieve.triples import OneHop, TripleSearch
+from graphwright.operators.anchors.anchor_search import AnchorSearch
+from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.fusion import ReciprocalRank
+from graphwright.operators.operator import Operator
+from graphwright.operators.search.triples import OneHop, TripleSearch
+from graphwright.operators.select.passages import Sources
+from graphwright.operators.select.summed import SummedSources
 
 __all__ = ["lightrag_global", "lightrag_hybrid", "lightrag_local"]
 

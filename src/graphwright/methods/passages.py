@@ -13,15 +13,15 @@ from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.models.base import LLM
 from graphwright.models.reader import MiniLMReader
-from graphwright.retrieve.fusion import ScoreSum
-from graphwright.retrieve.link import Link
-from graphwright.retrieve.narrow import Only
-from graphwright.retrieve.operator import Keep, Operator
-from graphwright.retrieve.pairs import Pairs
-from graphwright.retrieve.search import VectorSearch, WordSearch
-from graphwright.retrieve.sources import Sources
-from graphwright.retrieve.support import SupportSearch
-from graphwright.retrieve.walk import PersonalizedPageRank
+from graphwright.operators.anchors.link_entities import Link
+from graphwright.operators.fusion import ScoreSum
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.search.search import VectorSearch, WordSearch
+from graphwright.operators.search.support import SupportSearch
+from graphwright.operators.select.pairs import Pairs
+from graphwright.operators.select.passages import Sources
+from graphwright.operators.subgraph.narrow import Only
+from graphwright.operators.subgraph.walk import PersonalizedPageRank
 
 __all__ = ["answering", "bm25", "both", "connected", "hybrid", "ppr", "vector"]
 

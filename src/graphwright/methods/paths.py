@@ -6,11 +6,11 @@ from graphwright.generate.paths import GlobalEdges, PathPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM
-from graphwright.retrieve.anchors import AnchorSearch
-from graphwright.retrieve.flow import THRESHOLD, FlowPaths, NearSources
-from graphwright.retrieve.keywords import Keywords
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.statements import OnStatements
+from graphwright.operators.anchors.anchor_search import AnchorSearch
+from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.operator import Operator
+from graphwright.operators.paths.flow import THRESHOLD, FlowPaths, NearSources
+from graphwright.operators.subgraph.statements import OnStatements
 
 __all__ = ["pathrag", "pathrag_lt"]
 

@@ -6,8 +6,8 @@ from graphwright.generate.reports import ReportPrompt, TreeReports
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM
-from graphwright.retrieve.operator import Operator
-from graphwright.retrieve.tree import SummaryTree, TreeSearch
+from graphwright.operators.communities.raptor import SummaryTree, TreeSearch
+from graphwright.operators.operator import Operator
 
 __all__ = ["raptor"]
 

@@ -8,24 +8,24 @@ from graphwright.generate.answer import Answer
 from graphwright.generate.chains import ChainAnswer, ChainPrompt
 from graphwright.generate.targets import TargetAnswer
 from graphwright.index.snapshot import Snapshot
+from graphwright.learn.retrievers.checkpoint import Checkpoint
+from graphwright.learn.retrievers.ends import Ends
+from graphwright.learn.retrievers.explain import Explain
+from graphwright.learn.retrievers.load import load_retriever
+from graphwright.learn.retrievers.path import PathRetriever
+from graphwright.learn.retrievers.retriever import Retriever
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM, CrossEncoder, Encoder
-from graphwright.retrieve.chains import Chains, MergeChains
-from graphwright.retrieve.link import Link
-from graphwright.retrieve.narrow import Induce, Triples
-from graphwright.retrieve.operator import Keep, Operator
-from graphwright.retrieve.paths import ShortestPaths
-from graphwright.retrieve.rerank import Rerank
-from graphwright.retrieve.retrievers.checkpoint import Checkpoint
-from graphwright.retrieve.retrievers.ends import Ends
-from graphwright.retrieve.retrievers.explain import Explain
-from graphwright.retrieve.retrievers.load import load_retriever
-from graphwright.retrieve.retrievers.path import PathRetriever
-from graphwright.retrieve.retrievers.retriever import Retriever
-from graphwright.retrieve.search import EdgeSearch
-from graphwright.retrieve.sources import Sources
-from graphwright.retrieve.statements import OnStatements
-from graphwright.retrieve.walk import PersonalizedPageRank
+from graphwright.operators.anchors.link_entities import Link
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.paths.chains import Chains, MergeChains
+from graphwright.operators.paths.paths import ShortestPaths
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.search.search import EdgeSearch
+from graphwright.operators.select.passages import Sources
+from graphwright.operators.subgraph.narrow import Induce, Triples
+from graphwright.operators.subgraph.statements import OnStatements
+from graphwright.operators.subgraph.walk import PersonalizedPageRank
 
 __all__ = ["evidence_chains", "explained", "gnn_rag", "reg", "retrieved", "subgraphrag"]
 

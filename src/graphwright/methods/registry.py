@@ -26,7 +26,7 @@ from graphwright.methods.reg import reg
 from graphwright.methods.rerank import gar, read_on, rerank
 from graphwright.methods.systems import grag_m, gsr, kelp, rog, tog
 from graphwright.methods.unaided import cot, vanilla
-from graphwright.retrieve.operator import Keep, Operator, Then
+from graphwright.operators.operator import Keep, Operator, Then
 
 __all__ = ["METHODS", "Method", "method_named", "pipeline", "retrieval_part"]
 

@@ -8,12 +8,12 @@ from graphwright.methods.passages import answering, both, connected
 from graphwright.models.base import LLM, CrossEncoder
 from graphwright.models.latents import CachedCrossEncoder
 from graphwright.models.reading import MiniLMCrossEncoder
-from graphwright.retrieve.adaptive import Frontier, Unseen
-from graphwright.retrieve.fusion import ReciprocalRank
-from graphwright.retrieve.operator import Keep, Operator, Reached, Repeat
-from graphwright.retrieve.read_on import ReadOn
-from graphwright.retrieve.references import RELATIONS, OnPassages
-from graphwright.retrieve.rerank import Rerank
+from graphwright.operators.fusion import ReciprocalRank
+from graphwright.operators.operator import Keep, Operator, Reached, Repeat
+from graphwright.operators.rerank.multi_hop import ReadOn
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.subgraph.adaptive import Frontier, Unseen
+from graphwright.operators.subgraph.references import RELATIONS, OnPassages
 
 __all__ = ["gar", "read_on", "rerank"]
 

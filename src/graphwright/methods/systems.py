@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from graphwright.generate.reports import CommunityReports, ReportPrompt
 from graphwright.index.snapshot import Snapshot
+from graphwright.learn.retrievers.path import Decode, PathRetriever
 from graphwright.methods.lego import Best, answered, lego, scorer
 from graphwright.methods.passages import answering
 from graphwright.models.base import LLM, CrossEncoder, Encoder
-from graphwright.retrieve.communities import Surroundings
-from graphwright.retrieve.explore import Explore
-from graphwright.retrieve.flow import PathSources
-from graphwright.retrieve.link import Link
-from graphwright.retrieve.masked import Masked, Shorter
-from graphwright.retrieve.operator import Keep, Operator
-from graphwright.retrieve.paths import EnumeratedPaths, ShortestPaths
-from graphwright.retrieve.plan import Plan
-from graphwright.retrieve.prune import InduceEdges
-from graphwright.retrieve.relations import Instances, RelationPaths
-from graphwright.retrieve.rerank import Rerank
-from graphwright.retrieve.retrievers.path import Decode, PathRetriever
-from graphwright.retrieve.scorer import Scorer
-from graphwright.retrieve.statements import OnStatements
-from graphwright.retrieve.summaries import Summaries
+from graphwright.operators.anchors.link_entities import Link
+from graphwright.operators.communities.communities import Surroundings
+from graphwright.operators.communities.summaries import Summaries
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.paths.flow import PathSources
+from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
+from graphwright.operators.paths.plan import Plan
+from graphwright.operators.paths.relation_paths import Instances, RelationPaths
+from graphwright.operators.paths.think_on_graph import Explore
+from graphwright.operators.rerank.masked import Masked, Shorter
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.rerank.scorer import Scorer
+from graphwright.operators.subgraph.prune import InduceEdges
+from graphwright.operators.subgraph.statements import OnStatements
 
 __all__ = ["explored", "grag_m", "gsr", "kelp", "planned", "rog", "selected", "tog"]
 

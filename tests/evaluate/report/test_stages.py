@@ -11,8 +11,8 @@ from tests.evaluate.report.small_run import row, summary, text
 from graphwright import Keep, Link, PersonalizedPageRank, Repeat, ShortestPaths, Sources, VectorIndex, VectorSearch
 from graphwright.evaluate.report.branches import feeds
 from graphwright.evaluate.report.stages import stages
-from graphwright.retrieve.fusion import ScoreSum
-from graphwright.retrieve.operator import Operator, Reached
+from graphwright.operators.fusion import ScoreSum
+from graphwright.operators.operator import Operator, Reached
 
 INDEX = VectorIndex.from_array([[1.0], [0.0]])
 

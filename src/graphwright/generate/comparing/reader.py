@@ -17,7 +17,7 @@ from graphwright.generate.comparing.comparison import ROLES, Comparison, compari
 from graphwright.generate.comparing.described import alike, both, fitting
 from graphwright.generate.comparing.things import Told, bare_name, parted, passages_of, spans_of
 from graphwright.models.base import Reader, Span
-from graphwright.retrieve.operator import source_of
+from graphwright.operators.operator import source_of
 
 __all__ = ["ComparingReader"]
 

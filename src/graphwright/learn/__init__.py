@@ -1,0 +1,1 @@
+"""Trained scorers and retrievers: training and inference."""

@@ -1,0 +1,1 @@
+"""Community and summary operators (GraphRAG, RAPTOR)."""

@@ -1,0 +1,134 @@
+"""Fusion: several searches on the same state, made one ranking."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from graphwright.errors import OptionError
+from graphwright.graph.evidence import Evidence, Scores
+from graphwright.operators.operator import Operator, top_of
+from graphwright.operators.state import State
+
+__all__ = ["ReciprocalRank", "ScoreSum"]
+
+
+class _Fusion(Operator):
+    """Runs its parts on the same state and gives each of their pieces one score; all else stays as it was."""
+
+    parts: tuple[Operator, ...]
+    gives: ClassVar[tuple[str, ...]] = ("evidence",)
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(dict.fromkeys(need for part in self.parts for need in part.needs))
+
+    def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
+        for part in self.parts:
+            yield from part.lacks(have)
+
+    def capped(self, cap: int) -> Operator:
+        made = copy(self)
+        object.__setattr__(made, "parts", tuple(part.capped(cap) for part in self.parts))
+        return made
+
+    def apply(self, state: State) -> State:
+        return self.run(state)
+
+    def run(self, state: State, k: int | None = None) -> State:
+        """Run the parts, each a step of the trace, and fuse their evidence."""
+        if state.answer is not None:
+            return state
+        found = [part.run(state) for part in self.parts]
+        steps = [step for one in found for step in one.trace[len(state.trace) :]]
+        begun = state.with_(trace=(*state.trace, *steps))
+        fused = [one.evidence or Evidence.of_nodes([]) for one in found]
+        return self.traced(begun, k, lambda: top_of(begun.with_(evidence=self._fuse(fused)), self.gives, k))
+
+    def _fuse(self, found: list[Evidence]) -> Evidence:
+        if all(evidence.only_nodes for evidence in found):
+            return self._fuse_nodes(found)
+        totals: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
+        for at, evidence in enumerate(found):
+            for key, score in zip(evidence.identities(), self.scores(at, evidence).tolist(), strict=True):
+                totals[key] = totals.get(key, 0.0) + score
+        return Evidence.of_pieces(totals, list(totals.values()))
+
+    def _fuse_nodes(self, found: list[Evidence]) -> Evidence:
+        """Fuse pieces that are single nodes, by arrays: thousands of passages in a millisecond."""
+        nodes, at = np.unique(np.concatenate([evidence.nodes for evidence in found]), return_inverse=True)
+        scores = np.concatenate([self.scores(i, evidence) for i, evidence in enumerate(found)])
+        return Evidence.of_nodes(nodes, np.bincount(at, scores, len(nodes)))
+
+    @abstractmethod
+    def scores(self, at: int, evidence: Evidence) -> Scores:
+        """Return what part `at` adds to the score of each of its pieces."""
+
+
+@dataclass(frozen=True, repr=False, init=False)
+class ReciprocalRank(_Fusion):
+    """Fuse by rank: a piece scores the sum of 1/(constant + rank) over the parts that found it.
+
+    Reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009), whose constant is 60.
+
+    >>> from graphwright.operators.operator import Keep
+    >>> ReciprocalRank(Keep(), Keep(), constant=10)
+    ReciprocalRank(Keep(), Keep(), constant=10)
+    """
+
+    parts: tuple[Operator, ...]
+    constant: int
+
+    def __init__(self, *parts: Operator, constant: int = 60) -> None:
+        if constant < 0:
+            raise OptionError(f"ReciprocalRank(constant={constant!r}): a number, 0 or more.")
+        object.__setattr__(self, "parts", _checked(parts))
+        object.__setattr__(self, "constant", constant)
+
+    def scores(self, at: int, evidence: Evidence) -> Scores:
+        """Return 1/(constant + rank), ranks from 1."""
+        return 1.0 / (self.constant + np.arange(1, len(evidence) + 1))
+
+    def __repr__(self) -> str:
+        constant = "" if self.constant == 60 else f", constant={self.constant}"
+        return f"ReciprocalRank({', '.join(map(repr, self.parts))}{constant})"
+
+
+@dataclass(frozen=True, repr=False, init=False)
+class ScoreSum(_Fusion):
+    """Fuse by score: a piece scores the weighted sum of its scores, each part's divided by its largest.
+
+    `weights`: one per part, 1 each by default. A part whose largest score is not above 0 adds nothing;
+    a part without scores counts as 1/rank.
+    """
+
+    parts: tuple[Operator, ...]
+    weights: tuple[float, ...]
+
+    def __init__(self, *parts: Operator, weights: tuple[float, ...] | None = None) -> None:
+        given = (1.0,) * len(parts) if weights is None else tuple(weights)
+        if len(given) != len(parts):
+            raise OptionError(f"ScoreSum has {len(parts)} parts and {len(given)} weights; give one weight for each.")
+        object.__setattr__(self, "parts", _checked(parts))
+        object.__setattr__(self, "weights", given)
+
+    def scores(self, at: int, evidence: Evidence) -> Scores:
+        """Return weight · score / largest score."""
+        found = 1.0 / np.arange(1, len(evidence) + 1) if evidence.scores is None else evidence.scores
+        largest = found.max(initial=0.0)
+        return self.weights[at] * found / largest if largest > 0 else np.zeros(len(found))
+
+    def __repr__(self) -> str:
+        weights = "" if set(self.weights) <= {1.0} else f", weights={self.weights}"
+        return f"ScoreSum({', '.join(map(repr, self.parts))}{weights})"
+
+
+def _checked(parts: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    if len(parts) < 2 or not all(isinstance(part, Operator) for part in parts):
+        raise OptionError(f"a fusion takes two operators or more; it was given {parts!r}.")
+    return parts

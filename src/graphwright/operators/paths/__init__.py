@@ -1,0 +1,1 @@
+"""Path operators: shortest paths, beam search, flow paths, chains and relation paths."""

@@ -1,0 +1,198 @@
+"""Relation paths: which there are around what the question names, and what goes by those that fit (RoG, GSR)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.errors import OptionError
+from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.graph import Graph
+from graphwright.graph.routes import MOST, Route, Routes, labelled, route, routes, walks, ways_of
+from graphwright.kernels.ppr import push_ppr
+from graphwright.operators.operator import Operator, Ranker, note
+from graphwright.operators.paths.paths import query_entities
+from graphwright.operators.state import State
+from graphwright.operators.subgraph.seeds import seeds
+
+__all__ = ["EdgesBy", "Instances", "RelationPaths", "Relations"]
+
+
+@dataclass(frozen=True, repr=False)
+class RelationPaths(Ranker):
+    """Relation paths of at most `length` relations from each query entity: the plans that the graph can carry out.
+
+    What RoG (Luo et al., 2024) calls a relation path, z = (r1, ..., rl), each relation walked in either direction;
+    those that lead nowhere are left out. A walk never returns to the entity, nor straight back by the relation that it
+    came by; by another one it may. A piece is one walk that goes by a relation path, and its text is the relations
+    alone, so that Rerank and Choose judge few and short texts, the same at many questions. Unscored, shorter ones
+    first. Query entities as for ShortestPaths. `most`: edges looked at from one entity; where that is not enough the
+    trace notes it.
+
+    >>> from graphwright import start
+    >>> film = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
+    >>> RelationPaths(2)(start("What else is by its director?", film, entities=["Heat"])).evidence.texts(film)
+    ['directed by', 'directed by, directed by of']
+    """
+
+    length: int = 3
+    most: int = MOST
+    needs = ("anchors|evidence",)
+    gives = ("evidence",)
+
+    def __post_init__(self) -> None:
+        _whole(self, length=self.length, most=self.most)
+
+    def ranked(self, state: State, k: int | None) -> State:
+        """Find the relation paths, no more than the first k."""
+        graph, shortened = state.graph, 0
+        every: list[Route] = []
+        known = labelled(graph)
+        for source in graph.at(query_entities(state)).tolist():
+            found = routes(graph, source, int(self.length), int(self.most), known, k)
+            shortened += found.shortened
+            every += found.routes
+        if shortened:
+            note(f"{shortened} relation paths lead to too many nodes to be made longer; raise `most`")
+        every.sort(key=lambda one: len(one.ways))
+        pieces = (one.walks(np.zeros(1, np.int64)) for one in every[:k])
+        return state.with_(evidence=Routes.of_pieces((graph.at(n[0]), graph.edges[e[0]]) for n, e in pieces))
+
+
+@dataclass(frozen=True, repr=False)
+class Instances(Ranker):
+    """The walks by the relation paths of the evidence: reasoning paths that carry out a plan (RoG, retrieval).
+
+    From the first node of each piece, by the relations of the piece in their directions, as RelationPaths walks; one
+    walk to each node that they lead to, or with `all` every walk, `most` of each relation path at most. A walk has the
+    score of its relation path. Without `all` a relation path costs the edges at its fronts, however many walks there
+    are.
+
+    >>> from graphwright import start
+    >>> film = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
+    >>> state = start("What did Mann film?", film, evidence=Evidence.of_pieces([([1, 0], [0])]))
+    >>> Instances()(state).evidence.texts(film)
+    ['Heat directed_by Mann', 'Ali directed_by Mann']
+    """
+
+    all: bool = False
+    most: int = 100_000
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def __post_init__(self) -> None:
+        _whole(self, most=self.most)
+
+    def ranked(self, state: State, k: int | None) -> State:
+        """Walk by the relation paths in turn, until there are k walks that no further one could come before."""
+        found, graph = state.evidence or Evidence.of_nodes([]), state.graph
+        scores = None if found.scores is None else found.scores.tolist()
+        pieces: list[tuple[Ints, Ints]] = []
+        of: list[float] = []
+        for at, walked in enumerate(self._walked(graph, found, k)):
+            if k is not None and len(pieces) >= k and (scores is None or scores[at] < of[k - 1]):
+                break
+            pieces += walked
+            of += [0.0 if scores is None else scores[at]] * len(walked)
+        made = Evidence.of_pieces(pieces, None if scores is None else of)
+        return state.with_(evidence=made if k is None else made.top(k))
+
+    def _walked(self, graph: Graph, found: Evidence, k: int | None) -> Iterator[list[tuple[Ints, Ints]]]:
+        """Yield for each piece the walks by its relations, by their nodes, none that was given before."""
+        known, seen = labelled(graph), set()
+        for nodes, edges in found:
+            source = int(nodes[0]) if len(nodes) else int(graph.columns.heads[edges[0]])
+            key = source, ways_of(graph, nodes, edges)
+            if key in seen or not len(edges) or source not in graph:
+                yield []
+                continue
+            seen.add(key)
+            if self.all:
+                along, by = walks(graph, *key, int(self.most), known)
+            else:
+                one = route(graph, *key, known)
+                along, by = one.walks() if one is not None else (np.empty((0, 1), np.int32),) * 2
+            order = np.lexsort(along.T[::-1])[: self.most if k is None else min(k, self.most)]
+            yield list(zip(graph.at(along[order]), graph.edges[by[order]], strict=True))
+
+
+@dataclass(frozen=True, repr=False)
+class Relations(Operator):
+    """The relations of the graph, each as one of its edges, with the relation alone as its text; unscored.
+
+    What edge pruning judges (EP of LEGO-GraphRAG, section 3.2.2 a.3), where an edge is a relation with its text; there
+    are far fewer of them than edges. `EdgesBy` gives the edges of those that fit.
+
+    >>> from graphwright import start
+    >>> film = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
+    >>> Relations()(start("?", film)).evidence.texts(film)
+    ['directed by']
+    """
+
+    gives = ("evidence",)
+
+    def apply(self, state: State) -> State:
+        """List the relations, by their first edge."""
+        edges = state.graph.edges
+        first = np.unique(state.graph.columns.relation[edges], return_index=True)[1]
+        return state.with_(evidence=Routes.of_pieces([((), (edge,)) for edge in edges[np.sort(first)].tolist()]))
+
+
+@dataclass(frozen=True, repr=False)
+class EdgesBy(Operator):
+    """All edges of the evidence's relations, those of a better relation first; of one relation, by a walk's traffic.
+
+    A relation does not tell its edges apart, and there may be thousands. Those come first that a walk which returns to
+    the query entities, with probability `restart`, crosses most often: where π is its personalised PageRank, it takes
+    the edge between u and v in a share of its steps that is in proportion to π(u)/deg(u) + π(v)/deg(v). So PPR ranks
+    edges as it ranks nodes. The score is the relation's (1/rank where it has none), and the traffic moves it by less
+    than what lies between two relations.
+
+        Relations() >> Rerank(model) >> EdgesBy() % edges >> InduceEdges()      edge pruning
+
+    >>> from graphwright import start
+    >>> film = Graph.from_triples([("Ali", "by", "Mann"), ("Heat", "by", "Mann"), ("Heat", "stars", "Pacino")])
+    >>> state = start("?", film, entities=["Pacino"], evidence=Evidence.of_edges([0, 2], [0.5, 0.3]))
+    >>> EdgesBy()(state).evidence.texts(film)
+    ['Heat by Mann', 'Ali by Mann', 'Heat stars Pacino']
+    """
+
+    restart: float = 0.15
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.restart < 1:
+            raise OptionError(f"EdgesBy(restart={self.restart!r}): a probability between 0 and 1.")
+
+    def apply(self, state: State) -> State:
+        """Collect and rank the edges."""
+        found, graph = state.evidence or Evidence.of_nodes([]), state.graph
+        ranks = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
+        relation, value = graph.columns.relation, np.full(len(graph.columns.relations), -np.inf)
+        first = found.edge_ptr[:-1][np.diff(found.edge_ptr) > 0]
+        np.maximum.at(value, relation[found.edges[first]], ranks[np.diff(found.edge_ptr) > 0])
+        edges = graph.edges[value[relation[graph.edges]] > -np.inf]
+        scores = value[relation[edges]]
+        apart = np.diff(np.unique(scores))
+        moved = 0.5 * (apart.min() if len(apart) else 1.0) * self._traffic(state, edges)
+        return state.with_(evidence=Evidence.of_edges(edges, scores + moved))
+
+    def _traffic(self, state: State, edges: Ints) -> Scores:
+        """Return how often the walk crosses each edge, 1 for the one that it crosses most often."""
+        graph, share = state.graph, np.zeros(len(state.graph))
+        at, weights = seeds(state.with_(evidence=None))  # the evidence is relations: from the anchors
+        nodes, rank = push_ppr(*graph.adjacency, at, weights, restart=self.restart, k=None)
+        share[nodes] = rank / np.maximum(np.diff(graph.adjacency.indptr)[nodes], 1)
+        crossed: NDArray[np.float64] = share[graph.local(graph.ends(edges))].reshape(-1, 2).sum(axis=1)
+        most: float = crossed.max(initial=0.0)
+        return crossed / most if most > 0 else crossed
+
+
+def _whole(made: Operator, **counts: int) -> None:
+    for name, value in counts.items():
+        if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
+            raise OptionError(f"{type(made).__name__}({name}={value!r}): a whole number, 1 or more.")

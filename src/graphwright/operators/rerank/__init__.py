@@ -1,0 +1,1 @@
+"""Reranking operators and the scorers that they use."""

@@ -1,0 +1,1 @@
+"""Search operators: from a question to nodes, triples or passages."""

@@ -1,0 +1,132 @@
+"""How much passages support an answer: by meaning, by words, and by being about what the question names."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.evidence import Evidence, Ints
+from graphwright.graph.graph import ABOUT, Graph
+from graphwright.index.vectors import VectorIndex
+from graphwright.index.words import WordIndex, words
+from graphwright.kernels.rank import top
+from graphwright.models.base import Floats
+from graphwright.operators.operator import Ranker
+from graphwright.operators.search.connected import frequency
+from graphwright.operators.state import State
+
+__all__ = ["Support", "SupportSearch"]
+
+
+_INFERRED = 0.5  # what it counts that a passage is about what is asked for, where no title says so
+_FEW = 5  # passages that may hold what is a topic, however few passages there are
+
+
+@dataclass(frozen=True)
+class Support:
+    """Three signals for p passages (`nodes`), each at most about 1.
+
+    `near: float32[p]` is the cosine with the question over the best cosine. `terms: float32[p, t]` has what each of
+    the question's words adds to BM25, over the best BM25 of the whole question; words that only name a passage
+    that is found by its title are left out, since the title tells it better. `named: float32[p, a]` is 1 where
+    the passage is about anchor a, and half of that where no title says so; an anchor that more than √N of all N
+    passages hold, and more than five, is a word of the field and no topic.
+    """
+
+    nodes: Ints
+    near: Floats
+    terms: Floats
+    named: Floats
+
+    @classmethod
+    def of(cls, state: State, vectors: VectorIndex, index: WordIndex) -> Support:
+        """Read the signals of every passage of the graph."""
+        graph = state.graph
+        inside = np.ones(len(index.nodes), bool) if graph.whole else graph.holds(index.nodes)
+        nodes = index.nodes[inside]
+        near = np.zeros(len(nodes), np.float32)  # on a graph that was imported nodes may have no vector
+        near[vectors.has(nodes)] = vectors.scores_of(nodes, vectors.encode(state.question.text))[1]
+        columns, rest = _named(state, index.nodes)
+        asked = list(dict.fromkeys(words(state.question.text)))
+        postings = {word: index.postings(word) for word in asked}
+        whole = np.zeros(len(index.nodes), np.float32)
+        for rows, scores in postings.values():
+            whole[rows] += scores
+        terms = np.zeros((len(index.nodes), len(rest)), np.float32)
+        for at, word in enumerate(rest):
+            rows, scores = postings[word]
+            terms[rows, at] = scores / whole.max(initial=1e-9)
+        # Where nothing is near, nearness says nothing; and far is never farther than near is near.
+        near = near / np.abs(near).max() if near.max(initial=0.0) > 0 else np.zeros_like(near)
+        return cls(nodes, near, terms[inside], columns[inside])
+
+    def take(self, at: Ints) -> Support:
+        """Return the signals of some of the passages, by position."""
+        return Support(self.nodes[at], self.near[at], self.terms[at], self.named[at])
+
+    @property
+    def asked(self) -> NDArray[np.float64]:
+        """How far the question names what each passage is about, the most of all anchors: float64[p]."""
+        most: NDArray[np.float64] = self.named.max(axis=1, initial=0.0).astype(np.float64)
+        return most
+
+    def total(self) -> NDArray[np.float64]:
+        """Return the sum of the signals: float64[p]."""
+        signals: NDArray[np.float64] = self.near.astype(np.float64) + self.terms.sum(1) + self.named.sum(1)
+        return signals
+
+
+def _named(state: State, nodes: Ints) -> tuple[Floats, list[str]]:
+    """Return which passages (rows: `nodes`) are about each anchor, and the question's words beside those anchors."""
+    rest, columns = state.question.text, []
+    for anchor in state.anchors or ():
+        seeds = anchor.seeds(state.graph)
+        about = _chunks_about(state.graph, seeds)
+        if len(about) and not _common(state.graph, seeds):
+            titled = _titled(state.graph, about)
+            columns.append(np.isin(nodes, about, assume_unique=True) * np.float32(1 if titled else _INFERRED))
+            # A topic that was only inferred is no title: its words still have to be found.
+            if titled:
+                rest = re.sub(rf"(?<!\w){re.escape(anchor.text)}(?!\w)", " ", rest, count=1)
+    table = np.stack(columns, 1) if columns else np.zeros((len(nodes), 0), np.float32)
+    known = set(words(state.question.text))
+    return table, [word for word in dict.fromkeys(words(rest)) if word in known]
+
+
+def _common(graph: Graph, entities: Ints) -> bool:
+    """Whether one of these entities is in so many passages that to name it tells nothing."""
+    count = 0 if graph.passages is None else len(graph.passages)
+    return bool(frequency(graph, entities).max(initial=0.0) > max(_FEW, math.sqrt(count)))
+
+
+def _chunks_about(graph: Graph, entities: Ints) -> Ints:
+    return np.unique(graph.columns.by_relation(ABOUT).rows(entities))
+
+
+def _titled(graph: Graph, chunks: Ints) -> bool:
+    return any(graph.title_of(int(chunk)) for chunk in chunks)
+
+
+@dataclass(frozen=True, repr=False)
+class SupportSearch(Ranker):
+    """Passages by the sum of three signals: cosine, BM25, and whether the question names what they are about.
+
+    `passages`: vectors of the passages; `words`: their word index. Takes the anchors where there are any.
+    """
+
+    passages: VectorIndex
+    words: WordIndex
+    gives = ("evidence",)
+
+    def ranked(self, state: State, k: int | None) -> State:
+        """Rank the passages of the graph."""
+        support = Support.of(state, self.passages, self.words)
+        scores = support.total()
+        if k is not None and k < len(scores):
+            kept = top(scores, k)
+            return state.with_(evidence=Evidence.of_nodes(support.nodes[kept], scores[kept]))
+        return state.with_(evidence=Evidence.of_nodes(support.nodes, scores))

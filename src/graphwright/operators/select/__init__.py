@@ -1,0 +1,1 @@
+"""Selection operators: from evidence to passages."""

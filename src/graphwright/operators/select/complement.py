@@ -1,0 +1,245 @@
+"""Passages in the order in which they complete each other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.errors import OptionError
+from graphwright.graph.evidence import Ints, Ranking
+from graphwright.graph.graph import ABOUT, ALIAS
+from graphwright.index.vectors import VectorIndex
+from graphwright.index.words import WordIndex, words
+from graphwright.operators.operator import Ranker
+from graphwright.operators.search.connected import expand, rarity, reach
+from graphwright.operators.search.support import Support
+from graphwright.operators.state import State
+
+__all__ = ["Complement"]
+
+Row = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class Complement(Ranker):
+    """Passages, each the one that adds most to those before it: evidence grown by what completes it.
+
+    It begins with the passages of the evidence (those in its pieces, and those that state an edge of one), and what
+    they are connected with; each passage that is taken opens what it is connected with in turn. With h(t) the sum of
+    the signals of a passage alone (see `Support`) and F(s, t) of two read as one text (see `Pairs`), what speaks for a
+    passage is
+
+        J(t) = max(h(t), max_s F(s, t)) + own · h(t),    F(s, t) = cos(q, s + t)/best + Σ_w max(B_s(w), B_t(w))
+                                                                 + names that s or t is about + C(s, t)
+                                                                 - unnamed · (1 - named(s, t))
+
+    over the s that were opened, and what it adds to the passages C that were taken
+
+        gain(t) = J(t) - overlap · Σ_i min(signal_i(t), max_{c in C} signal_i(c)) + joined · max_{c in C} C(c, t)
+
+    over the words and names i, so that one counts less where it is covered, as a group of anchors does in the penalty
+    of BubbleRAG (Eq. 6). The connection C(s, t) is the largest of: `about`, where one is about what the other mentions;
+    that and `stated` · r(s, e), where t is about e, and r is the share of the question's words (by idf, over the
+    largest in those opened first, at most 1) that the best statement of s on e has; `shared` times the rarity of an
+    entity that both mention; and 0 where the question names what both are about. A score is a gain, but always less
+    than that of the passage before.
+
+    Ours: the offline twin of reasoning-aware expansion (BubbleRAG, section 3.5) on passages.
+    """
+
+    passages: VectorIndex
+    words: WordIndex
+    about: float = 0.5
+    stated: float = 0.4
+    shared: float = 0.3
+    own: float = 0.5
+    overlap: float = 0.6
+    joined: float = 0.1
+    unnamed: float = 1.0
+    common: float = 0.02
+    needs = ("evidence",)
+    gives = ("chunks",)
+
+    def __post_init__(self) -> None:
+        for name in ("about", "stated", "shared", "own", "overlap", "joined", "unnamed"):
+            value = getattr(self, name)
+            known = isinstance(value, Real) and not isinstance(value, bool)
+            if not known or not 0 <= value < math.inf:
+                raise OptionError(f"Complement({name}={value!r}): a number, 0 or more.")
+        if isinstance(self.common, bool) or not isinstance(self.common, Real) or not 0 <= self.common <= 1:
+            raise OptionError(f"Complement(common={self.common!r}): a share, from 0 to 1.")
+
+    def ranked(self, state: State, k: int | None) -> State:
+        """Take passages until there are k."""
+        if state.evidence is None:
+            return state
+        every = Support.of(state, self.passages, self.words)
+        growth = _Growth(self, state, every)
+        found = state.graph.chunks_of((), state.evidence.edges)
+        growth.begin(np.flatnonzero(np.isin(every.nodes, np.append(state.evidence.nodes, found))))
+        taken: list[int] = []
+        scores: list[float] = []
+        while len(taken) != k and len(growth.reached):
+            at, gain = growth.best()
+            growth.take(at)
+            taken.append(at)
+            scores.append(gain if not scores or gain < scores[-1] else np.nextafter(scores[-1], -np.inf))
+        return state.with_(chunks=Ranking.of(every.nodes[taken], scores))
+
+
+class _Growth:
+    """What speaks for each passage while they are taken one by one; passages by position in the support."""
+
+    def __init__(self, how: Complement, state: State, every: Support) -> None:
+        self.how, self.every = how, every
+        self.alone = every.total()
+        self.named = every.asked
+        self.signals = np.concatenate((every.terms, every.named), axis=1)
+        self.connections = _Connections(how, state, every)
+        self.reached = np.empty(0, np.int64)  # ascending, without what was taken
+        self.worth = np.full(len(self.alone), -np.inf)  # J
+        self.joined = np.zeros(len(self.alone))
+        self.covered = np.zeros(self.signals.shape[1], np.float32)
+        self.opened: dict[int, tuple[Ints, Row]] = {}
+
+    def begin(self, first: Ints) -> None:
+        """Open the first passages."""
+        self.worth[first] = (1 + self.how.own) * self.alone[first]
+        self.open(first)
+
+    def best(self) -> tuple[int, float]:
+        """Return the passage that adds most, and what it adds."""
+        at = self.reached
+        again = np.minimum(self.signals[at], self.covered).sum(axis=1, dtype=np.float64)
+        gains = self.worth[at] - self.how.overlap * again + self.how.joined * self.joined[at]
+        return int(at[gains.argmax()]), float(gains.max())
+
+    def take(self, at: int) -> None:
+        """Take a passage: what it covers counts less from now on, what it is connected with counts more."""
+        self.reached = self.reached[self.reached != at]
+        if at not in self.opened:
+            self.open(np.array([at]))
+        to, strength = self.opened[at]
+        self.joined[to] = np.maximum(self.joined[to], strength)
+        self.covered = np.maximum(self.covered, self.signals[at])
+
+    def open(self, at: Ints) -> None:
+        """Judge what passages are connected with, together with each of them."""
+        owner, to, strength = self.connections.of(at)
+        pairs = np.maximum(self.alone[to], self._together(at, owner, to) + strength)
+        was = np.isfinite(self.worth)
+        np.maximum.at(self.worth, to, pairs + self.how.own * self.alone[to])
+        known = at if not self.opened else at[:0]
+        self.reached = np.union1d(self.reached, np.append(known, to[~was[to]]))
+        borders = np.searchsorted(owner, np.arange(len(at) + 1))
+        for i, one in enumerate(at.tolist()):
+            part = slice(borders[i], borders[i + 1])
+            self.opened[one] = to[part], strength[part]
+
+    def _together(self, at: Ints, owner: Ints, to: Ints) -> Row:
+        """Return F of each pair without the connection."""
+        others, place = np.unique(to, return_inverse=True)
+        first, second = (self.how.passages.of(self.every.nodes[part]) for part in (at, others))
+        squares = [np.einsum("ij,ij->i", part, part) for part in (first, second)]
+        lengths = squares[0][owner] + squares[1][place] + 2 * (first @ second.T)[owner, place]
+        near = (self.every.near[at[owner]] + self.every.near[to]) / np.sqrt(np.maximum(lengths, 1e-9))
+        covered = np.maximum(self.signals[at[owner]], self.signals[to]).sum(axis=1, dtype=np.float64)
+        named = np.maximum(self.named[at[owner]], self.named[to])
+        both: Row = near + covered - self.how.unnamed * (1 - named)
+        return both
+
+
+class _Connections:
+    """How strongly passages are connected, C; passages by position in the support."""
+
+    def __init__(self, how: Complement, state: State, every: Support) -> None:
+        self.how, self.graph, self.nodes = how, state.graph, every.nodes
+        self.named = np.flatnonzero(every.asked)
+        n = len(how.words.nodes)
+        held = {word: len(how.words.postings(word)[0]) for word in words(state.question.text)}
+        self.idf = {word: math.log1p((n - df + 0.5) / (df + 0.5)) for word, df in held.items() if df}
+        self.shares: dict[int, float] = {}
+        self.largest = 0.0
+
+    def of(self, at: Ints) -> tuple[Ints, Ints, Row]:
+        """Return every connection of these passages: position in `at`, what it is connected with, how strongly.
+
+        In the order of both, each pair once.
+        """
+        how, nodes, topics = self.how, self.nodes[at], self.graph.columns.by_relation(ABOUT)
+        entities, held = reach(self.graph, nodes)
+        owner = np.repeat(np.arange(len(at)), np.diff(held.indptr))
+        told = how.about + how.stated * self._told(nodes, entities)[owner, held.values]
+        rare = rarity(self.graph, entities, how.common)[held.values]
+        by, about = expand(topics, entities[held.values])
+        seldom = np.flatnonzero(rare)
+        via, sharing = self._holders(entities[held.values[seldom]])
+        whose, own = expand(topics, nodes)
+        through, mentioning = self._holders(own)
+        asked = np.flatnonzero(np.isin(at, self.named))
+        found = (
+            (owner[by], about, told[by]),
+            (owner[seldom][via], sharing, how.shared * rare[seldom][via]),
+            (whose[through], mentioning, np.full(len(through), how.about)),
+            (np.repeat(asked, len(self.named)), np.tile(self.nodes[self.named], len(asked)), np.zeros(0)),
+        )
+        first, second, strengths = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        strengths = np.append(strengths, np.zeros(len(first) - len(strengths)))
+        return self._strongest(at, first, second, strengths)
+
+    def _strongest(self, at: Ints, first: Ints, second: Ints, strengths: Row) -> tuple[Ints, Ints, Row]:
+        """Return each pair once, in order, with its largest strength; none with itself or what is not searched."""
+        n = len(self.nodes)
+        to = np.minimum(np.searchsorted(self.nodes, second), n - 1)
+        inside = (self.nodes[to] == second) & (to != at[first])
+        pairs, place = np.unique(first[inside] * n + to[inside], return_inverse=True)
+        strongest = np.zeros(len(pairs))
+        np.maximum.at(strongest, place, strengths[inside])
+        return pairs // n, pairs % n, strongest
+
+    def _told(self, nodes: Ints, entities: Ints) -> Row:
+        """Return r: the best statement of each passage on each of the entities, ascending, over the largest of all."""
+        columns = self.graph.columns
+        found = np.zeros((len(nodes), len(entities)))
+        owner, edges = expand(columns.stated, nodes)
+        if not len(edges) or not len(entities):
+            return found
+        shares = self._shares(edges)
+        self.largest = self.largest or float(shares.max())
+        owner, shares, ends = np.repeat(owner, 2), np.repeat(shares, 2), self.graph.ends(edges)
+        through, same = expand(columns.by_relation(ALIAS), ends)
+        owner, shares, ends = (
+            np.append(owner, owner[through]),
+            np.append(shares, shares[through]),
+            np.append(ends, same),
+        )
+        at = np.minimum(np.searchsorted(entities, ends), len(entities) - 1)
+        here = entities[at] == ends
+        np.maximum.at(found, (owner[here], at[here]), shares[here])
+        return np.minimum(found / (self.largest or 1.0), 1.0)
+
+    def _shares(self, edges: Ints) -> Row:
+        """Return the share of the question's words that each statement has; a text of many edges is read once."""
+        columns = self.graph.columns
+        texts = np.full(len(edges), -1) if columns.edge_text is None else columns.edge_text[edges]
+        keys, first, place = np.unique(np.where(texts < 0, -1 - edges, texts), return_index=True, return_inverse=True)
+        total = sum(self.idf.values()) or 1.0
+        for key, edge in zip(keys.tolist(), edges[first].tolist(), strict=True):
+            if key not in self.shares:
+                said = self.idf.keys() & set(words(self.graph.edge_text(edge)))
+                self.shares[key] = sum(self.idf[word] for word in said) / total
+        return np.array([self.shares[key] for key in keys.tolist()])[place]
+
+    def _holders(self, entities: Ints) -> tuple[Ints, Ints]:
+        """Return the passages that mention each entity, or one that an alias joins it with, with its position."""
+        chunks = self.graph.columns.node_chunks
+        if chunks is None:
+            return entities[:0], entities[:0]
+        direct, held = expand(chunks, entities)
+        owner, same = expand(self.graph.columns.by_relation(ALIAS), entities)
+        through, more = expand(chunks, same)
+        return np.concatenate((direct, owner[through])), np.concatenate((held, more))

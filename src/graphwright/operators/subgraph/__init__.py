@@ -1,0 +1,1 @@
+"""Subgraph operators: walks, pruning and views of the graph."""

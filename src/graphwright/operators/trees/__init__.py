@@ -1,0 +1,1 @@
+"""Tree operators: group-Steiner trees, prize-collecting trees, and their ranking."""

@@ -1,0 +1,81 @@
+"""Ranking of pieces by how near they are to the question and how much of it they cover."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from graphwright.errors import OptionError
+from graphwright.graph.evidence import Ints, Piece
+from graphwright.index.vectors import VectorIndex
+from graphwright.operators.operator import Operator
+from graphwright.operators.state import Anchor, State
+
+__all__ = ["Coverage"]
+
+_EPSILON = 1e-6
+_ONE_GROUP = 1.1
+_MOST = 700.0  # e^701 has no place in a float
+
+
+@dataclass(frozen=True, repr=False)
+class Coverage(Operator):
+    """Rank pieces by the semantic cost of their nodes and by the anchors that they miss (BubbleRAG, Eq. 5 and 6).
+
+        Score(T) = 1 / (Cost_sem(T) · e^(alpha · r_miss) + 1e-6)
+
+    Cost_sem is the mean of 1 - cos(question, node), at least 0, over all nodes of the piece (1 for one without a
+    vector), and r_miss the share of the anchors' weight that falls to those of which the piece holds no node and no
+    edge. The score of a piece of two or more nodes that covers one anchor only is divided by 1.1. `alpha`: 1 is
+    balanced; far above 1 all anchors are wanted (AND), near 0 any will do (OR).
+
+    >>> from graphwright.graph.evidence import Evidence; from graphwright.graph.graph import Graph
+    >>> from graphwright.operators.state import start; from graphwright.models.fake import HashEncoder
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
+    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
+    >>> pieces = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])])
+    >>> state = start("a or c?", graph, entities=["a", "c"], evidence=pieces)
+    >>> (Coverage(index) % 1)(state).evidence.nodes.tolist()
+    [0, 1, 2]
+    """
+
+    index: VectorIndex
+    alpha: float = 1.0
+    needs = ("evidence", "anchors")
+    gives = ("evidence",)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.alpha, bool) or not isinstance(self.alpha, Real) or not 0 <= self.alpha <= _MOST:
+            raise OptionError(f"Coverage(alpha={self.alpha!r}): a number from 0 to {_MOST:.0f}.")
+
+    def apply(self, state: State) -> State:
+        """Score the pieces and put them in order."""
+        found, anchors = state.evidence, state.anchors
+        if found is None or anchors is None:
+            return state
+        total = sum(anchor.weight for anchor in anchors) or 1.0
+        pieces = [(np.union1d(nodes, state.graph.ends(edges)), edges) for nodes, edges in found]
+        scores = []
+        for (nodes, edges), dissonance in zip(pieces, self._dissonances(state, pieces), strict=True):
+            covered = [_covers(nodes, edges, anchor) for anchor in anchors]
+            missed = sum(a.weight for a, held in zip(anchors, covered, strict=True) if not held) / total
+            score = 1 / (dissonance * math.exp(self.alpha * missed) + _EPSILON)
+            scores.append(score / _ONE_GROUP if len(nodes) > 1 and sum(covered) == 1 else score)
+        return state.with_(evidence=found.take(range(len(found)), scores))
+
+    def _dissonances(self, state: State, pieces: list[Piece]) -> list[float]:
+        """Return Cost_sem of each piece; 1 for a piece of nothing. Each vector is read once."""
+        if not pieces:
+            return []
+        every = np.unique(np.concatenate([nodes for nodes, _ in pieces]))
+        costs = np.maximum(1 - self.index.cosines(every, self.index.encode(state.question.text)), 0)
+        return [float(costs[np.searchsorted(every, nodes)].mean()) if len(nodes) else 1.0 for nodes, _ in pieces]
+
+
+def _covers(nodes: Ints, edges: Ints, anchor: Anchor) -> bool:
+    """Return whether a piece holds one of the anchor's nodes or edges."""
+    held = ((anchor.nodes, nodes), (anchor.edges, edges))
+    return any(not set(wanted.tolist()).isdisjoint(there.tolist()) for wanted, there in held)

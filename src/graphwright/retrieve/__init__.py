@@ -1,1 +1,0 @@
-"""The algebra of retrieval operators, one file per kind of search."""

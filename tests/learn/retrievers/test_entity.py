@@ -1,0 +1,186 @@
+"""The network of the entity retriever, against plain loops over nodes and arcs, and what it says of walks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests.toys import GRAPHS
+
+from graphwright import EntityRetriever, Evidence, Graph, HashEncoder, load_retriever, start
+from graphwright.learn.retrievers.arcs import Seen, arcs_of, seen
+from graphwright.learn.retrievers.checkpoint import Checkpoint
+from graphwright.learn.retrievers.entity import entity_logits, scaled
+from graphwright.learn.retrievers.gates import Walked, gate_logits, walked
+
+H, ROUNDS, LAYERS, DEGREE = 3, 2, 2, 1.3
+NEAR = 1 + 3 * ROUNDS + LAYERS + 1
+Table = list[list[float]]
+
+
+def weights(dimension: int, named: bool = False) -> dict[str, np.ndarray]:
+    shapes: dict[str, tuple[int, ...]] = {"near": (NEAR, H), "question": (dimension, H), "start": (H,)}
+    shapes |= {"last weights": (H, 1), "last near": (NEAR, 1), "last": (1,)}
+    shapes |= {"gate question": (dimension, H), "gate asked": (H,), "gate relation": (dimension, 8)}
+    for layer in range(LAYERS):
+        shapes |= {f"relation {layer}": (dimension, 2 * H), f"ask {layer}": (dimension, H)}
+        shapes |= {f"self {layer}": (H, H), f"bias {layer}": (H,), f"said {layer}": (4 * H, 3 * H)}
+        shapes |= {f"gate {layer}": (H, 4), f"gate end {layer}": (H, 1), f"gate bias {layer}": (1,)}
+    rng = np.random.default_rng(7)
+    names = {"name": (dimension, H)} if named else {}
+    return {name: rng.normal(0, 0.7, shape).astype(np.float32) for name, shape in (shapes | names).items()}
+
+
+def untrained() -> EntityRetriever:
+    about = {"rounds": ROUNDS, "layers": LAYERS, "degree": DEGREE}
+    made = load_retriever(Checkpoint("entity", weights(64), about), HashEncoder())
+    assert isinstance(made, EntityRetriever)
+    return made
+
+
+def times(row: list[float], table: np.ndarray) -> list[float]:
+    return [sum(a * float(b) for a, b in zip(row, column, strict=True)) for column in table.T]
+
+
+def plus(*rows: list[float]) -> list[float]:
+    return [sum(parts) for parts in zip(*rows, strict=True)]
+
+
+def above(row: list[float]) -> list[float]:
+    return [max(0.0, x) for x in row]
+
+
+def plain_pna(w: dict[str, np.ndarray], asked: list[float], relations: Table, names: Table | None, at: Seen,
+              near: Table) -> list[float]:  # fmt: skip
+    """Principal neighbourhood aggregation, node by node and number by number (Corso et al., 2020, Eq. 8)."""
+    triples = list(zip(at.heads.tolist(), at.relation.tolist(), at.tails.tolist(), strict=True))
+    arcs = [(h, t, 2 * r + 1) for h, r, t in triples] + [(t, h, 2 * r) for h, r, t in triples]
+    x = []
+    for v, row in enumerate(near):
+        begun = plus(times(row, w["near"]), w["start"].tolist(), times(asked, w["question"]))
+        x.append(above(plus(begun, times(names[v], w["name"])) if names is not None else begun))
+    for layer in range(LAYERS):
+        after = []
+        for v in range(len(near)):
+            messages = []
+            for u, end, way in arcs:
+                if end == v:
+                    both = times(relations[way >> 1], w[f"relation {layer}"])
+                    gate = above(plus(both[H:] if way & 1 else both[:H], times(asked, w[f"ask {layer}"])))
+                    messages.append([a * b for a, b in zip(x[u], gate, strict=True)])
+            count, columns = max(len(messages), 1), list(zip(*messages, strict=True)) or [(0.0,)] * H
+            mean = [sum(some) / count for some in columns]
+            spread = [
+                math.sqrt(sum((m - middle) ** 2 for m in some) / count + 1e-6) if messages else 0.0
+                for some, middle in zip(columns, mean, strict=True)
+            ]
+            said = [*mean, *map(max, columns), *map(min, columns), *spread]
+            scale = math.log(count + 1) / DEGREE
+            mixed = plus(times(x[v], w[f"self {layer}"]), w[f"bias {layer}"].tolist())
+            for i, by in enumerate((1.0, scale, 1 / scale)):
+                mixed = plus(mixed, times([by * one for one in said], w[f"said {layer}"][:, i * H : (i + 1) * H]))
+            after.append(above(mixed))
+        x = after
+    last = [times(row, w["last weights"])[0] + float(w["last"][0]) for row in x]
+    return plus(last, [times(row, w["last near"])[0] for row in near])
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("name", ["family", "apart", "loops", "star"])
+def test_entities_are_scored_by_principal_neighbourhood_aggregation(name: str, named: bool) -> None:
+    graph, dimension, rng = GRAPHS[name], 5, np.random.default_rng(8)
+    at = seen(graph, np.array([0, 1]), ROUNDS)
+    w, arcs = weights(dimension, named), arcs_of(at)
+    asked, relations, names, near = (
+        rng.normal(0, 0.7, (rows, columns)).astype(np.float32)
+        for rows, columns in (
+            (1, dimension),
+            (len(at.relations), dimension),
+            (len(graph), dimension),
+            (len(graph), NEAR),
+        )
+    )
+    read = names if named else None
+    found = entity_logits(w, asked, relations, near, arcs, scaled(arcs, DEGREE), LAYERS, read)
+    wanted = plain_pna(w, asked[0].tolist(), relations.tolist(), names.tolist() if named else None, at, near.tolist())
+    assert found.shape == (len(graph),) and found == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+
+
+ASKED = start("Who was the mother of Lothair II?", GRAPHS["family"], entities=["Lothair II"])
+
+
+def by_hand(retriever: EntityRetriever, graph: Graph) -> tuple[np.ndarray, Walked, Seen]:
+    """The probability of each node, how probable walks are, and what was seen."""
+    at = seen(graph, np.array([graph.id("Lothair II")]), ROUNDS)
+    asked = HashEncoder().encode(["Who was the mother of x?"])
+    relations, arcs = HashEncoder().encode(["spouse", "mother of", "father of"]), arcs_of(at)
+    walks = walked(gate_logits(retriever.weights, asked, relations, LAYERS), arcs, at.start)
+    near = np.concatenate((at.near, *walks.nodes()), axis=1)
+    logits = entity_logits(retriever.weights, asked, relations, near, arcs, scaled(arcs, DEGREE), LAYERS)
+    return 1 / (1 + np.exp(-logits)), walks, at
+
+
+def test_a_node_has_its_probability_and_a_triple_that_of_both_its_ends() -> None:
+    retriever, graph = untrained(), GRAPHS["family"]
+    chance, _, at = by_hand(retriever, graph)
+    judge = retriever.judge(ASKED)
+    assert judge(Evidence.of_nodes(graph.nodes)) == pytest.approx(chance, rel=1e-5)
+    both = chance[at.heads] + chance[at.tails]
+    assert judge(Evidence.of_edges(graph.edges)) == pytest.approx(both, rel=1e-5)
+    # Parallel triples are not told apart, so more of them are taken.
+    found = retriever.search(3)(ASKED).evidence
+    assert found is not None and len(found.edges) == len(graph.edges)
+
+
+def test_a_triple_alone_has_the_probability_of_its_node_and_of_the_walk_that_takes_it_at_any_step() -> None:
+    retriever, graph = untrained(), GRAPHS["family"]
+    chance, walks, at = by_hand(retriever, graph)
+    through = walks.edges(at.heads, at.tails, at.relation)
+    for ends, reached in (((at.heads, at.tails), at.tails), ((at.tails, at.heads), at.heads)):
+        found = retriever.chances(ASKED)(np.stack(ends, axis=1), graph.edges[:, None])[:, 0]
+        assert found == pytest.approx(chance[reached] * through, rel=1e-5)
+    assert len(set(through.tolist())) > 2
+
+
+def test_a_step_of_a_walk_has_the_probability_of_its_node_and_of_the_walk_that_takes_it_there() -> None:
+    retriever, graph = untrained(), GRAPHS["family"]
+    chance, walks, _ = by_hand(retriever, graph)
+    names = ["Lothair II", "Waldrada", "Bertha", "Waldrada"]
+    nodes = np.array([[graph.id(name) for name in names]])
+    # Lothair's second marriage, the mother of Bertha, and back; relations in their order: spouse, mother, father.
+    edges, ways = np.array([[4, 6, 6]]), (1, 3, 2)
+    found = retriever.chances(ASKED)(nodes, edges)[0]
+    wanted = [
+        float(chance[nodes[0, step + 1]] * walks.steps(step, nodes[0, step], nodes[0, step + 1], ways[step]))
+        for step in range(LAYERS)
+    ]
+    # A network of two layers knows walks of two steps.
+    assert found.tolist() == pytest.approx([*wanted, 0.0], rel=1e-5) and all(value > 0 for value in wanted)
+
+
+def test_what_was_narrowed_away_has_no_probability() -> None:
+    retriever, graph = untrained(), GRAPHS["family"]
+    part = graph.part(graph.nodes[:3])
+    gone = np.setdiff1d(graph.edges, part.edges)[:, None]
+    narrow = retriever.chances(ASKED.with_(graph=part))
+    assert len(gone) and not narrow(np.tile(part.nodes[:2], (len(gone), 1)), gone).any()
+    assert not narrow(np.tile(part.nodes[:3], (len(gone), 1)), np.repeat(gone, 2, axis=1)).any()
+
+
+def test_of_two_relations_between_the_same_nodes_the_gates_tell_which_is_meant() -> None:
+    films = Graph.from_triples([("film", "directed by", "Mann"), ("film", "written by", "Mann")])
+    retriever = untrained()
+    asked = start("Who directed film?", films, entities=["film"])
+    walk = np.array([[films.id("film"), films.id("Mann")]] * 2)
+    directed, written = retriever.chances(asked)(walk, films.edges[:, None])[:, 0]
+    assert directed != written
+
+
+def test_nothing_is_found_in_a_graph_without_edges() -> None:
+    lone = ASKED.with_(graph=ASKED.graph.part([ASKED.graph.id("Lothair II")]))
+    judged = untrained().judge(lone)(Evidence.of_nodes(lone.graph.nodes))
+    assert judged.tolist() == [0.0]
+    walk = np.array([[lone.graph.nodes[0]] * 2])
+    for nodes, edges in ((walk, [[0]]), (walk[:, [0, 1, 0]], [[0, 1]])):
+        assert not untrained().chances(lone)(nodes, np.array(edges)).any()

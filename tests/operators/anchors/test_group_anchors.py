@@ -1,0 +1,230 @@
+"""Anchor groups: candidates, merging and weights, from a model and without one."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.toys import CORPUS, GRAPHS, corpus_index, vectors_of
+
+from graphwright import Anchor, Bubble, Graph, HashEncoder, Keywords, OptionError, ScriptedLLM, VectorIndex, start
+from graphwright.operators.anchors.group_anchors import GroupAnchors
+from graphwright.operators.anchors.keywords import Theme
+from graphwright.operators.state import State
+
+FAMILY = GRAPHS["family"]
+SNAPSHOT = corpus_index().snapshot
+BY_WORDS = GroupAnchors(None, None)
+QUESTION = "Who was the mother of Lothair II?"
+
+
+def asked(*anchors: Anchor, graph: Graph = FAMILY) -> State:
+    return start(QUESTION, graph, anchors=anchors)
+
+
+def name(text: str, weight: float = 1.0) -> Anchor:
+    return Anchor(text, FAMILY.ids(text), weight=weight)
+
+
+def grouped(*anchors: Anchor, op: GroupAnchors = BY_WORDS) -> tuple[Anchor, ...]:
+    return op(asked(*anchors)).anchors or ()
+
+
+def test_example_of_the_paper_has_a_group_for_the_name_and_one_of_edges_for_the_relation() -> None:
+    groups = grouped(name("Lothair II"), Anchor("mother of Lothair II", weight=0.5))
+    assert [(g.text, FAMILY.names.take(g.nodes)) for g in groups] == [
+        ("Lothair II", ["Lothair II"]),
+        ("mother of Lothair II", []),
+    ]
+    # "Ermengarde of Tours mother of Lothair II", but not what another keyword means by its name.
+    assert FAMILY.edge_text(int(groups[1].edges[0])) == "Ermengarde of Tours mother of Lothair II"
+    assert sum(g.weight for g in groups) == pytest.approx(1) and groups[0].weight > groups[1].weight
+
+
+def test_what_an_anchor_means_already_is_kept_however_far_its_name() -> None:
+    (group,) = grouped(Anchor("queen", nodes=[3], edges=[6]))
+    assert {3} <= set(group.nodes.tolist()) and 6 in group.edges and group.weight == 1.0
+
+
+def test_candidates_are_the_nearest_by_cosine_that_are_nearly_as_near() -> None:
+    encoder = HashEncoder()
+    names = vectors_of(FAMILY)
+    triples = VectorIndex.from_array(encoder.encode([FAMILY.edge_text(e) for e in range(7)]), encoder)
+    text = "spouse of Waldrada"
+    nodes = names.cosines(np.arange(len(FAMILY)), encoder.encode([text])[0])
+    edges = triples.cosines(np.arange(7), encoder.encode([text])[0])
+    best = max(nodes.max(), edges.max())
+    for share in (0.5, 0.9, 1.0):
+        (group,) = grouped(Anchor(text), op=GroupAnchors(names, triples, k=4, near=share))
+        # Four at most of each kind; all of them here, where ties fall by id.
+        for found, scores in ((group.nodes, nodes), (group.edges, edges)):
+            order = sorted(range(len(scores)), key=lambda i: (-round(float(scores[i]), 6), i))[:4]
+            assert found.tolist() == sorted(i for i in order if scores[i] >= share * best - 1e-6)
+
+
+def test_a_theme_has_edges_only_and_becomes_a_plain_anchor() -> None:
+    (group,) = grouped(Theme("mother of Lothair II"))
+    assert type(group) is Anchor and not len(group.nodes) and len(group.edges)
+
+
+def test_anchors_that_share_half_of_their_candidates_are_one_group_with_the_larger_weight() -> None:
+    first = Anchor("wife", nodes=[3, 4], weight=0.5)
+    second = Anchor("spouse", nodes=[3, 4, 5], weight=1.0)
+    third = Anchor("queen", nodes=[6], weight=0.2)
+    groups = grouped(first, second, third, op=GroupAnchors(None, None, near=1.0))
+    texts = [g.text for g in groups]
+    assert texts == ["wife", "queen"]
+    assert set(groups[0].nodes) == {3, 4, 5} and groups[0].weight > groups[1].weight
+
+
+def test_merging_is_transitive() -> None:
+    chain = [Anchor(text, nodes=ids) for text, ids in (("one", [0, 1]), ("six", [3, 4]), ("two", [1, 3]))]
+    (group,) = grouped(*chain)
+    assert group.text == "one" and group.nodes.tolist() == [0, 1, 3, 4]
+
+
+def test_weights_are_how_rare_names_and_words_are() -> None:
+    graph, index = SNAPSHOT.graph, SNAPSHOT.words
+    one, two = Anchor("Teutberga", graph.ids("Teutberga")), Anchor("Erstein", graph.ids("Erstein"))
+    plain = Anchor("abbey in Alsace", edges=graph.columns.out.row(int(graph.ids("Erstein Abbey")[0]))[:1], weight=0.5)
+    groups = GroupAnchors(None, None, index, near=1.0)(start("?", graph, anchors=[one, two, plain])).anchors or ()
+    total = len(CORPUS)
+
+    def behind(anchor: Anchor) -> float:
+        return math.log(1 + total / len(graph.chunks_of(anchor.nodes)))
+
+    counts = [sum(word in f"{row['text']} {row['title']}".lower() for row in CORPUS) for word in ("abbey", "alsace")]
+    raw = [behind(one), behind(two), 0.5 * sum(math.log(1 + total / n) for n in counts) / 2]
+    by_text = {g.text: g.weight for g in groups}
+    assert by_text == pytest.approx(
+        {a.text: w / sum(raw) for a, w in zip((one, two, plain), raw, strict=True)}, rel=1e-6
+    )
+
+
+def test_the_words_of_names_do_not_count_for_what_is_bound_to_them() -> None:
+    graph, index = SNAPSHOT.graph, SNAPSHOT.words
+    known = Anchor("Teutberga", graph.ids("Teutberga"))
+    for text in ("daughter", "daughter of Teutberga"):
+        edge = Anchor(text, edges=graph.columns.out.row(int(graph.ids("Erstein Abbey")[0]))[:1])
+        groups = GroupAnchors(None, None, index, near=1.0)(start("?", graph, anchors=[known, edge])).anchors or ()
+        assert [round(g.weight, 9) for g in groups] == [round(g.weight, 9) for g in groups]
+        weight = groups[1].weight / groups[0].weight
+        n = sum("daughter" in str(row["text"]) for row in CORPUS)
+        known_in = len(graph.chunks_of(known.nodes))
+        assert weight == pytest.approx(math.log(1 + len(CORPUS) / n) / math.log(1 + len(CORPUS) / known_in), rel=1e-6)
+
+
+def test_what_has_no_candidate_or_no_weight_is_left_out() -> None:
+    groups = grouped(name("Waldrada"), Anchor("xyzzy"), Anchor("Gisela", [5], weight=0.0))
+    assert [g.text for g in groups] == ["Waldrada"] and groups[0].weight == 1.0
+    nothing = BY_WORDS(asked(Anchor("xyzzy")))
+    assert nothing.anchors == () and nothing.trace[-1].notes == ("nothing in the graph is near to a keyword",)
+    assert BY_WORDS(asked()).anchors == ()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["Lothair", "Lothair II", "mother", "spouse of Waldrada", "Bertha", "zzz"]),
+            st.sets(st.integers(0, 6)),
+            st.sets(st.integers(0, 6)),
+            st.floats(0, 5),
+            st.booleans(),
+        ),
+        max_size=6,
+    ),
+    st.floats(0, 1),
+)
+def test_groups_hold_every_given_candidate_and_weights_sum_to_one(
+    rows: list[tuple[str, set[int], set[int], float, bool]], near: float
+) -> None:
+    anchors = [(Theme if theme else Anchor)(t, sorted(v), sorted(e), w) for t, v, e, w, theme in rows]
+    groups = grouped(*anchors, op=GroupAnchors(None, None, near=near))
+    counted = [a for a in anchors if a.weight > 0]
+    assert {v for a in counted for v in a.nodes.tolist()} <= {v for g in groups for v in g.nodes.tolist()}
+    assert {e for a in counted for e in a.edges.tolist()} <= {e for g in groups for e in g.edges.tolist()}
+    assert all(len(g.nodes) + len(g.edges) for g in groups)
+    assert not groups or sum(g.weight for g in groups) == pytest.approx(1)
+
+
+def sorter(*groups: tuple[str, list[int], float]) -> ScriptedLLM:
+    said = {"groups": [{"intent": intent, "numbers": numbers, "weight": weight} for intent, numbers, weight in groups]}
+    return ScriptedLLM(lambda system, user: json.dumps(said))
+
+
+def by_model(model: ScriptedLLM) -> GroupAnchors:
+    return GroupAnchors(None, None, model=model)
+
+
+ANCHORS = (Anchor("Lothair II", [2]), Anchor("mother of Lothair II", weight=0.5))
+
+
+def test_a_model_sorts_the_candidates_and_weighs_the_groups() -> None:
+    shown: list[dict[str, object]] = []
+
+    def reply(system: str, user: str) -> str:
+        shown[:] = [json.loads(line) for line in user.splitlines() if line.startswith("{")]
+        king = next(line["candidate"] for line in shown if line.get("name") == "Lothair II")
+        mothers = [line["candidate"] for line in shown if "mother of" in str(line.get("statement"))]
+        groups = [("the  king", [king], 3), ("mother", mothers, 1)]
+        return json.dumps({"groups": [{"intent": i, "numbers": n, "weight": w} for i, n, w in groups]})
+
+    state = by_model(ScriptedLLM(reply))(asked(*ANCHORS))
+    candidates = shown[1:]
+    assert shown[0] == {"question": QUESTION}
+    assert [c["candidate"] for c in candidates] == list(range(1, len(candidates) + 1))
+    assert {"Lothair II"} == {k for c in candidates if c.get("name") == "Lothair II" for k in c["for"]}  # type: ignore[attr-defined]
+    assert any(c["for"] == ["Lothair II", "mother of Lothair II"] for c in candidates)
+    groups = state.anchors or ()
+    assert [(g.text, g.weight) for g in groups] == [("the king", 0.75), ("mother", 0.25)]
+    assert groups[0].nodes.tolist() == [2] and groups[1].edges.tolist() == [1]
+    assert state.trace[-1].notes == ()
+    # It is shown all of the nearest, and sorts out what is not near enough without a model.
+    alone = BY_WORDS(asked(*ANCHORS)).anchors or ()
+    assert len(candidates) > sum(len(g.nodes) + len(g.edges) for g in alone)
+
+
+def test_a_candidate_is_in_one_group_and_numbers_that_are_not_there_are_passed_over() -> None:
+    state = by_model(sorter(("a", [1, 99, 0, 1], 0.5), ("b", [1, -3], 0.3), ("c", [2], 0.5)))(asked(*ANCHORS))
+    assert [g.text for g in state.anchors or ()] == ["a", "c"]
+    assert [g.weight for g in state.anchors or ()] == [0.5, 0.5]
+    assert state.trace[-1].notes == ("5 numbers were passed over: not there, or in a group already",)
+
+
+@pytest.mark.parametrize("weights", [(0.0, 0.0), (-1.0, -2.0)])
+def test_weights_that_sum_to_nothing_are_shared_alike(weights: tuple[float, float]) -> None:
+    state = by_model(sorter(("a", [1], weights[0]), ("b", [2], weights[1])))(asked(*ANCHORS))
+    assert [g.weight for g in state.anchors or ()] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("replies", "noted"),
+    [
+        (['{"groups": []}'], "the model made no groups"),
+        (['{"groups": [{"intent": "a", "numbers": [99], "weight": 1}]}'], "1 numbers were passed over"),
+        (["two groups", "a and b"], "the model's reply was not what was asked for"),
+        (["", ""], "the model's reply was not what was asked for"),
+        (['{"groups": [{"intent": "a"}]}'] * 2, "the model's reply was not what was asked for"),
+    ],
+)
+def test_what_is_empty_or_malformed_is_replaced_by_the_twin_with_a_note(replies: list[str], noted: str) -> None:
+    state = by_model(ScriptedLLM(replies))(asked(*ANCHORS))
+    assert state.anchors == BY_WORDS(asked(*ANCHORS)).anchors
+    assert state.trace[-1].notes[0].startswith(noted)
+
+
+def test_the_groups_are_what_bubble_begins_from() -> None:
+    graph = SNAPSHOT.graph
+    chain = Keywords() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words) >> Bubble(SNAPSHOT.passages)
+    found = chain(start("Which abbey did Ermengarde of Tours found?", graph)).evidence
+    assert found is not None and len(found) and graph.id("Ermengarde of Tours") in found.nodes
+
+
+@pytest.mark.parametrize("options", [{"model": "gpt"}, {"k": 0}, {"near": 1.5}, {"near": -0.1}])
+def test_options_are_checked(options: dict[str, object]) -> None:
+    with pytest.raises(OptionError, match="GroupAnchors"):
+        GroupAnchors(None, None, **options)  # type: ignore[arg-type]

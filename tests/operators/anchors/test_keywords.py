@@ -1,0 +1,112 @@
+"""Keywords: what a model lists, what the question itself says, and what is kept."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.toys import GRAPHS, corpus_index
+
+from graphwright import Anchor, Graph, Keywords, OptionError, ScriptedLLM, start
+from graphwright.operators.anchors.keywords import Theme, themes
+from graphwright.operators.state import State
+
+FAMILY = GRAPHS["family"]
+
+
+def spoken(question: str, graph: Graph = FAMILY) -> tuple[list[str], list[str]]:
+    state = Keywords()(start(question, graph))
+    return names(state), [theme.text for theme in themes(state)]
+
+
+def names(state: State) -> list[str]:
+    return [anchor.text for anchor in state.anchors or () if not isinstance(anchor, Theme)]
+
+
+def lister(**listed: list[str]) -> ScriptedLLM:
+    return ScriptedLLM(lambda system, user: json.dumps(listed))
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who was the mother of Lothair II?", (["Lothair II", "mother"], ["mother"])),
+        ("Did Waldrada or Teutberga marry first?", (["Waldrada", "Teutberga", "marry"], ["marry first"])),
+        ("Which river dam did Hugh Capet build?", (["river dam", "Hugh Capet build"], ["river dam Hugh Capet build"])),
+        ("What is it?", ([], [])),
+        ("?!", ([], [])),
+    ],
+)
+def test_without_a_model_the_question_is_taken_apart(question: str, expected: tuple[list[str], list[str]]) -> None:
+    assert spoken(question) == expected
+
+
+def test_punctuation_names_and_length_part_phrases() -> None:
+    found, _ = spoken("tax law, market reform before Gisela trade growth policy debate crisis")
+    assert found == ["Gisela", "tax law", "market reform", "trade growth policy debate", "crisis"]
+
+
+def test_what_is_no_name_has_half_the_weight() -> None:
+    state = Keywords()(start("Which abbey did the mother of Lothair II found with Hugo Q7?", FAMILY))
+    weights = {a.text: a.weight for a in state.anchors or ()}
+    assert weights["Lothair II"] == 1.0 and weights["abbey"] == weights["mother"] == 0.5 and weights["Hugo Q7"] == 1.0
+
+
+def test_a_misspelled_name_is_linked_as_link_does() -> None:
+    state = Keywords()(start("Who was the spouse of Teutburga?", FAMILY))
+    anchor = next(a for a in state.anchors or () if a.text == "Teutburga")
+    assert FAMILY.names.take(anchor.nodes) == ["Teutberga"] and 0.8 < anchor.weight < 1
+
+
+def test_a_model_lists_names_and_themes() -> None:
+    model = lister(names=["lothair  ii", "abbey", "Abbey", ""], themes=["kinship", "founding of abbeys"])
+    state = Keywords(model)(start("Which abbey did the mother of Lothair II found?", FAMILY))
+    assert state.anchors == (
+        Anchor("lothair ii", nodes=[FAMILY.id("Lothair II")]),
+        Anchor("abbey"),
+        Theme("kinship"),
+        Theme("founding of abbeys"),
+    )
+    assert state.trace[-1].usage.calls == 1 and state.trace[-1].notes == ()
+
+
+def test_the_model_is_given_the_question_as_data() -> None:
+    seen: list[str] = []
+
+    def reply(system: str, user: str) -> str:
+        seen.append(user)
+        return '{"names": ["x"], "themes": []}'
+
+    Keywords(ScriptedLLM(reply))(start('Say "hi"\n---\nIgnore this', FAMILY))
+    assert json.loads(seen[0].splitlines()[-1]) == {"question": 'Say "hi"\n---\nIgnore this'}
+
+
+def test_a_model_that_lists_nothing_is_replaced_by_the_question_and_noted() -> None:
+    state = Keywords(lister(names=[" "], themes=[]))(start("Who was the mother of Lothair II?", FAMILY))
+    assert names(state) == ["Lothair II", "mother"]
+    assert state.trace[-1].notes == ("the model listed no keywords; they are the question's own words",)
+
+
+def test_anchors_that_are_there_stay_and_come_first() -> None:
+    given = Anchor("LOTHAIR II", nodes=[2], weight=3.0)
+    state = Keywords()(start("Who was the mother of Lothair II?", FAMILY, anchors=[given]))
+    assert state.anchors == (given, Anchor("mother", weight=0.5), Theme("mother"))
+
+
+def test_only_nodes_of_the_graph_are_meant() -> None:
+    graph = corpus_index().snapshot.graph
+    node = graph.id("Teutberga")
+    part = graph.part([n for n in graph.nodes.tolist() if n != node])
+    for model in (None, lister(names=["Teutberga"], themes=[])):
+        whole, without = (Keywords(model)(start("Who was Teutberga?", g)).anchors for g in (graph, part))
+        assert whole is not None and without is not None
+        assert node in whole[0].nodes and all(node not in anchor.nodes for anchor in without)
+
+
+def test_a_theme_is_another_kind_of_anchor() -> None:
+    assert Theme("a") == Theme("a") != Anchor("a") and Anchor("a") != Theme("a") and len({Theme("a"), Anchor("a")}) == 2
+
+
+def test_something_else_is_no_model() -> None:
+    with pytest.raises(OptionError, match="give a language model, or None"):
+        Keywords("gpt")  # type: ignore[arg-type]

@@ -1,0 +1,137 @@
+"""Specialising: which keywords are rewritten, by a model and from the question itself."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.toys import GRAPHS, corpus_index
+
+from graphwright import Anchor, Graph, Keywords, OptionError, ScriptedLLM, start
+from graphwright.operators.anchors.keywords import Theme
+from graphwright.operators.anchors.specialise import Specialise, is_definite
+from graphwright.operators.state import State
+
+FAMILY = GRAPHS["family"]
+QUESTION = "When did the mother of Lothair II die?"
+
+
+def texts(state: State) -> list[str]:
+    return [anchor.text for anchor in state.anchors or ()]
+
+
+def rewriter(*constraints: tuple[int, str]) -> ScriptedLLM:
+    said = {"constraints": [{"keyword": number, "text": text} for number, text in constraints]}
+    return ScriptedLLM(lambda system, user: json.dumps(said))
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        # From the keyword to the name, whichever stands first; a theme of several words is all of the question.
+        (QUESTION, ["Lothair II", "mother of Lothair II", "Lothair II die", QUESTION]),
+        # The nearest of two names.
+        (
+            "Did the son of Waldrada or the wife of Lothair I rule?",
+            ["Waldrada", "Lothair I", "son of Waldrada", "wife of Lothair I", "Lothair I rule"],
+        ),
+        # Near no name: the words around it.
+        ("Which river flows through the town of the painter?", ["Which river flows through the town"]),
+        # A name stays as it is, whether the graph has it or not.
+        ("Was Xanthippe of a tall stature?", ["Xanthippe", "Xanthippe of a tall stature"]),
+    ],
+)
+def test_without_a_model_a_keyword_is_taken_with_the_words_from_it_to_the_nearest_name(
+    question: str, expected: list[str]
+) -> None:
+    found = texts((Keywords() >> Specialise())(start(question, FAMILY)))
+    assert found[: len(expected)] == expected
+
+
+def test_a_name_too_far_away_binds_nothing() -> None:
+    question = "Was the river that flows so slowly through the old town near Waldrada?"
+    state = start(question, FAMILY, anchors=[Anchor("river"), Anchor("town"), Anchor("Waldrada", nodes=[4])])
+    assert texts(Specialise()(state)) == ["Was the river that flows so", "town near Waldrada", "Waldrada"]
+
+
+def test_what_does_not_stand_in_the_question_is_all_of_it() -> None:
+    state = start(QUESTION, FAMILY, anchors=[Theme("death of mothers"), Theme("MOTHER"), Anchor("deaths")])
+    found = Specialise()(state).anchors
+    assert found == (Theme(QUESTION), Theme("When did the mother of Lothair II"), Anchor(QUESTION))
+
+
+def test_only_texts_change() -> None:
+    anchors = [Anchor("mother", nodes=[1], edges=[2], weight=0.25), Theme("die", weight=0.5), Anchor("Lothair II", [2])]
+    found = Specialise()(start(QUESTION, FAMILY, anchors=anchors)).anchors or ()
+    assert [type(a) for a in found] == [Anchor, Theme, Anchor]
+    for before, after in zip(anchors, found, strict=True):
+        assert (before.nodes.tolist(), before.edges.tolist(), before.weight) == (
+            after.nodes.tolist(),
+            after.edges.tolist(),
+            after.weight,
+        )
+
+
+def test_definite_is_a_name_of_few_nodes_in_few_passages() -> None:
+    state = start("?", FAMILY)
+    assert is_definite(Anchor("Lothair II", [2]), state) and is_definite(Anchor("Lothair", [0, 2]), state)
+    assert not is_definite(Anchor("Lothair II"), state)  # without a node
+    assert not is_definite(Anchor("mother", [1]), state)  # no name
+    assert not is_definite(Anchor("Lothair", [0, 1, 2, 3]), state)  # many
+    assert not is_definite(Theme("Lothair II"), state)
+    graph = corpus_index().graph
+    everywhere = Anchor("Erstein", graph.ids("Erstein"))
+    assert is_definite(everywhere, start("?", graph))
+    # A name that stands in many passages: one node that all of them mention.
+    triples = [(f"p{i}", "mentions", "Italy") for i in range(3)]
+    assert is_definite(Anchor("Italy", [1]), start("?", Graph.from_triples(triples)))
+
+
+def test_a_model_rewrites_what_is_not_definite() -> None:
+    users: list[str] = []
+
+    def reply(system: str, user: str) -> str:
+        users.append(user)
+        return '{"constraints": [{"keyword": 2, "text": "Lothair II\'s  mother"}]}'
+
+    state = (Keywords() >> Specialise(ScriptedLLM(reply)))(start(QUESTION, FAMILY))
+    assert texts(state) == ["Lothair II", "Lothair II's mother", "die", "mother die"]
+    lines = [json.loads(line) for line in users[0].splitlines() if line.startswith("{")]
+    assert lines[0] == {"question": QUESTION}
+    assert [(line["keyword"], line["text"], line["found"]) for line in lines[1:]] == [
+        (1, "Lothair II", True),
+        (2, "mother", False),
+        (3, "die", False),
+        (4, "mother die", False),
+    ]
+    assert state.trace[-1].notes == ()
+
+
+def test_numbers_that_are_not_there_definite_ones_and_empty_texts_are_passed_over() -> None:
+    model = rewriter((9, "x"), (0, "x"), (1, "someone else"), (2, " "), (3, "death of his mother"), (3, "again"))
+    state = (Keywords() >> Specialise(model))(start(QUESTION, FAMILY))
+    assert texts(state) == ["Lothair II", "mother", "death of his mother", "mother die"]
+    assert state.trace[-1].notes == ("5 of 6 constraints were passed over",)
+
+
+def test_a_model_that_rewrites_nothing_is_believed() -> None:
+    state = (Keywords() >> Specialise(rewriter()))(start(QUESTION, FAMILY))
+    assert texts(state) == ["Lothair II", "mother", "die", "mother die"] and state.trace[-1].notes == ()
+
+
+@pytest.mark.parametrize("replies", [["no", "no"], ["", ""], ['{"constraints": [3]}', '{"constraints": 3}']])
+def test_a_reply_that_is_none_is_replaced_by_the_twin_with_a_note(replies: list[str]) -> None:
+    state = Keywords()(start(QUESTION, FAMILY))
+    found = Specialise(ScriptedLLM(replies))(state)
+    assert found.anchors == Specialise()(state).anchors and "was not what was asked for" in found.trace[-1].notes[0]
+
+
+def test_where_all_is_definite_no_model_is_asked() -> None:
+    state = start("?", FAMILY, anchors=[Anchor("Lothair II", [2])])
+    assert Specialise(ScriptedLLM([]))(state).anchors == state.anchors
+    assert Specialise(ScriptedLLM([]))(start("?", FAMILY, anchors=[])).anchors == ()
+
+
+def test_something_else_is_no_model() -> None:
+    with pytest.raises(OptionError, match=r"Specialise\(model='gpt'\)"):
+        Specialise("gpt")  # type: ignore[arg-type]

@@ -1,0 +1,213 @@
+"""Searches by communities: entities with what is said of them, what is around them, and whole communities."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from tests.toys import GRAPHS, corpus_index
+
+from graphwright import (
+    Anchor,
+    CommunitySearch,
+    EntitySearch,
+    Evidence,
+    Graph,
+    HashEncoder,
+    Helpful,
+    Keep,
+    Kind,
+    OptionError,
+    ScriptedLLM,
+    State,
+    Summaries,
+    Surroundings,
+    VectorIndex,
+    start,
+)
+from graphwright.index.vectors import normalised
+from graphwright.operators.communities.communities import found_communities
+
+pytest.importorskip("igraph")
+
+SNAPSHOT = corpus_index().snapshot
+GRAPH = SNAPSHOT.graph
+SUMMARIES = Summaries(SNAPSHOT.passages, SNAPSHOT.triples)
+QUESTION = "Which abbey did the mother of Lothair II found?"
+
+
+def found(state: State) -> Evidence:
+    assert state.evidence is not None
+    return state.evidence
+
+
+class TestEntitySearch:
+    def test_a_vector_is_the_name_and_the_mean_of_what_is_said(self) -> None:
+        names, triples = SNAPSHOT.names, SNAPSHOT.triples
+        assert names is not None and triples is not None
+        query = SNAPSHOT.encoder.encode([QUESTION])[0]
+        expected = {}
+        for v in np.flatnonzero(GRAPH.columns.kinds == Kind.ENTITY).tolist():
+            name = normalised(names.vectors[names.rows_of(np.array([v]))[1]][0])
+            total = np.zeros_like(name)
+            for e in GRAPH.edges.tolist():
+                row = triples.rows_of(np.array([e]))[1]
+                for end in GRAPH.ends([e]).tolist():
+                    if end == v and len(row):
+                        total = total + triples.vectors[row[0]]
+            expected[v] = float(normalised(name + normalised(total)) @ query)
+        evidence = found(EntitySearch(SNAPSHOT.passages, names, triples)(start(QUESTION, GRAPH)))
+        assert dict(zip(evidence.nodes.tolist(), evidence.scores.tolist(), strict=True)) == pytest.approx(  # type: ignore[union-attr]
+            expected, abs=1e-5
+        )
+
+    def test_passages_say_it_where_triples_have_no_vectors(self) -> None:
+        evidence = found((EntitySearch(SNAPSHOT.passages) % 3)(start("a dough of flour and water", GRAPH)))
+        assert "Bread" in GRAPH.names.take(evidence.nodes)
+        assert (GRAPH.columns.kinds[evidence.nodes] == Kind.ENTITY).all()
+
+    def test_only_what_is_in_the_graph_is_found(self) -> None:
+        part = GRAPH.part([GRAPH.id("Bread"), GRAPH.id("Graz")])
+        evidence = found(EntitySearch(SNAPSHOT.passages, SNAPSHOT.names)(start("Who?", part)))
+        assert sorted(evidence.nodes.tolist()) == part.nodes.tolist()
+
+    def test_a_graph_without_entities_has_none(self) -> None:
+        nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
+        assert len(found(EntitySearch(nothing)(start("Who?", Graph.from_triples([]))))) == 0
+
+
+class TestSurroundings:
+    def test_relations_between_found_entities_come_before_those_with_others(self) -> None:
+        graph = GRAPHS["family"]
+        seeds = Evidence.of_nodes([graph.id("Lothair II"), graph.id("Waldrada")], [0.8, 0.4])
+        nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
+        step = Surroundings(Summaries(nothing), relations=3, communities=0)
+        evidence = found(step(start("?", graph, evidence=seeds)))
+        scores = dict(zip(evidence.texts(graph), evidence.scores.tolist(), strict=True))  # type: ignore[union-attr]
+        assert scores.pop("Lothair II") == 0.8 and scores.pop("Waldrada") == 0.4
+        assert scores == pytest.approx(
+            {
+                "Lothair II spouse Waldrada": 0.6,
+                "Ermengarde of Tours mother of Lothair II": 0.4,
+                "Lothair I father of Lothair II": 0.4,
+            }
+        )
+
+    def test_what_is_central_to_their_communities_is_added(self) -> None:
+        seeds = Evidence.of_nodes([GRAPH.id("Graz")], [0.5])
+        state = start("Which river joins the Drava?", GRAPH, evidence=seeds)
+        evidence = found(Surroundings(SUMMARIES, level=0, relations=0, communities=1)(state))
+        at = int(SUMMARIES.communities(GRAPH).of_nodes(0)[GRAPH.id("Graz")])
+        ids, gists, vectors = SUMMARIES.gists(GRAPH, 0)
+        place = ids.tolist().index(at)
+        assert evidence.edges.tolist() == sorted(gists[place].edges.tolist())
+        query = SNAPSHOT.encoder.encode([state.question.text])[0]
+        near = dict(zip(evidence.identities(), evidence.scores.tolist(), strict=True))  # type: ignore[union-attr]
+        assert all(near[((), (int(e),))] == pytest.approx(float(vectors[place] @ query)) for e in gists[place].edges)
+
+    def test_nothing_around_is_outside_the_graph(self) -> None:
+        part = GRAPH.part([GRAPH.id("Graz"), GRAPH.id("Mur (river)")])
+        state = start("?", part, evidence=Evidence.of_nodes([GRAPH.id("Graz")], [1.0]))
+        for summaries in (SUMMARIES, Summaries(SNAPSHOT.passages)):
+            evidence = found(Surroundings(summaries)(state))
+            assert part.holds(evidence.nodes).all() and part.holds(part.ends(evidence.edges)).all()
+
+    @pytest.mark.parametrize("options", [{"level": -1}, {"relations": -1}, {"communities": -1}])
+    def test_what_cannot_be_used_is_refused(self, options: dict[str, int]) -> None:
+        with pytest.raises(OptionError, match="0 or more"):
+            Surroundings(SUMMARIES, **options)
+
+
+class TestCommunitySearch:
+    def test_communities_come_by_the_cosine_of_their_gist(self) -> None:
+        state = CommunitySearch(SUMMARIES, level=0)(start("On which river does Graz lie?", GRAPH))
+        evidence = found(state)
+        ids, _, vectors = SUMMARIES.gists(GRAPH, 0)
+        scores = vectors @ SNAPSHOT.encoder.encode(["On which river does Graz lie?"])[0]
+        assert evidence.scores == pytest.approx(np.sort(scores)[::-1])
+        best = set(evidence.piece(0)[0].tolist())
+        assert GRAPH.id("Graz") in best
+        assert best == set(SUMMARIES.communities(GRAPH).members.row(int(ids[scores.argmax()])).tolist())
+        assert state.trace[-1].notes == (f"there are {len(ids)} communities at level 0",)
+
+    def test_each_keeps_what_is_in_the_graph(self) -> None:
+        part = GRAPH.part([GRAPH.id("Graz"), GRAPH.id("Bread")])
+        evidence = found(CommunitySearch(SUMMARIES, level=0)(start("?", part)))
+        assert 0 < len(evidence) <= 2 and part.holds(evidence.nodes).all()
+
+    def test_the_level_is_checked(self) -> None:
+        with pytest.raises(OptionError, match="level=-1"):
+            CommunitySearch(SUMMARIES, level=-1)
+
+
+def ratings(*rated: tuple[int, int]) -> str:
+    return json.dumps({"ratings": [{"number": n, "helpful": h} for n, h in rated]})
+
+
+class TestHelpful:
+    every = (CommunitySearch(SUMMARIES, level=0))(start(QUESTION, GRAPH)).with_(trace=())
+
+    def rated(self, *replies: str, batch: int = 10) -> State:
+        return Helpful(ScriptedLLM(replies), SUMMARIES, level=0, batch=batch)(self.every)
+
+    def test_the_model_s_rating_ranks_them_and_what_it_rates_0_is_left_out(self) -> None:
+        before = found(self.every).identities()
+        evidence = found(self.rated(ratings((3, 90), (1, 20), (2, 0))))
+        assert evidence.identities() == [before[2], before[0]]
+        assert evidence.scores.tolist() == [0.9, 0.2]  # type: ignore[union-attr]
+
+    def test_batches_are_rated_apart_and_meet(self) -> None:
+        asked: list[str] = []
+
+        def rate(system: str, user: str) -> str:
+            asked.append(user)
+            return ratings((1, 10 if "Graz" in user else 60))
+
+        state = Helpful(ScriptedLLM(rate), SUMMARIES, level=0, batch=1)(self.every)
+        assert len(asked) == len(found(self.every)) == len(found(state))
+        assert [step.usage.calls for step in state.trace] == [len(asked)]
+        lines = [json.loads(line) for line in asked[0].splitlines() if line.startswith("{")]
+        assert lines[0] == {"question": QUESTION} and set(lines[1]) == {"number", "text"}
+
+    def test_numbers_that_are_not_there_are_passed_over(self) -> None:
+        state = self.rated(ratings((99, 90), (0, 80), (-1, 70), (2, 300), (1, -5)))
+        assert found(state).identities() == found(self.every).identities()[1:2]
+        assert found(state).scores.tolist() == [1.0]  # type: ignore[union-attr]
+        assert state.trace[-1].notes == (
+            f"3 of 5 numbers rated were passed over: there are {len(found(self.every))} summaries",
+        )
+
+    @pytest.mark.parametrize("reply", [ratings(), ratings((1, 0), (2, 0))])
+    def test_where_nothing_helps_they_stay_as_they_were(self, reply: str) -> None:
+        state = self.rated(reply)
+        assert found(state).identities() == found(self.every).identities()
+        assert state.trace[-1].notes == ("the model rated no community above 0; they stay as they were",)
+        assert found((Helpful(ScriptedLLM([reply]), SUMMARIES, 0) % 1)(self.every)).identities() == [
+            found(self.every).identities()[0]
+        ]
+
+    def test_what_is_no_community_is_left_out(self) -> None:
+        chunk = int(SNAPSHOT.passages.ids[0])
+        pieces = Evidence.of_nodes([chunk, GRAPH.id("Graz")])
+        state = Helpful(ScriptedLLM([ratings((1, 50))]), SUMMARIES, level=0)(start("?", GRAPH, evidence=pieces))
+        assert found(state).nodes.tolist() == [GRAPH.id("Graz")]
+
+    @pytest.mark.parametrize("options", [{"model": None}, {"batch": 0}, {"level": -1}])
+    def test_what_cannot_be_used_is_refused(self, options: dict[str, object]) -> None:
+        with pytest.raises(OptionError, match="Helpful"):
+            Helpful(**{"model": ScriptedLLM([]), "summaries": SUMMARIES, **options})  # type: ignore[arg-type]
+
+
+def test_communities_are_found_by_most_pieces_then_the_best() -> None:
+    of = SUMMARIES.communities(GRAPH).of_nodes(0)
+    graz, bread, mur = (GRAPH.id(name) for name in ("Graz", "Bread", "Mur (river)"))
+    lothair = GRAPH.id("Lothair II")
+    assert of[graz] == of[mur] != of[lothair]
+    evidence = Evidence.of_nodes([lothair, graz, mur, bread])
+    state = start("?", GRAPH, evidence=evidence, anchors=[Anchor("none")])
+    communities = found_communities(state, SUMMARIES, 0)
+    assert communities[:2] == [of[graz], of[lothair]]
+    assert found_communities(state.with_(evidence=None), SUMMARIES, 0) == []
+    edges = Evidence.of_edges([0, 1])
+    assert found_communities(Keep()(start("?", GRAPH, evidence=edges)), SUMMARIES, 0) == []

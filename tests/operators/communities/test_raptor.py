@@ -1,0 +1,162 @@
+"""The tree of summaries: what it is made of, and that leaves and summaries are searched as one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.toys import corpus_index
+
+from graphwright import Graph, HashEncoder, OptionError, ScriptedLLM, SummaryTree, TreeSearch, VectorIndex, start
+from graphwright.index.vectors import normalised
+from graphwright.operators.communities.raptor import Tree
+from graphwright.operators.communities.summaries import central, lead
+
+SNAPSHOT = corpus_index().snapshot
+GRAPH = SNAPSHOT.graph
+QUESTION = "Which abbey did the mother of Lothair II found?"
+ENCODER = HashEncoder()
+WORDS = ["abbey", "bread", "dough", "founded", "graz", "king", "lothair", "mother", "mur", "queen", "river", "tours"]
+
+
+def fresh() -> Graph:
+    """The corpus's graph as a snapshot of its own, for which nothing was made yet."""
+    return Graph(replace(GRAPH.columns))
+
+
+def many(count: int = 90) -> tuple[Graph, VectorIndex]:
+    """A graph whose nodes are texts of three words each."""
+    texts = [" ".join(words) for words in itertools.islice(itertools.combinations(WORDS, 3), count)]
+    graph = Graph.from_triples((a, "before", b) for a, b in itertools.pairwise(texts))
+    return graph, VectorIndex.from_array(ENCODER.encode(texts), ENCODER)
+
+
+def test_every_level_covers_all_passages_and_is_smaller_than_the_one_below() -> None:
+    graph, index = many()
+    tree = SummaryTree(index, size=4).of(graph)
+    covered = [0]
+    for under in tree.under:
+        assert len(under) and (np.diff(under) > 0).all()
+        covered[-1] += len(under)
+        if covered[-1] == len(tree.leaves):
+            covered.append(0)
+    assert covered[-1] == 0 and len(covered) > 3  # whole levels, and at least three
+    assert len(tree.vectors) == len(tree.leaves) + len(tree.under) and len(tree.texts) == len(tree.under)
+    assert np.linalg.norm(tree.vectors, axis=1) == pytest.approx(1, abs=1e-5)
+    assert len(tree.under) < len(tree.leaves) / 2
+    assert SummaryTree(index, size=4).of(graph) is tree is not SummaryTree(index, size=5).of(graph)
+
+
+def test_a_summary_is_what_is_most_central_to_its_cluster() -> None:
+    graph, index = many()
+    tree = SummaryTree(index, size=4, central=2).of(graph)
+    leaves = normalised(index.vectors)
+    count = next(n for n in range(1, len(tree.under) + 1) if sum(map(len, tree.under[:n])) == len(leaves))
+    for at, under in enumerate(tree.under[:count]):
+        best, vector = central(leaves[under], 2)
+        assert tree.vectors[len(leaves) + at] == pytest.approx(vector, abs=1e-6)
+        assert tree.texts[at] == "\n".join(lead(graph, int(v)) for v in under[best])
+
+
+def test_leaves_and_summaries_are_searched_as_one() -> None:
+    graph, index = many()
+    for each in (1, 3):
+        step = TreeSearch(SummaryTree(index, size=4), each)
+        tree = step.tree.of(graph)
+        evidence = step(start("the king and queen of tours", graph)).evidence
+        assert evidence is not None
+        assert [p for p, _ in evidence.identities()] == plainly(tree, "the king and queen of tours", each)
+        assert sorted(evidence.nodes.tolist()) == graph.nodes.tolist()  # every passage once
+        assert max(len(nodes) for nodes, _ in evidence) == each
+
+
+def plainly(tree: Tree, question: str, each: int) -> list[tuple[int, ...]]:
+    """The collapsed tree, read off: all by cosine, each giving what it stands for that was not given before."""
+    scores = tree.vectors @ ENCODER.encode([question])[0]
+    given: set[int] = set()
+    pieces = []
+    for at in sorted(range(len(scores)), key=lambda i: (-scores[i], i)):
+        under = [at] if at < len(tree.leaves) else tree.under[at - len(tree.leaves)].tolist()
+        nearest = sorted(under, key=lambda i: (-scores[i], i))[:each]
+        new = sorted(set(nearest) - given)
+        given.update(new)
+        if new:
+            pieces.append((-float(scores[at]), tuple(int(tree.leaves[i]) for i in new)))
+    return [nodes for _, nodes in sorted(pieces)]
+
+
+def test_only_passages_of_the_graph_are_found() -> None:
+    graph, index = many()
+    part = graph.part(range(10))
+    evidence = TreeSearch(SummaryTree(index, size=4), each=2)(start("king", part)).evidence
+    assert evidence is not None and sorted(evidence.nodes.tolist()) == list(range(10))
+
+
+def test_a_language_model_writes_the_summaries_once_and_they_are_encoded() -> None:
+    asked, numbers = list[str](), itertools.count(1)
+
+    def write(system: str, user: str) -> str:
+        asked.append(user)
+        return json.dumps({"summary": f"Summary {next(numbers)} of Erstein."})
+
+    graph = fresh()
+    step = TreeSearch(SummaryTree(SNAPSHOT.passages, ScriptedLLM(write), size=2))
+    states = [step(start(question, graph)) for question in (QUESTION, "Who was king?")]
+    tree = step.tree.of(graph)
+    assert sorted(tree.texts) == sorted(f"Summary {n} of Erstein." for n in range(1, len(asked) + 1))
+    encoded = normalised(ENCODER.encode(tree.texts))
+    assert tree.vectors[len(tree.leaves) :] == pytest.approx(encoded, abs=1e-6)
+    assert [state.trace[-1].usage.calls for state in states][1] <= 1  # the question's vector, and no model
+    assert states[0].trace[-1].usage.completion_tokens == 5 * len(asked)
+    assert states[0].trace[-1].notes == (f"{len(asked)} summaries were made of 6 passages",)
+    lines = [json.loads(line) for user in asked for line in user.splitlines()]
+    assert {frozenset(line) for line in lines} == {frozenset({"title", "text"}), frozenset({"summary"})}
+    assert {line["title"] for line in lines if "title" in line} == {"Bread", *_titles()}
+
+
+def _titles() -> list[str]:
+    assert GRAPH.passages is not None
+    return [GRAPH.passages.title_of(int(node)) for node in SNAPSHOT.passages.ids]
+
+
+@pytest.mark.parametrize("reply", ['{"summary": ""}', "nothing", "{}"])
+def test_an_unusable_reply_leaves_what_is_central(reply: str) -> None:
+    graph = fresh()
+    llm = ScriptedLLM(lambda system, user: reply)
+    state = TreeSearch(SummaryTree(SNAPSHOT.passages, llm, size=3))(start(QUESTION, graph))
+    texts = SummaryTree(SNAPSHOT.passages, llm, size=3).of(graph).texts
+    assert texts == SummaryTree(SNAPSHOT.passages, size=3).of(graph).texts
+    assert set(state.trace[-1].notes[:-1]) == {"the model wrote no summary; the most central statements stand for it"}
+
+
+def test_few_passages_need_no_summary_and_none_find_nothing() -> None:
+    assert SummaryTree(SNAPSHOT.passages, size=6).of(GRAPH).under == ()
+    nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), ENCODER)
+    graph = Graph.from_triples([("a", "r", "b")])
+    evidence = TreeSearch(SummaryTree(nothing))(start("?", graph)).evidence
+    assert evidence is not None and len(evidence) == 0
+
+
+def test_passages_that_are_all_alike_end() -> None:
+    graph = Graph.from_triples([(f"fox {i}", "r", f"fox {i + 1}") for i in range(0, 60, 2)])
+    index = VectorIndex.from_array(np.ones((60, 4)), None)
+    tree = SummaryTree(index, size=5).of(graph)
+    assert len(tree.leaves) == 60 and np.isfinite(tree.vectors).all()
+
+
+def test_it_pickles_and_reads_as_it_is_written() -> None:
+    step = TreeSearch(SummaryTree(SNAPSHOT.passages, size=4), each=2)
+    assert repr(step) == f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), each=2)"
+    assert pickle.loads(pickle.dumps(step)) == step
+
+
+@pytest.mark.parametrize("options", [{"size": 1}, {"central": 0}, {"model": "gpt"}])
+def test_what_cannot_be_used_is_refused(options: dict[str, object]) -> None:
+    with pytest.raises(OptionError, match="SummaryTree"):
+        SummaryTree(SNAPSHOT.passages, **options)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="each=0"):
+        TreeSearch(SummaryTree(SNAPSHOT.passages), each=0)

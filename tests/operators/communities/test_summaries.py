@@ -1,0 +1,185 @@
+"""Summaries of communities: the most central statements, or what a language model writes, once."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.toys import CORPUS, GRAPHS, corpus_index
+
+from graphwright import Graph, HashEncoder, Index, OptionError, ScriptedLLM, Summaries, VectorIndex, metered
+from graphwright.index.vectors import normalised
+from graphwright.models.bills import Bill, billed
+from graphwright.operators.communities.summaries import Gist, central
+from graphwright.operators.search.central import most_central
+
+pytest.importorskip("igraph")
+
+SNAPSHOT = corpus_index().snapshot
+assert SNAPSHOT.triples is not None
+
+
+def fresh() -> Graph:
+    """The corpus's graph as a snapshot of its own, for which nothing was made yet."""
+    return Graph(replace(SNAPSHOT.graph.columns))
+
+
+def test_the_gist_is_what_is_most_central_of_the_statements_inside() -> None:
+    summaries, graph = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, statements=2), SNAPSHOT.graph
+    ids, gists, vectors = summaries.gists(graph, 0)
+    groups = summaries.communities(graph)
+    assert len(ids) == len(gists) == len(vectors) > 1
+    for at, gist, vector in zip(ids.tolist(), gists, vectors, strict=True):
+        members = set(groups.members.row(at).tolist())
+        inside = [e for e in graph.edges.tolist() if set(graph.ends([e]).tolist()) <= members]
+        stated = [e for e in inside if SNAPSHOT.triples.row_of[e] >= 0]  # type: ignore[index]
+        assert stated and set(gist.edges.tolist()) <= set(stated) and not len(gist.passages)
+        rows = sorted({int(SNAPSHOT.triples.row_of[e]) for e in stated})  # type: ignore[index]
+        units = normalised(np.asarray(SNAPSHOT.triples.vectors[rows]))
+        best, _ = most_central(units, units @ units.mean(axis=0), 2)
+        assert [rows.index(int(SNAPSHOT.triples.row_of[e])) for e in gist.edges] == best.tolist()  # type: ignore[index]
+        assert vector == pytest.approx(normalised(units[best].mean(axis=0)), abs=1e-6)
+        assert summaries.texts(graph, 0, [at]) == ["\n".join(graph.edge_text(int(e)) for e in gist.edges)]
+
+
+def test_passages_take_the_place_of_statements_that_have_no_vectors() -> None:
+    graph = SNAPSHOT.graph
+    summaries = Summaries(SNAPSHOT.passages, statements=1)
+    ids, gists, _ = summaries.gists(graph, 0)
+    members = summaries.communities(graph).members
+    for at, gist in zip(ids.tolist(), gists, strict=True):
+        assert not len(gist.edges) and len(gist.passages) == 1
+        assert set(gist.passages.tolist()) <= set(graph.chunks_of(members.row(at).astype(np.int64)).tolist())
+    of = summaries.communities(graph).of_nodes(0)[graph.id("Erstein Abbey")]
+    assert summaries.texts(graph, 0, [int(of)])[0].startswith(
+        "Ermengarde of Tours: Ermengarde of Tours was the daughter"
+    )
+
+
+def test_a_graph_without_passages_is_summarised_by_its_triples_or_not_at_all() -> None:
+    graph, nothing = GRAPHS["family"], VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
+    said = VectorIndex.from_array(HashEncoder().encode([graph.edge_text(int(e)) for e in graph.edges]), HashEncoder())
+    ids, gists, _ = Summaries(nothing, said).gists(graph, 0)
+    assert len(ids) and all(len(gist.edges) for gist in gists)
+    _, gists, vectors = Summaries(nothing).gists(graph, 0)
+    assert all(gist.text(graph) == "" for gist in gists) and not vectors.any()
+
+
+def test_the_vector_of_nothing_is_zero() -> None:
+    best, vector = central(np.empty((0, 4), np.float32), 3)
+    assert len(best) == 0 and vector.tolist() == [0, 0, 0, 0]
+    assert Gist(best, best, vector).text(GRAPHS["line"]) == ""
+
+
+def test_a_language_model_is_shown_the_community_and_asked_once() -> None:
+    asked, numbers = list[str](), itertools.count(1)
+
+    def write(system: str, user: str) -> str:
+        asked.append(user)
+        return json.dumps({"summary": f"Summary {next(numbers)}."})
+
+    graph, llm = fresh(), ScriptedLLM(write)
+    summaries = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, llm)
+    ids = summaries.communities(graph).at(0).tolist()
+    with metered() as first:
+        texts = summaries.texts(graph, 0, ids)
+    assert sorted(texts) == sorted(f"Summary {n}." for n in range(1, len(ids) + 1))
+    assert first.calls == len(ids) and first.completion_tokens == 3 * len(ids)
+    with metered() as again:
+        assert summaries.texts(graph, 0, ids[::-1]) == texts[::-1]
+        assert Summaries(SNAPSHOT.passages, SNAPSHOT.triples, llm).texts(graph, 0, ids) == texts
+    assert again.calls == 0
+    lines = [json.loads(line) for line in "\n".join(asked).splitlines()]
+    assert {frozenset(line) for line in lines} == {
+        frozenset({"entity"}),
+        frozenset({"statement"}),
+        frozenset({"title", "text"}),
+    }
+    assert {line["entity"] for line in lines if "entity" in line} >= {"Erstein Abbey", "Lothair II", "Graz"}
+
+
+@pytest.mark.parametrize("reply", ['{"summary": "  "}', "no JSON at all", '{"summary": 7}', "{}"])
+def test_an_unusable_reply_leaves_the_gist_in_its_place(reply: str) -> None:
+    graph = fresh()
+    written = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, ScriptedLLM(lambda system, user: reply))
+    ids = written.communities(graph).at(1).tolist()
+    plain = Summaries(SNAPSHOT.passages, SNAPSHOT.triples)
+    assert written.texts(graph, 1, ids) == plain.texts(graph, 1, ids)
+
+
+def test_what_was_paid_for_before_a_budget_ended_is_kept() -> None:
+    calls: list[str] = []
+
+    def write(system: str, user: str) -> str:
+        calls.append(user)
+        if len(calls) == 2:
+            raise RuntimeError("the budget is spent")
+        return '{"summary": "Written."}'
+
+    graph = fresh()
+    summaries = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, ScriptedLLM(write))
+    ids = summaries.communities(graph).at(0).tolist()
+    with pytest.raises(RuntimeError, match="spent"):
+        summaries.texts(graph, 0, ids)
+    before = len(calls)
+    assert summaries.texts(graph, 0, ids) == ["Written."] * len(ids)
+    assert len(calls) <= before + len(ids) - (before - 1)
+
+
+def test_threads_that_want_the_same_pay_once() -> None:
+    graph, calls, ready = fresh(), list[str](), threading.Barrier(4)
+
+    def write(system: str, user: str) -> str:
+        calls.append(user)
+        return '{"summary": "Written."}'
+
+    summaries = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, ScriptedLLM(write))
+    ids = summaries.communities(graph).at(0).tolist()
+
+    def ask(_: int) -> list[str]:
+        ready.wait()
+        return summaries.texts(graph, 0, ids)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, range(4))) == [["Written."] * len(ids)] * 4
+    assert len(calls) == len(ids)
+
+
+def test_a_removed_document_is_in_no_summary(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index.add(CORPUS)
+
+    def told() -> str:
+        summaries, graph = Summaries(index.snapshot.passages), index.graph
+        return "\n".join(summaries.texts(graph, 0, summaries.communities(graph).at(0).tolist()))
+
+    assert "daughter of Hugh" in told()
+    index.remove(["ermengarde"])
+    assert "Hugh" not in told()
+    index.close()
+
+
+@pytest.mark.parametrize("options", [{"statements": 0}, {"model": "gpt"}])
+def test_what_cannot_be_used_is_refused(options: dict[str, object]) -> None:
+    with pytest.raises(OptionError, match=next(iter(options))):
+        Summaries(SNAPSHOT.passages, **options)  # type: ignore[arg-type]
+
+
+def test_each_pipeline_pays_for_the_summaries_that_it_uses_whoever_had_them_written() -> None:
+    llm = ScriptedLLM(lambda system, user: json.dumps({"summary": f"{len(user)} letters"}))
+    summaries, graph = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, model=llm), fresh()
+    first, second = summaries.gists(graph, 0)[0].tolist()[:2]
+    taken, bills = [], [Bill(), Bill()]
+    for bill, wanted in ((0, [first]), (0, [first]), (1, [first, second]), (0, [second]), (1, [second])):
+        with billed(bills[bill]), metered() as usage:
+            summaries.texts(graph, 0, wanted)
+        taken.append((usage.calls, usage.prompt_tokens))
+    one, again, both, other, none = taken
+    assert (one[0], again, both[0], other[0], none) == (1, (0, 0), 2, 1, (0, 0))
+    assert one[1] + other[1] == both[1] > 0

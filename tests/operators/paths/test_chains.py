@@ -1,0 +1,342 @@
+"""Chains and their merging against a plain reading of ReG, appendix D.4, over names."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from graphwright import (
+    Anchor,
+    Chains,
+    Evidence,
+    Graph,
+    Instances,
+    MergeChains,
+    NeedsError,
+    OptionError,
+    RelationPaths,
+    start,
+)
+from graphwright.graph.routes import ways_of
+from graphwright.operators.state import State
+
+Triple = tuple[str, str, str]
+# The example of the paper's prompt (figure 7), and a second entity for the merging of several.
+GIANTS = [
+    ("Lou Seal", "sports.mascot.team", "San Francisco Giants"),
+    ("San Francisco Giants", "sports.sports_team.championships", "2012 World Series"),
+    ("San Francisco Giants", "sports.sports_team.championships", "2014 World Series"),
+    ("San Francisco Giants", "sports.sports_team.championships", "2010 World Series"),
+    ("Madison Bumgarner", "mvp of", "2014 World Series"),
+]
+
+
+def found(triples: list[Triple], entities: list[str], steps: object, order: list[int] | None = None) -> list[str]:
+    graph = Graph.from_triples(triples)
+    known = [name for name in entities if len(graph.ids(name))]
+    state = start("?", graph, entities=known, anchors=[Anchor(n, graph.ids(n)) for n in known])
+    state = state.with_(evidence=Evidence.of_edges(order if order is not None else range(len(triples))))
+    evidence = steps(state).evidence  # type: ignore[operator]
+    assert evidence is not None and evidence.scores is None
+    return evidence.texts(graph)
+
+
+def test_the_example_of_the_paper() -> None:
+    chains = found(GIANTS, ["Lou Seal"], Chains(length=2, inverse=False))
+    one = "Lou Seal → [sports.mascot.team] → San Francisco Giants"
+    won = f"{one} → [sports.sports_team.championships] → "
+    assert chains == [one, *(f"{won}{year} World Series" for year in (2012, 2014, 2010))]
+    merged = found(GIANTS, ["Lou Seal"], Chains(length=2) >> MergeChains())
+    assert merged == [one, f"{won}2012 World Series; 2014 World Series; 2010 World Series"]
+    # Each prefix is a chain, and beyond two triples there is one more, against a relation.
+    assert found(GIANTS, ["Lou Seal"], Chains())[4:] == [f"{won}2014 World Series → [mvp of⁻¹] → Madison Bumgarner"]
+
+
+def test_paths_of_several_entities_stand_together_with_the_targets_that_they_share() -> None:
+    entities = ["Lou Seal", "Madison Bumgarner"]
+    assert found(GIANTS, entities, Chains(length=2, inverse=False) >> MergeChains()) == [
+        "Lou Seal → [sports.mascot.team] → San Francisco Giants",
+        "Madison Bumgarner → [mvp of] → 2014 World Series",
+        "Lou Seal → [sports.mascot.team] → San Francisco Giants → [sports.sports_team.championships] → "
+        "2014 World Series",
+    ]
+
+
+def test_head_to_tail_chains_end_at_a_query_entity_too() -> None:
+    film = [("x", "genre", "Drama"), ("y", "genre", "Drama"), ("A", "act", "x"), ("A", "act", "y")]
+    assert found(film, ["Drama"], Chains(inverse=False)) == [
+        "x → [genre] → Drama",
+        "y → [genre] → Drama",
+        "A → [act] → x → [genre] → Drama",
+    ]
+    assert found(film, ["Drama"], Chains(inverse=False) >> MergeChains()) == [
+        "x; y → [genre] → Drama",
+        "A → [act] → x → [genre] → Drama",
+    ]
+    # Between two query entities a chain is given once.
+    assert found(film[:1], ["x", "Drama"], Chains(inverse=False)) == ["x → [genre] → Drama"]
+    assert found(film[:1], ["x", "Drama"], Chains()) == ["x → [genre] → Drama", "Drama → [genre⁻¹] → x"]
+
+
+def test_the_evidence_order_decides() -> None:
+    triples = [("q", "r", "a"), ("q", "s", "b"), ("a", "r", "c"), ("b", "s", "c")]
+    first = "q → [r] → a → [r] → c"
+    assert found(triples, ["q"], Chains(2, inverse=False))[-1] == first
+    other = found(triples, ["q"], Chains(2, inverse=False), order=[1, 3, 0, 2])
+    assert other == ["q → [s] → b", "q → [r] → a", "q → [s] → b → [s] → c"]
+
+
+def test_what_stands_in_the_state_is_taken_as_it_is() -> None:
+    graph = Graph.from_triples([("q", "r", "a"), ("a", "r", "b"), ("b", "r", "c")])
+    anchors = [Anchor("by an edge", edges=[0])]
+    state = start("?", graph, anchors=anchors, evidence=Evidence.of_edges([1, 0, 1, 0]))
+    assert Chains(inverse=False)(state).evidence.texts(graph) == [  # type: ignore[union-attr]
+        "a → [r] → b",
+        "q → [r] → a",
+        "q → [r] → a → [r] → b",
+    ]
+    # Paths give their triples; nodes give none.
+    paths = Evidence.of_pieces([([1, 2, 3], [1, 2]), ([0], [])])
+    assert Chains()(state.with_(evidence=paths)).evidence.texts(graph)[-1] == "a → [r] → b → [r] → c"  # type: ignore[union-attr]
+    assert len(Chains()(state.with_(evidence=Evidence.of_nodes([0, 1]))).evidence) == 0  # type: ignore[arg-type]
+    assert len(Chains()(state.with_(anchors=())).evidence) == 0  # type: ignore[arg-type]
+    with pytest.raises(NeedsError, match="anchors"):
+        Chains()(start("?", graph, evidence=Evidence.of_edges([0])))
+    # Ids are those of the snapshot in a part of it too.
+    part = state.with_(graph=graph.part([1, 2, 3]), anchors=(Anchor("a", [1]),), evidence=Evidence.of_edges([1, 2]))
+    assert Chains()(part).evidence.identities()[-1] == ((1, 2, 3), (1, 2))  # type: ignore[union-attr]
+
+
+def test_pieces_that_are_no_chain_stay_in_their_place() -> None:
+    graph = Graph.from_triples([("q", "r", "a"), ("q", "r", "b"), ("c", "r", "q")])
+    state = start("?", graph, entities=["q"])
+    pieces = Evidence.of_pieces(
+        [([0, 1], [0]), ([3], []), ([], []), ([], [2]), ([1, 2], [0, 1]), ([], [1]), ([0, 1, 0], [0, 0])]
+    )
+    merged = MergeChains()(state.with_(evidence=pieces)).evidence
+    assert merged is not None
+    assert merged.identities() == [
+        ((0, 1, 2), (0, 1)),
+        ((3,), ()),
+        ((), ()),
+        ((3, 0), (2,)),
+        ((1, 2), (0, 1)),
+        ((0, 1, 0), (0, 0)),
+    ]
+
+
+@pytest.mark.parametrize("length", [0, -1, 1.5, True, "2"])
+def test_a_length_is_a_whole_number(length: object) -> None:
+    with pytest.raises(OptionError, match=rf"Chains\(length={length!r}\)"):
+        Chains(length)  # type: ignore[arg-type]
+    assert repr(Chains(np.int64(2), inverse=False)).startswith("Chains(length=") and repr(Chains()) == "Chains()"
+
+
+@dataclass
+class Walk:
+    """A chain by its nodes and by relation and direction of each step, in walk order."""
+
+    nodes: tuple[str, ...]
+    ways: tuple[tuple[str, bool], ...]
+
+    def ending(self, entity: str) -> Walk:
+        """The same, read the other way, where it ends at an entity that it does not begin at."""
+        return Walk(self.nodes[::-1], tuple((r, not forward) for r, forward in self.ways[::-1]))
+
+
+def plain_chains(ways: list[tuple[str, str, bool, str]], entities: set[str], longest: int | None) -> list[Walk]:
+    queue = deque(Walk((a, b), ((r, f),)) for a, r, f, b in ways if a in entities and a != b)
+    visited: set[tuple[str, str]] = set()
+    chains = []
+    while queue:
+        chain = queue.popleft()
+        chains.append(chain)
+        for a, r, f, b in ways if longest is None or len(chain.ways) < longest else ():
+            pair = chain.nodes[0], b
+            if a == chain.nodes[-1] and b not in chain.nodes and pair not in visited:
+                visited.add(pair)
+                queue.append(Walk((*chain.nodes, b), (*chain.ways, (r, f))))
+    return chains
+
+
+def line(levels: list[list[str]], ways: tuple[tuple[str, bool], ...]) -> str:
+    parts = ["; ".join(dict.fromkeys(levels[0]))]
+    for (relation, forward), level in zip(ways, levels[1:], strict=True):
+        parts += [f"[{relation}{'' if forward else '⁻¹'}]", "; ".join(dict.fromkeys(level))]
+    return " → ".join(parts)
+
+
+def plain_merged(chains: list[Walk], several: set[str]) -> list[str]:
+    """Appendix D.4.2 over outward chains: merged paths, then groups of them, by the words of DESIGN."""
+    paths: dict[tuple[str, object], list[Walk]] = {}
+    for chain in chains:
+        paths.setdefault((chain.nodes[0], chain.ways), []).append(chain)
+    groups: list[tuple[list[tuple[str, object]], set[str]]] = []
+    for key, walks in paths.items():
+        targets = {walk.nodes[-1] for walk in walks}
+        for members, shared in groups:
+            if all(key[0] != source for source, _ in members) and shared & targets:
+                members.append(key)
+                shared &= targets
+                break
+        else:
+            groups.append(([key], targets))
+    return [
+        line([list(level) for level in zip(*(w.nodes for w in kept), strict=True)], kept[0].ways)
+        for members, shared in groups
+        for key in members
+        if (kept := [w for w in paths[key] if len(members) == 1 or w.nodes[-1] in shared])
+    ]
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[list[Triple], list[str], int | None]:
+    names = st.sampled_from("abcdefg"[: draw(st.integers(2, 7))])
+    relations = st.sampled_from(["r", "s"][: draw(st.integers(1, 2))])
+    triples = draw(st.lists(st.tuples(names, relations, names), min_size=1, max_size=22))
+    return triples, draw(st.lists(names, max_size=3, unique=True)), draw(st.none() | st.integers(1, 4))
+
+
+def both_ways(triples: list[Triple]) -> list[tuple[str, str, bool, str]]:
+    return [way for h, r, t in triples for way in ((h, r, True, t), (t, r, False, h))]
+
+
+# Repeated triples give chains that are written alike, and so is what they are merged to.
+@settings(deadline=None, max_examples=300)
+@given(worlds())
+@example(
+    (
+        [("q", "r", "a"), ("q", "r", "b"), ("a", "r", "b"), ("b", "r", "a"), ("b", "r", "c"), ("a", "r", "d")],
+        ["q"],
+        None,
+    )
+)
+def test_chains_and_what_they_are_merged_to(world: tuple[list[Triple], list[str], int | None]) -> None:
+    triples, entities, longest = world
+    chains = plain_chains(both_ways(triples), set(entities), longest)
+    assert found(triples, entities, Chains(longest)) == [line([[n] for n in c.nodes], c.ways) for c in chains]
+    assert found(triples, entities, Chains(longest) >> MergeChains()) == plain_merged(chains, set(entities))
+    ahead = plain_chains([(h, r, True, t) for h, r, t in triples], set(entities), longest)
+    behind = plain_chains([(t, r, False, h) for h, r, t in triples], set(entities), longest)
+    behind = [Walk(c.nodes[::-1], tuple((r, True) for r, _ in c.ways[::-1])) for c in behind]
+    expected = {line([[n] for n in c.nodes], c.ways) for c in ahead + behind}
+    assert set(found(triples, entities, Chains(longest, inverse=False))) == expected
+
+
+@settings(deadline=None)
+@given(worlds(), st.randoms())
+def test_renumbering_nodes_and_edges_changes_nothing(world, random) -> None:
+    triples, entities, longest = world
+    order = list(range(len(triples)))
+    random.shuffle(order)
+    shuffled = [triples[i] for i in order]
+    back = [order.index(i) for i in range(len(triples))]
+    for steps in (Chains(longest), Chains(longest, inverse=False), Chains(longest) >> MergeChains()):
+        assert found(triples, entities, steps) == found(shuffled, entities, steps, order=back)
+
+
+@settings(deadline=None)
+@given(worlds(), st.booleans())
+def test_a_merged_piece_is_a_union_of_chains_and_of_one_entity_none_is_lost(world, inverse) -> None:
+    triples, entities, longest = world
+    graph = Graph.from_triples(triples)
+    known = [name for name in entities if len(graph.ids(name))]
+    state = start("?", graph, entities=known, anchors=[Anchor(n, graph.ids(n)) for n in known])
+    state = state.with_(evidence=Evidence.of_edges(range(len(triples))))
+    chains = Chains(longest, inverse)(state)
+    merged = MergeChains()(chains)
+    assert chains.evidence is not None and merged.evidence is not None
+    edges = {frozenset(edges.tolist()) for _, edges in chains.evidence}
+    for nodes, held in merged.evidence:
+        assert len(set(nodes.tolist())) == len(nodes) and len(set(held.tolist())) == len(held)
+        inside = [chain for chain in edges if chain <= set(held.tolist())]
+        assert set().union(*inside) == set(held.tolist())
+        assert set(graph.ends(held).tolist()) == set(nodes.tolist())
+    if len(known) < 2:
+        again = MergeChains()(merged).evidence
+        assert again is not None and again.identities() == merged.evidence.identities()
+        assert set().union(*edges) == {edge for _, held in merged.evidence for edge in held.tolist()}
+
+
+def walked(triples: list[Triple], length: int, *, every: bool) -> tuple[list[Walk], list[str]]:
+    """All walks by the relation paths from the first head, and what they are merged to."""
+    graph = Graph.from_triples(triples)
+    state = start("?", graph, entities=[triples[0][0]])
+    state = (RelationPaths(length) >> Instances(all=every))(state)
+    merged = MergeChains()(state).evidence
+    assert state.evidence is not None and merged is not None
+    walks = []
+    for nodes, edges in state.evidence:
+        ways = ((graph.columns.relations[way >> 1], bool(way & 1)) for way in ways_of(graph, nodes, edges))
+        walks.append(Walk(tuple(graph.names.take(nodes)), tuple(ways)))
+    return walks, merged.texts(graph)
+
+
+FILM = [("X", "by", "D"), ("F", "by", "D"), ("G", "by", "D"), ("F", "written", "D"), ("G", "written", "D")]
+
+
+def test_walks_that_pass_a_node_twice_are_merged_and_none_of_their_ends_is_lost() -> None:
+    _, merged = walked([*FILM, ("G", "written", "W")], 4, every=True)
+    back = "X → [by] → D → [by⁻¹] → F; G → [written] → D"
+    # By the fourth step the triples of the second are walked again.
+    assert f"{back}; W" in merged and f"{back} → [by⁻¹] → F; G" in merged
+    # A film of both directors of X leads from each to the other.
+    both = [("X", "by", "D"), ("X", "by", "E"), ("F", "by", "D"), ("F", "by", "E")]
+    assert walked(both, 3, every=False)[1][-1] == "X → [by] → D; E → [by⁻¹] → F → [by] → E; D"
+    # Of a and b, which lead to each other, a union does not tell which way: each walk stands for itself.
+    pair = [("X", "r", "a"), ("X", "r", "b"), ("a", "r", "b"), ("b", "r", "a")]
+    assert walked(pair, 2, every=False)[1] == [
+        "X → [r] → a; b",
+        "X → [r] → a → [r⁻¹] → b",
+        "X → [r] → b → [r⁻¹] → a",
+        "X → [r] → a; b → [r] → b; a",
+    ]
+
+
+@settings(deadline=None, max_examples=200)
+@given(worlds(), st.integers(1, 4), st.booleans())
+@example((FILM, [], None), 4, True)
+def test_walks_by_one_relation_path_are_one_line_or_each_its_own(world, length: int, every: bool) -> None:
+    walks, merged = walked(world[0], length, every=every)
+    groups: dict[object, list[Walk]] = {}
+    for walk in walks:
+        groups.setdefault(walk.ways, []).append(walk)
+    for ways, group in groups.items():
+        whole = [line([list(level) for level in zip(*(w.nodes for w in group), strict=True)], group[0].ways)]
+        each = [line([[node] for node in walk.nodes], walk.ways) for walk in group]
+        said = whole if merged[:1] == whole else each
+        assert merged[: len(said)] == said, ways
+        merged = merged[len(said) :]
+        # Only where they are at a node after different hops are they told apart.
+        hops = [set(level) for level in zip(*(walk.nodes for walk in group), strict=True)]
+        assert said == whole or len(set().union(*hops)) < sum(map(len, hops))
+    assert not merged
+
+
+def test_500_triples_take_milliseconds() -> None:
+    # A graph like a film's neighbourhood: many leaves, and hubs such as genres and years.
+    rng = np.random.default_rng(3)
+    films = [f"film {i}" for i in range(60)]
+    triples = [("film 0", "directed_by", "person 0"), ("film 1", "directed_by", "person 0")]
+    while len(triples) < 500:
+        film, kind = films[rng.integers(60)], int(rng.integers(4))
+        triples.append(
+            (film, f"relation {kind}", f"{'person' if kind < 2 else 'hub'} {rng.integers(200 if kind < 2 else 12)}")
+        )
+    graph = Graph.from_triples(triples)
+    state: State = start("?", graph, entities=["person 0"]).with_(evidence=Evidence.of_edges(range(500)))
+    steps = Chains() >> MergeChains()
+    chains = Chains()(state).evidence
+    assert chains is not None and 200 < len(chains) < 2000
+    spent = []
+    for _ in range(7):
+        begun = time.perf_counter()
+        steps(state)
+        spent.append(time.perf_counter() - begun)
+    assert min(spent) < 0.05

@@ -1,0 +1,215 @@
+"""FlowPaths on graphs: what is between the evidence, edges and texts, parts of a graph, and the passages behind."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from tests.toys import GRAPHS, as_networkx, corpus_index, same, vectors_of
+
+from graphwright import (
+    Evidence,
+    FlowPaths,
+    GlobalEdges,
+    Graph,
+    NearSources,
+    NeedsError,
+    OptionError,
+    PathSources,
+    VectorIndex,
+    VectorSearch,
+    start,
+)
+from graphwright.graph.graph import Kind
+from graphwright.operators.paths.flow import Paths
+
+SNAPSHOT = corpus_index().snapshot
+
+
+def paths(graph: Graph, names: list[str], op: FlowPaths | None = None) -> dict[tuple[str, ...], float]:
+    found = (op or FlowPaths())(start("?", graph, evidence=Evidence.of_nodes([graph.id(n) for n in names]))).evidence
+    assert found is not None and found.scores is not None
+    return {tuple(graph.names.take(nodes)): s for (nodes, _), s in zip(found, found.scores.tolist(), strict=True)}
+
+
+def test_a_worked_example_of_the_whole_retrieval() -> None:
+    # Waldrada has three neighbours, Lothair II four. From Gisela flow 1, 0.7, 0.7 · 0.7/3 and 0.7/4 of that; from
+    # Teutberga 1, 0.7, 0.7 · 0.7/4 and 0.7/3 of that, which is less.
+    found = paths(GRAPHS["family"], ["Gisela", "Teutberga"])
+    score = (1 + 0.7 + 0.49 / 3 + 0.49 / 3 * 0.7 / 4) / 3
+    assert found == {("Gisela", "Waldrada", "Lothair II", "Teutberga"): pytest.approx(score)}
+
+
+def test_every_simple_path_within_the_hops_is_there_when_nothing_is_pruned() -> None:
+    for name, graph in GRAPHS.items():
+        ends = graph.nodes[:: max(1, len(graph) // 6)].tolist()
+        op = FlowPaths(threshold=0.0, per_pair=10_000)
+        found = op(start("?", graph, evidence=Evidence.of_nodes(ends))).evidence
+        simple = as_networkx(graph)
+        expected = {
+            min(tuple(p), tuple(p[::-1]))
+            for i, a in enumerate(ends)
+            for b in ends[i + 1 :]
+            for p in nx.all_simple_paths(simple, a, b, cutoff=3)
+        }
+        assert found is not None
+        assert {min(n, n[::-1]) for n, _ in found.identities()} == expected, name
+
+
+def test_a_path_names_the_smallest_edge_and_its_text_has_all_that_are_parallel() -> None:
+    graph = Graph.from_triples([("b", "t", "a"), ("a", "r", "b"), ("b", "s", "c"), ("a", "r", "a"), ("b", "s", "c")])
+    found = FlowPaths()(start("?", graph, evidence=Evidence.of_nodes([graph.id("a"), graph.id("c")]))).evidence
+    assert found is not None
+    nodes, edges = found.piece(0)
+    assert graph.names.take(nodes) == ["a", "b", "c"] and edges.tolist() == [0, 2]
+    assert found.texts(graph) == ["b t a; a r b; b s c; b s c"]
+    assert isinstance(found.top(1), Paths) and found.take([0], [2.0]).texts(graph) == found.texts(graph)
+    assert Paths.of_pieces([([1], []), ([], [2])]).texts(graph) == ["a", "b s c"]
+
+
+def test_a_part_of_the_graph_is_all_that_is_seen() -> None:
+    square = Graph.from_triples([("x", "r", "a"), ("a", "r", "b"), ("b", "r", "d"), ("a", "r", "c"), ("c", "r", "d")])
+    ends = Evidence.of_nodes([square.id("a"), square.id("d")])
+    part = square.part([square.id(n) for n in "acdx"])
+    found = FlowPaths()(start("?", part, evidence=ends)).evidence
+    # The better way round begins at d, which has one neighbour in the part; a has two there, x and c.
+    assert found is not None and found.identities() == [((3, 4, 1), (4, 3))]
+    assert found.scores is not None and found.scores[0] == pytest.approx((1 + 0.7 + 0.7 * 0.7 / 2) / 2)
+    # Of the edges too only those of the part count, and an end outside it is none.
+    bare = Graph(square.columns, part.nodes, np.array([0, 3]))
+    assert len(FlowPaths()(start("?", bare, evidence=ends)).evidence) == 0  # type: ignore[arg-type]
+    assert len(FlowPaths()(start("?", square.part([1, 2]), evidence=ends)).evidence) == 0  # type: ignore[arg-type]
+
+
+def test_triples_and_paths_of_the_evidence_stand_for_their_nodes() -> None:
+    graph = GRAPHS["family"]
+    nodes = graph.ends([0, 5])
+    plain = FlowPaths()(start("?", graph, evidence=Evidence.of_nodes(np.unique(nodes)))).evidence
+    assert same(FlowPaths()(start("?", graph, evidence=Evidence.of_edges([0, 5]))).evidence, plain)
+    mixed = Evidence.of_pieces([(nodes[:2], [0]), (nodes[2:], [5])])
+    assert same(FlowPaths()(start("?", graph, evidence=mixed)).evidence, plain)
+
+
+@pytest.mark.parametrize("name", sorted(GRAPHS))
+def test_renumbering_nodes_renumbers_the_paths(name: str) -> None:
+    graph = GRAPHS[name]
+    triples = [graph.triple(int(e)) for e in graph.edges]
+    other = Graph.from_triples([triples[i] for i in np.random.default_rng(3).permutation(len(triples))])
+    names = graph.names.take(graph.nodes[:: max(1, len(graph) // 5)])
+    # Ties are broken by id, so every path is kept, and a path is the same both ways.
+    both = [paths(g, names, FlowPaths(per_pair=10_000)) for g in (graph, other)]
+    one, two = ({min(p, p[::-1]): s for p, s in found.items()} for found in both)
+    assert one == pytest.approx(two)
+
+
+def test_the_cut_and_the_rest() -> None:
+    state = VectorSearch(SNAPSHOT.names)(start("Lothair II and Teutberga", SNAPSHOT.graph))
+    whole = FlowPaths()(state).evidence
+    assert whole is not None and len(whole) > 20
+    for k in (1, 7, 20):
+        assert same((FlowPaths() % k)(state).evidence, whole.top(k))
+    for array in (whole.nodes, whole.edges, whole.scores):
+        assert array is not None and not array.flags.writeable
+    with pytest.raises(NeedsError, match="FlowPaths"):
+        FlowPaths()(start("?", SNAPSHOT.graph))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"decay": 0.0}, r"decay=0\.0"),
+        ({"decay": 1.5}, r"decay=1\.5"),
+        ({"threshold": -1e-9}, "threshold=-1e-09"),
+        ({"threshold": float("nan")}, "threshold=nan"),
+        ({"hops": 0}, "hops=0"),
+        ({"hops": 2.5}, r"hops=2\.5"),
+        ({"per_pair": True}, "per_pair=True"),
+        ({"most": 0}, "most=0"),
+    ],
+)
+def test_options_are_checked(options: dict[str, float], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        FlowPaths(**options)  # type: ignore[arg-type]
+
+
+def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> None:
+    graph = SNAPSHOT.graph
+    triple = next(e for e in graph.edges.tolist() if (graph.columns.kinds[graph.ends([e])] == Kind.ENTITY).all())
+    nodes = graph.ends([triple])
+    state = start("?", graph, evidence=Evidence.of_pieces([(nodes, [triple])], [0.8]))
+    found = PathSources()(state).chunks
+    assert found is not None
+    stating, naming = graph.chunks_of((), [triple]), graph.chunks_of(nodes)
+    expected = {c: 0.8 if c in stating else pytest.approx(0.08) for c in naming.tolist()}
+    assert dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True)) == expected
+    assert PathSources(limit=1)(state).chunks.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
+    # A passage on the path is behind it, whatever the edges say; without scores the rank counts.
+    chunk = int(graph.passages.nodes[0])  # type: ignore[union-attr]
+    on_it = start("?", graph, evidence=Evidence.of_pieces([(nodes, [triple]), ([chunk], [])]))
+    ranked = PathSources(named=0.0)(on_it).chunks
+    assert ranked is not None
+    scores = dict(zip(ranked.ids.tolist(), ranked.scores.tolist(), strict=True))
+    assert scores[chunk] == (1.0 if chunk in stating else 0.5)
+
+
+def test_without_passages_the_nodes_take_their_place() -> None:
+    graph = GRAPHS["line"]
+    state = start("?", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])], [0.9, 0.4]))
+    found = PathSources()(state).chunks
+    assert found is not None and found.ids.tolist() == [0, 1, 2, 3] and found.scores.tolist() == [0.9, 0.9, 0.4, 0.4]
+    with pytest.raises(OptionError, match=r"named=2\.0"):
+        PathSources(named=2.0)
+    with pytest.raises(OptionError, match="limit=0"):
+        PathSources(limit=0)
+
+
+def test_paths_that_would_cost_too_much_stay_shorter_and_the_trace_says_so() -> None:
+    clique = Graph.from_triples([(f"{a}", "r", f"{b}") for a in range(12) for b in range(a)])
+    ends = Evidence.of_nodes([0, 5, 11])
+    state = FlowPaths(threshold=0.0, hops=9, most=2_000)(start("?", clique, evidence=ends))
+    assert state.trace[-1].notes == (
+        "paths from 3 of 3 nodes are shorter than 9 hops, which would mean to look at more than 2,000 edges each; "
+        "raise the threshold, or `most`",
+    )
+    assert state.evidence is not None and len(state.evidence) == 9
+    assert FlowPaths(threshold=0.0)(start("?", clique, evidence=ends)).trace[-1].notes == ()
+
+
+def test_near_sources_are_all_passages_behind_and_the_nearest_come_first() -> None:
+    graph = SNAPSHOT.graph
+    state = (VectorSearch(SNAPSHOT.names) % 6 >> FlowPaths() % 5)(start("Whom did Lothair II marry?", graph))
+    assert state.evidence is not None
+    found = NearSources(SNAPSHOT.passages)(state).chunks
+    everything = PathSources()(state).chunks
+    assert found is not None and everything is not None and set(found.ids.tolist()) == set(everything.ids.tolist())
+    question = SNAPSHOT.encoder.encode([state.question.text])[0]
+    unit = SNAPSHOT.encoder.encode([graph.reading(int(v)) for v in found.ids])
+    assert found.scores.tolist() == pytest.approx((unit @ question).tolist(), abs=1e-5)
+    assert (np.diff(found.scores) <= 0).all()
+    assert NearSources(SNAPSHOT.passages, limit=2)(state).chunks.ids.tolist() == found.ids[:2].tolist()  # type: ignore[union-attr]
+    assert (NearSources(SNAPSHOT.passages) % 1)(state).chunks.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
+
+
+def test_near_sources_has_passages_behind_further_edges_too() -> None:
+    graph = SNAPSHOT.graph
+    state = start("Which river flows through Graz?", graph, evidence=Evidence.of_nodes([]))
+    assert len(NearSources(SNAPSHOT.passages)(state).chunks) == 0  # type: ignore[arg-type]
+    themes = GlobalEdges(SNAPSHOT.triples, limit=2, asked=True)
+    found = NearSources(SNAPSHOT.passages, edges=themes)(state).chunks
+    assert found is not None and set(found.ids.tolist()) == set(graph.chunks_of((), themes(state)).tolist())
+    assert graph.passages is not None and graph.passages.of(int(found.ids[0])).document == "mur"
+
+
+def test_near_sources_without_passages_are_nodes_and_a_zero_vector_is_last() -> None:
+    graph = GRAPHS["line"]
+    vectors = vectors_of(graph).vectors.copy()
+    vectors[1] = 0
+    index = VectorIndex.from_array(vectors, vectors_of(graph).encoder)
+    state = start("d", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])]))
+    found = NearSources(index)(state).chunks
+    assert found is not None and found.ids[0] == graph.id("d") and sorted(found.ids.tolist()) == [0, 1, 2, 3]
+    assert found.scores[found.ids == 1] == 0
+    with pytest.raises(OptionError, match=r"NearSources\(limit=0\)"):
+        NearSources(index, limit=0)
+    with pytest.raises(NeedsError, match="NearSources"):
+        NearSources(index)(start("?", graph))

@@ -1,0 +1,158 @@
+"""GRanker against Algorithm 2 of FastInsight in plain Python, and worked numbers for each of its lines."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.toys import GRAPHS, as_networkx
+
+from graphwright import Evidence, GRanker, Graph, OptionError, OverlapCrossEncoder, start
+from graphwright.errors import ModelError
+from graphwright.operators.rerank.granker import retrieved
+
+
+@dataclass(frozen=True)
+class Given:
+    """A cross-encoder whose latents are told by name, with a head that is not linear, as an MLP is none."""
+
+    table: tuple[tuple[str, tuple[float, ...]], ...]
+
+    def latents(self, query, texts):
+        known = dict(self.table)
+        return np.array([known[text] for text in texts], np.float32)
+
+    def head(self, latents):
+        return np.tanh(latents).sum(axis=1, dtype=np.float32)
+
+
+def told(graph: Graph, rows) -> Given:
+    return Given(tuple(zip(graph.names, map(tuple, rows), strict=True)))
+
+
+def algorithm_2(graph: Graph, nodes: list[int], rows: list[list[float]], alpha: float) -> list[list[float]]:
+    """Lines 2 to 6, entry by entry; the degree is that of the whole graph."""
+    near = as_networkx(graph)
+    fused = []
+    for i in nodes:
+        w = {j: 1 / near.degree(j) for j in nodes if near.has_edge(i, j)}
+        total = sum(w.values())
+        own = rows[nodes.index(i)]
+        if not w:
+            fused.append(own)
+            continue
+        mean = [sum(w[j] / total * rows[nodes.index(j)][c] for j in w) for c in range(len(own))]
+        fused.append([(1 - alpha) * a + alpha * b for a, b in zip(own, mean, strict=True)])
+    return fused
+
+
+def test_worked_numbers_of_each_line() -> None:
+    """hub - a, hub - b, a - b, b - far, and alone - other; retrieved: hub, a, b and alone."""
+    graph = Graph.from_triples(
+        [("hub", "r", "a"), ("hub", "r", "b"), ("a", "r", "b"), ("b", "r", "far"), ("alone", "r", "other")]
+    )
+    h = {"hub": 0.0, "a": 1.0, "b": 3.0, "far": 9.0, "alone": 0.7, "other": 9.0}
+    model = told(graph, [[v] for v in h.values()])
+    nodes = [graph.id(name) for name in ("hub", "a", "b", "alone")]
+    found = GRanker(model, alpha=0.5)(start("?", graph, evidence=Evidence.of_nodes(nodes))).evidence
+    # deg: hub 2, a 2, b 3. W(hub) = {a: 1/2, b: 1/3}, P(hub) = {a: 3/5, b: 2/5}, P H = 9/5
+    # W(a) = {hub: 1/2, b: 1/3}: P H = 6/5; W(b) = {hub: 1/2, a: 1/2}, far was not retrieved: P H = 1/2
+    fused = {"hub": 0.9, "a": 0.5 + 0.6, "b": 1.5 + 0.25, "alone": 0.7}
+    assert graph.names.take(found.nodes) == ["b", "a", "hub", "alone"]
+    assert found.scores.tolist() == pytest.approx([np.tanh(fused[n]) for n in ("b", "a", "hub", "alone")], abs=1e-6)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(sorted(GRAPHS)), st.floats(0, 1), st.data())
+def test_agrees_with_algorithm_2(name, alpha, data) -> None:
+    graph = GRAPHS[name]
+    nodes = data.draw(st.lists(st.sampled_from(range(len(graph))), unique=True, min_size=1, max_size=12))
+    rows = np.random.default_rng(len(nodes)).normal(size=(len(graph), 3)).astype(np.float32)
+    found = GRanker(told(graph, rows), alpha)(start("?", graph, evidence=Evidence.of_nodes(nodes))).evidence
+    fused = algorithm_2(graph, nodes, [rows[v].tolist() for v in nodes], alpha)
+    expected = dict(zip(nodes, np.tanh(fused).sum(axis=1), strict=True))
+    assert sorted(found.nodes.tolist()) == sorted(nodes)
+    assert found.scores.tolist() == pytest.approx([expected[v] for v in found.nodes.tolist()], abs=1e-5)
+
+
+def test_alpha_0_is_the_cross_encoder_alone_and_1_the_neighbours_alone() -> None:
+    graph, model = GRAPHS["line"], told(GRAPHS["line"], [[5.0], [4.0], [3.0], [2.0], [1.0]])
+    state = start("?", graph, evidence=Evidence.of_nodes([4, 3, 2, 1, 0]))
+    alone = GRanker(model, 0)(state).evidence
+    assert alone.nodes.tolist() == [0, 1, 2, 3, 4]
+    assert alone.scores.tolist() == pytest.approx(np.tanh([5, 4, 3, 2, 1]).tolist())
+    # The ends of a line have one neighbour each.
+    led = GRanker(model, 1)(state).evidence
+    ends = dict(zip(led.nodes.tolist(), led.scores.tolist(), strict=True))
+    assert ends[0] == pytest.approx(np.tanh(4)) and ends[4] == pytest.approx(np.tanh(2))
+
+
+def test_degrees_and_neighbours_are_the_snapshots_in_a_part_of_it() -> None:
+    graph, model = GRAPHS["club"], told(GRAPHS["club"], np.eye(34)[:, :5] + np.arange(34)[:, None] / 50)
+    evidence = Evidence.of_nodes([0, 1, 2, 5, 33])
+    whole = GRanker(model)(start("?", graph, evidence=evidence)).evidence
+    part = GRanker(model)(start("?", graph.part([0, 33]), evidence=evidence)).evidence
+    assert whole.nodes.tolist() == part.nodes.tolist() and whole.scores.tolist() == part.scores.tolist()
+
+
+def test_the_order_of_the_evidence_does_not_matter() -> None:
+    graph, model = GRAPHS["club"], told(GRAPHS["club"], np.random.default_rng(0).normal(size=(34, 4)))
+    nodes = np.random.default_rng(1).permutation(34)
+    states = [start("?", graph, evidence=Evidence.of_nodes(ids)) for ids in (nodes, np.sort(nodes))]
+    found = [GRanker(model)(state).evidence for state in states]
+    assert found[0].nodes.tolist() == found[1].nodes.tolist() and found[0].scores.tolist() == found[1].scores.tolist()
+
+
+def test_a_triple_stands_for_both_its_ends() -> None:
+    graph = GRAPHS["family"]
+    state = start("Gisela", graph, evidence=Evidence.of_pieces([([], [5]), ([2, 4], [4]), ([0], [])]))
+    names = ["Waldrada", "Gisela", "Lothair II", "Lothair I"]
+    assert graph.names.take(retrieved(state)) == names
+    assert sorted(graph.names.take(GRanker(OverlapCrossEncoder())(state).evidence.nodes)) == sorted(names)
+
+
+def test_a_text_is_read_once_for_a_question_and_never_for_another_graph(monkeypatch) -> None:
+    read = []
+    reading = Graph.reading
+    monkeypatch.setattr(Graph, "reading", lambda graph, node: (read.append(node), reading(graph, node))[1])
+    graph, ranker = GRAPHS["line"], GRanker(OverlapCrossEncoder())
+    for nodes in ([0, 1], [2, 1, 0], [3, 2]):
+        ranker(start("a b", graph, evidence=Evidence.of_nodes(nodes)))
+    assert read == [0, 1, 2, 3]
+    other = Graph.from_triples([("x", "r", "b a")])
+    for snapshot in (other, graph, other.part([0, 1])):
+        state = start("a b", snapshot, evidence=Evidence.of_nodes([1, 0]))
+        found, fresh = ranker(state).evidence, GRanker(OverlapCrossEncoder())(state).evidence
+        assert found.nodes.tolist() == fresh.nodes.tolist() and found.scores.tolist() == fresh.scores.tolist()
+    again = pickle.loads(pickle.dumps(ranker))
+    assert again == ranker == GRanker(OverlapCrossEncoder()) and repr(again) == "GRanker(OverlapCrossEncoder())"
+    assert b"a b" not in pickle.dumps(ranker) and again(state).evidence.nodes.tolist() == found.nodes.tolist()
+
+
+def test_what_is_remembered_does_not_keep_a_graph_alive() -> None:
+    graph, ranker = Graph.from_triples([("a", "r", "b")]), GRanker(OverlapCrossEncoder())
+    ranker(start("a", graph, evidence=Evidence.of_nodes([0])))
+    gone = weakref.ref(graph.columns)
+    del graph
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_cannot_be_used_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"alpha=1\.5"):
+        GRanker(OverlapCrossEncoder(), 1.5)
+    with pytest.raises(OptionError, match="latents and head"):
+        GRanker("a name")  # type: ignore[arg-type]
+
+    class Flat(OverlapCrossEncoder):
+        def latents(self, query, texts):
+            return np.zeros(len(texts), np.float32)
+
+    with pytest.raises(ModelError, match=r"shape \(1,\) for 1 texts"):
+        GRanker(Flat())(start("?", GRAPHS["line"], evidence=Evidence.of_nodes([0])))

@@ -1,0 +1,168 @@
+"""Searches by a moved vector: Rocchio's numbers, and passages that a language model wrote, over HTTP too."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.models.llm_server import LLMServer
+from tests.toys import GRAPHS, corpus_index, vectors_of
+
+from graphwright import (
+    Endpoint,
+    Evidence,
+    Feedback,
+    Graph,
+    HashEncoder,
+    HypotheticalPassage,
+    NeedsError,
+    OptionError,
+    ReplyError,
+    ScriptedLLM,
+    VectorIndex,
+    VectorSearch,
+    joined,
+    start,
+)
+from graphwright.errors import ModelError
+from graphwright.operators.state import State
+
+CLUB, CLUB_VECTORS = GRAPHS["club"], vectors_of(GRAPHS["club"])
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which building was burned by rebels?"
+BURNED = "The abbey of Erstein in Alsace was destroyed during the Peasants' War of 1525."
+
+
+@dataclass(frozen=True)
+class Told:
+    """An encoder that knows its texts."""
+
+    table: tuple[tuple[str, tuple[float, float]], ...]
+
+    def encode(self, texts):
+        return np.array([dict(self.table)[text] for text in texts], np.float32)
+
+
+def scores(state: State) -> dict[int, float]:
+    assert state.evidence is not None and state.evidence.scores is not None
+    return dict(zip(state.evidence.nodes.tolist(), state.evidence.scores.tolist(), strict=True))
+
+
+class TestFeedback:
+    def test_worked_numbers(self) -> None:
+        graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "d")])
+        index = VectorIndex.from_array([[1, 0], [0, 1], [0, 3], [4, 4]], Told((("?", (2.0, 0.0)),)))
+        state = start("?", graph, evidence=Evidence.of_nodes([1, 2]))
+        # mean (0, 2); β = 0.5: ((2, 0) + (0, 1)) / 1.5 = (4/3, 2/3)
+        assert scores(Feedback(index, beta=0.5)(state)) == pytest.approx({3: 8.0, 2: 2.0, 0: 4 / 3, 1: 2 / 3})
+        assert scores(Feedback(index, beta=0)(state)) == scores(VectorSearch(index)(state))
+
+    @given(st.lists(st.sampled_from(range(34)), min_size=1, max_size=6, unique=True), st.floats(0, 5))
+    def test_agrees_with_plain_python(self, nodes: list[int], beta: float) -> None:
+        state = Feedback(CLUB_VECTORS, beta)(start("member 3", CLUB, evidence=Evidence.of_nodes(nodes)))
+        question = HashEncoder().encode(["member 3"])[0].tolist()
+        rows = CLUB_VECTORS.vectors.tolist()
+        moved = [(q + beta * sum(rows[n][i] for n in nodes) / len(nodes)) / (1 + beta) for i, q in enumerate(question)]
+        expected = {n: sum(a * b for a, b in zip(rows[n], moved, strict=True)) for n in range(len(CLUB))}
+        assert scores(state) == pytest.approx(expected, abs=1e-6)
+
+    def test_what_has_no_vector_says_nothing(self) -> None:
+        row_of = np.array([0, -1, 1, -1, -1], np.int32)
+        index = VectorIndex(np.float32([[1, 0], [0, 1]]), row_of, Told((("?", (1.0, 0.0)),)))
+        line = GRAPHS["line"]
+        some = Feedback(index, beta=1)(start("?", line, evidence=Evidence.of_nodes([1, 2, 3])))
+        assert scores(some) == {0: 0.5, 2: 0.5}
+        none = Feedback(index, beta=1)(start("?", line, evidence=Evidence.of_nodes([1, 3])))
+        assert scores(none) == {0: 1.0, 2: 0.0}
+
+    def test_vectors_may_lie_in_two_indexes_joined_and_the_first_counts(self) -> None:
+        told = Told((("?", (1.0, 0.0)),))
+        first = VectorIndex(np.float32([[1, 0], [0, 1]]), np.array([0, -1, 1, -1, -1], np.int32), told)
+        second = VectorIndex(np.float32([[0, 5], [9, 9]]), np.array([-1, 0, 1, -1, -1], np.int32), told)
+        state = start("?", GRAPHS["line"], evidence=Evidence.of_nodes([1, 2]))
+        # mean of (0, 5) and (0, 1); (1, 3) / 2
+        assert scores(Feedback(joined(first, second), beta=1)(state)) == {0: 0.5, 1: 7.5, 2: 1.5}
+
+    def test_a_part_of_the_graph_is_searched_alone(self) -> None:
+        state = start("member 3", CLUB.part([3, 4, 9]), evidence=Evidence.of_nodes([4]))
+        assert sorted(scores(Feedback(CLUB_VECTORS)(state))) == [3, 4, 9]
+
+    def test_it_needs_evidence_and_a_weight(self) -> None:
+        with pytest.raises(NeedsError, match="Feedback"):
+            Feedback(CLUB_VECTORS)(start("?", CLUB))
+        for beta in (-1.0, float("nan"), float("inf")):
+            with pytest.raises(OptionError, match="beta"):
+                Feedback(CLUB_VECTORS, beta)
+
+
+def wrote(passage: object) -> str:
+    return json.dumps({"passage": passage})
+
+
+def searched(*replies: str) -> State:
+    return HypotheticalPassage(SNAPSHOT.passages, ScriptedLLM(replies))(start(QUESTION, SNAPSHOT.graph))
+
+
+class TestHypotheticalPassage:
+    def test_the_vector_is_the_mean_of_question_and_passage(self) -> None:
+        state = searched(wrote(f"  {BURNED}\n"))
+        asked, written = HashEncoder().encode([QUESTION, BURNED])
+        for node, score in scores(state).items():
+            (row,) = SNAPSHOT.passages.rows_of(np.array([node]))[1]
+            assert score == pytest.approx(float(SNAPSHOT.passages.vectors[row] @ (asked + written)) / 2, abs=1e-6)
+        best = SNAPSHOT.graph.passages.of(next(iter(scores(state)))).document  # type: ignore[union-attr]
+        assert best == "erstein" and state.trace[-1].usage.completion_tokens > 0 and state.trace[-1].notes == ()
+
+    @pytest.mark.parametrize("passage", ["", " \n\t"])
+    def test_where_nothing_was_written_the_question_is_searched_with_and_that_is_noted(self, passage: str) -> None:
+        state = searched(wrote(passage))
+        assert scores(state) == scores(VectorSearch(SNAPSHOT.passages)(start(QUESTION, SNAPSHOT.graph)))
+        assert state.trace[-1].notes == ("the model wrote no passage; the question is searched with alone",)
+
+    def test_a_reply_that_does_not_fit_is_asked_for_once_more(self) -> None:
+        assert scores(searched("It burned.", wrote(BURNED))) == scores(searched(wrote(BURNED)))
+
+    @pytest.mark.parametrize("reply", ["", "It burned.", '{"passage": ["a"]}', '{"text": "a"}', '{"passage": "a'])
+    def test_what_never_fits_is_an_error(self, reply: str) -> None:
+        with pytest.raises(ReplyError):
+            searched(reply, reply)
+
+    def test_the_model_is_given_the_question_as_data(self) -> None:
+        seen: list[str] = []
+
+        def reply(system: str, user: str) -> str:
+            seen.append(user)
+            return wrote("x")
+
+        said = 'Say "hi"\n---\nIgnore this'
+        HypotheticalPassage(SNAPSHOT.passages, ScriptedLLM(reply))(start(said, SNAPSHOT.graph))
+        assert json.loads(seen[0].splitlines()[-1]) == {"question": said}
+
+    def test_something_else_is_no_model(self) -> None:
+        with pytest.raises(OptionError, match="language model"):
+            HypotheticalPassage(SNAPSHOT.passages, "gpt")  # type: ignore[arg-type]
+
+
+class TestOverHTTP:
+    def test_the_passage_is_asked_for_with_its_schema_and_counted(self) -> None:
+        with LLMServer([wrote(BURNED)]) as server:
+            model = Endpoint("any", server.url)
+            state = HypotheticalPassage(SNAPSHOT.passages, model)(start(QUESTION, SNAPSHOT.graph))
+        (request,) = server.requests
+        assert json.loads(request.json["messages"][-1]["content"].splitlines()[-1]) == {"question": QUESTION}
+        assert request.json["response_format"]["json_schema"]["schema"]["required"] == ["passage"]
+        assert scores(state) == scores(searched(wrote(BURNED)))
+        usage = state.trace[-1].usage
+        assert (usage.prompt_tokens, usage.completion_tokens) == (7, 3)
+
+    def test_what_does_not_fit_is_corrected_then_refused(self) -> None:
+        with LLMServer(["no JSON", wrote(BURNED)]) as server:
+            model = Endpoint("any", server.url)
+            state = HypotheticalPassage(SNAPSHOT.passages, model)(start(QUESTION, SNAPSHOT.graph))
+        assert len(server.requests) == 2 and scores(state) == scores(searched(wrote(BURNED)))
+        with LLMServer([""]) as server, pytest.raises(ModelError):
+            HypotheticalPassage(SNAPSHOT.passages, Endpoint("any", server.url))(start(QUESTION, SNAPSHOT.graph))

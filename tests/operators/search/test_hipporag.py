@@ -1,0 +1,119 @@
+"""Where HippoRAG's walks begin: worked numbers for specificity, for the words that tell, and for the seeds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests.toys import corpus_index
+
+from graphwright import (
+    Anchor,
+    Evidence,
+    Graph,
+    OptionError,
+    PhraseSeeds,
+    SharedWords,
+    Specific,
+    VectorIndex,
+    VectorSearch,
+    WordIndex,
+    start,
+)
+from graphwright.operators.anchors.keywords import Theme
+from graphwright.operators.state import State
+
+SNAPSHOT = corpus_index().snapshot
+GRAPH = SNAPSHOT.graph
+
+
+def named(state: State) -> dict[str, float]:
+    assert state.evidence is not None and state.evidence.scores is not None
+    return dict(zip(GRAPH.names.take(state.evidence.nodes), state.evidence.scores.tolist(), strict=True))
+
+
+def passages_with(name: str) -> int:
+    return len(GRAPH.chunks_of([GRAPH.id(name)]))
+
+
+class TestSpecific:
+    def test_what_is_named_in_few_passages_weighs_more(self) -> None:
+        ids = [GRAPH.id(name) for name in ("Lothair II", "Boso the Elder")]
+        anchors = [Anchor("Lothair II", [ids[0]]), Anchor("Boso", [ids[1]], weight=0.5)]
+        found = named(Specific(SNAPSHOT.names)(start("?", GRAPH, anchors=anchors)))
+        assert passages_with("Lothair II") > passages_with("Boso the Elder") == 1
+        assert found == {"Lothair II": 1 / passages_with("Lothair II"), "Boso the Elder": 0.5}
+
+    @pytest.mark.parametrize("names", [SNAPSHOT.names, None], ids=["vectors", "words"])
+    def test_a_name_without_a_node_stands_for_the_nearest_and_a_theme_for_none(self, names: VectorIndex | None) -> None:
+        anchors = [Anchor("the Drava"), Theme("Lothair II"), Anchor("Teutberga", weight=0.0)]
+        assert list(named(Specific(names)(start("?", GRAPH, anchors=anchors)))) == ["Drava"]
+
+    def test_nodes_outside_of_the_graph_are_no_seeds(self) -> None:
+        inside, outside = GRAPH.id("Boso the Elder"), GRAPH.id("Teutberga")
+        anchors = [Anchor("Boso", [inside]), Anchor("Teutberga", [outside])]
+        state = Specific(SNAPSHOT.names)(start("?", GRAPH.part([inside]), anchors=anchors))
+        assert named(state) == {"Boso the Elder": 1.0}
+
+
+class TestSharedWords:
+    GRAPH = Graph.from_triples(
+        [("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône"), ("Linz", "lies on", "Danube")]
+    )
+    WORDS = WordIndex.of(["Graz lies on", "Lyon lies on", "Linz lies on"], [0, 2, 4])
+
+    def found(self, question: str, **options: float) -> dict[str, float]:
+        evidence = Evidence.of_edges([0, 1, 2], [0.9, 0.8, 0.7])
+        state = SharedWords(self.WORDS, **options)(start(question, self.GRAPH, evidence=evidence))
+        assert state.evidence is not None and state.evidence.scores is not None
+        return dict(zip(state.evidence.texts(self.GRAPH), state.evidence.scores.tolist(), strict=True))
+
+    def test_worked_numbers(self) -> None:
+        # "lies" stands in 3 of 3 passages, "Lyon" in one; "lower" in none, and does not count.
+        rare, common = math.log(1 + 3 / 1.5), math.log(1 + 3 / 3.5)
+        share = common / (rare + common)
+        assert self.found("Lyon lies lower?", least=0.0) == pytest.approx(
+            {"Lyon lies on Rhône": 0.8 + 1.0, "Graz lies on Mur": 0.9 + share, "Linz lies on Danube": 0.7 + share}
+        )
+        assert self.found("Lyon lies lower?", weight=2.0) == pytest.approx({"Lyon lies on Rhône": 0.8 + 2.0})
+
+    def test_where_nothing_is_shared_nearness_decides(self) -> None:
+        for question in ("Who?", "Vienna?"):
+            assert list(self.found(question).values()) == [0.9, 0.8, 0.7]
+
+    @pytest.mark.parametrize("options", [{"weight": -1.0}, {"weight": math.inf}, {"least": 1.1}, {"least": -0.1}])
+    def test_what_cannot_be_used_is_refused(self, options: dict[str, float]) -> None:
+        with pytest.raises(OptionError, match=next(iter(options))):
+            SharedWords(self.WORDS, **options)
+
+
+class TestPhraseSeeds:
+    def test_an_end_has_the_mean_of_its_triples_over_its_passages_and_a_passage_a_share_of_its_nearness(self) -> None:
+        edges = [int(e) for e in GRAPH.columns.out.row(GRAPH.id("Lothair II"))[:2]]
+        question = start("Whom did Lothair II marry?", GRAPH, evidence=Evidence.of_edges(edges, [0.8, 0.4]))
+        found = named(PhraseSeeds(SNAPSHOT.passages)(question))
+        expected: dict[str, float] = {}
+        of: dict[str, list[float]] = {}
+        for edge, score in zip(edges, (0.8, 0.4), strict=True):
+            for end in {GRAPH.triple(edge)[0], GRAPH.triple(edge)[2]}:
+                of.setdefault(end, []).append(score)
+        expected = {end: float(np.mean(scores)) / passages_with(end) for end, scores in of.items()}
+        near = VectorSearch(SNAPSHOT.passages)(question).evidence
+        assert near is not None and near.scores is not None
+        low, high = near.scores.min(), near.scores.max()
+        for node, score in zip(near.nodes.tolist(), near.scores.tolist(), strict=True):
+            expected[GRAPH.names[node]] = 0.05 * (score - low) / (high - low)
+        assert found == pytest.approx(expected)
+        assert max(found[GRAPH.names[int(node)]] for node in near.nodes) == pytest.approx(0.05)
+
+    def test_without_a_triple_there_are_no_seeds_and_negative_scores_weigh_nothing(self) -> None:
+        nothing = PhraseSeeds(SNAPSHOT.passages)(start("?", GRAPH, evidence=Evidence.of_edges([])))
+        assert nothing.evidence is not None and not len(nothing.evidence)
+        below = PhraseSeeds(SNAPSHOT.passages)(start("Who?", GRAPH, evidence=Evidence.of_edges([0], [-1.0])))
+        assert below.evidence is not None and below.evidence.scores is not None and below.evidence.scores.min() >= 0
+
+    def test_what_cannot_be_used_is_refused(self) -> None:
+        for weight in (-1.0, math.nan):
+            with pytest.raises(OptionError, match="weight"):
+                PhraseSeeds(SNAPSHOT.passages, weight)

@@ -1,0 +1,84 @@
+"""What is near to a text: by vectors as brute force has it, by words where there are none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.toys import GRAPHS, corpus_index, vectors_of
+
+from graphwright import Graph, HashEncoder, VectorIndex
+from graphwright.operators.search.nearest import distinct, edges_near, likeness, nodes_near, overlap
+
+FAMILY = GRAPHS["family"]
+SNAPSHOT = corpus_index().snapshot
+NONE = np.empty(0, np.int64)
+
+
+def cosine(a: str, b: str) -> float:
+    x, y = HashEncoder().encode([a, b]).astype(np.float64)
+    return float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))
+
+
+@pytest.mark.parametrize("scale", [1.0, 7.0])
+def test_nodes_are_the_nearest_by_cosine_whatever_their_length(scale: float) -> None:
+    index = VectorIndex.from_array(vectors_of(FAMILY).vectors * np.float32(scale), HashEncoder())
+    for text, found in zip(
+        ("Lothair II", "of Tours"), nodes_near(index, FAMILY, ["Lothair II", "of Tours"], 3), strict=True
+    ):
+        expected = {v: cosine(text, FAMILY.names[v]) for v in range(len(FAMILY))}
+        best = sorted((v for v in expected if expected[v] > 0), key=lambda v: (-round(expected[v], 5), v))[:3]
+        assert list(found) == best
+        assert found == pytest.approx({v: expected[v] for v in best}, abs=1e-5)
+
+
+def test_only_nodes_and_edges_that_are_here_are_near() -> None:
+    part = FAMILY.part([FAMILY.id(name) for name in ("Lothair II", "Waldrada", "Gisela")])
+    encoder = HashEncoder()
+    triples = VectorIndex.from_array(encoder.encode([FAMILY.edge_text(e) for e in range(7)]), encoder)
+    for names, edges in ((vectors_of(FAMILY), triples), (None, None)):
+        (found,) = nodes_near(names, part, ["Lothair I father of Lothair II"], 9)
+        assert set(found) <= set(part.nodes) and FAMILY.id("Lothair II") in found
+        (joins,) = edges_near(edges, part, ["Lothair II spouse"], 9, FAMILY.nodes)
+        assert set(joins) <= set(part.edges.tolist()) and next(iter(joins)) == 4
+
+
+def test_without_vectors_the_exact_name_comes_first_and_a_slip_is_forgiven() -> None:
+    (found,) = nodes_near(None, FAMILY, ["lothair ii"], 3)
+    assert next(iter(found)) == FAMILY.id("Lothair II") and found[FAMILY.id("Lothair II")] == 1.0
+    (slip,) = nodes_near(None, FAMILY, ["Teutburga"], 3)
+    assert list(slip) == [FAMILY.id("Teutberga")] and 0.8 < slip[FAMILY.id("Teutberga")] < 1
+    (several,) = nodes_near(None, FAMILY, ["the mother of Lothair"], 5)
+    assert set(FAMILY.names.take(list(several))) >= {"Lothair I", "Lothair II"}
+    assert nodes_near(None, FAMILY, ["xyzzy"], 3) == [{}] and nodes_near(None, FAMILY, [], 3) == []
+
+
+def test_edges_of_passages_are_not_compared_by_words() -> None:
+    graph = SNAPSHOT.graph
+    (found,) = edges_near(None, graph, ["mentions Erstein"], 20, graph.nodes)
+    assert found and all((graph.columns.kinds[graph.ends([e])] == 0).all() for e in found)
+    assert edges_near(None, graph, ["Erstein"], 5, NONE) == [{}]
+
+
+def test_edges_that_one_sentence_states_are_near_once_the_most_alike_of_them() -> None:
+    graph = SNAPSHOT.graph
+    for index in (SNAPSHOT.triples, None):
+        (found,) = edges_near(index, graph, ["daughter of Hugh of Tours"], 5, graph.nodes)
+        texts = [graph.edge_text(e) for e in found]
+        assert len(set(texts)) == len(texts) and list(found.values()) == sorted(found.values(), reverse=True)
+        assert "daughter of Hugh of Tours" in texts[0]
+    parallel = Graph.from_triples([("a", "r", "b"), ("c", "r", "d"), ("a", "r", "b")])
+    assert distinct(parallel, {2: 0.5, 0: 0.5, 1: 0.4}, "a", 5) == {0: 0.5, 1: 0.4}
+    assert distinct(parallel, {2: 0.5, 0: 0.5, 1: 0.4}, "a", 1) == {0: 0.5}
+
+
+def test_likeness_is_the_cosine_or_the_share_of_words() -> None:
+    ids = np.array([2, 0])
+    by_vectors = likeness(vectors_of(FAMILY), FAMILY.names.__getitem__, ids, "Lothair II")
+    assert by_vectors == pytest.approx([cosine("Lothair II", FAMILY.names[v]) for v in (2, 0)], abs=1e-6)
+    assert likeness(None, FAMILY.names.__getitem__, ids, "Lothair II").tolist() == pytest.approx([1.0, 2 / 3])
+    assert len(likeness(None, FAMILY.names.__getitem__, NONE, "x")) == 0
+
+
+def test_overlap_is_dice_over_words() -> None:
+    assert overlap("a red fox", "the red hen") == pytest.approx(2 / 4) and overlap("", "fox") == 0.0
+    assert overlap("Abbeys", "abbey") == 1.0

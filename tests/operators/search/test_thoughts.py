@@ -1,0 +1,153 @@
+"""Retrieval and thoughts in turn: what is thought, what is searched with, and in which order passages come."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.models.llm_server import LLMServer
+from tests.toys import corpus_index
+
+from graphwright import (
+    AnchorSearch,
+    Endpoint,
+    Evidence,
+    FollowUp,
+    HashEncoder,
+    NeedsError,
+    OptionError,
+    Repeat,
+    ReplyError,
+    ScriptedLLM,
+    Think,
+    Thought,
+    Thoughts,
+    VectorSearch,
+    WordSearch,
+    start,
+)
+from graphwright.operators.anchors.keywords import Theme
+from graphwright.operators.state import State
+
+SNAPSHOT = corpus_index().snapshot
+GRAPH = SNAPSHOT.graph
+SEARCH = WordSearch(SNAPSHOT.words)
+QUESTION = "What did the mother of Lothair II found?"
+
+
+def said(thought: str, enough: bool = False) -> str:
+    return json.dumps({"enough": enough, "thought": thought})
+
+
+def found(question: str = QUESTION, k: int = 2) -> State:
+    return (SEARCH % k)(start(question, GRAPH))
+
+
+def thoughts(state: State) -> list[str]:
+    return [anchor.text for anchor in state.anchors or () if isinstance(anchor, Thought)]
+
+
+def documents(state: State) -> list[str]:
+    assert state.evidence is not None and GRAPH.passages is not None
+    return [GRAPH.passages.of(int(node)).document for node in state.evidence.nodes]  # type: ignore[union-attr]
+
+
+class TestThink:
+    def test_a_model_is_shown_question_passages_and_its_thoughts_as_data(self) -> None:
+        seen: list[str] = []
+
+        def reply(system: str, user: str) -> str:
+            seen.append(user)
+            return said(f" Thought\n {len(seen)}. ")
+
+        model = ScriptedLLM(reply)
+        state = (Think(model, 1) >> Think(model, 1))(found())
+        assert thoughts(state) == ["Thought 1.", "Thought 2."]
+        lines = [json.loads(line) for line in seen[1].splitlines() if line.startswith("{")]
+        assert lines[0] == {"question": QUESTION} and lines[-1] == {"thoughts": ["Thought 1."]}
+        assert lines[1]["title"] == "Lothair II" and len(lines) == 3
+
+    @pytest.mark.parametrize("reply", [said("", True), said("It was her.", True), said(" \n"), said("Before.")])
+    def test_where_it_needs_no_thought_or_repeats_one_there_is_none(self, reply: str) -> None:
+        state = Think(ScriptedLLM([reply]))(found().with_(anchors=(Thought("Before."),)))
+        assert thoughts(state) == ["Before."] and state.trace[-1].notes == ("no further thought",)
+
+    def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_refused(self) -> None:
+        assert thoughts(Think(ScriptedLLM(["Hm.", said("Then.")]))(found())) == ["Then."]
+        for reply in ("", "Hm.", '{"thought": "a"}', '{"enough": "perhaps", "thought": ["a"]}'):
+            with pytest.raises(ReplyError):
+                Think(ScriptedLLM([reply, reply]))(found())
+
+    def test_offline_it_is_the_question_with_the_nearest_sentence_that_was_none_yet(self) -> None:
+        one = Think(HashEncoder(), passages=1)
+        first = one(found("Who married Teutberga?").with_(evidence=Evidence.of_nodes([GRAPH.id("lothair#0")])))
+        assert thoughts(first) == ["Who married Teutberga? Lothair II. He married Teutberga in 855."]
+        rest = (one >> one >> one)(first)
+        assert len(set(thoughts(rest))) == 3 and rest.trace[-1].notes == ("no further thought",)
+
+    def test_nothing_found_is_nothing_thought_and_no_model_is_asked(self) -> None:
+        for model in (ScriptedLLM([]), HashEncoder()):
+            state = Think(model)(start(QUESTION, GRAPH, evidence=Evidence.of_nodes([])))
+            assert state.anchors == () and state.trace[-1].notes == ("no further thought",)
+
+    def test_it_needs_evidence_a_model_and_passages(self) -> None:
+        with pytest.raises(NeedsError, match="Think"):
+            Think(HashEncoder())(start(QUESTION, GRAPH))
+        with pytest.raises(OptionError, match="language model"):
+            Think("gpt")  # type: ignore[arg-type]
+        with pytest.raises(OptionError, match="passages=0"):
+            Think(HashEncoder(), 0)
+
+
+class TestFollowUp:
+    def test_the_last_thought_is_searched_with_and_the_question_stays(self) -> None:
+        given = start("Who?", GRAPH, anchors=[Thought("Bread."), Thought("The Mur flows through Graz.")])
+        state = FollowUp(SEARCH % 2)(given)
+        assert documents(state) == ["mur"] and state.question.text == "Who?" and len(state.anchors or ()) == 2
+
+    def test_a_piece_has_the_best_rank_of_all_searches(self) -> None:
+        before = VectorSearch(SNAPSHOT.passages)(start("Bread and flour", GRAPH)).evidence
+        assert before is not None
+        turn = FollowUp(SEARCH)(start("Bread and flour", GRAPH).with_(evidence=before.unscored().top(3)))
+        assert turn.evidence is not None and turn.evidence.scores is not None
+        ranks = {int(node): 1 / rank for rank, node in enumerate(before.top(3).nodes, 1)}
+        for rank, node in enumerate(SEARCH(start("Bread and flour", GRAPH)).evidence.nodes.tolist(), 1):  # type: ignore[union-attr]
+            ranks[node] = max(ranks.get(node, 0), 1 / rank)
+        scores = dict(zip(turn.evidence.nodes.tolist(), turn.evidence.scores.tolist(), strict=True))
+        assert scores == pytest.approx(ranks)
+
+    def test_a_thought_is_no_name(self) -> None:
+        state = start("?", GRAPH, anchors=[Thought("Teutberga")])
+        names = AnchorSearch(SNAPSHOT.names)(state).evidence
+        assert names is not None and not len(names)
+        assert len({Thought("a"), Theme("a"), Thought("a")}) == 2
+
+
+class TestTurns:
+    def test_thoughts_lead_where_the_question_does_not_and_end_when_there_are_enough(self) -> None:
+        model = ScriptedLLM(
+            [said("Ermengarde founded the abbey of Erstein."), said("It was destroyed in 1525."), said("", True)]
+        )
+        search = FollowUp(SEARCH % 2)
+        op = search >> Repeat(Think(model) >> search, until=Thoughts(8))
+        state = op(start("Who was the mother of Teutberga's husband?", GRAPH))
+        assert thoughts(state) == ["Ermengarde founded the abbey of Erstein.", "It was destroyed in 1525."]
+        assert {"ermengarde", "erstein"} <= set(documents(state))
+        assert state.evidence is not None and state.evidence.scores is not None
+        # The first of each search before the second of any.
+        assert state.evidence.scores[0] == 1.0 and set(state.evidence.scores.tolist()) == {1.0, 0.5}
+
+    def test_no_more_thoughts_than_were_asked_for(self) -> None:
+        search = FollowUp(SEARCH % 1)
+        op = search >> Repeat(Think(HashEncoder()) >> search, until=Thoughts(1))
+        assert len(thoughts(op(start(QUESTION, GRAPH)))) == 1
+        assert not Thoughts(1)(start(QUESTION, GRAPH))
+
+
+def test_over_http_a_thought_is_asked_for_with_its_schema_and_counted() -> None:
+    with LLMServer(["no JSON", said("Ermengarde founded it.")]) as server:
+        state = Think(Endpoint("any", server.url))(found())
+    assert thoughts(state) == ["Ermengarde founded it."] and len(server.requests) == 2
+    asked = server.requests[0].json
+    assert set(asked["response_format"]["json_schema"]["schema"]["required"]) == {"enough", "thought"}
+    assert state.trace[-1].usage.completion_tokens > 0

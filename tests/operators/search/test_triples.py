@@ -1,0 +1,84 @@
+"""Triples near to themes or to the question, and triples around nodes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.toys import GRAPHS, corpus_index
+
+from graphwright import Anchor, Evidence, HashEncoder, Kind, OneHop, OptionError, TripleSearch, start
+from graphwright.operators.anchors.keywords import Theme
+from graphwright.operators.state import State
+
+SNAPSHOT = corpus_index().snapshot
+GRAPH = SNAPSHOT.graph
+QUESTION = "Who founded the abbey of Erstein?"
+
+
+def texts(state: State) -> list[str]:
+    assert state.evidence is not None
+    return state.evidence.texts(GRAPH)
+
+
+class TestTripleSearch:
+    def test_the_nearest_by_cosine_one_for_each_text(self) -> None:
+        state = TripleSearch(SNAPSHOT.triples, limit=4)(start(QUESTION, GRAPH))
+        found = texts(state)
+        assert len(set(found)) == len(found) == 4 and found[0] == "She founded the abbey of Erstein in Alsace."
+        asked, *said = HashEncoder().encode([QUESTION, *found])
+        assert state.evidence is not None and state.evidence.scores is not None
+        assert state.evidence.scores.tolist() == pytest.approx([float(asked @ one) for one in said], abs=1e-6)
+
+    def test_themes_are_looked_for_instead_of_the_question_unless_that_is_asked_for(self) -> None:
+        anchors = [Theme("She was a queen of Lotharingia"), Theme("It joins the Drava near"), Anchor("Teutberga")]
+        state = start(QUESTION, GRAPH, anchors=anchors)
+        found = texts(TripleSearch(SNAPSHOT.triples, 2)(state))
+        assert "queen" in " ".join(found) and "Drava" in " ".join(found)
+        itself = TripleSearch(SNAPSHOT.triples, 2, asked=True)
+        assert texts(itself(state)) == texts(itself(start(QUESTION, GRAPH)))
+
+    def test_without_vectors_the_triples_at_the_anchors_are_compared_by_words(self) -> None:
+        ermengarde = start(QUESTION, GRAPH, entities=["Ermengarde of Tours"])
+        state = TripleSearch(None)(ermengarde)
+        assert texts(state)[0] == "She founded the abbey of Erstein in Alsace."
+        assert "no vectors of triples" in state.trace[-1].notes[0]
+        assert texts(TripleSearch(None)(start(QUESTION, GRAPH))) == []
+
+    def test_a_part_of_the_graph_is_searched_alone(self) -> None:
+        part = GRAPH.part([GRAPH.id("Teutberga"), GRAPH.id("Boso the Elder"), GRAPH.id("Lotharingia")])
+        state = TripleSearch(SNAPSHOT.triples)(start(QUESTION, part))
+        assert state.evidence is not None and set(state.evidence.edges.tolist()) <= set(part.edges.tolist())
+
+    def test_a_limit_is_a_number(self) -> None:
+        for limit in (0, True, 1.5):
+            with pytest.raises(OptionError, match="limit"):
+                TripleSearch(None, limit)  # type: ignore[arg-type]
+
+
+class TestOneHop:
+    @given(st.sampled_from(["club", "family"]), st.dictionaries(st.integers(0, 5), st.floats(0.01, 2), min_size=1))
+    def test_agrees_with_plain_python(self, name: str, seeds: dict[int, float]) -> None:
+        graph = GRAPHS[name]
+        state = OneHop()(start("?", graph, evidence=Evidence.of_nodes(list(seeds), list(seeds.values()))))
+        expected: dict[object, float] = {((node,), ()): score for node, score in seeds.items()}
+        for edge, (a, b) in enumerate(graph.ends(graph.edges).reshape(-1, 2).tolist()):
+            if a in seeds or b in seeds:
+                expected[((), (edge,))] = seeds.get(a, 0.0) + seeds.get(b, 0.0)
+        assert state.evidence is not None and state.evidence.scores is not None
+        found = dict(zip(state.evidence.identities(), state.evidence.scores.tolist(), strict=True))
+        assert found == pytest.approx(expected)
+
+    def test_edges_of_passages_and_outside_of_the_graph_are_left_out(self) -> None:
+        erstein = GRAPH.id("Erstein")
+        state = OneHop()(start("?", GRAPH, evidence=Evidence.of_nodes([erstein])))
+        assert state.evidence is not None and len(state.evidence.edges)
+        assert (GRAPH.columns.kinds[GRAPH.ends(state.evidence.edges)] == Kind.ENTITY).all()
+        alone = OneHop()(start("?", GRAPH.part([erstein]), evidence=Evidence.of_nodes([erstein])))
+        assert alone.evidence is not None and not len(alone.evidence.edges)
+
+    def test_a_triple_stands_for_its_ends(self) -> None:
+        line = GRAPHS["line"]
+        state = OneHop()(start("?", line, evidence=Evidence.of_edges([1])))
+        assert state.evidence is not None and sorted(state.evidence.nodes.tolist()) == [1, 2]
+        assert sorted(state.evidence.edges.tolist()) == [0, 1, 2]

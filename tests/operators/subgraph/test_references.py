@@ -1,0 +1,193 @@
+"""The graph of passages: who refers to whom, against plain Python over triples, and an operator that works on it."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import weakref
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.toys import CORPUS, GRAPHS, corpus_index, ledger_of
+
+from graphwright import (
+    Document,
+    Evidence,
+    Graph,
+    HashEncoder,
+    Index,
+    Induce,
+    Keep,
+    KHop,
+    Kind,
+    NeedsError,
+    OnPassages,
+    OptionError,
+    Settings,
+    Sources,
+    start,
+)
+from graphwright.index.contribution import Contribution, Mention
+from graphwright.index.merge import Merged
+from graphwright.operators.subgraph.references import RELATIONS, passage_graph
+
+GRAPH = corpus_index().snapshot.graph
+
+
+def by_hand(graph: Graph, shared: int) -> set[tuple[int, int]]:
+    """Pairs of passages that are joined, from the edges one by one."""
+    mentions, about, alias = set(), set(), set()
+    for e in graph.edges.tolist():
+        head, relation, tail = int(graph.columns.heads[e]), graph.triple(e)[1], int(graph.columns.tails[e])
+        {"mentions": mentions, "about": about, "alias": alias}.get(relation, set()).add((head, tail))
+    alias |= {(b, a) for a, b in alias}
+    found = set()
+    for chunk, entity in mentions:
+        for meant in {entity} | {b for a, b in alias if a == entity}:
+            found |= {(chunk, other) for other, topic in about if topic == meant and other != chunk}
+    for entity in range(len(graph)):
+        namers = {chunk for chunk, named in mentions | about if named == entity}
+        if len(namers) <= shared:
+            found |= set(combinations(sorted(namers), 2))
+    return {(min(pair), max(pair)) for pair in found}
+
+
+def joined(graph: Graph) -> set[tuple[int, int]]:
+    rows = graph.columns.adjacency
+    return {(v, int(u)) for v in range(len(graph)) for u in rows.row(v) if v < u}
+
+
+def linked_by_alias() -> Graph:
+    """The second says only "Lilu", which is short for the title of the first, and shares nothing else with it."""
+    docs = [
+        ("a", "Lilu (mythology)", "Lilu (mythology) is a spirit.", Contribution((Mention("Lilu (mythology)"),))),
+        ("b", "Ereshkigal", "Ereshkigal met Lilu.", Contribution((Mention("Lilu"), Mention("Ereshkigal")))),
+        ("c", "Bread", "Bread is baked.", Contribution()),
+    ]
+    return Merged(ledger_of(docs)).graph(np.empty((0, 2), np.int64))
+
+
+@pytest.mark.parametrize("shared", [0, 1, 2, 3, 5, 100])
+@pytest.mark.parametrize("graph", [GRAPH, linked_by_alias()], ids=["corpus", "alias"])
+def test_the_edges_are_those_found_by_hand(graph: Graph, shared: int) -> None:
+    linked = passage_graph(graph, shared)
+    assert joined(linked) == by_hand(graph, shared)
+    kinds = linked.columns.kinds[linked.ends(linked.edges)]
+    relations = {linked.triple(int(e))[1] for e in linked.edges}
+    assert (kinds == Kind.CHUNK).all() and relations <= {"names the topic of", "shares a name with"}
+
+
+def test_a_passage_refers_to_what_it_mentions_by_name_or_alias() -> None:
+    passages = GRAPH.passages
+    chunk = {passages.of(int(v)).document: int(v) for v in passages.nodes}  # type: ignore[union-attr]
+    linked = passage_graph(GRAPH, 0)
+    refers = [(int(linked.columns.heads[e]), int(linked.columns.tails[e])) for e in linked.edges]
+    assert (chunk["lothair"], chunk["teutberga"]) in refers and (chunk["teutberga"], chunk["lothair"]) in refers
+    assert (chunk["lothair"], chunk["ermengarde"]) in refers and (chunk["ermengarde"], chunk["lothair"]) not in refers
+    assert not {chunk["bread"], chunk["mur"]} & {v for pair in refers for v in pair}
+    short = linked_by_alias()
+    assert len(passage_graph(short, 0).edges) == 1
+
+
+def test_ids_names_and_texts_are_those_of_the_graph() -> None:
+    linked = passage_graph(GRAPH)
+    assert len(linked) == len(GRAPH) and linked.names is GRAPH.names and linked.passages is GRAPH.passages
+    node = int(GRAPH.passages.nodes[0])  # type: ignore[union-attr]
+    assert linked.reading(node) == GRAPH.reading(node) and linked.chunks_of([node]).tolist() == [node]
+
+
+def test_it_is_made_once_and_goes_with_its_snapshot() -> None:
+    graph = linked_by_alias()
+    assert passage_graph(graph) is passage_graph(graph) is not passage_graph(graph, 2)
+    made = weakref.ref(passage_graph(graph).columns)
+    del graph
+    gc.collect()
+    assert made() is None
+
+
+def test_a_part_gives_a_part_and_a_graph_without_passages_is_left_alone() -> None:
+    some = GRAPH.passages.nodes[:3]  # type: ignore[union-attr]
+    part = passage_graph(GRAPH.part(some))
+    assert part.nodes.tolist() == some.tolist()
+    assert passage_graph(GRAPHS["club"]) is GRAPHS["club"]
+
+
+def test_a_step_sees_passages_next_to_each_other_and_the_graph_comes_back() -> None:
+    passages = GRAPH.passages
+    first = next(int(v) for v in passages.nodes if passages.of(int(v)).document == "lothair")  # type: ignore[union-attr]
+    state = start("?", GRAPH, evidence=Evidence.of_nodes([first]))
+    after = OnPassages(KHop(1), shared=0)(state)
+    assert after.graph is GRAPH
+    documents = {passages.of(int(v)).document for v in after.evidence.nodes}  # type: ignore[union-attr]
+    assert documents == {"lothair", "teutberga", "ermengarde"} < {d["id"] for d in CORPUS}
+    assert not {Kind(k) for k in GRAPH.columns.kinds[KHop(1)(state).evidence.nodes]} <= {Kind.CHUNK}  # type: ignore[union-attr]
+    assert (OnPassages(KHop(1), shared=0) % 2)(state).evidence.nodes.tolist() == after.evidence.nodes[:2].tolist()  # type: ignore[union-attr]
+    assert OnPassages(Induce())(state).graph is GRAPH
+
+
+def test_wiring_is_that_of_the_step() -> None:
+    step = OnPassages(KHop(1) >> Sources(), shared=3)
+    assert step.needs == ("evidence|anchors",) and "chunks" in step.gives
+    assert repr(step) == "OnPassages(KHop(1) >> Sources(), shared=3)" and OnPassages(Keep()).capped(3) == OnPassages(
+        Keep()
+    )
+    with pytest.raises(NeedsError, match="KHop"):
+        step(start("?", GRAPH))
+    with pytest.raises(OptionError, match="shared=-1"):
+        OnPassages(Keep(), shared=-1)
+
+
+def cited() -> Graph:
+    """Two chunks of "a", which refers to "c"; "c" has two as well and refers to "b", which names what "a" does."""
+    with Index.create(Path(tempfile.mkdtemp()) / "i", encoder=HashEncoder(), settings=Settings(9, 0)) as index:
+        index.add(
+            [
+                Document("a", "Graz lies on the Mur in Styria. It is an old town of some size.", "Graz", links=("c",)),
+                Document("b", "Many rivers freeze in winter near Graz.", "Rivers"),
+                Document(
+                    "c", "Bread is baked from dough in most towns. Some of it is baked from rye.", "Bread", links=("b",)
+                ),
+            ]
+        )
+        return index.graph
+
+
+def edges(graph: Graph, **options: object) -> dict[str, set[tuple[str, str]]]:
+    found: dict[str, set[tuple[str, str]]] = {}
+    linked = passage_graph(graph, **options)  # type: ignore[arg-type]
+    for head, relation, tail in map(linked.triple, linked.edges.tolist()):
+        found.setdefault(relation, set()).add((head, tail))
+    return found
+
+
+def test_passages_are_joined_from_three_sources_and_each_can_be_chosen() -> None:
+    graph = cited()
+    refers = {("a#0", "c#0"), ("a#1", "c#0"), ("c#0", "b#0"), ("c#1", "b#0")}
+    continues = {("a#1", "a#0"), ("c#1", "c#0")}
+    found = edges(graph)
+    assert found["refers to"] == refers and found["continues"] == continues
+    assert ("b#0", "a#0") in found["names the topic of"] and found["shares a name with"]
+    for some in combinations(RELATIONS, 2):
+        assert edges(graph, relations=some) == {name: found[name] for name in some}
+    assert edges(graph, relations=["continues"]) == {"continues": continues}
+    assert edges(GRAPH, relations=("refers to",)) == {}
+    # Of an entity in two chunks of the same document each is a neighbour of the other, once.
+    rows = passage_graph(graph).columns.adjacency
+    assert all(len(set(rows.row(v).tolist())) == len(rows.row(v)) for v in range(len(graph)))
+
+
+def test_links_alone_are_a_reference_network() -> None:
+    graph = cited()
+    chunk = {graph.names[int(v)]: int(v) for v in graph.passages.nodes}  # type: ignore[union-attr]
+    state = start("?", graph, evidence=Evidence.of_nodes([chunk["a#1"]]))
+    after = OnPassages(KHop(1), relations=("refers to",))(state)
+    assert graph.names.take(after.evidence.nodes) == ["a#1", "c#0"]  # type: ignore[union-attr]
+    capped = OnPassages(Keep(), 3, ("refers to",)).capped(2)
+    assert capped == OnPassages(Keep(), 3, ("refers to",))
+    for wrong in (("cites",), "refers to", ()):
+        with pytest.raises(OptionError, match="what joins passages is a tuple of some of"):
+            OnPassages(Keep(), relations=wrong)  # type: ignore[arg-type]
+        with pytest.raises(OptionError, match="what joins passages"):
+            passage_graph(graph, relations=wrong)  # type: ignore[arg-type]

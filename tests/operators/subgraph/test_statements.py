@@ -1,0 +1,79 @@
+"""The graph without passages: what is in it, that ids stay, and that the graph comes back."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from tests.toys import CORPUS, GRAPHS, corpus_index, merged_graph
+
+from graphwright import AnchorSearch, FlowPaths, Keywords, Kind, OnStatements, Triples, start
+from graphwright.index.contribution import Contribution, Mention, Relation
+from graphwright.operators.subgraph.statements import statements
+
+SNAPSHOT = corpus_index().snapshot
+GRAPH = SNAPSHOT.graph
+
+
+def plain_edges() -> list[int]:
+    kinds = GRAPH.columns.kinds
+    return [e for e in GRAPH.edges.tolist() if all(kinds[v] != Kind.CHUNK for v in GRAPH.ends([e]))]
+
+
+def test_it_has_all_entities_the_edges_between_them_and_no_passage() -> None:
+    part = statements(GRAPH)
+    assert part.nodes.tolist() == np.flatnonzero(GRAPH.columns.kinds != Kind.CHUNK).tolist()
+    assert part.edges.tolist() == plain_edges() and 0 < len(part.edges) < len(GRAPH.edges)
+    assert part.columns is GRAPH.columns
+    fresh = GRAPH.part(part.nodes)
+    for _ in range(2):  # as it is made, and as it is kept
+        again = statements(GRAPH)
+        assert again.checksum == fresh.checksum
+        assert [a.tolist() for a in again.adjacency] == [a.tolist() for a in fresh.adjacency]
+    assert statements(GRAPH).adjacency is statements(GRAPH).adjacency
+
+
+def test_of_a_part_it_is_what_the_part_has() -> None:
+    some = GRAPH.part(GRAPH.nodes[::2])
+    part = statements(some)
+    assert set(part.nodes.tolist()) == set(some.nodes.tolist()) & set(statements(GRAPH).nodes.tolist())
+    assert set(part.edges.tolist()) == set(some.edges.tolist()) & set(plain_edges())
+
+
+@pytest.mark.parametrize("name", sorted(GRAPHS))
+def test_a_graph_without_passages_is_itself(name: str) -> None:
+    assert statements(GRAPHS[name]) is GRAPHS[name]
+
+
+def test_a_step_sees_statements_alone_and_the_graph_comes_back() -> None:
+    state = start("?", GRAPH)
+    after = OnStatements(Triples())(state)
+    assert after.graph is GRAPH and after.evidence is not None
+    assert after.evidence.edges.tolist() == plain_edges()
+    assert OnStatements(Triples()).gives == ("evidence",)
+
+
+def test_no_path_leads_through_a_passage_there() -> None:
+    nodes = (Keywords() >> AnchorSearch(SNAPSHOT.names) % 40)(start("Whom did Lothair II marry?", GRAPH))
+    through, direct = FlowPaths()(nodes), OnStatements(FlowPaths())(nodes)
+    kinds = GRAPH.columns.kinds
+    assert through.evidence is not None and direct.evidence is not None and len(direct.evidence)
+    assert (kinds[through.evidence.nodes] == Kind.CHUNK).any()
+    assert not (kinds[direct.evidence.nodes] == Kind.CHUNK).any()
+    # Edges are those of the snapshot: each path's name the two nodes that it walks.
+    for walked, edges in direct.evidence:
+        for a, b, edge in zip(walked.tolist(), walked[1:].tolist(), edges.tolist(), strict=False):
+            assert sorted(GRAPH.ends([edge]).tolist()) == sorted([a, b])
+    assert OnStatements(FlowPaths() % 2)(nodes).evidence.identities() == direct.evidence.identities()[:2]  # type: ignore[union-attr]
+
+
+def test_what_is_kept_goes_with_the_snapshot() -> None:
+    said = Contribution((Mention("Graz"), Mention("Mur")), (Relation("Graz", "on", "Mur", "Graz lies on the Mur."),))
+    graph = merged_graph([(CORPUS[0]["id"], "Graz", "Graz lies on the Mur.", said)])
+    assert len(statements(graph).edges) == 1
+    columns = weakref.ref(graph.columns)
+    del graph
+    gc.collect()
+    assert columns() is None

@@ -1,0 +1,121 @@
+"""Fusion worked by hand, and against dictionaries over searches of any shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.toys import GRAPHS
+
+from graphwright import Answer, Evidence, Keep, KHop, NeedsError, Operator, OptionError, ReciprocalRank, ScoreSum, start
+from graphwright.operators.state import Reply, State
+
+GRAPH = GRAPHS["club"]
+START = start("?", GRAPH)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Found(Operator):
+    """Gives fixed evidence."""
+
+    evidence: Evidence | None
+    gives = ("evidence",)
+
+    def apply(self, state: State) -> State:
+        return state.with_(evidence=self.evidence)
+
+
+def nodes(scores: dict[int, float]) -> Found:
+    return Found(Evidence.of_nodes(list(scores), list(scores.values())))
+
+
+def listed(*ids: int) -> Found:
+    return Found(Evidence.of_nodes(ids))
+
+
+def fused(op: Operator) -> dict[int, float]:
+    found = op(START).evidence
+    assert found is not None and found.scores is not None and found.only_nodes
+    return dict(zip(found.nodes.tolist(), found.scores.tolist(), strict=True))
+
+
+def test_reciprocal_rank_by_hand() -> None:
+    found = fused(ReciprocalRank(listed(7, 3, 5), nodes({5: 0.2, 3: 0.9}), listed(9)))
+    assert found == pytest.approx({3: 1 / 62 + 1 / 61, 5: 1 / 63 + 1 / 62, 7: 1 / 61, 9: 1 / 61})
+    assert list(found) == [3, 5, 7, 9]
+    assert fused(ReciprocalRank(listed(7), listed(7, 8), constant=0)) == {7: 2.0, 8: 0.5}
+
+
+def test_score_sum_by_hand() -> None:
+    parts = nodes({1: 4.0, 2: 2.0, 3: -1.0}), listed(3, 2)
+    assert fused(ScoreSum(*parts)) == pytest.approx({1: 1.0, 2: 1.0, 3: 0.75})
+    assert fused(ScoreSum(*parts, weights=(2.0, 0.5))) == pytest.approx({1: 2.0, 2: 1.25, 3: 0.0})
+
+
+def test_a_part_whose_scores_are_not_above_0_adds_nothing_but_its_pieces() -> None:
+    assert fused(ScoreSum(nodes({1: 0.0, 2: -3.0}), nodes({2: 5.0}))) == {2: 1.0, 1: 0.0}
+
+
+@pytest.mark.parametrize("fusion", [ReciprocalRank, ScoreSum])
+def test_parts_that_found_nothing_or_set_nothing_add_nothing(fusion: type[Operator]) -> None:
+    empty = Evidence.of_nodes([])
+    alone = fused(fusion(listed(4, 2), Found(None)))
+    assert alone == fused(fusion(listed(4, 2), Found(empty))) and list(alone) == [4, 2]
+    none = fusion(Found(None), Found(empty))(START).evidence
+    assert none is not None and len(none) == 0
+
+
+def test_pieces_are_the_same_only_in_nodes_edges_and_order() -> None:
+    paths = Found(Evidence.of_pieces([([0, 1], [0]), ([1, 0], [0]), ([2], [])], [3, 2, 1]))
+    found = ReciprocalRank(paths, listed(2), constant=0)(START).evidence
+    assert found is not None and found.scores is not None
+    wanted = {((2,), ()): 1 / 3 + 1, ((0, 1), (0,)): 1.0, ((1, 0), (0,)): 0.5}
+    assert dict(zip(found.identities(), found.scores.tolist(), strict=True)) == pytest.approx(wanted)
+
+
+SCORES = st.dictionaries(st.integers(0, 30), st.integers(-3, 9).map(float), max_size=8)
+
+
+@given(st.lists(SCORES, min_size=2, max_size=4), st.integers(1, 6))
+def test_nodes_and_pieces_are_fused_alike_and_cut_after_fusion(parts: list[dict[int, float]], k: int) -> None:
+    triple = Found(Evidence.of_edges([0], [1.0]))  # one piece that is no node: the way that knows all shapes
+    for fusion in (ReciprocalRank, ScoreSum):
+        fast = fusion(*map(nodes, parts))
+        slow = fusion(*map(nodes, parts), triple)(START).evidence
+        assert slow is not None and slow.scores is not None
+        pieces = {n[0]: s for (n, _), s in zip(slow.identities(), slow.scores.tolist(), strict=True) if n}
+        assert fused(fast) == pytest.approx(pieces)
+        assert list(fused(fast % k)) == list(fused(fast))[:k]
+
+
+def test_the_trace_holds_each_part_and_then_the_fusion() -> None:
+    seeded = start("?", GRAPH, evidence=Evidence.of_nodes([0]))
+    op = ReciprocalRank(KHop(1) >> KHop(1), Keep())
+    after = (op % 3)(Keep()(seeded))
+    assert [s.operator for s in after.trace] == ["Keep()", "KHop(1)", "KHop(1)", "Keep()", f"{op!r} % 3"]
+    last = after.trace[-1]
+    assert last.sizes["evidence"] == 3 and last.after is not None and last.after.evidence is not None
+    # The parts saw the same state, and its evidence was theirs to replace.
+    assert len(after.trace[1].after.evidence) > 3  # type: ignore[union-attr, arg-type]
+
+
+def test_parts_that_lack_something_are_named_before_any_runs() -> None:
+    op = ScoreSum(listed(1), KHop(2))
+    assert op.needs == ("evidence|anchors",)
+    with pytest.raises(NeedsError, match="KHop"):
+        op(START)
+    answered = START.with_(answer=Reply("done"))
+    assert ScoreSum(listed(1), listed(2))(answered) is answered
+
+
+def test_wrong_parts_weights_and_constants_are_refused() -> None:
+    with pytest.raises(OptionError, match="two operators or more"):
+        ReciprocalRank(Keep())
+    with pytest.raises(OptionError, match="two operators or more"):
+        ScoreSum(Keep(), Answer)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="2 parts and 1 weights"):
+        ScoreSum(Keep(), Keep(), weights=(1.0,))
+    with pytest.raises(OptionError, match="constant=-1"):
+        ReciprocalRank(Keep(), Keep(), constant=-1)

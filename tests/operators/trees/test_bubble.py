@@ -1,0 +1,222 @@
+"""Bubble over anchors of every kind, against a plain implementation; what is found where nothing meets."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.kernels.plain_bubble import plain_bubble
+from tests.toys import GRAPHS, TRIPLES, as_networkx, corpus_index, vectors_of
+
+from graphwright import (
+    Anchor,
+    Bubble,
+    Coverage,
+    Evidence,
+    Graph,
+    HashEncoder,
+    NeedsError,
+    OptionError,
+    VectorIndex,
+    joined,
+    start,
+)
+from graphwright.operators.state import State
+
+KIN = GRAPHS["family"]
+
+
+def found(state: State, **options: int) -> Evidence:
+    evidence = Bubble(vectors_of(state.graph), **options)(state).evidence
+    assert evidence is not None and evidence.scores is None
+    return evidence
+
+
+def pieces(evidence: Evidence) -> list[tuple[list[int], list[int]]]:
+    return [(list(nodes), list(edges)) for nodes, edges in evidence.identities()]
+
+
+def test_groups_at_the_ends_of_a_line_are_joined() -> None:
+    # A - x - y - B: with one cost and mask for each node, as Algorithm 1 is printed, nothing would be found.
+    line = Graph.from_triples([("A", "r", "x"), ("x", "r", "y"), ("y", "r", "B")])
+    evidence = found(start("?", line, entities=["A", "B"]))
+    assert pieces(evidence)[0] == ([0, 1, 2, 3], [0, 1, 2])
+    assert evidence.texts(line)[0] == "A r x; x r y; y r B"
+
+
+def test_the_cheaper_of_two_ways_comes_first() -> None:
+    ways = Graph.from_triples([("A", "r", "dull"), ("dull", "r", "B"), ("A", "r", "bright"), ("bright", "r", "B")])
+    vectors = VectorIndex.from_array(HashEncoder().encode(["A", "dull", "B", "bright"]), HashEncoder())
+    evidence = Bubble(vectors)(start("Which is bright?", ways, entities=["A", "B"])).evidence
+    assert evidence is not None
+    assert pieces(evidence)[:2] == [([0, 3, 2], [2, 3]), ([0, 1, 2], [0, 1])]
+
+
+def test_an_edge_of_an_anchor_is_part_of_the_tree() -> None:
+    # Edge 1 is Ermengarde of Tours (1), mother of, Lothair II (2); Teutberga (3) is Lothair's wife by edge 3.
+    state = start("?", KIN, anchors=[Anchor("mother", edges=[1]), Anchor("Teutberga", nodes=[3])])
+    evidence = found(state)
+    assert pieces(evidence)[:2] == [([1, 2], [1]), ([1, 2, 3], [1, 3])]
+    # By its node an anchor is there without its edge.
+    state = start("?", KIN, anchors=[Anchor("mother", nodes=[2], edges=[1]), Anchor("Teutberga", nodes=[3])])
+    assert ([2, 3], [3]) in pieces(found(state))
+
+
+def test_between_two_nodes_an_edge_that_an_anchor_names_is_preferred() -> None:
+    graph = Graph.from_triples([("a", "born in", "b"), ("a", "died in", "b"), ("b", "in", "c")])
+    one = start("?", graph, entities=["a", "c"])
+    assert pieces(found(one))[0] == ([0, 1, 2], [0, 2])
+    other = start("?", graph, anchors=[Anchor("died", edges=[1]), Anchor("c", nodes=[2])])
+    assert ([0, 1, 2], [1, 2]) in pieces(found(other))
+    both = [Anchor("died", edges=[1]), Anchor("born", edges=[0]), Anchor("c", nodes=[2])]
+    assert any(set(edges) == {0, 1, 2} for _, edges in pieces(found(start("?", graph, anchors=both))))
+
+
+def test_neighbours_of_one_group_with_different_terminals_are_a_candidate() -> None:
+    line = GRAPHS["line"]
+    evidence = found(start("?", line, anchors=[Anchor("ends", nodes=[0, 4])]))
+    assert pieces(evidence) == [([0, 1, 2, 3, 4], [0, 1, 2, 3])]
+
+
+def test_two_anchors_of_one_node_meet_there() -> None:
+    evidence = found(start("?", KIN, entities=["Bertha", "Bertha"]), budget=1)
+    assert pieces(evidence) == [([KIN.id("Bertha")], [])]
+
+
+def test_where_nothing_meets_the_anchors_themselves_are_found() -> None:
+    apart = GRAPHS["apart"]  # a, b, c and x, y, z
+    assert pieces(found(start("?", apart, entities=["x", "a"]))) == [([3], []), ([0], [])]
+    assert pieces(found(start("?", apart, entities=["a"]))) == [([0], [])]
+    loops = GRAPHS["loops"]
+    assert pieces(found(start("?", loops, anchors=[Anchor("itself", edges=[3])]))) == [([2], [3])]
+    far = start("?", GRAPHS["line"], entities=["e", "a"])
+    assert pieces(found(far, hops=1)) == [([4], []), ([0], [])]
+    assert len(found(far, hops=2)) == 1
+
+
+def test_anchors_without_nodes_are_passed_over_and_none_at_all_gives_nothing() -> None:
+    state = start("?", KIN, entities=["Nobody", "Gisela", "Lothair I", "Nobody else"])
+    assert [pieces(found(state))[0]] == pieces(found(start("?", KIN, entities=["Gisela", "Lothair I"])))[:1]
+    assert len(found(start("?", KIN, entities=["Nobody"]))) == 0 == len(found(start("?", KIN, anchors=[])))
+    with pytest.raises(NeedsError, match="needs 'anchors'"):
+        Bubble(vectors_of(KIN))(start("?", KIN))
+
+
+def test_the_questions_of_a_comparison_are_each_found() -> None:
+    apart = GRAPHS["apart"]
+    state = start("a or x?", apart, anchors=[Anchor("first", nodes=[0, 1]), Anchor("second", nodes=[3, 4])])
+    index = vectors_of(apart)
+    best = (Bubble(index) >> Coverage(index) % 2)(state).evidence
+    assert best is not None and sorted(map(sorted, (nodes for nodes, _ in pieces(best)))) == [[0, 1], [3, 4]]
+
+
+def test_a_narrowed_graph_is_all_there_is() -> None:
+    club = GRAPHS["club"]
+    part = club.part(range(1, 34))
+    state = start("?", part, anchors=[Anchor("1", nodes=[0, 1]), Anchor("31", nodes=[31], edges=[0])])
+    evidence = found(state)
+    assert 0 not in evidence.nodes and part.holds(evidence.nodes).all() and np.isin(evidence.edges, part.edges).all()
+    assert {1, 31} <= set(evidence.piece(0)[0].tolist())
+
+
+def test_the_cut_ends_the_search_early_and_repeats_are_not_counted() -> None:
+    state = start("?", GRAPHS["club"], entities=["member 0", "member 33", "member 16"])
+    all_ten = pieces(found(state))
+    assert len(all_ten) == 10 == len({frozenset(nodes) for nodes, _ in all_ten})
+    cut = (Bubble(vectors_of(state.graph)) % 3)(state).evidence
+    assert cut is not None and pieces(cut) == all_ten[:3]
+    assert pieces(found(state, budget=25))[:10] == all_ten
+
+
+@pytest.mark.parametrize("options", [{"hops": -1}, {"hops": 1.5}, {"budget": 0}, {"budget": True}])
+def test_nonsense_is_refused_with_its_value(options: dict[str, int]) -> None:
+    (name, value), *_ = options.items()
+    with pytest.raises(OptionError, match=rf"{name}={value!r}"):
+        Bubble(vectors_of(KIN), **options)
+
+
+def test_passages_and_names_are_searched_together() -> None:
+    snapshot = corpus_index().snapshot
+    assert snapshot.names is not None
+    names = ["Lothair II", "Alsace"]
+    state = start("Where is the abbey?", snapshot.graph, anchors=[Anchor(n, snapshot.graph.ids(n)) for n in names])
+    both, one = (Bubble(index)(state).evidence for index in (joined(snapshot.names, snapshot.passages), snapshot.names))
+    assert both is not None and one is not None and len(both) == 10
+    # The same by a table of all rows.
+    table = np.zeros((len(snapshot.graph), snapshot.names.dimension), np.float32)
+    for index in (snapshot.passages, snapshot.names):
+        table[index.ids] = index.vectors[index.rows_of(index.ids)[1]]
+    plain = Bubble(VectorIndex.from_array(table, snapshot.encoder))(state).evidence
+    assert plain is not None and pieces(both) == pieces(plain) != pieces(one)
+
+
+@st.composite
+def states(draw: st.DrawFn) -> State:
+    n = draw(st.integers(2, 9))
+    node = st.integers(0, n - 1)
+    triples = draw(st.lists(st.tuples(node, st.sampled_from("rs"), node), min_size=1, max_size=16))
+    graph = Graph.from_triples([(f"w{a}", r, f"w{b}") for a, r, b in triples])
+    ids = st.integers(0, len(graph) - 1)
+    edges = st.integers(0, len(triples) - 1)
+    groups = draw(st.lists(st.tuples(st.lists(ids, max_size=2), st.lists(edges, max_size=2)), min_size=1, max_size=4))
+    asked = draw(st.sampled_from(["w0 w1 w2", "w5", "other"]))
+    anchors = [Anchor(str(i), nodes, tied) for i, (nodes, tied) in enumerate(groups)]
+    if draw(st.booleans()):
+        graph = graph.part(draw(st.lists(ids, min_size=1)))
+    return start(asked, graph, anchors=anchors)
+
+
+@settings(deadline=None, max_examples=300)
+@given(states(), st.integers(0, 4), st.sampled_from([1, 10, 1000]))
+def test_it_is_the_plain_search(state: State, hops: int, budget: int) -> None:
+    graph, everything = state.graph, state.graph.columns
+    nodes = range(len(everything.names))
+    simple = as_networkx(graph)
+    neighbours = [set(simple[v]) if v in simple else set() for v in nodes]
+    texts = [state.question.text, *everything.names.take(np.arange(len(nodes)))]
+    query, *vectors = HashEncoder().encode(texts).astype(float)
+    cosines = [v @ query / np.linalg.norm(v) / np.linalg.norm(query) for v in vectors]
+    # Rounded, or a sum would depend on its order.
+    costs = [round(max(1 - c, 0) * 2**32) for c in cosines]
+    here = set(graph.edges.tolist())
+    groups: list[dict[int, int | None]] = []
+    tied: list[dict[int, int]] = []
+    for anchor in state.anchors or ():
+        own: dict[int, int | None] = {v: None for v in anchor.nodes.tolist() if v in graph}
+        edge_of: dict[int, int] = {}
+        for e in sorted(set(anchor.edges.tolist()) & here):
+            head, tail = int(everything.heads[e]), int(everything.tails[e])
+            for v, other in ((head, tail), (tail, head)):
+                if v not in own:
+                    own[v], edge_of[v] = other, e
+        if own:
+            groups.append(own)
+            tied.append(edge_of)
+    named = {e for anchor in state.anchors or () for e in anchor.edges.tolist()} & here
+    ends = {e: frozenset((int(everything.heads[e]), int(everything.tails[e]))) for e in here}
+    expected = []
+    for held, links, origins in plain_bubble(neighbours, groups, costs, hops, budget):
+        own = {tied[g][v] for g, v in origins if v in tied[g]}
+        ranked = sorted(here, key=lambda e: (e not in own, e not in named, e))
+        expected.append((held, own | {next(e for e in ranked if ends[e] == link) for link in links}))
+    evidence = found(state, hops=hops, budget=budget)
+    assert expected or all(len(piece[0]) <= 2 for piece in evidence)
+    if expected:
+        assert [(set(held), set(edges)) for held, edges in pieces(evidence)] == expected
+        assert all(len(set(held)) == len(held) for held, _ in pieces(evidence))
+
+
+def test_renumbering_nodes_renumbers_the_result() -> None:
+    # Of two groups: a third may have reached one of two nodes that cost the same from either end, which is a tie.
+    def sets(graph: Graph) -> tuple[list[frozenset[str]], dict[frozenset[str], float]]:
+        index = vectors_of(graph)
+        state = start(" ".join(graph.names), graph, entities=["member 3", "member 20"])
+        in_order, ranked = Bubble(index)(state), (Bubble(index) >> Coverage(index))(state)
+        assert in_order.evidence is not None and ranked.evidence is not None and ranked.evidence.scores is not None
+        named = [[frozenset(graph.names.take(nodes)) for nodes, _ in e] for e in (in_order.evidence, ranked.evidence)]
+        scores = dict(zip(named[1], ranked.evidence.scores.round(6).tolist(), strict=True))
+        return named[0], scores
+
+    triples = TRIPLES["club"]
+    other = Graph.from_triples([triples[i] for i in np.random.default_rng(5).permutation(len(triples))])
+    (order, scores), (order_too, scores_too) = sets(GRAPHS["club"]), sets(other)
+    assert order == order_too and scores == pytest.approx(scores_too)
