@@ -21,7 +21,8 @@ from graphwright import METHODS, Index
 from graphwright.data.questions import read_questions
 from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval
-from graphwright.models.base import Completion, metered, spend
+from graphwright.models.base import metered, spend
+from graphwright.models.protocols import Completion
 from graphwright.models.budget import estimated_tokens
 
 RESULTS = Path(__file__).parent / "results"

@@ -32,7 +32,7 @@ from graphwright.index.store import Store
 from graphwright.index.within import Within
 from graphwright.index.writer import Writer, revision_of, settings_of
 from graphwright.methods.registry import pipeline, retrieval_part
-from graphwright.models.base import NamedEncoder
+from graphwright.models.protocols import NamedEncoder
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.named import EMBEDDED, encoder_named
 from graphwright.operators.operator import Operator

@@ -20,7 +20,8 @@ from graphwright.data.questions import QuestionRecord, write_questions
 from graphwright.errors import BudgetError, DataError, ModelError, OptionError
 from graphwright.evaluate import judgements
 from graphwright.evaluate.judge import DIMENSIONS, OverlapJudge, judge_run
-from graphwright.models.base import LLM, metered
+from graphwright.models.base import metered
+from graphwright.models.protocols import LLM
 from graphwright.models.budget import BudgetedLLM, Prices
 from graphwright.models.endpoint import Endpoint
 from graphwright.models.fake import ScriptedLLM

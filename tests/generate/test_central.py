@@ -16,7 +16,7 @@ from tests.toys import GRAPHS, corpus_index, vectors_of
 from graphwright import HashEncoder, Index, OptionError, Settings, VectorIndex, start
 from graphwright.generate.central import CentralReader, CentralSearch, most_central
 from graphwright.index.vectors import normalised
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 SNAPSHOT = corpus_index().snapshot
 ENCODER = HashEncoder()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from graphwright import OptionError
 from graphwright.index.clusters import clusters
 from graphwright.index.vectors import normalised
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 
 def some(count: int, seed: int, dimension: int = 5) -> Floats:

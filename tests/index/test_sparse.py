@@ -12,7 +12,7 @@ from tests.toys import CORPUS, GRAPHS, corpus_index
 
 from graphwright import HashEncoder, HashSparseEncoder, OptionError, SparseIndex, StoreError
 from graphwright.graph.graph import Kind
-from graphwright.models.base import Floats, SparseRows
+from graphwright.models.protocols import Floats, SparseRows
 
 GRAPH = corpus_index().snapshot.graph
 WIDTH = 6

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.models.base import Usage, metered
+from graphwright.models.base import metered
+from graphwright.models.protocols import Usage
 from graphwright.models.bills import Bill, Items, added, bill, billed, itemised, shares
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.fake import HashEncoder

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.base import CrossEncoder, metered
+from graphwright.models.base import metered
+from graphwright.models.protocols import CrossEncoder
 from graphwright.models.bills import Bill, billed, itemised
 from graphwright.models.fake import HashEncoder, OverlapCrossEncoder
 from graphwright.models.latents import CachedCrossEncoder, EncoderCrossEncoder

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.models import minilm
-from graphwright.models.base import Encoder, metered
+from graphwright.models.base import metered
+from graphwright.models.protocols import Encoder
 from graphwright.models.minilm import MiniLM
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -13,7 +13,7 @@ import pytest
 
 from graphwright import MiniLM, MiniLMCrossEncoder, MiniLMReader, ModelError, OptionError, metered
 from graphwright.models import reading, states
-from graphwright.models.base import CrossEncoder, Encoder, Reader
+from graphwright.models.protocols import CrossEncoder, Encoder, Reader
 from graphwright.models.states import tokens, weights_file
 
 QUESTION = "When was the university of Graz founded?"

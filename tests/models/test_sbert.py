@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.base import CrossEncoder, NamedEncoder, SparseEncoder, metered
+from graphwright.models.base import metered
+from graphwright.models.protocols import CrossEncoder, NamedEncoder, SparseEncoder
 from graphwright.models.sbert import (
     SentenceTransformerCrossEncoder,
     SentenceTransformerEncoder,

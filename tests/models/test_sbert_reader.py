@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.base import Reader, metered
+from graphwright.models.base import metered
+from graphwright.models.protocols import Reader
 from graphwright.models.sbert_reader import TransformersReader
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] graz lies on the mur and salt lowers it who a b c . where"

@@ -15,7 +15,7 @@ from tests.toys import merged_graph
 from graphwright import Anchor, Evidence, Graph, VectorIndex, start
 from graphwright.index.contribution import Contribution, Mention, Relation
 from graphwright.index.words import WordIndex
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 from graphwright.operators.state import State
 
 

@@ -24,7 +24,7 @@ from graphwright.errors import GraphwrightError
 
 if TYPE_CHECKING:
     from graphwright.index_folder import Index
-    from graphwright.models.base import LLM
+    from graphwright.models.protocols import LLM
     from graphwright.models.settings import LLMSettings
 
 __all__ = ["Check", "Health", "index_folder", "language_model", "machine"]

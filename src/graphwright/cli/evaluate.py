@@ -14,7 +14,7 @@ from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
     from graphwright.evaluate.experiment import Experiment
-    from graphwright.models.base import LLM
+    from graphwright.models.protocols import LLM
 
 __all__ = ["evaluate"]
 

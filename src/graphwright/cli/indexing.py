@@ -37,7 +37,8 @@ from graphwright.index.build import Settings
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.openie import Precomputed
 from graphwright.index_folder import Added, Index
-from graphwright.models.base import Usage, metered
+from graphwright.models.base import metered
+from graphwright.models.protocols import Usage
 from graphwright.models.named import encoder_named
 
 if TYPE_CHECKING:

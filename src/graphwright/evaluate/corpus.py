@@ -21,7 +21,8 @@ from graphwright.graph.passages import Passages
 from graphwright.index.build import Progress, Settings
 from graphwright.index.snapshot import Snapshot
 from graphwright.index_folder import Index
-from graphwright.models.base import Floats, NamedEncoder, metered
+from graphwright.models.base import metered
+from graphwright.models.protocols import Floats, NamedEncoder
 
 __all__ = ["checked", "made", "sample"]
 

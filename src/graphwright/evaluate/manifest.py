@@ -17,7 +17,7 @@ import graphwright
 from graphwright.errors import DataError, OptionError
 from graphwright.evaluate.experiment import Experiment, Subject
 from graphwright.files import whole_lines, write_text
-from graphwright.models.base import LLM
+from graphwright.models.protocols import LLM
 
 __all__ = ["described", "resumed", "write_json"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from graphwright.errors import OptionError
 from graphwright.generate.reader import asks, sentences_of, title_of
 from graphwright.index.words import words
-from graphwright.models.base import Reader, Span
+from graphwright.models.protocols import Reader, Span
 from graphwright.operators.operator import source_of
 
 __all__ = ["FactReader", "asked_about", "asks_for_fact"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphwright.data.sentences import sentence_spans
 from graphwright.index.words import words
-from graphwright.models.base import Encoder, Span
+from graphwright.models.protocols import Encoder, Span
 from graphwright.operators.operator import source_of
 
 __all__ = ["SentenceReader", "asks", "sentences_of", "title_of"]

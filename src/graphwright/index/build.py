@@ -20,7 +20,7 @@ from graphwright.index.synonyms import synonyms
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex
 from graphwright.kernels.strings import distinct
-from graphwright.models.base import Encoder, Floats
+from graphwright.models.protocols import Encoder, Floats
 
 __all__ = ["SPACES", "Built", "Progress", "Settings", "build", "encoded"]
 

@@ -17,7 +17,7 @@ from graphwright.index.snapshot import Snapshot, damaged, open_snapshot
 from graphwright.index.store import Store
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.writer import revision_of, settings_of
-from graphwright.models.base import NamedEncoder
+from graphwright.models.protocols import NamedEncoder
 
 __all__ = ["Problem", "verify"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.index.vectors import normalised
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 __all__ = ["clusters"]
 

@@ -16,7 +16,7 @@ from graphwright.index.build import SPACES, Built, Progress, encoded
 from graphwright.index.lexicon import FOLDED, forms_of
 from graphwright.index.snapshot import Space
 from graphwright.index.words import WordIndex, words
-from graphwright.models.base import NamedEncoder
+from graphwright.models.protocols import NamedEncoder
 
 __all__ = ["EMBEDDED", "WORDED", "checked_spaces", "given", "words_of_passages"]
 

@@ -21,7 +21,7 @@ from graphwright.graph.snapshot import load_array, load_graph, save_array, save_
 from graphwright.index.lock import Lease
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex
-from graphwright.models.base import Encoder, Floats
+from graphwright.models.protocols import Encoder, Floats
 
 __all__ = ["Snapshot", "Space", "damaged", "open_snapshot", "standing_for_passages", "write_snapshot"]
 

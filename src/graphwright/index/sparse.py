@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.errors import OptionError, StoreError
 from graphwright.graph.graph import Graph, Kind
 from graphwright.kernels.csr import group
-from graphwright.models.base import Floats, SparseEncoder, SparseRows
+from graphwright.models.protocols import Floats, SparseEncoder, SparseRows
 
 __all__ = ["SparseIndex"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.index.vectors import normalised
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 __all__ = ["near_pairs", "synonyms"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
-from graphwright.models.base import Encoder, Floats
+from graphwright.models.protocols import Encoder, Floats
 
 __all__ = ["Joined", "VectorIndex", "joined", "normalised"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.snapshot import load_array, save_array
 from graphwright.kernels.strings import tokens
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 __all__ = ["WordIndex", "words"]
 

@@ -19,7 +19,7 @@ from graphwright.index.lock import writer_lock
 from graphwright.index.place import Place
 from graphwright.index.snapshot import Snapshot, damaged, open_snapshot
 from graphwright.index.store import Read, Store, StoredChunk
-from graphwright.models.base import NamedEncoder
+from graphwright.models.protocols import NamedEncoder
 from graphwright.models.cache import CachedEncoder
 
 __all__ = ["Writer", "revision_of", "settings_of"]

@@ -6,7 +6,7 @@ from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vectors import VectorIndex
 from graphwright.methods.passages import answering
-from graphwright.models.base import LLM, CrossEncoder
+from graphwright.models.protocols import CrossEncoder, LLM
 from graphwright.models.latents import CachedCrossEncoder
 from graphwright.models.reading import MiniLMCrossEncoder
 from graphwright.operators.operator import Keep, Operator, Reached, Repeat

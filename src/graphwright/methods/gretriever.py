@@ -6,7 +6,7 @@ from graphwright.generate.paths import PathPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vectors import VectorIndex
 from graphwright.methods.passages import answering
-from graphwright.models.base import LLM
+from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 from graphwright.operators.trees.prize_tree import Prizes, PrizeSources, PrizeTree
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering
-from graphwright.models.base import LLM
+from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.feedback import Feedback, HypotheticalPassage
 from graphwright.operators.search.search import VectorSearch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering, both
-from graphwright.models.base import LLM
+from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator, Repeat
 from graphwright.operators.search.thoughts import FollowUp, Think, Thoughts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphwright.generate.paths import GlobalEdges, PathPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering
-from graphwright.models.base import LLM
+from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.anchor_search import AnchorSearch
 from graphwright.operators.anchors.keywords import Keywords
 from graphwright.operators.operator import Operator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphwright.generate.reports import ReportPrompt, TreeReports
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.passages import answering
-from graphwright.models.base import LLM
+from graphwright.models.protocols import LLM
 from graphwright.operators.communities.raptor import SummaryTree, TreeSearch
 from graphwright.operators.operator import Operator
 

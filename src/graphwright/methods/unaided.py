@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwright.generate.unaided import Unaided
 from graphwright.index.snapshot import Snapshot
-from graphwright.models.base import LLM
+from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 
 __all__ = ["cot", "vanilla"]

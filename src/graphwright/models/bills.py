@@ -18,7 +18,8 @@ from itertools import accumulate
 from threading import Lock
 from typing import NamedTuple
 
-from graphwright.models.base import Usage, spend
+from graphwright.models.base import spend
+from graphwright.models.protocols import Usage
 
 __all__ = ["Bill", "Item", "Items", "added", "bill", "billed", "itemised", "shares"]
 

@@ -10,7 +10,8 @@ from threading import Condition
 from typing import Any
 
 from graphwright.errors import BudgetError, OptionError
-from graphwright.models.base import LLM, Completion, Usage, metered
+from graphwright.models.base import metered
+from graphwright.models.protocols import Completion, LLM, Usage
 from graphwright.models.schema import described
 from graphwright.models.stopping import check, look
 

@@ -17,7 +17,8 @@ from typing import Protocol
 import numpy as np
 
 from graphwright.errors import ModelError, OptionError, StoreError
-from graphwright.models.base import Floats, Usage, metered
+from graphwright.models.base import metered
+from graphwright.models.protocols import Floats, Usage
 from graphwright.models.bills import Item, bill, shares
 
 __all__ = ["CachedEncoder"]

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.base import Completion, Floats, SparseRows, spend
+from graphwright.models.base import spend
+from graphwright.models.protocols import Completion, Floats, SparseRows
 from graphwright.models.schema import Heard, converse
 
 __all__ = ["HashEncoder", "HashSparseEncoder", "OverlapCrossEncoder", "ScriptedLLM"]

@@ -11,7 +11,8 @@ from threading import Lock
 import numpy as np
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.base import CrossEncoder, Encoder, Floats, Usage, metered
+from graphwright.models.base import metered
+from graphwright.models.protocols import CrossEncoder, Encoder, Floats, Usage
 from graphwright.models.bills import Item, bill, shares
 
 __all__ = ["CachedCrossEncoder", "EncoderCrossEncoder"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 __all__ = ["MATCHES", "Match", "Tokens"]
 

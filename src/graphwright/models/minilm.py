@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.base import Floats, spend
+from graphwright.models.base import spend
+from graphwright.models.protocols import Floats
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

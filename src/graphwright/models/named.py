@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphwright.errors import OptionError
-from graphwright.models.base import NamedEncoder
+from graphwright.models.protocols import NamedEncoder
 
 __all__ = ["EMBEDDED", "encoder_named"]
 

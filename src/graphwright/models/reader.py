@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
-from graphwright.models.base import Floats, Span
+from graphwright.models.protocols import Floats, Span
 from graphwright.models.expected import fragment, misfit
 from graphwright.models.reading import MiniLMCrossEncoder, Reading, read_pairs
 

@@ -14,7 +14,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from graphwright.errors import StoreError
-from graphwright.models.base import LLM, Completion
+from graphwright.models.protocols import Completion, LLM
 from graphwright.models.schema import Misfit, described, fitting
 
 __all__ = ["CachedLLM"]

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.base import Floats, SparseRows, spend
+from graphwright.models.base import spend
+from graphwright.models.protocols import Floats, SparseRows
 
 __all__ = [
     "SentenceTransformerCrossEncoder",

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
-from graphwright.models.base import Floats, Span, spend
+from graphwright.models.base import spend
+from graphwright.models.protocols import Floats, Span
 from graphwright.models.sbert import loaded, needed
 
 __all__ = ["TransformersReader"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from graphwright.errors import ModelError
-from graphwright.models.base import Usage
+from graphwright.models.protocols import Usage
 from graphwright.models.bills import Item, bill
 from graphwright.models.matching import Tokens
 from graphwright.models.minilm import batches, encoder_states, run, side_by_side, token_ids

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.generate.comparing.reader import ComparingReader
-from graphwright.models.base import Reader, Span
+from graphwright.models.protocols import Reader, Span
 
 PASSAGES = [
     "Night Train (1941 film)\nNight Train is a 1941 British film by Jo Fox, directed by Ann Lee and starring Al Ot.",

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from graphwright import BM25, BeamSearch, Evidence, Graph, Rerank, start
-from graphwright.models.base import CrossEncoder, metered
+from graphwright.models.base import metered
+from graphwright.models.protocols import CrossEncoder
 
 GRAPH = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Heat", "starred_actors", "Pacino"), ("Ali", "by", "M")])
 

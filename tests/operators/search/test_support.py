@@ -12,7 +12,7 @@ from tests.toys import merged_graph
 from graphwright import Anchor, Graph, SupportSearch, VectorIndex, start
 from graphwright.index.contribution import Contribution, Mention
 from graphwright.index.words import WordIndex
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 from graphwright.operators.search.support import Support
 from graphwright.operators.state import State
 

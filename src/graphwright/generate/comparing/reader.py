@@ -16,7 +16,7 @@ from graphwright.generate.comparing.attributes import Date, Fact, asking, span_o
 from graphwright.generate.comparing.comparison import ROLES, Comparison, comparison, role_of
 from graphwright.generate.comparing.described import alike, both, fitting
 from graphwright.generate.comparing.things import Told, bare_name, parted, passages_of, spans_of
-from graphwright.models.base import Reader, Span
+from graphwright.models.protocols import Reader, Span
 from graphwright.operators.operator import source_of
 
 __all__ = ["ComparingReader"]

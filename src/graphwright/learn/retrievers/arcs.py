@@ -12,7 +12,7 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.kernels.messages import Messages, gathered
 from graphwright.learn.retrievers.distances import distances
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 from graphwright.operators.rerank.scorer import distinct
 
 __all__ = ["Arcs", "Seen", "arcs_of", "ordered", "seen"]

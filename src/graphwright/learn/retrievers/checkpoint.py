@@ -14,7 +14,7 @@ import numpy as np
 
 from graphwright.errors import DataError
 from graphwright.files import whole
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 __all__ = ["Checkpoint", "read_checkpoint"]
 

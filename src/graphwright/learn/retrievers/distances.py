@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 __all__ = ["distances", "width"]
 

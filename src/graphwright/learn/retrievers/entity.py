@@ -15,7 +15,7 @@ from graphwright.learn.retrievers.arcs import Arcs, arcs_of, seen
 from graphwright.learn.retrievers.arrays import logistic, rectified
 from graphwright.learn.retrievers.gates import Likely, Walked, gate_logits, walked
 from graphwright.learn.retrievers.retriever import Chances, Retriever
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.paths import query_entities
 from graphwright.operators.rerank.rerank import Rerank

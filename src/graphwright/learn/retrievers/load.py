@@ -11,7 +11,7 @@ from graphwright.learn.retrievers.entity import EntityRetriever
 from graphwright.learn.retrievers.path import PathRetriever
 from graphwright.learn.retrievers.retriever import Retriever
 from graphwright.learn.retrievers.triple import TripleRetriever
-from graphwright.models.base import Encoder
+from graphwright.models.protocols import Encoder
 
 __all__ = ["LEVELS", "load_retriever"]
 

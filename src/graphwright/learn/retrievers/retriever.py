@@ -16,7 +16,7 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.routes import spoken
 from graphwright.index.vectors import VectorIndex, normalised
 from graphwright.learn.retrievers.checkpoint import Checkpoint
-from graphwright.models.base import Encoder, Floats
+from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.operator import Operator
 from graphwright.operators.rerank.masked import masked
 from graphwright.operators.rerank.scorer import Memory, Scorer

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphwright.errors import NeedsError, OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.learn.train.samples import Samples
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 __all__ = ["Schedule", "drawn", "fitted", "parted", "recalled", "torch_or_error", "weight"]
 

@@ -11,7 +11,7 @@ from graphwright.errors import DataError
 from graphwright.learn.retrievers.path import directed, next_logits, opened, stepped
 from graphwright.learn.train.fit import Schedule, fitted, parted, torch_or_error, weight
 from graphwright.learn.train.samples import Samples
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 __all__ = ["train_path"]
 

@@ -16,7 +16,7 @@ from graphwright.learn.train.labels import Labels
 from graphwright.learn.train.path import train_path
 from graphwright.learn.train.samples import Samples, samples_of
 from graphwright.learn.train.triple import train_triple
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 __all__ = ["train_retriever"]
 

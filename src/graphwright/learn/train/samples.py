@@ -17,7 +17,7 @@ from graphwright.learn.retrievers.retriever import relation_vectors
 from graphwright.learn.train.candidates import ANSWER, surroundings
 from graphwright.learn.train.labels import Label, Labels, expanded
 from graphwright.learn.train.refine import hidden
-from graphwright.models.base import Encoder, Floats
+from graphwright.models.protocols import Encoder, Floats
 
 __all__ = ["Sample", "Samples", "samples_of"]
 

@@ -17,7 +17,7 @@ from graphwright.learn.train.arcs import side_by_side
 from graphwright.learn.train.fit import Schedule, drawn, fitted, parted, recalled, torch_or_error, weight
 from graphwright.learn.train.gates import begun_gates, gate_loss
 from graphwright.learn.train.samples import Sample, Samples
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 __all__ = ["train_triple"]
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphwright.index.words import WordIndex
-from graphwright.models.base import Floats, spend
+from graphwright.models.base import spend
+from graphwright.models.protocols import Floats
 
 __all__ = ["BM25"]
 

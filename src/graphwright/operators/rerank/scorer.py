@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphwright.errors import ModelError, OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.kernels.pieces import rank_pieces
-from graphwright.models.base import CrossEncoder, Encoder
+from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import source_of
 from graphwright.operators.state import State
 

@@ -15,7 +15,7 @@ from graphwright.index.names import normal_form
 from graphwright.index.vectors import VectorIndex
 from graphwright.index.words import WordIndex, words
 from graphwright.kernels.rank import top
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 
 __all__ = ["Near", "distinct", "edges_near", "lengths_of", "likeness", "name_words", "nodes_near", "overlap"]
 

@@ -1,0 +1,1 @@
+"""Embedded models, run by onnxruntime: no download, no key, no torch."""

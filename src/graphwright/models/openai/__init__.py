@@ -1,0 +1,1 @@
+"""Models behind any server with the interface of OpenAI."""

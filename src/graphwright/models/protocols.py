@@ -1,0 +1,217 @@
+"""Protocols of the models that operators use, the values that pass between them, and the record of what a call took.
+
+Any object with the methods of a protocol serves. A model that knows its token counts has a second method beside that
+of its protocol, named `<method>_metered`, which takes a `Usage` as its last argument and adds its work to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from graphwright.models.cancel import Cancellation
+
+__all__ = [
+    "LLM",
+    "Completion",
+    "CrossEncoder",
+    "Encoder",
+    "Floats",
+    "NamedEncoder",
+    "PassageText",
+    "Reader",
+    "Span",
+    "SparseEncoder",
+    "SparseRows",
+    "Usage",
+]
+
+Floats = NDArray[np.float32]
+
+
+@dataclass
+class Usage:
+    """Work that models did.
+
+    `texts` and `tokens` count the input of encoders; `prompt_tokens` and `completion_tokens` that of language models;
+    `cost` is money, in the currency of the model's prices. `saved`: seconds of work that was reused from another
+    pipeline of the same comparison.
+
+    >>> usage = Usage(texts=2)
+    >>> usage.add(Usage(texts=3, tokens=9))
+    >>> usage.texts, usage.tokens
+    (5, 9)
+    """
+
+    calls: int = 0
+    texts: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    saved: float = 0.0
+
+    def add(self, other: Usage, times: int = 1) -> None:
+        """Add another record to this one, `times` over; -1 subtracts it."""
+        for name, amount in vars(other).items():
+            setattr(self, name, getattr(self, name) + times * amount)
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """A model that maps texts to vectors."""
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return one row per text: float32, shape (len(texts), dimension)."""
+        ...
+
+
+@runtime_checkable
+class NamedEncoder(Encoder, Protocol):
+    """An encoder that an index can be built with."""
+
+    @property
+    def id(self) -> str:
+        """Name of the vector space, which changes whenever the vectors would."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SparseRows:
+    """Sparse rows over `dimension` columns, in CSR layout.
+
+    Row i has the `values[indptr[i]:indptr[i + 1]]: float32` in the `columns: int32` of the same positions, ascending,
+    and 0 in every other column; `indptr: int64[rows + 1]`.
+
+    >>> rows = SparseRows.of([([0, 2], [1.5, 2.0]), ([], [])], dimension=3)
+    >>> len(rows), rows.dense().tolist()
+    (2, [[1.5, 0.0, 2.0], [0.0, 0.0, 0.0]])
+    """
+
+    indptr: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: Floats
+    dimension: int
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[ArrayLike, ArrayLike]], dimension: int) -> SparseRows:
+        """Build the rows from the columns and values of each."""
+        columns, values, ends = [np.empty(0, np.int32)], [np.empty(0, np.float32)], [0]
+        for row_columns, row_values in rows:
+            columns.append(np.asarray(row_columns, np.int32))
+            values.append(np.asarray(row_values, np.float32))
+            ends.append(ends[-1] + len(columns[-1]))
+        return cls(np.array(ends, np.int64), np.concatenate(columns), np.concatenate(values), dimension)
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def dense(self) -> Floats:
+        """Return the rows with their zeros: float32[rows, dimension]."""
+        table = np.zeros((len(self), self.dimension), np.float32)
+        table[np.repeat(np.arange(len(self)), np.diff(self.indptr)), self.columns] = self.values
+        return table
+
+
+@runtime_checkable
+class SparseEncoder(Protocol):
+    """A model that maps texts to sparse weights over a vocabulary; questions and passages may be encoded differently."""
+
+    def encode_queries(self, texts: Sequence[str]) -> SparseRows:
+        """Return one row per question."""
+        ...
+
+    def encode_passages(self, texts: Sequence[str]) -> SparseRows:
+        """Return one row per passage; its dot product with a question's row is its score."""
+        ...
+
+
+@runtime_checkable
+class CrossEncoder(Protocol):
+    """A model that scores texts against a query, in two halves, because GRanker smooths between them."""
+
+    def latents(self, query: str, texts: Sequence[str]) -> Floats:
+        """Return one latent vector per text: float32, shape (len(texts), h)."""
+        ...
+
+    def head(self, latents: Floats) -> Floats:
+        """Return one score per latent: float32, shape (n,); higher is more relevant."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PassageText:
+    """The title and the text of a passage, as readers and prompts take it."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `start` to `end` of the text of passage number `passage` that answer a question, with a score.
+
+    `text` is the answer where it differs from these characters, as "yes" or one of two compared names.
+    """
+
+    passage: int
+    start: int
+    end: int
+    score: float
+    text: str = ""
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """A model that finds the spans of passages that answer a question."""
+
+    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
+        """Return spans, best first; none where the passages do not answer. Offsets count in each passage's `text`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The reply of a language model.
+
+    `value`: the reply as an instance of the schema asked for, None without a schema. `usage`: what the call took;
+    empty where the reply came from a cache.
+    """
+
+    text: str
+    value: Any = None
+    usage: Usage = field(default_factory=Usage)
+
+
+@runtime_checkable
+class LLM(Protocol):
+    """A language model."""
+
+    @property
+    def id(self) -> str:
+        """Name of the model and of whatever else changes its replies."""
+        ...
+
+    def complete(
+        self,
+        system: str,
+        user: str,
+        *,
+        schema: type[Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+        cancel: Cancellation | None = None,
+    ) -> Completion:
+        """Answer one prompt.
+
+        `schema`: a pydantic model that the reply must be an instance of; a reply that does not fit is corrected by the
+        model once. `on_text` receives the text of the reply piece by piece as it is generated. `cancel` ends waiting.
+        Raises LLMResponseError where the corrected reply does not fit either, BudgetError where a budget is exhausted,
+        and ModelError where there is no reply. `error.usage` is what a failed call took.
+        """
+        ...
