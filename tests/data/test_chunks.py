@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from graphwright.data.base import Document
 from graphwright.data.chunks import estimate_tokens, split
-from graphwright.data.sentences import sentence_spans
 from graphwright.errors import OptionError
+from graphwright.text.sentences import sentence_spans
 
 
 def words(texts: Sequence[str]) -> list[int]:

@@ -17,7 +17,7 @@ from graphwright.data.datasets import read_dataset
 from graphwright.data.documents import read_documents
 from graphwright.data.questions import QuestionRecord, read_questions, write_questions
 from graphwright.evaluate.synthetic import TermWriter, linked_pairs, needs_both, two_document_questions
-from graphwright.index.words import words
+from graphwright.text.words import words
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "write_questions.py"
 SUBJECTS = [

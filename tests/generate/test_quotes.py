@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.generate.quotes import Place, find, locate, renumbered
-from graphwright.index.words import words
+from graphwright.text.words import words
 
 TEXT = (
     "Lothair II was king of Lotharingia.  He said: “I shall not yield — never!”\n"

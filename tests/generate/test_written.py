@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 from tests.models.llm_server import LLMServer
 from tests.toys import CORPUS, corpus_index, family_state, loose
 
-from graphwright import Answer, NeedsError, OptionError, Sources, VectorSearch, start
-from graphwright.errors import ReplyError
+from graphwright import Generate, NeedsError, OptionError, Sources, VectorSearch, start
+from graphwright.errors import LLMResponseError
 from graphwright.generate.prompt import PassagePrompt, instructions, passages_in
 from graphwright.generate.stream import listening
 from graphwright.generate.written import schema
 from graphwright.graph.evidence import Ranking
-from graphwright.index.words import words
-from graphwright.models.base import Completion
 from graphwright.models.endpoint import Endpoint
 from graphwright.models.fake import ScriptedLLM
-from graphwright.operators.state import Reply, State
+from graphwright.models.protocols import Completion
+from graphwright.operators.state import Answer, State
+from graphwright.text.words import words
 
 GRAPH = corpus_index().graph
 TEXTS = {str(d["id"]): str(d["text"]) for d in CORPUS}
@@ -42,15 +42,15 @@ def reply(answer: str, *citations: tuple[int, str], found: bool = True) -> str:
 def asked(*documents: str) -> State:
     nodes = [GRAPH.id(f"{document}#0") for document in documents]
     ranking = Ranking.of(nodes, [1.0 / (1 + i) for i in range(len(nodes))])
-    return start("Which abbey did she found?", GRAPH).with_(chunks=ranking)
+    return start("Which abbey did she found?", GRAPH).with_(passages=ranking)
 
 
 ASKED = asked("ermengarde", "erstein", "bread")
 
 
-def answered(text: str, state: State | None = None, **options: Any) -> tuple[Reply, tuple[str, ...]]:
+def answered(text: str, state: State | None = None, **options: Any) -> tuple[Answer, tuple[str, ...]]:
     """The answer to a state, and what the trace notes about it."""
-    after = (PassagePrompt() >> Answer(ScriptedLLM([text]), **options))(state or ASKED)
+    after = (PassagePrompt() >> Generate(ScriptedLLM([text]), **options))(state or ASKED)
     assert after.answer is not None
     return after.answer, after.trace[-1].notes
 
@@ -63,7 +63,7 @@ def test_the_model_gets_the_prompt_and_its_citations_are_those_of_the_documents(
         return reply("The abbey of Erstein [1]. It burned [2].", (1, FOUNDED), (2, BURNED))
 
     state = PassagePrompt()(ASKED)
-    answer = Answer(ScriptedLLM(write))(state).answer
+    answer = Generate(ScriptedLLM(write))(state).answer
     assert seen == [(instructions(), state.prompt)]
     assert answer is not None and answer.found and answer.text == "The abbey of Erstein [1]. It burned [2]."
     assert [(c.document, c.chunk, c.text) for c in answer.citations] == [
@@ -107,9 +107,9 @@ def test_a_forged_citation_is_dropped_with_its_markers_and_said_so(forged: tuple
 
 def test_an_answer_without_a_citation_that_stands_is_marked() -> None:
     answer, notes = answered(reply("A fish [1].", (1, "Ermengarde was a fish.")))
-    assert answer == Reply("A fish.", (), found=True) and notes[-1] == "no citation could be checked"
+    assert answer == Answer("A fish.", (), found=True) and notes[-1] == "no citation could be checked"
     answer, notes = answered(reply("A fish [3]."))
-    assert answer == Reply("A fish.", ()) and notes == ("no citation could be checked",)
+    assert answer == Answer("A fish.", ()) and notes == ("no citation could be checked",)
 
 
 def test_one_place_is_cited_once() -> None:
@@ -120,21 +120,21 @@ def test_one_place_is_cited_once() -> None:
 @pytest.mark.parametrize("text", [reply("None.", (1, FOUNDED), found=False), reply("  "), reply("", (1, FOUNDED))])
 def test_where_the_model_finds_nothing_nothing_is_cited(text: str) -> None:
     answer, notes = answered(text)
-    assert answer == Reply("Nothing in the documents answers this.", (), found=False) and notes == ()
+    assert answer == Answer("Nothing in the documents answers this.", (), found=False) and notes == ()
 
 
 def test_without_passages_no_model_is_asked() -> None:
     def refuse(system: str, user: str) -> str:
         raise AssertionError("asked")
 
-    after = (PassagePrompt() >> Answer(ScriptedLLM(refuse)))(asked())
+    after = (PassagePrompt() >> Generate(ScriptedLLM(refuse)))(asked())
     assert after.answer is not None and not after.answer.found
 
 
 def test_passages_left_out_of_the_prompt_cannot_be_cited_and_others_keep_their_numbers() -> None:
     graph = loose(["Graz " * 200, "Lyon " * 4000, "Linz on the Danube"])
-    state = start("?", graph).with_(chunks=Ranking.of([0, 1, 2], [3, 2, 1]))
-    pipeline = PassagePrompt(characters=2_000) >> Answer(
+    state = start("?", graph).with_(passages=Ranking.of([0, 1, 2], [3, 2, 1]))
+    pipeline = PassagePrompt(characters=2_000) >> Generate(
         ScriptedLLM([reply("A [1][2].", (3, "Linz on the Danube"), (2, "Lyon Lyon Lyon"))])
     )
     after = pipeline(state)
@@ -143,7 +143,7 @@ def test_passages_left_out_of_the_prompt_cannot_be_cited_and_others_keep_their_n
 
 
 def test_a_prompt_without_numbers_lets_the_best_passages_be_cited() -> None:
-    answer = Answer(ScriptedLLM([reply("A [1][2].", (2, BURNED), (3, "Bread is baked"))]), passages=2)
+    answer = Generate(ScriptedLLM([reply("A [1][2].", (2, BURNED), (3, "Bread is baked"))]), passages=2)
     reply_ = answer(ASKED.with_(prompt="Which abbey?")).answer
     assert reply_ is not None and [c.document for c in reply_.citations] == ["erstein"]
 
@@ -151,7 +151,7 @@ def test_a_prompt_without_numbers_lets_the_best_passages_be_cited() -> None:
 def test_the_path_leads_from_what_the_question_names() -> None:
     state = family_state()
     gisela = state.graph.id("Gisela")
-    answer, _ = answered(reply("Her [1].", (1, "Gisela")), state.with_(chunks=Ranking.of([gisela], [1])))
+    answer, _ = answered(reply("Her [1].", (1, "Gisela")), state.with_(passages=Ranking.of([gisela], [1])))
     assert answer.citations[0].path[0] == "Lothair II" and answer.citations[0].path[-1] == "Gisela"
 
 
@@ -184,7 +184,7 @@ INJECTIONS: list[tuple[str, Callable[[str], str]]] = [
 @pytest.mark.parametrize(("text", "obey"), INJECTIONS)
 def test_a_model_that_obeys_a_passage_cites_no_more_than_that_passage(text: str, obey: Callable[[str], str]) -> None:
     graph = loose([text, "Lothair II was king."])
-    state = start("Who was king?", graph).with_(chunks=Ranking.of([0, 1], [2, 1]))
+    state = start("Who was king?", graph).with_(passages=Ranking.of([0, 1], [2, 1]))
     answer, _ = answered(reply("The king was a fish [1][2][3].", (2, obey(text)), (9, text), (2, "was king")), state)
     assert all(c.text == graph.text(graph.id(c.chunk))[c.start : c.end] for c in answer.citations)
     assert "The king was a fish, they say" not in [c.text for c in answer.citations]
@@ -204,8 +204,8 @@ class Plain:
 def test_a_reply_that_is_plain_text_is_an_answer_without_citations() -> None:
     heard: list[str] = []
     with listening(heard.append):
-        after = (PassagePrompt() >> Answer(Plain()))(ASKED)
-    assert after.answer == Reply("The abbey of Erstein.") and heard == ["The abbey of Erstein [1]."]
+        after = (PassagePrompt() >> Generate(Plain()))(ASKED)
+    assert after.answer == Answer("The abbey of Erstein.") and heard == ["The abbey of Erstein [1]."]
 
 
 def test_an_answer_is_streamed_only_to_who_listens() -> None:
@@ -219,7 +219,7 @@ def test_an_answer_is_streamed_only_to_who_listens() -> None:
                 system, user, schema=schema, on_text=on_text
             )
 
-    pipeline = PassagePrompt() >> Answer(Watched())
+    pipeline = PassagePrompt() >> Generate(Watched())
     pipeline(ASKED)
     assert given == [None]
     heard: list[str] = []
@@ -232,18 +232,18 @@ def test_that_nothing_was_found_is_heard_too() -> None:
     heard: list[str] = []
     with listening(heard.append):
         answered(reply("I do not know", found=False))
-        (PassagePrompt() >> Answer(Plain()))(asked())
+        (PassagePrompt() >> Generate(Plain()))(asked())
     assert heard == ["Nothing in the documents answers this."] * 2
 
 
 def test_what_the_model_needs_is_asked_for() -> None:
     snapshot = corpus_index().snapshot
     found = VectorSearch(snapshot.passages) % 3 >> Sources()
-    assert Answer(Plain()).needs == ("prompt", "chunks") and (found >> PassagePrompt() >> Answer(Plain())).needs == ()
+    assert Generate(Plain()).needs == ("prompt", "passages") and (found >> PassagePrompt() >> Generate(Plain())).needs == ()
     with pytest.raises(NeedsError, match="needs 'prompt'"):
-        (found >> Answer(Plain()))(start("?", snapshot.graph))
+        (found >> Generate(Plain()))(start("?", snapshot.graph))
     with pytest.raises(OptionError, match="give a reader"):
-        Answer("gpt")  # type: ignore[arg-type]
+        Generate("gpt")  # type: ignore[arg-type]
 
 
 def test_the_schema_is_made_once_and_pydantic_is_not_loaded_before() -> None:
@@ -251,7 +251,7 @@ def test_the_schema_is_made_once_and_pydantic_is_not_loaded_before() -> None:
     made = schema().model_validate_json(reply("A", (1, "b")))
     assert (made.found, made.answer, made.citations[0].passage, made.citations[0].quote) == (True, "A", 1, "b")
     code = (
-        "import sys, graphwright; from graphwright import Answer, SentenceReader, HashEncoder\n"
+        "import sys, graphwright; from graphwright import Generate, SentenceReader, HashEncoder\n"
         "from graphwright.methods.registry import METHODS; from graphwright.generate.stream import listening\n"
         "print([m for m in ('pydantic', 'pydantic_core', 'openai', 'httpx') if m in sys.modules])"
     )
@@ -264,7 +264,7 @@ class TestOverHttp:
 
     def test_an_answer_and_what_it_cost(self) -> None:
         with LLMServer([reply("Erstein [1]. A fish [2].", (1, FOUNDED), (2, "She was a fish."))]) as server:
-            after = (PassagePrompt() >> Answer(Endpoint("any", server.url)))(ASKED)
+            after = (PassagePrompt() >> Generate(Endpoint("any", server.url)))(ASKED)
         (request,) = server.requests
         system, user = (message["content"] for message in request.json["messages"])
         assert system.startswith(instructions()) and user == after.prompt
@@ -280,7 +280,7 @@ class TestOverHttp:
         said = reply("“Erstein” in Alsace 😀 [1].\nIt burned [2].", (1, FOUNDED), (2, BURNED))
         heard: list[str] = []
         with LLMServer([said]) as server, listening(heard.append):
-            after = (PassagePrompt() >> Answer(Endpoint("any", server.url)))(ASKED)
+            after = (PassagePrompt() >> Generate(Endpoint("any", server.url)))(ASKED)
         assert server.requests[0].json["stream"] is True and "\\u201c" in said
         assert len(heard) > 3 and after.answer is not None
         assert "".join(heard) == after.answer.text == "“Erstein” in Alsace 😀 [1].\nIt burned [2]."
@@ -290,10 +290,10 @@ class TestOverHttp:
         unfit = '{"found": true, "answer": "Erstein", "citations": [{"passage": "first"}]}'
         heard: list[str] = []
         with LLMServer([unfit, reply("Erstein [1].", (1, FOUNDED))]) as server, listening(heard.append):
-            after = (PassagePrompt() >> Answer(Endpoint("any", server.url)))(ASKED)
+            after = (PassagePrompt() >> Generate(Endpoint("any", server.url)))(ASKED)
         assert len(server.requests) == 2 and "".join(heard) == "Erstein [1]."
         assert after.answer is not None and [c.text for c in after.answer.citations] == [FOUNDED]
 
     def test_a_model_that_never_gives_what_is_asked_for_is_an_error(self) -> None:
-        with LLMServer(["The abbey of Erstein."]) as server, pytest.raises(ReplyError, match="does not fit"):
-            (PassagePrompt() >> Answer(Endpoint("any", server.url)))(ASKED)
+        with LLMServer(["The abbey of Erstein."]) as server, pytest.raises(LLMResponseError, match="does not fit"):
+            (PassagePrompt() >> Generate(Endpoint("any", server.url)))(ASKED)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from graphwright.index.contribution import Contribution, Relation
-from graphwright.index.entry import topic_of
-from graphwright.index.names import aliases_of, name_words, normal_form
-from graphwright.index.words import words
+from graphwright.index.extraction import Extraction, Relation
+from graphwright.index.chunk_columns import topic_of
+from graphwright.text.names import aliases_of, name_words, normal_form
+from graphwright.text.words import words
 
-Doc = tuple[str, str, str, Contribution]  # id, title, text, contribution
+Doc = tuple[str, str, str, Extraction]  # id, title, text, contribution
 OWN = ("about", "mentions", "alias", "synonym")
 
 

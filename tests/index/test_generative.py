@@ -18,18 +18,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.models.llm_server import Handler, LLMServer, Say, error, hang_up, silent
 
-from graphwright.errors import BudgetError, ModelError, OptionError, ReplyError
-from graphwright.index.contribution import Contribution, Deferred, Excerpt, Mention, Relation, SetAside
-from graphwright.index.entry import Entry
+from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
+from graphwright.index.extraction import Extraction, DeferredExtractor, Excerpt, Mention, Relation, ExtractionFailure
+from graphwright.index.chunk_columns import ChunkRecord
 from graphwright.index.generative import GenerativeExtractor, asked, asked_again
 from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.names import normal_form
-from graphwright.index.openie import Precomputed
-from graphwright.models.base import Completion, metered
+from graphwright.index.precomputed import Precomputed
+from graphwright.models.base import metered
 from graphwright.models.budget import BudgetedLLM
 from graphwright.models.endpoint import Endpoint
 from graphwright.models.fake import ScriptedLLM
+from graphwright.models.protocols import Completion
 from graphwright.prompts import messages
+from graphwright.text.names import normal_form
 
 EMPTY = '{"entities": [], "relations": []}'
 
@@ -59,9 +60,9 @@ def passage(user: str) -> dict[str, str]:
     return found
 
 
-def read(text: str, *replies: str, title: str = "", **settings: Any) -> Contribution:
+def read(text: str, *replies: str, title: str = "", **settings: Any) -> Extraction:
     (made,) = GenerativeExtractor(ScriptedLLM(list(replies)), **settings).extract([Excerpt("d", title, text)])
-    assert isinstance(made, Contribution), made
+    assert isinstance(made, Extraction), made
     return made
 
 
@@ -87,8 +88,8 @@ def numbered(count: int) -> list[Excerpt]:
     return [Excerpt(str(i), "", f"Number {i}") for i in range(count)]
 
 
-def named(made: Sequence[Contribution | SetAside]) -> list[str]:
-    return [m.mentions[0].name if isinstance(m, Contribution) else m.reason for m in made]
+def named(made: Sequence[Extraction | ExtractionFailure]) -> list[str]:
+    return [m.mentions[0].name if isinstance(m, Extraction) else m.reason for m in made]
 
 
 def echo(data: dict[str, str]) -> str:
@@ -115,7 +116,7 @@ def test_a_reply_becomes_a_contribution_in_reading_order_with_the_title_first() 
         ),
         title="The Mur",
     )
-    assert made == Contribution(
+    assert made == Extraction(
         (
             Mention("The Mur", 58, 65, "river", "A river."),
             Mention("Hohe Tauern", 16, 27, "mountains", "The Mur rises there."),
@@ -132,7 +133,7 @@ def test_a_reply_becomes_a_contribution_in_reading_order_with_the_title_first() 
 @pytest.mark.parametrize("title", ["", "Graz", "  \n", "—"])
 def test_nothing_found_is_a_contribution_of_the_title_alone(title: str) -> None:
     made = read("No names here.", EMPTY, title=title)
-    assert made == Contribution((Mention("Graz"),) if title == "Graz" else ())
+    assert made == Extraction((Mention("Graz"),) if title == "Graz" else ())
 
 
 def test_what_is_given_twice_is_merged_and_the_first_name_stays() -> None:
@@ -181,7 +182,7 @@ def test_what_is_no_name_is_dropped_with_its_relations() -> None:
             ],
         ),
     )
-    assert made == Contribution(
+    assert made == Extraction(
         (Mention("Graz", 0, 4), Mention("Gr az", 0, 0, "ci ty", "a b"), Mention("Mur"), Mention("Enns")),
         (Relation("Mur", "related to", "Enns", "Mur related to Enns"),),
     )
@@ -221,8 +222,8 @@ def test_any_reply_gives_what_can_be_stored_and_spans_that_hold(
     text = text + " ".join(within)
     model = SimpleNamespace(id="any", complete=lambda system, user, schema=None: Completion("", found))
     (made,) = GenerativeExtractor(model, threads=1).extract([Excerpt("d", title, text)])
-    assert isinstance(made, Contribution)
-    stored = Entry.of(title, text, made).contribution().mentions  # all of it can be stored, but for too short names
+    assert isinstance(made, Extraction)
+    stored = ChunkRecord.of(title, text, made).contribution().mentions  # all of it can be stored, but for too short names
     assert stored == tuple(m for m in made.mentions if 2 <= len(normal_form(m.name)) <= 200)
     dumped = json.dumps([made.mentions, made.relations], ensure_ascii=False)
     dumped.encode()  # no halves
@@ -276,13 +277,13 @@ def test_as_many_calls_run_at_a_time_as_there_are_threads() -> None:
 def test_a_chunk_whose_reply_does_not_fit_is_set_aside_alone() -> None:
     def broken(data: dict[str, str]) -> str:
         if data["text"] in ("Number 1", "Number 2", "Number 3", "Number 4"):
-            raise ReplyError(f"no reply fits: \x00\ud800 {data['text']}")
+            raise LLMResponseError(f"no reply fits: \x00\ud800 {data['text']}")
         return echo(data)
 
     made = GenerativeExtractor(Asked(broken), threads=1).extract(numbered(7))
     assert named(made)[:2] == ["Number 0", "no reply fits: Number 1"]
-    assert [type(m) for m in made] == [Contribution] + 4 * [SetAside] + 2 * [Contribution]
-    assert not any(m.closed for m in made if isinstance(m, SetAside))
+    assert [type(m) for m in made] == [Extraction] + 4 * [ExtractionFailure] + 2 * [Extraction]
+    assert not any(m.closed for m in made if isinstance(m, ExtractionFailure))
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -296,9 +297,9 @@ def test_once_the_budget_is_spent_the_rest_is_set_aside_without_a_call(threads: 
 
     model = Asked(spent)
     made = GenerativeExtractor(model, threads=threads).extract(numbered(50))
-    aside = [m.reason for m in made if isinstance(m, SetAside)]
+    aside = [m.reason for m in made if isinstance(m, ExtractionFailure)]
     assert len(aside) == 48 and set(aside) == {"the budget is spent: 10 of 10 tokens"}
-    assert all(m.closed for m in made if isinstance(m, SetAside))
+    assert all(m.closed for m in made if isinstance(m, ExtractionFailure))
     assert len(model.texts) <= 2 + threads
     # The next extraction asks again.
     model.do = echo
@@ -315,11 +316,11 @@ def test_a_model_that_is_gone_is_not_called_for_every_chunk() -> None:
     assert named(made)[:3] == 3 * ["http://localhost:1 does not answer"]
     assert set(named(made)[3:]) == {"3 calls in a row had no reply, the last: http://localhost:1 does not answer"}
     # The third shows that it is gone.
-    assert [m.closed for m in made if isinstance(m, SetAside)] == 2 * [False] + 998 * [True]
+    assert [m.closed for m in made if isinstance(m, ExtractionFailure)] == 2 * [False] + 998 * [True]
 
 
-@pytest.mark.parametrize("error", [None, ReplyError("broken")])
-def test_a_model_that_answers_now_and_then_is_called_on(error: ReplyError | None) -> None:
+@pytest.mark.parametrize("error", [None, LLMResponseError("broken")])
+def test_a_model_that_answers_now_and_then_is_called_on(error: LLMResponseError | None) -> None:
     def flaky(data: dict[str, str]) -> str:
         if int(data["text"][7:]) % 3 < 2:
             raise ModelError("a timeout")
@@ -430,7 +431,7 @@ def test_a_second_look_shows_what_was_found_and_adds_what_was_missed() -> None:
 
     excerpt = Excerpt("d", "Graz", "Graz lies on the Mur in Styria.")
     (made,) = GenerativeExtractor(ScriptedLLM(answer), second_look=True).extract([excerpt])
-    assert made == Contribution(
+    assert made == Extraction(
         (Mention("Graz", 0, 4, "city", "A city."), Mention("Mur", 17, 20), Mention("Styria", 24, 30, "state")),
         (
             Relation("Graz", "lies on", "Mur", "Graz lies on Mur"),
@@ -448,11 +449,11 @@ def test_a_chunk_without_its_second_look_is_set_aside() -> None:
     def once(system: str, user: str) -> str:
         calls.append(user)
         if len(calls) == 2:
-            raise ReplyError("broken")
+            raise LLMResponseError("broken")
         return EMPTY
 
     extractor = GenerativeExtractor(ScriptedLLM(once), second_look=True, threads=1)
-    assert [type(m) for m in extractor.extract(numbered(2))] == [SetAside, Contribution]
+    assert [type(m) for m in extractor.extract(numbered(2))] == [ExtractionFailure, Extraction]
 
 
 # What a text can do
@@ -485,9 +486,9 @@ def test_a_text_stays_one_line_of_data(text: str, where: str) -> None:
         assert mark not in user
     user.encode()
     # A text that got into what was found stays data in the second look too.
-    found = Contribution((Mention(text),), (Relation(text, text, text, text),))
+    found = Extraction((Mention(text),), (Relation(text, text, text, text),))
     again, user = asked_again(excerpt, found)
-    assert again == asked_again(Excerpt("d", "x", "x"), Contribution())[0]
+    assert again == asked_again(Excerpt("d", "x", "x"), Extraction())[0]
     assert len(user.splitlines()) == 4
     assert json.loads(user.splitlines()[3]) == {"entities": [text], "relations": [[text, text, text]]}
 
@@ -510,7 +511,7 @@ def test_plain_text_of_any_script_is_sent_as_it_is() -> None:
 )
 def test_a_reply_that_is_not_entities_and_relations_contributes_nothing(said: str) -> None:
     (made,) = GenerativeExtractor(ScriptedLLM(lambda system, user: said)).extract(numbered(1))
-    assert isinstance(made, SetAside) and made.reason
+    assert isinstance(made, ExtractionFailure) and made.reason
 
 
 # Over HTTP
@@ -543,11 +544,11 @@ def test_a_server_that_babbles_about_one_chunk_or_refuses_all() -> None:
 
     with LLMServer(babble) as server:
         made = GenerativeExtractor(Endpoint("any", server.url), threads=2).extract(numbered(4))
-        assert [type(m) for m in made] == [Contribution, SetAside, Contribution, Contribution]
+        assert [type(m) for m in made] == [Extraction, ExtractionFailure, Extraction, Extraction]
         assert len(server.requests) == 5  # it was asked to mend that one
     with LLMServer([error(401, "No such key.")]) as server:
         made = GenerativeExtractor(Endpoint("any", server.url), threads=2).extract(numbered(40))
-        assert {type(m) for m in made} == {SetAside} and len(server.requests) <= 4
+        assert {type(m) for m in made} == {ExtractionFailure} and len(server.requests) <= 4
         assert "No such key" in named(made)[-1]
 
 
@@ -555,8 +556,8 @@ def test_a_budget_holds_over_threads_and_what_was_read_is_kept() -> None:
     with LLMServer(lambda asked: Say(echo(spoken(asked)), usage=(600, 90))) as server:
         llm = BudgetedLLM(Endpoint("any", server.url, max_tokens=100), max_tokens=10_000)
         made = GenerativeExtractor(llm, threads=4).extract(numbered(200))
-    read = [m for m in made if isinstance(m, Contribution)]
-    aside = [m.reason for m in made if isinstance(m, SetAside)]
+    read = [m for m in made if isinstance(m, Extraction)]
+    aside = [m.reason for m in made if isinstance(m, ExtractionFailure)]
     assert 0 < len(read) == len(server.requests) < 200 and len(aside) == 200 - len(read)
     assert all(reason.startswith("the budget is spent: ") for reason in aside)
 
@@ -567,7 +568,7 @@ def test_a_budget_holds_over_threads_and_what_was_read_is_kept() -> None:
 def test_the_id_changes_with_what_would_be_given() -> None:
     one, other = ScriptedLLM([EMPTY]), SimpleNamespace(id="other", complete=None)
     plain = GenerativeExtractor(one)
-    assert isinstance(plain, Deferred) and plain.meanwhile.id == LexicalExtractor().id
+    assert isinstance(plain, DeferredExtractor) and plain.meanwhile.id == LexicalExtractor().id
     assert plain.id == GenerativeExtractor(one, threads=2, meanwhile=Precomputed({})).id
     assert len({plain.id, GenerativeExtractor(one, second_look=True).id, GenerativeExtractor(other).id}) == 3
     assert plain.id.startswith(f"generative:1:{one.id}:")
@@ -585,7 +586,7 @@ def test_the_example_in_the_prompt_is_a_reply_that_can_be_read() -> None:
 def test_importing_it_loads_no_client() -> None:
     heavy = ["pydantic", "openai", "httpx"]
     code = (
-        "import sys, graphwright.index.generative, graphwright.index.estimate\n"
+        "import sys, graphwright.index.generative, graphwright.index.generative\n"
         f"print([m for m in {heavy} if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

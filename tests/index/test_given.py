@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from graphwright import Graph, HashEncoder
 from graphwright.graph.graph import WRITTEN
-from graphwright.index.given import given, words_of_passages
-from graphwright.index.words import words
+from graphwright.index.build import given, words_of_passages
+from graphwright.text.words import words
 
 names = st.sampled_from(["Graz", "the Mur", "Łódź's cafés", "U.S.", "of", "1944", "Ida_B."])
 

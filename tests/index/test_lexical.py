@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.index.contribution import Excerpt, Extractor
+from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.terms import frequent_terms, repeated_phrases
+from graphwright.text.terms import frequent_terms, repeated_phrases
 
 SNOW = (
     'In 1949 Hank Snow moved to Nashville, Tennessee. His single "Hello Love" was released on 5 April 1974.'

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import StoreError
-from graphwright.index.words import WordIndex, words
+from graphwright.index.words import WordIndex
+from graphwright.text.words import words
 
 TEXTS = ["Graz lies on the Mur", "the Mur and the Drava", "bread and water", ""]
 
@@ -50,12 +51,6 @@ def test_a_corpus_without_words_scores_nothing(texts: list[str], tmp_path: Path)
     index = WordIndex.of(texts, np.arange(len(texts)))
     index.save(tmp_path / "w")
     assert WordIndex.load(tmp_path / "w").scores("Graz").tolist() == [0] * len(texts)
-
-
-def test_words_of_many_scripts() -> None:
-    assert words("Łódź, ÉCOLE d'Été") == words("łódź, école D'ÉTÉ")
-    assert words("東京タワー") == ["東京", "京タ", "タワ", "ワー"]
-    assert words("где Москва") == ["где", "москва"]
 
 
 @given(st.lists(st.lists(st.sampled_from(["fox", "hen", "Mur", "tax", "law"]), max_size=9), min_size=1, max_size=9))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from graphwright.data.base import Chunk, Document
-from graphwright.data.sentences import sentence_spans
 from graphwright.errors import OptionError
+from graphwright.text.sentences import sentence_spans
 
 __all__ = ["Chunk", "TokenCounter", "estimate_tokens", "split"]
 

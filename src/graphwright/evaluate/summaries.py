@@ -11,17 +11,16 @@ reference that gives the most.
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from graphwright.errors import OptionError
+from graphwright.text.words import WORD
 
 __all__ = ["SUMMARY_METRICS", "bleu", "meteor", "rouge", "summary_scores", "tokens"]
 
 SUMMARY_METRICS = ("BLEU-1", "BLEU-2", "ROUGE-1", "ROUGE-2", "ROUGE-L", "METEOR")
-_WORD = re.compile(r"\w+")
 
 
 def summary_scores(text: str, references: Sequence[str]) -> dict[str, float]:
@@ -62,7 +61,7 @@ def tokens(text: str) -> list[str]:
     >>> tokens("He's king of Lotharingia.")
     ['he', 's', 'king', 'of', 'lotharingia']
     """
-    return _WORD.findall(text.lower())
+    return WORD.findall(text.lower())
 
 
 class _NoSynonyms:

@@ -17,12 +17,12 @@ from typing import Any
 
 from graphwright.data.base import Document
 from graphwright.data.questions import QuestionRecord
-from graphwright.data.sentences import sentence_spans
-from graphwright.errors import DataError, OptionError, ReplyError
+from graphwright.errors import DataError, LLMResponseError, OptionError
 from graphwright.generate.quotes import find
-from graphwright.index.words import words
-from graphwright.models.base import LLM
+from graphwright.models.protocols import LLM
 from graphwright.prompts import data_line, messages
+from graphwright.text.sentences import sentence_spans
+from graphwright.text.words import words
 
 __all__ = ["TermWriter", "linked_pairs", "model_writer", "needs_both", "two_document_questions"]
 
@@ -187,7 +187,7 @@ def model_writer(llm: LLM) -> Callable[[Document, Document], Draft | None]:
         shown = [data_line({"title": d.title, "text": d.text[:_SHOWN]}) for d in (source, target)]
         try:
             said = llm.complete(*messages("two_documents", first=shown[0], second=shown[1]), schema=_schema()).value
-        except ReplyError:
+        except LLMResponseError:
             return None
         quotes = ((said.from_first, source), (said.from_second, target))
         if not said.question.strip() or any(find(quote, d.text[:_SHOWN]) is None for quote, d in quotes):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from graphwright.index.words import words
 from graphwright.operators.operator import Operator, top_of
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.text.words import words
 
 __all__ = ["Broad", "is_broad", "names_nothing"]
 
@@ -99,17 +100,17 @@ class Broad(Operator):
         """What the step gives, where it runs."""
         return self.step.gives
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Run the step, or not."""
-        return self.run(state)
+        return self.execute(state, run)
 
-    def run(self, state: State, k: int | None = None) -> State:
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
         """Run the step, or not, and keep the k best."""
         asked = state.question.text
         if state.answer is not None:
             return state
         if is_broad(asked) and (not self.unnamed or names_nothing(asked)):
-            return self.step.run(state, k)
+            return self.step.execute(state, run, k)
         return top_of(state, self.gives, k)
 
     def after(self, have: frozenset[str]) -> frozenset[str]:

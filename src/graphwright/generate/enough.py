@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from graphwright.errors import OptionError, ReplyError
+from graphwright.errors import LLMResponseError, OptionError
 from graphwright.generate.answer import quoted
 from graphwright.generate.facts import asked_about
 from graphwright.generate.prompt import PassagePrompt
 from graphwright.generate.stream import Draft, listener
 from graphwright.generate.written import written
-from graphwright.index.words import words
-from graphwright.models.base import LLM, Reader, Span
-from graphwright.operators.operator import Operator, note, source_of
-from graphwright.operators.state import Reply, State
+from graphwright.models.protocols import LLM, Reader, Span
+from graphwright.operators.operator import Operator, source_of
+from graphwright.operators.run import Run
+from graphwright.operators.state import Answer, State
 from graphwright.prompts import data_line, messages
+from graphwright.text.words import words
 
 __all__ = ["AnswerIfEnough", "SureReader"]
 
@@ -24,7 +25,7 @@ __all__ = ["AnswerIfEnough", "SureReader"]
 class AnswerIfEnough(Operator):
     """Answer from the best `passages` if they are enough, else leave the state as it is (BubbleRAG, section 3.2).
 
-    A language model is asked once, for an answer with quotes (see Answer) or that the passages are not enough; an
+    A language model is asked once, for an answer with quotes (see Generate) or that the passages are not enough; an
     answer of which no quote could be checked is not taken, nor is a reply that is not what was asked for. A reader's
     answer is taken where it is a short one and its passage holds everything that the question speaks of: see
     SureReader. What is not taken leaves no more than a note in the trace, and the tokens that it took.
@@ -32,13 +33,13 @@ class AnswerIfEnough(Operator):
     >>> from graphwright import Graph, Ranking, ScriptedLLM, start
     >>> state = start("Where is Graz?", Graph.from_triples([("Graz in Austria", "r", "b")]))
     >>> said = '{"found": true, "answer": "Austria [1].", "citations": [{"passage": 1, "quote": "Graz in Austria"}]}'
-    >>> AnswerIfEnough(ScriptedLLM([said]))(state.with_(chunks=Ranking.of([0], [1.0]))).answer.text
+    >>> AnswerIfEnough(ScriptedLLM([said]))(state.with_(passages=Ranking.of([0], [1.0]))).answer.text
     'Austria [1].'
     """
 
     model: Reader | LLM
     passages: int = 15
-    needs = ("chunks",)
+    needs = ("passages",)
     gives = ("answer",)
 
     def __post_init__(self) -> None:
@@ -47,16 +48,16 @@ class AnswerIfEnough(Operator):
         if self.passages < 1:
             raise OptionError(f"AnswerIfEnough(passages={self.passages!r}): a number of passages, 1 or more.")
 
-    def apply(self, state: State) -> State:
-        """Answer, or not."""
-        if state.chunks is None or not len(state.chunks):
+    def apply(self, state: State, run: Run) -> State:
+        """Generate, or not."""
+        if state.passages is None or not len(state.passages):
             return state
         if isinstance(self.model, Reader):
             reply = quoted(SureReader(self.model), state, self.passages)
         else:
             reply = self._written(self.model, state)
         if reply is None or not reply.citations:
-            note("the first passages are not enough")
+            run.note("the first passages are not enough")
             return state
         heard = listener()
         if heard is not None:
@@ -64,15 +65,15 @@ class AnswerIfEnough(Operator):
             Draft(heard).finish(reply.text)
         return state.with_(answer=reply)
 
-    def _written(self, model: LLM, state: State) -> Reply | None:
+    def _written(self, model: LLM, state: State) -> Answer | None:
         """Return what a language model writes of the passages, None if they are not enough or it writes nonsense."""
         lines = "\n".join(PassagePrompt(self.passages).lines(state))
         question = data_line({"question": state.question.text})
         prompt = "\n\n".join(messages("bubblerag_enough", question=question, passages=lines))
         try:
             return written(model, state.with_(prompt=prompt), self.passages)
-        except ReplyError:
-            note("the model's reply was not what was asked for")
+        except LLMResponseError:
+            run.note("the model's reply was not what was asked for")
             return None
 
     def after(self, have: frozenset[str]) -> frozenset[str]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from graphwright.errors import OptionError
 from graphwright.generate.reader import asks, sentences_of, title_of
-from graphwright.index.words import words
 from graphwright.models.protocols import Reader, Span
 from graphwright.operators.operator import source_of
+from graphwright.text.words import words
 
 __all__ = ["FactReader", "asked_about", "asks_for_fact"]
 

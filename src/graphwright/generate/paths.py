@@ -15,15 +15,16 @@ from graphwright.errors import OptionError
 from graphwright.generate.prompt import PassagePrompt, passages_in
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.index.vectors import VectorIndex
-from graphwright.index.words import words
+from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.rank import top
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators.anchors.keywords import themes
-from graphwright.operators.operator import Operator, note
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import lengths_of
 from graphwright.operators.state import State
 from graphwright.prompts import data_line, messages
+from graphwright.text.words import words
 
 __all__ = ["FlatPrompt", "GlobalEdges", "PathPrompt", "steps_of"]
 
@@ -84,7 +85,7 @@ def _by_vectors(index: VectorIndex, state: State, asked: list[str]) -> tuple[Int
 
 
 def _by_words(state: State, asked: list[str]) -> tuple[Ints, NDArray[np.float64]]:
-    note("there are no vectors of triples; those at the evidence were compared with the themes by words")
+    run.note("there are no vectors of triples; those at the evidence were compared with the themes by words")
     graph, found = state.graph, state.evidence
     nodes = np.empty(0, np.int64) if found is None else np.unique(np.append(found.nodes, graph.ends(found.edges)))
     columns = graph.columns
@@ -132,7 +133,7 @@ class PathPrompt(Operator):
         if self.passages < 0:
             raise OptionError(f"{name}(passages={self.passages!r}): a number of passages, 0 or more.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Write the prompt."""
         question = data_line({"question": state.question.text})
         left = self.tokens - estimated_tokens("\n\n".join(messages(self.told, question=question, lines="")))
@@ -214,7 +215,7 @@ def _path_lines(state: State, shown: Mapping[int, str], room: int) -> Iterator[s
 
 def _numbers(state: State, shown: Mapping[int, str]) -> dict[int, int]:
     """Return the numbers of the passages that are shown, by node."""
-    ids = [] if state.chunks is None else state.chunks.ids.tolist()
+    ids = [] if state.passages is None else state.passages.ids.tolist()
     return {ids[number - 1]: number for number in shown}
 
 

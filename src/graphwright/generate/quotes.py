@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from graphwright.index.words import words
+from graphwright.text.words import words
 
 __all__ = ["Place", "find", "locate", "renumbered"]
 

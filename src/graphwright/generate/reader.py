@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data.sentences import sentence_spans
-from graphwright.index.words import words
 from graphwright.models.protocols import Encoder, Span
 from graphwright.operators.operator import source_of
+from graphwright.text.sentences import sentence_spans
+from graphwright.text.words import words
 
 __all__ = ["SentenceReader", "asks", "sentences_of", "title_of"]
 

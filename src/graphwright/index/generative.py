@@ -15,14 +15,14 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-from graphwright.errors import BudgetError, ModelError, OptionError, ReplyError
-from graphwright.index.contribution import Contribution, Excerpt, Extractor, Mention, Relation, SetAside
+from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
+from graphwright.index.extraction import Extraction, Excerpt, Extractor, Mention, Relation, ExtractionFailure
 from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.names import normal_form
-from graphwright.index.openie import placed
-from graphwright.models.base import LLM
+from graphwright.index.precomputed import placed
+from graphwright.models.protocols import LLM
 from graphwright.models.stopping import stopping
 from graphwright.prompts import checksum, data_line, messages
+from graphwright.text.names import normal_form
 
 __all__ = ["GenerativeExtractor", "asked", "asked_again"]
 
@@ -63,7 +63,7 @@ class GenerativeExtractor:
         looks, told = ("+second look", ["extract", "extract_again"]) if self.second_look else ("", ["extract"])
         return f"generative:1:{self.llm.id}{looks}:{checksum(*told)}"
 
-    def extract(self, excerpts: Sequence[Excerpt]) -> list[Contribution | SetAside]:
+    def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
         """Return one contribution per excerpt, in order, or why there is none.
 
         A chunk is set aside where the model gave no reply, or none that fits. All that are left are set aside, without
@@ -81,7 +81,7 @@ class GenerativeExtractor:
                 line.close("the extraction was ended")
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _read(self, excerpt: Excerpt, line: _Line) -> Contribution | SetAside:
+    def _read(self, excerpt: Excerpt, line: _Line) -> Extraction | ExtractionFailure:
         found = _Findings(excerpt)
         try:
             found.add(line.ask(*asked(excerpt)))
@@ -89,8 +89,8 @@ class GenerativeExtractor:
                 found.add(line.ask(*asked_again(excerpt, found.contribution())))
         except ModelError as error:
             # A reply that does not fit says nothing about the other chunks.
-            closed = line.closed and not isinstance(error, ReplyError)
-            return SetAside(_plain(str(error))[:_LONGEST_TEXT], closed)
+            closed = line.closed and not isinstance(error, LLMResponseError)
+            return ExtractionFailure(_plain(str(error))[:_LONGEST_TEXT], closed)
         return found.contribution()
 
 
@@ -103,7 +103,7 @@ def asked(excerpt: Excerpt) -> tuple[str, str]:
     return messages("extract", passage=_passage(excerpt))
 
 
-def asked_again(excerpt: Excerpt, found: Contribution) -> tuple[str, str]:
+def asked_again(excerpt: Excerpt, found: Extraction) -> tuple[str, str]:
     """Return what a model is told for a second look: the rules of the first, the chunk, and what was found in it."""
     rules, _ = asked(excerpt)
     seen = {"entities": [m.name for m in found.mentions], "relations": [r[:3] for r in found.relations]}
@@ -124,7 +124,7 @@ def _schema() -> type[Any]:
         type: str = ""
         description: str = ""
 
-    class Link(BaseModel):
+    class LinkEntities(BaseModel):
         source: str
         relation: str
         target: str
@@ -133,7 +133,7 @@ def _schema() -> type[Any]:
 
     class Findings(BaseModel):
         entities: list[Entity]
-        relations: list[Link]
+        relations: list[LinkEntities]
 
     return Findings
 
@@ -166,7 +166,7 @@ class _Line:
         except BudgetError as error:
             self.close(f"the budget is spent: {error}")
             raise ModelError(self._closed) from error
-        except ReplyError:
+        except LLMResponseError:
             self._count(0)
             raise
         except ModelError as error:
@@ -199,11 +199,11 @@ class _Findings:
         for link in reply.relations:
             self._link(link)
 
-    def contribution(self) -> Contribution:
+    def contribution(self) -> Extraction:
         """Return all that was found, placed in the text, the title before everything else."""
         mentions = placed(self._entities.values(), self._excerpt, self._title)
         relations = (r if r.text else r._replace(text=" ".join(r[:3])) for r in self._relations.values())
-        return Contribution(mentions, tuple(relations))
+        return Extraction(mentions, tuple(relations))
 
     def _entity(self, name: str, kind: str = "", description: str = "") -> str:
         """Take an entity and return the name that it goes by here, "" for what is no name."""
@@ -240,3 +240,97 @@ def _joined(known: str, more: str) -> str:
     """Return both texts, the second only where the first does not say it."""
     more = _plain(more)
     return known if more in known else f"{known} {more}".strip()[:_LONGEST_TEXT].rstrip()
+
+# MERGED FROM estimate.py
+"""What extraction by a language model will cost, told before the first call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil
+from typing import Protocol
+
+from graphwright.errors import OptionError
+from graphwright.index.extraction import Extraction, Excerpt
+from graphwright.index.generative import asked, asked_again
+from graphwright.models.budget import estimated_tokens
+
+__all__ = ["Estimate", "estimate"]
+
+
+class _Prices(Protocol):
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """How many chunks there are, and the calls, tokens and money that it takes to read them.
+
+    `cost` is in the currency of the prices, None where none were given.
+
+    >>> print(Estimate(1_000, 1_000, 800_000, 700_000, 0.54))
+    chunks: 1,000
+    calls: 1,000
+    prompt tokens: about 800,000
+    completion tokens: about 700,000
+    cost: about 0.54
+    """
+
+    chunks: int
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None = None
+
+    def lines(self) -> list[str]:
+        """Return what people read, one figure to a line."""
+        return [
+            f"chunks: {self.chunks:,}",
+            f"calls: {self.calls:,}",
+            f"prompt tokens: about {self.prompt_tokens:,}",
+            f"completion tokens: about {self.completion_tokens:,}",
+            f"cost: {'not known without prices' if self.cost is None else f'about {self.cost:,.2f}'}",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def estimate(
+    excerpts: Iterable[Excerpt],
+    *,
+    second_look: bool = False,
+    count_tokens: Callable[[str], int] = estimated_tokens,
+    reply: float = 3.5,
+    prices: _Prices | None = None,
+) -> Estimate:
+    """Return what GenerativeExtractor would take to read these chunks, without a call.
+
+    Prompts are counted as they will be sent, by `count_tokens`; what a server adds to a message, such as the schema, is
+    not known here. `reply`: tokens of a reply for each token of the chunk's text. A sentence of 20 tokens that names
+    one new entity and states one relation takes about 70 tokens of JSON, hence the default. A second look counts as
+    much as a first one, and as having the whole first reply in its prompt; both are more than it takes. Replies that
+    have to be mended are not in the figure, and those that a cache knows are not taken off it. `prices`: what gives the
+    money for so many tokens, such as models.budget.Prices. Raises OptionError for a negative `reply`.
+
+    >>> made = estimate([Excerpt("d1", "Graz", "It lies on the Mur.")], second_look=True)
+    >>> made.chunks, made.calls, made.completion_tokens, made.cost
+    (1, 2, 36, None)
+    """
+    if not reply >= 0:
+        raise OptionError(f"estimate: reply is {reply} tokens for each token of a text; it cannot be below 0.")
+    count = lru_cache(maxsize=8)(count_tokens)  # the rules are the same for every chunk
+    looks = 2 if second_look else 1
+    chunks = prompt = completion = 0
+    for excerpt in excerpts:
+        replied = ceil(reply * count(excerpt.text))
+        prompt += sum(map(count, asked(excerpt)))
+        if second_look:
+            prompt += sum(map(count, asked_again(excerpt, Extraction()))) + replied
+        completion += looks * replied
+        chunks += 1
+    cost = None if prices is None else prices.cost(prompt, completion)
+    return Estimate(chunks, looks * chunks, prompt, completion, cost)
+

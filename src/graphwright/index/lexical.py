@@ -14,9 +14,10 @@ from functools import cache
 from itertools import pairwise
 from string import ascii_lowercase, ascii_uppercase
 
-from graphwright.data.sentences import sentence_spans
-from graphwright.index.contribution import Contribution, Excerpt, Mention, Relation
-from graphwright.index.terms import OPENERS, frequent_terms, repeated_phrases
+from graphwright.index.extraction import Extraction, Excerpt, Mention, Relation
+from graphwright.text.sentences import sentence_spans
+from graphwright.text.stopwords import NOT_NAMES
+from graphwright.text.terms import frequent_terms, repeated_phrases
 
 __all__ = ["LexicalExtractor"]
 
@@ -61,12 +62,12 @@ class LexicalExtractor:
         """
         return _unfit(" ".join(text[:_SAMPLE] for _, text in zip(range(100), texts, strict=False)))
 
-    def extract(self, excerpts: Sequence[Excerpt]) -> list[Contribution]:
+    def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction]:
         """Return one contribution per excerpt, in order."""
         return [_contribution(e.title.strip(), e.text) for e in excerpts]
 
 
-def _contribution(title: str, text: str) -> Contribution:
+def _contribution(title: str, text: str) -> Extraction:
     first = {} if not title else {title: Mention(title)}
     relations: dict[tuple[str, str, str], Relation] = {}
     by_name = _unfit(text[:_SAMPLE]) is None
@@ -84,7 +85,7 @@ def _contribution(title: str, text: str) -> Contribution:
     if by_name:
         for phrase, at in repeated_phrases(text):
             first.setdefault(phrase, Mention(phrase, at, at + len(phrase)))
-    return Contribution(tuple(first.values()), tuple(relations.values()))
+    return Extraction(tuple(first.values()), tuple(relations.values()))
 
 
 def _unfit(text: str) -> str | None:
@@ -166,7 +167,7 @@ def _parts(text: str, at: int, to: int, start: int, lower: frozenset[str]) -> It
     cuts = list(_WITHIN.finditer(text, at, to))
     for cut_start, cut_end in [c.span() for c in cuts] + ([(to, to)] if cuts else []):
         part = text[last:cut_start]
-        if len(part) > 1 and part[0].isupper() and part.lower() not in OPENERS:
+        if len(part) > 1 and part[0].isupper() and part.lower() not in NOT_NAMES:
             yield Mention(part, last, cut_start)
         last = cut_end
 
@@ -177,7 +178,7 @@ def _trimmed(text: str, at: int, to: int) -> int:
     while at < to:
         space = text.find(" ", at, to)
         word = text[at : space if space >= 0 else to]
-        if word.lower() not in OPENERS and not (opened and word in _EMPTY):
+        if word.lower() not in NOT_NAMES and not (opened and word in _EMPTY):
             return at
         at, opened = (space + 1 if space >= 0 else to), True
     return to

@@ -15,14 +15,13 @@ from graphwright.errors import ModelError, OptionError
 from graphwright.models.base import spend
 from graphwright.models.protocols import Completion, Floats, SparseRows
 from graphwright.models.schema import Heard, converse
+from graphwright.text.words import WORD
 
 __all__ = ["HashEncoder", "HashSparseEncoder", "OverlapCrossEncoder", "ScriptedLLM"]
 
-_WORD = re.compile(r"\w+")
-
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+    return WORD.findall(text.lower())
 
 
 @dataclass(frozen=True)

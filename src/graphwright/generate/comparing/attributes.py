@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from graphwright.generate.comparing.countries import countries, regions
-from graphwright.index.names import name_words
+from graphwright.text.names import name_words
 
 __all__ = [
     "Asking",

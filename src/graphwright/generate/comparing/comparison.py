@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphwright.index.words import words
+from graphwright.text.words import words
 
 __all__ = ["ROLES", "Comparison", "comparison", "role_of"]
 

@@ -9,8 +9,8 @@ from graphwright.generate.comparing.attributes import Fact, country
 from graphwright.generate.comparing.countries import countries
 from graphwright.generate.comparing.things import Told, names_within, parted, spans_of
 from graphwright.generate.reader import sentences_of
-from graphwright.index.words import words
-from graphwright.models.base import Span
+from graphwright.models.protocols import Span
+from graphwright.text.words import words
 
 __all__ = ["alike", "both", "fitting"]
 
@@ -37,7 +37,7 @@ _CLAUSE = re.compile(
 
 
 def fitting(names: Sequence[str], said: str, places: Sequence[list[int]], passages: Sequence[str]) -> list[Span]:
-    """Answer which thing's passages hold more words of a description; nothing where both hold as many.
+    """Generate which thing's passages hold more words of a description; nothing where both hold as many.
 
     `names` are two, `places` the passages of each.
     """
@@ -52,7 +52,7 @@ def fitting(names: Sequence[str], said: str, places: Sequence[list[int]], passag
 
 
 def both(question: str, passages: Sequence[str]) -> list[Span]:
-    """Answer "Are A and B rock bands?": yes where the passages of both hold all the words.
+    """Generate "Are A and B rock bands?": yes where the passages of both hold all the words.
 
     No where one lacks the noun or the country that is named. Other than a noun with one or two words before it is left
     to readers.
@@ -84,7 +84,7 @@ def both(question: str, passages: Sequence[str]) -> list[Span]:
 
 
 def alike(question: str, passages: Sequence[str]) -> list[Span]:
-    """Answer "What do A and B have in common?": the longest words with which the passages of both say what they are.
+    """Generate "What do A and B have in common?": the longest words with which the passages of both say what they are.
 
     >>> passages = ["Interpol\\nInterpol is a rock band from New York.", "Lilys\\nLilys are an indie rock band."]
     >>> alike("What do Interpol and Lilys have in common?", passages)[0].text

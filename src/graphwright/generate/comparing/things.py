@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from graphwright.generate.comparing.attributes import Fact
 from graphwright.generate.reader import sentences_of
-from graphwright.index.names import name_words
 from graphwright.models.protocols import Span
+from graphwright.text.names import name_words
 
 __all__ = ["Told", "bare_name", "leading_name", "names_within", "parted", "passages_of", "spans_of"]
 

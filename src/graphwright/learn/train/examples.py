@@ -12,10 +12,10 @@ from graphwright.data.kgqa import GraphQuestion, read_graph_questions
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.index.names import normal_form
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.operators.anchors.link_entities import Link
 from graphwright.operators.state import start
+from graphwright.text.names import normal_form
 
 __all__ = ["Example", "Examples", "examples_of", "read_examples"]
 
@@ -70,7 +70,7 @@ def examples_of(
     questions: Iterable[GraphQuestion], graph: Graph, *, names: VectorIndex | None = None, source: str = "questions"
 ) -> Examples:
     """Find what questions name and what answers them in a graph."""
-    link = Link(names)
+    link = LinkEntities(names)
     found: list[Example] = []
     left_out: list[str] = []
     for question in questions:

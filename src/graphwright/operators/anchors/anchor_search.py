@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Evidence, Ints
-from graphwright.index.lexicon import lexicon_of
-from graphwright.index.names import normal_form
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.name_index import name_index_of
+from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.rank import top
-from graphwright.operators.anchors.keywords import Theme
-from graphwright.operators.operator import Ranker, note
+from graphwright.operators.operator import Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import lengths_of, name_words
 from graphwright.operators.state import Anchor, State
+from graphwright.text.names import normal_form
 
 __all__ = ["AnchorSearch"]
 
@@ -48,14 +48,14 @@ class AnchorSearch(Ranker):
     needs = ("anchors",)
     gives = ("evidence",)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the names."""
         if self.names is None:
-            note("there are no vectors of names; they were compared by words and spelling")
-        ids, near = _by_words(state) if self.names is None else _by_vectors(self.names)
+            run.note("there are no vectors of names; they were compared by words and spelling")
+        ids, near = _by_words(state) if self.names is None else _by_vectors(run, self.names)
         best: dict[int, float] = {}
         for anchor in state.anchors or ():
-            if anchor.weight > 0 and not isinstance(anchor, Theme):
+            if anchor.weight > 0 and anchor.kind == "entity":
                 for rank, node in enumerate(_nearest(anchor, state, ids, near, k), 1):
                     best[node] = max(best.get(node, 0.0), anchor.weight / rank)
         found = Evidence.of_nodes(list(best), list(best.values()))
@@ -74,12 +74,12 @@ def _nearest(anchor: Anchor, state: State, ids: Ints, near: Near, k: int | None)
     return [*meant[state.graph.holds(meant)].tolist(), *others.tolist()][:k]
 
 
-def _by_vectors(index: VectorIndex) -> tuple[Ints, Near]:
+def _by_vectors(run: Run, index: VectorIndex) -> tuple[Ints, Near]:
     ids, rows = index.rows_of(index.ids)
     lengths = lengths_of(index)[rows]
 
     def near(text: str) -> NDArray[np.float64]:
-        query = index.encode(text)
+        query = index.encode(text, run)
         inner = index.scores_of(ids, query)[1].astype(np.float64)
         size = lengths * np.linalg.norm(query)
         return np.divide(inner, size, out=np.zeros(len(inner)), where=size > 0)
@@ -88,7 +88,7 @@ def _by_vectors(index: VectorIndex) -> tuple[Ints, Near]:
 
 
 def _by_words(state: State) -> tuple[Ints, Near]:
-    index, lexicon = name_words(state.graph.columns), lexicon_of(state.graph.columns)
+    index, lexicon = name_words(state.graph.columns), name_index_of(state.graph.columns)
 
     def near(text: str) -> NDArray[np.float64]:
         scores = index.scores(text).astype(np.float64)

@@ -6,22 +6,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from graphwright.constraints import Has
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.index.vectors import VectorIndex
-from graphwright.index.words import WordIndex, words
-from graphwright.models.base import LLM
-from graphwright.operators.anchors.keywords import Theme, is_name
-from graphwright.operators.operator import Operator, note
-from graphwright.operators.replied import check_model, replied
+from graphwright.index.vector_index import VectorIndex
+from graphwright.index.words import WordIndex
+from graphwright.models.protocols import LLM
+from graphwright.operators.anchors.keywords import is_name
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import Near, edges_near, nodes_near
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts import data_line
+from graphwright.text.words import words
 
 __all__ = ["GroupAnchors"]
 
@@ -53,26 +55,26 @@ class GroupAnchors(Operator):
     names: VectorIndex | None
     triples: VectorIndex | None
     words: WordIndex | None = None
-    model: LLM | None = None
+    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
     k: int = 5
     near: float = 0.9
     needs = ("anchors",)
     gives = ("anchors",)
 
     def __post_init__(self) -> None:
-        check_model(self, self.model)
+        super().__post_init__()
         if self.k < 1 or not 0 <= self.near <= 1:
             raise OptionError(f"GroupAnchors(k={self.k!r}, near={self.near!r}): 1 or more, and a share from 0 to 1.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Find the candidates and group them."""
         groups = []
         if self.model is not None and (found := self._with_candidates(state, 0.0)):
-            groups = _sorted_by(self.model, state, found)
+            groups = _sorted_by(self.model, state, run, found)
         if not groups:
             groups = self._merged(state.graph, self._with_candidates(state, self.near))
         if not groups:
-            note("nothing in the graph is near to a keyword")
+            run.note("nothing in the graph is near to a keyword")
         return state.with_(anchors=_normalised(groups))
 
     def _with_candidates(self, state: State, near: float) -> list[Anchor]:
@@ -85,7 +87,7 @@ class GroupAnchors(Operator):
         edges = edges_near(self.triples, graph, texts, self.k, np.array(sorted(around), np.int64))
         wide = []
         for anchor, named_alike, stated_alike in zip(anchors, nodes, edges, strict=True):
-            free = {} if isinstance(anchor, Theme) else {v: s for v, s in named_alike.items() if v not in named}
+            free = {} if anchor.kind != "entity" else {v: s for v, s in named_alike.items() if v not in named}
             best = 1.0 if _is_known(anchor) else max((*free.values(), *stated_alike.values()), default=0.0)
             more, joins = (self._nearest(found, near * best) for found in (free, stated_alike))
             wide.append(replace(anchor, nodes=np.union1d(anchor.nodes, more), edges=np.union1d(anchor.edges, joins)))
@@ -97,7 +99,7 @@ class GroupAnchors(Operator):
     def _merged(self, graph: Graph, found: Sequence[Anchor]) -> list[Anchor]:
         """Return the groups of anchors that share candidates, in the order of the first of each."""
         said = {word for anchor in found if _is_known(anchor) for word in words(anchor.text)}
-        parts = (_THEME if isinstance(anchor, Theme) else 1.0 for anchor in found)
+        parts = (_THEME if anchor.kind != "entity" else 1.0 for anchor in found)
         weights = (a.weight * part * self._rarity(a, graph, said) for a, part in zip(found, parts, strict=True))
         weighed = [replace(anchor, weight=weight) for anchor, weight in zip(found, weights, strict=True)]
         groups: list[list[Anchor]] = []
@@ -123,7 +125,7 @@ class GroupAnchors(Operator):
 
 def _is_known(anchor: Anchor) -> bool:
     """Return whether an anchor is a name that the graph has."""
-    return not isinstance(anchor, Theme) and is_name(anchor.text) and len(anchor.nodes) > 0
+    return anchor.kind == "entity" and is_name(anchor.text) and len(anchor.nodes) > 0
 
 
 def _alike(a: Anchor, b: Anchor) -> bool:
@@ -143,7 +145,7 @@ def _normalised(groups: Sequence[Anchor]) -> tuple[Anchor, ...]:
     return tuple(replace(g, weight=g.weight / total if total > 0 else 1 / len(groups)) for g in groups)
 
 
-def _sorted_by(model: LLM, state: State, found: Sequence[Anchor]) -> list[Anchor]:
+def _sorted_by(model: LLM, state: State, run: Run, found: Sequence[Anchor]) -> list[Anchor]:
     """Return the groups that a language model makes of the candidates, none where it makes none of them."""
     keywords: dict[Candidate, list[str]] = {}
     for anchor in found:
@@ -155,7 +157,7 @@ def _sorted_by(model: LLM, state: State, found: Sequence[Anchor]) -> list[Anchor
     candidates = list(keywords)
     lines = (_line(state.graph, number, c, keywords[c]) for number, c in enumerate(candidates, 1))
     question = data_line({"question": state.question.text})
-    said = replied(model, "bubblerag_groups", _schema(), question=question, candidates="\n".join(lines))
+    said = run.reply(model, "bubblerag_groups", _schema(), question=question, candidates="\n".join(lines))
     if said is None:
         return []
     taken: set[int] = set()
@@ -170,9 +172,9 @@ def _sorted_by(model: LLM, state: State, found: Sequence[Anchor]) -> list[Anchor
                 _group(" ".join(group.intent.split()), [candidates[n - 1] for n in numbers], max(weight, 0.0))
             )
     if wrong:
-        note(f"{wrong} numbers were passed over: not there, or in a group already")
+        run.note(f"{wrong} numbers were passed over: not there, or in a group already")
     if not groups:
-        note("the model made no groups; they are of keywords that share candidates")
+        run.note("the model made no groups; they are of keywords that share candidates")
     return groups
 
 

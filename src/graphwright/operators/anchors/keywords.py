@@ -9,40 +9,26 @@ from functools import cache
 from typing import Any
 
 from graphwright.errors import OptionError
-from graphwright.index.lexicon import lexicon_of
-from graphwright.index.names import normal_form
-from graphwright.index.terms import OPENERS
-from graphwright.index.words import words
-from graphwright.models.base import LLM
-from graphwright.operators.anchors.link_entities import Link
-from graphwright.operators.operator import Operator, note
+from graphwright.index.name_index import name_index_of
+from graphwright.models.protocols import LLM
+from graphwright.operators.anchors.link_entities import LinkEntities
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts import data_line, messages
+from graphwright.text.names import normal_form
+from graphwright.text.stopwords import NOT_NAMES
+from graphwright.text.words import COMPOUND, words
 
-__all__ = ["Keywords", "Theme", "is_name", "named", "themes", "with_new"]
+__all__ = ["Keywords", "is_name", "named", "themes", "with_new"]
 
-_WORD = re.compile(r"\w+(?:[.'’&-]\w+)*")
 _PHRASE = 4  # words of a phrase
 _PLAIN = 0.5  # weight of what is a phrase and, as far as can be told, no name
 
 
-class Theme(Anchor):
-    """An anchor for what is asked in general, a keyword of relations rather than of names: it has a text alone.
-
-    >>> Theme("kinship"), Theme("kinship") == Anchor("kinship")
-    (Theme('kinship', nodes=[], edges=[], weight=1.0), False)
-    """
-
-    def _key(self) -> tuple[Any, ...]:
-        return (Theme, *super()._key())
-
-    def __repr__(self) -> str:
-        return super().__repr__().replace("Anchor", "Theme", 1)
-
-
-def themes(state: State) -> tuple[Theme, ...]:
-    """Return the themes among the anchors."""
-    return tuple(anchor for anchor in state.anchors or () if isinstance(anchor, Theme))
+def themes(state: State) -> tuple[Anchor, ...]:
+    """Return the anchors that are no entities: themes and thoughts."""
+    return tuple(anchor for anchor in state.anchors or () if anchor.kind != "entity")
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +36,7 @@ class Keywords(Operator):
     """Set the question's keywords as anchors: names, then themes (PathRAG, "Node Retrieval"; LightRAG's two levels).
 
     Names and noun phrases are anchors, with the nodes of exactly that name where there are some; themes are anchors
-    too, of the kind `Theme`, without nodes. A language model lists both. Without one, names are found as `Link` finds
+    too, of the kind "theme", without nodes. A language model lists both. Without one, names are found as `Link` finds
     them, phrases are the words between stop words (with half the weight, unless they are written as names are), and
     the one theme is what the question says besides names. So it is where the model lists nothing. Anchors that the
     state already has are kept, before the others.
@@ -58,8 +44,8 @@ class Keywords(Operator):
     >>> from graphwright import Graph, start
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
     >>> found = Keywords()(start("Which abbey did the mother of Lothair II found?", graph)).anchors
-    >>> [type(a).__name__[0] + ": " + a.text for a in found]
-    ['A: Lothair II', 'A: abbey', 'A: mother', 'A: found', 'T: abbey mother found']
+    >>> [a.kind[0] + ": " + a.text for a in found]
+    ['e: Lothair II', 'e: abbey', 'e: mother', 'e: found', 't: abbey mother found']
     """
 
     model: LLM | None = None
@@ -69,21 +55,21 @@ class Keywords(Operator):
         if self.model is not None and not isinstance(self.model, LLM):
             raise OptionError(f"Keywords({self.model!r}): give a language model, or None to do without one.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Set the anchors."""
         found = _listed(self.model, state) if self.model is not None else []
         if self.model is not None and not found:
-            note("the model listed no keywords; they are the question's own words")
+            run.note("the model listed no keywords; they are the question's own words")
         return with_new(state, found or _spoken(state))
 
 
 def with_new(state: State, found: Iterable[Anchor]) -> State:
     """Return the state with these anchors after those that it has, each once by its kind and its text's normal form."""
     given = state.anchors or ()
-    held = {(isinstance(anchor, Theme), normal_form(anchor.text)) for anchor in given}
+    held = {(anchor.kind == "entity", normal_form(anchor.text)) for anchor in given}
     new = []
     for anchor in found:
-        key = isinstance(anchor, Theme), normal_form(anchor.text)
+        key = anchor.kind == "entity", normal_form(anchor.text)
         if key[1] and key not in held:
             held.add(key)
             new.append(anchor)
@@ -101,18 +87,18 @@ def _listed(model: LLM, state: State) -> list[Anchor]:
     """Return what a language model lists."""
     asked = messages("pathrag_keywords", question=data_line({"question": state.question.text}))
     said = model.complete(*asked, schema=_schema()).value
-    return [*named(said.names, state), *(Theme(theme) for theme in _distinct(said.themes))]
+    return [*named(said.names, state), *(Anchor(theme, kind="theme") for theme in _distinct(said.themes))]
 
 
 def _spoken(state: State) -> list[Anchor]:
     """Return what the question itself says: names, phrases, and all of that but names as one theme."""
-    linked = Link()(state.with_(anchors=None, answer=None, trace=())).anchors or ()
+    linked = LinkEntities()(state.with_(anchors=None, answer=None, trace=())).anchors or ()
     rest = state.question.text
     for anchor in linked:
         # The break keeps what stands before a name and after it apart.
         rest = re.sub(rf"(?<!\w){re.escape(anchor.text)}(?!\w)", " | ", rest, count=1)
-    telling = [word for word in _WORD.findall(rest) if words(word)]
-    theme = [Theme(" ".join(telling))] if telling else []
+    telling = [word for word in COMPOUND.findall(rest) if words(word)]
+    theme = [Anchor(" ".join(telling), kind="theme")] if telling else []
     phrases = (a if is_name(a.text) else replace(a, weight=_PLAIN) for a in named(_phrases(rest), state))
     return [*linked, *phrases, *theme]
 
@@ -126,9 +112,9 @@ def _phrases(text: str) -> Iterator[str]:
     """Yield the stretches of words that stop words, words that open sentences, and punctuation part."""
     run: list[str] = []
     end = 0
-    for found in _WORD.finditer(text):
+    for found in COMPOUND.finditer(text):
         word = found.group()
-        plain = word.islower() and word in OPENERS
+        plain = word.islower() and word in NOT_NAMES
         if run and (text[end : found.start()].strip() or len(run) == _PHRASE or plain or not words(word)):
             yield " ".join(run)
             run = []
@@ -141,7 +127,7 @@ def _phrases(text: str) -> Iterator[str]:
 
 def named(texts: Iterable[str], state: State, weight: float = 1.0) -> Iterator[Anchor]:
     """Yield an anchor for each distinct text, with the nodes of exactly that name."""
-    lexicon = lexicon_of(state.graph.columns)
+    lexicon = name_index_of(state.graph.columns)
     for text in _distinct(texts):
         nodes = lexicon.find(normal_form(text))
         yield Anchor(text, nodes[state.graph.holds(nodes)], weight=weight)

@@ -9,18 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphwright.graph.evidence import Ints
-from graphwright.index.lexicon import Lexicon, lexicon_of
-from graphwright.index.vectors import VectorIndex, normalised
-from graphwright.index.words import words
+from graphwright.index.name_index import NameIndex, name_index_of
+from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
+from graphwright.text.names import ARTICLES
+from graphwright.text.words import words
 
-__all__ = ["Link"]
+__all__ = ["LinkEntities"]
 
 _WORD = re.compile(r"\w+(?:[.'’&-]\w+)*\.?")
 _QUOTED = re.compile(r"\"[^\"]{2,80}\"|“[^”]{2,80}”|„[^“”]{2,80}[“”]|«[^»]{2,80}»")
 _LONGEST = 12  # words in a name
-_ARTICLES = frozenset({"the", "a", "an"})
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class _Span:
 
 
 @dataclass(frozen=True, repr=False)
-class Link(Operator):
+class LinkEntities(Operator):
     """Find the entities that a question names: exactly or by alias, else by spelling, else by meaning.
 
     The longest names win. A stretch with a capital or in quotation marks that no name or alias equals is
@@ -45,7 +46,7 @@ class Link(Operator):
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
-    >>> [(a.text, a.nodes.tolist()) for a in Link()(start("Who was the mother of Lothiar II?", graph)).anchors]
+    >>> [(a.text, a.nodes.tolist()) for a in LinkEntities()(start("Who was the mother of Lothiar II?", graph)).anchors]
     [('Lothiar II', [0])]
     """
 
@@ -54,32 +55,32 @@ class Link(Operator):
     near: float = 0.8
     gives = ("anchors",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Set the anchors."""
         if state.anchors is not None and any(len(a.seeds(state.graph)) for a in state.anchors):
             return state
-        lexicon = lexicon_of(state.graph.columns)
+        lexicon = name_index_of(state.graph.columns)
         found = list(_exact(state.question.text, lexicon, state))
-        found += self._inexact(state, lexicon, found)
+        found += self._inexact(state, run, lexicon, found)
         found.sort(key=lambda span: span.first)
         return state.with_(anchors=tuple(Anchor(s.text, s.nodes, weight=s.certainty) for s in found))
 
-    def _inexact(self, state: State, lexicon: Lexicon, found: list[_Span]) -> Iterator[_Span]:
+    def _inexact(self, state: State, run: Run, lexicon: NameIndex, found: list[_Span]) -> Iterator[_Span]:
         taken = {at for span in found for at in range(span.first, span.last + 1)}
         for first, last, text in _named(state.question.text, taken):
             form = lexicon.form(text)
             nodes, certainty = lexicon.near(form, self.fuzzy) if len(form) > 3 and self.fuzzy < 1 else (_NONE, 0.0)
             if not len(nodes) and self.names is not None:
-                nodes, certainty = self._by_meaning(text)
+                nodes, certainty = self._by_meaning(run, text)
             nodes = nodes[state.graph.holds(nodes)]
             if len(nodes):
                 yield _Span(first, last, text, nodes, certainty)
 
-    def _by_meaning(self, text: str) -> tuple[Ints, float]:
+    def _by_meaning(self, run: Run, text: str) -> tuple[Ints, float]:
         index = self.names
         if index is None or not len(index.ids):
             return _NONE, 0.0
-        query = normalised(index.encode(text)[None])[0]
+        query = normalised(index.encode(text, run)[None])[0]
         ids, scores = index.scores_of(index.ids, query)
         best = int(scores.argmax())
         return (ids[best : best + 1], float(scores[best])) if scores[best] >= self.near else (_NONE, 0.0)
@@ -88,7 +89,7 @@ class Link(Operator):
 _NONE = np.empty(0, np.int64)
 
 
-def _exact(question: str, lexicon: Lexicon, state: State) -> Iterator[_Span]:
+def _exact(question: str, lexicon: NameIndex, state: State) -> Iterator[_Span]:
     """Yield the longest names from left to right."""
     spans = [(m.start(), m.end()) for m in _WORD.finditer(question)]
     # A question without capitals shows nothing by them; of a knowledge graph, whose names may be written small and mean
@@ -99,7 +100,7 @@ def _exact(question: str, lexicon: Lexicon, state: State) -> Iterator[_Span]:
     while at < len(spans):
         texts = [question[spans[at][0] : end] for _, end in spans[at : at + _LONGEST]]
         # A name is known without its article, so it is looked for from the word after it.
-        forms = [] if lexicon.folded and texts[0].lower() in _ARTICLES else [lexicon.form(text) for text in texts]
+        forms = [] if lexicon.folded and texts[0].lower() in ARTICLES else [lexicon.form(text) for text in texts]
         more, nodes = lexicon.longest(forms, state.graph)
         # Stop words are no name, and a single word is one only where it is written as one.
         if len(nodes) and words(texts[more]) and (more or marked(texts[0])):

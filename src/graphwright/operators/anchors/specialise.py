@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
-from graphwright.models.base import LLM
-from graphwright.operators.anchors.keywords import Theme, is_name
-from graphwright.operators.operator import Operator, note
-from graphwright.operators.replied import check_model, replied
+from graphwright.models.protocols import LLM
+from graphwright.operators.anchors.keywords import is_name
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts import data_line
+from graphwright.text.words import COMPOUND
 
 __all__ = ["Specialise", "is_definite"]
 
@@ -21,7 +22,6 @@ _FEW = 3  # nodes that a definite name may have
 _COMMON = 0.02  # share of the passages in which a name stands that is common
 _AROUND = 3  # words on either side of a keyword that is near no name
 _FAR = 6  # words between a keyword and a name that it is bound to
-_WORD = re.compile(r"\w+(?:[.’'&-]\w+)*")
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,20 +42,17 @@ class Specialise(Operator):
     ['Lothair II', 'mother of Lothair II', 'Lothair II die', 'When did the mother of Lothair II die?']
     """
 
-    model: LLM | None = None
+    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
     needs = ("anchors",)
     gives = ("anchors",)
 
-    def __post_init__(self) -> None:
-        check_model(self, self.model)
-
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Rewrite the texts."""
         anchors = state.anchors or ()
         loose = [at for at, anchor in enumerate(anchors) if not is_definite(anchor, state)]
         if not loose:
             return state
-        texts = None if self.model is None else _rewritten(self.model, state, anchors, loose)
+        texts = None if self.model is None else _rewritten(self.model, state, run, anchors, loose)
         if texts is None:
             texts = {at: _in_context(anchors[at], anchors, state.question.text) for at in loose}
         return state.with_(anchors=tuple(replace(a, text=texts.get(at, a.text)) for at, a in enumerate(anchors)))
@@ -64,32 +61,32 @@ class Specialise(Operator):
 def is_definite(anchor: Anchor, state: State) -> bool:
     """Return whether an anchor is a name of few nodes, which stand in few passages."""
     graph = state.graph
-    if isinstance(anchor, Theme) or not is_name(anchor.text) or not 0 < len(anchor.nodes) + len(anchor.edges) <= _FEW:
+    if anchor.kind != "entity" or not is_name(anchor.text) or not 0 < len(anchor.nodes) + len(anchor.edges) <= _FEW:
         return False
     total = 0 if graph.passages is None else len(graph.passages)
     return len(graph.chunks_of(anchor.nodes, anchor.edges)) <= max(_COMMON * total, _FEW)
 
 
-def _rewritten(model: LLM, state: State, anchors: Sequence[Anchor], loose: Sequence[int]) -> dict[int, str] | None:
+def _rewritten(model: LLM, state: State, run: Run, anchors: Sequence[Anchor], loose: Sequence[int]) -> dict[int, str] | None:
     """Return the texts that a language model gives to some anchors, None where it gives nothing that can be used."""
     question = data_line({"question": state.question.text})
     lines = [{"keyword": at, "text": anchor.text, "found": at - 1 not in loose} for at, anchor in enumerate(anchors, 1)]
     keywords = "\n".join(map(data_line, lines))
-    said = replied(model, "bubblerag_constraints", _schema(), question=question, keywords=keywords)
+    said = run.reply(model, "bubblerag_constraints", _schema(), question=question, keywords=keywords)
     if said is None:
         return None
     given = {c.keyword - 1: " ".join(c.text.split()) for c in reversed(said.constraints)}
     used = {at: text for at, text in given.items() if at in loose and text}
     if len(used) < len(said.constraints):
-        note(f"{len(said.constraints) - len(used)} of {len(said.constraints)} constraints were passed over")
+        run.note(f"{len(said.constraints) - len(used)} of {len(said.constraints)} constraints were passed over")
     return used
 
 
 def _in_context(anchor: Anchor, anchors: Iterable[Anchor], question: str) -> str:
     """Return the words of the question from a keyword to the nearest name, or around it."""
-    if is_name(anchor.text) and not isinstance(anchor, Theme):
+    if is_name(anchor.text) and anchor.kind == "entity":
         return anchor.text
-    words = [found.span() for found in _WORD.finditer(question)]
+    words = [found.span() for found in COMPOUND.finditer(question)]
     own = _place(anchor.text, question, words)
     if own is None:
         return question

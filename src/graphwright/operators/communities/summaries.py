@@ -13,18 +13,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from graphwright.data.sentences import sentence_spans
-from graphwright.errors import OptionError, ReplyError
+from graphwright.errors import LLMResponseError, OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.index.communities import Communities, communities, needs_igraph
-from graphwright.index.kept import Kept
-from graphwright.index.vectors import VectorIndex, normalised
-from graphwright.models.base import LLM, Floats, Usage, metered
+from graphwright.index.clustering import Communities, communities, needs_igraph
+from graphwright.index.snapshot import SnapshotCache
+from graphwright.index.vector_index import VectorIndex, normalised
+from graphwright.models.base import metered
 from graphwright.models.bills import Item, bill
-from graphwright.operators.operator import note, source_of
+from graphwright.models.protocols import LLM, Floats, Usage
+from graphwright.operators.operator import source_of
+from graphwright.operators.run import Run
 from graphwright.operators.search.central import most_central
 from graphwright.prompts import data_line, messages
+from graphwright.text.sentences import sentence_spans
 
 __all__ = ["Gist", "Summaries", "central", "for_each", "lead", "passage_line", "summarised"]
 
@@ -109,7 +111,7 @@ class Summaries:
 
         return _gists.get(columns, key, make)
 
-    def texts(self, graph: Graph, level: int, wanted: Sequence[int]) -> list[str]:
+    def texts(self, run: Run, graph: Graph, level: int, wanted: Sequence[int]) -> list[str]:
         """Return the summaries of some communities of a level, in the order asked for."""
         ids, gists, _ = self.gists(graph, level)
         told = {at: gists[int(np.searchsorted(ids, at))].text(graph) for at in wanted}
@@ -122,7 +124,7 @@ class Summaries:
 
             def write(at: int) -> None:
                 with metered() as kept.took[at]:
-                    kept.texts[at] = summarised(model, "community", self._lines(graph, at), told[at])
+                    kept.texts[at] = summarised(run, model, "community", self._lines(graph, at), told[at])
 
             begun = time.perf_counter()
             for_each(write, new)
@@ -190,14 +192,14 @@ def passage_line(graph: Graph, node: int) -> str:
     return data_line({"title": graph.title_of(node), "text": graph.passage(node)[:_CHARACTERS]})
 
 
-def summarised(model: LLM, prompt: str, lines: str, instead: str) -> str:
+def summarised(run: Run, model: LLM, prompt: str, lines: str, instead: str) -> str:
     """Return what a language model writes about some lines of data, or `instead` where it writes nothing of use."""
     try:
         text: str = model.complete(*messages(prompt, lines=lines), schema=_schema()).value.summary.strip()
-    except ReplyError:
+    except LLMResponseError:
         text = ""
     if not text:
-        note("the model wrote no summary; the most central statements stand for it")
+        run.note("the model wrote no summary; the most central statements stand for it")
     return text or instead
 
 
@@ -222,5 +224,5 @@ def _schema() -> type[Any]:
     return create_model("WrittenSummary", summary=(str, ...))
 
 
-_gists: Kept[tuple[Ints, list[Gist], Floats]] = Kept()
-_written: Kept[_Written] = Kept()
+_gists: SnapshotCache[tuple[Ints, list[Gist], Floats]] = SnapshotCache()
+_written: SnapshotCache[_Written] = SnapshotCache()

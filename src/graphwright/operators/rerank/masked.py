@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from graphwright.errors import OptionError
-from graphwright.index.words import words
 from graphwright.operators.operator import Operator, Wrapper, top_of
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.text.words import words
 
-__all__ = ["Masked", "Shorter", "masked"]
+__all__ = ["MaskEntities", "LengthPenalty", "masked"]
 
 
 @dataclass(frozen=True, repr=False)
-class Masked(Wrapper):
+class MaskEntities(Wrapper):
     """Run a step on the question with what it names replaced by `mask`, then put the question back.
 
     A name says nothing of what is asked about it, and a model weighs its words as it does others; relation paths have
@@ -27,24 +28,24 @@ class Masked(Wrapper):
     >>> film = Graph.from_triples([("Heat", "about", "a direct man"), ("Heat", "direct", "Mann")])
     >>> state = start("Direct man: who direct?", film, entities=["Direct Man"], evidence=Evidence.of_edges([0, 1]))
     >>> step = Rerank(HashEncoder()) % 1
-    >>> step(state).evidence.texts(film), Masked(step)(state).evidence.texts(film)
+    >>> step(state).evidence.texts(film), MaskEntities(step)(state).evidence.texts(film)
     (['Heat about a direct man'], ['Heat direct Mann'])
     """
 
     step: Operator
     mask: str = "X"
 
-    def run(self, state: State, k: int | None = None) -> State:
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
         """Run the step, and keep the k best."""
         hidden = masked(state, self.mask)
         if state.answer is not None or not hidden.strip():
-            return self.step.run(state, k)
-        after = self.step.run(state.with_(question=replace(state.question, text=hidden)), k)
+            return self.step.execute(state, run, k)
+        after = self.step.execute(state.with_(question=replace(state.question, text=hidden)), run, k)
         return after.with_(question=state.question)
 
 
 @dataclass(frozen=True, repr=False)
-class Shorter(Wrapper):
+class LengthPenalty(Wrapper):
     """Take from a piece's score, for every edge that it has, `each` over the number of the question's telling words.
 
     An encoder finds more of a question in a longer text, and so prefers a path that goes on past the answer. But a
@@ -55,7 +56,7 @@ class Shorter(Wrapper):
     >>> from graphwright import Evidence, Graph, Keep, start
     >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     >>> paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.5, 0.53])
-    >>> Shorter(Keep())(start("What does it rule?", line, evidence=paths)).evidence.scores.round(2).tolist()
+    >>> LengthPenalty(Keep())(start("What does it rule?", line, evidence=paths)).evidence.scores.round(2).tolist()
     [0.35, 0.23]
     """
 
@@ -64,13 +65,13 @@ class Shorter(Wrapper):
 
     def __post_init__(self) -> None:
         if not 0 <= self.each < float("inf"):
-            raise OptionError(f"Shorter(each={self.each!r}): what a further edge costs, 0 or more.")
+            raise OptionError(f"LengthPenalty(each={self.each!r}): what a further edge costs, 0 or more.")
 
-    def run(self, state: State, k: int | None = None) -> State:
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
         """Run the step, lower the scores, and keep the k best."""
         if state.answer is not None:
             return state
-        after = self.step.run(state)
+        after = self.step.execute(state, run)
         found = after.evidence
         if found is not None and found.scores is not None:
             cost = self.each / max(len(words(masked(state, " "))), 1)

@@ -10,13 +10,14 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.index.vectors import VectorIndex
-from graphwright.index.words import WordIndex, words
+from graphwright.index.vector_index import VectorIndex
+from graphwright.index.words import WordIndex
 from graphwright.operators.anchors.anchor_search import AnchorSearch
-from graphwright.operators.anchors.keywords import Theme
 from graphwright.operators.operator import Operator, Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import State
+from graphwright.text.words import words
 
 __all__ = ["PhraseSeeds", "SharedWords", "Specific"]
 
@@ -48,17 +49,17 @@ class Specific(Operator):
     needs = ("anchors",)
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Find the nodes and weigh them."""
         graph, search = state.graph, AnchorSearch(self.names) % 1
         best: dict[int, float] = {}
         for anchor in state.anchors or ():
-            if isinstance(anchor, Theme) or not anchor.weight:
+            if anchor.kind != "entity" or not anchor.weight:
                 continue
             nodes = anchor.seeds(graph)
             nodes = nodes[graph.holds(nodes)]
             if not len(nodes):
-                found = search.run(state.with_(anchors=(anchor,))).evidence
+                found = search.execute(state.with_(anchors=(anchor,)), run).evidence
                 nodes = nodes if found is None else found.nodes
             for node, share in zip(nodes.tolist(), _specificity(graph, nodes).tolist(), strict=True):
                 best[node] = max(best.get(node, 0.0), anchor.weight * share)
@@ -94,7 +95,7 @@ class SharedWords(Ranker):
         if not 0 <= self.least <= 1:
             raise OptionError(f"SharedWords(least={self.least!r}): a share from 0 to 1.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Choose and rank the pieces."""
         found = state.evidence or Evidence.of_nodes([])
         scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
@@ -136,7 +137,7 @@ class PhraseSeeds(Operator):
         if not (math.isfinite(self.weight) and self.weight >= 0):
             raise OptionError(f"PhraseSeeds(weight={self.weight!r}): a number, 0 or more.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Weigh the ends and the passages."""
         found, graph = state.evidence, state.graph
         if found is None or not len(found):
@@ -148,7 +149,7 @@ class PhraseSeeds(Operator):
                 said.setdefault(node, []).append(max(score, 0.0))
         ends = np.array(list(said), np.int64)
         means = np.array([sum(scores) / len(scores) for scores in said.values()]) * _specificity(graph, ends)
-        every = nearest(self.passages, self.passages.encode(state.question.text), state)
+        every = nearest(self.passages, self.passages.encode(state.question.text, run), state)
         near = np.empty(0) if every.scores is None else every.scores - every.scores[-1:]
         near = self.weight * near / max(near.max(initial=0.0), 1e-12)
         nodes, at = np.unique(np.append(ends, every.nodes), return_inverse=True)

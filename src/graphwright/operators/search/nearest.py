@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import Columns, Graph, Kind
-from graphwright.index.lexicon import lexicon_of
-from graphwright.index.names import normal_form
-from graphwright.index.vectors import VectorIndex
-from graphwright.index.words import WordIndex, words
+from graphwright.index.name_index import name_index_of
+from graphwright.index.vector_index import VectorIndex
+from graphwright.index.words import WordIndex
 from graphwright.kernels.rank import top
 from graphwright.models.protocols import Floats
+from graphwright.operators.run import Run
+from graphwright.text.names import normal_form
+from graphwright.text.words import words
 
 __all__ = ["Near", "distinct", "edges_near", "lengths_of", "likeness", "name_words", "nodes_near", "overlap"]
 
@@ -56,11 +58,11 @@ def edges_near(index: VectorIndex | None, graph: Graph, texts: Sequence[str], k:
     return [distinct(graph, found, text, k) for found, text in zip(nearest, texts, strict=True)]
 
 
-def likeness(index: VectorIndex | None, text_of: Callable[[int], str], ids: Ints, text: str) -> Scores:
+def likeness(run: Run, index: VectorIndex | None, text_of: Callable[[int], str], ids: Ints, text: str) -> Scores:
     """Return how near each of some ids is to a text: by cosine, without vectors by the words of `text_of(id)`."""
     if index is None:
         return np.array([overlap(text, text_of(i)) for i in ids.tolist()], np.float64)
-    return index.cosines(ids, index.encode(text))
+    return index.cosines(ids, index.encode(text, run))
 
 
 def overlap(a: str, b: str) -> float:
@@ -110,7 +112,7 @@ def _best(ids: Ints, scores: NDArray[np.floating], k: int) -> Near:
 
 
 def _named_alike(graph: Graph, text: str, k: int) -> Near:
-    index, lexicon, form = name_words(graph.columns), lexicon_of(graph.columns), normal_form(text)
+    index, lexicon, form = name_words(graph.columns), name_index_of(graph.columns), normal_form(text)
     ids = index.nodes[top(index.scores(text), min(4 * k, len(index.nodes)))]
     found = {node: overlap(text, graph.names[node]) for node in ids.tolist()}
     nodes, certainty = lexicon.find(form), 1.0

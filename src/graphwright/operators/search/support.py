@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import ABOUT, Graph
-from graphwright.index.vectors import VectorIndex
-from graphwright.index.words import WordIndex, words
+from graphwright.index.vector_index import VectorIndex
+from graphwright.index.words import WordIndex
 from graphwright.kernels.rank import top
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.search.connected import frequency
 from graphwright.operators.state import State
+from graphwright.text.words import words
 
 __all__ = ["Support", "SupportSearch"]
 
@@ -43,13 +45,13 @@ class Support:
     named: Floats
 
     @classmethod
-    def of(cls, state: State, vectors: VectorIndex, index: WordIndex) -> Support:
+    def of(cls, state: State, run: Run, vectors: VectorIndex, index: WordIndex) -> Support:
         """Read the signals of every passage of the graph."""
         graph = state.graph
         inside = np.ones(len(index.nodes), bool) if graph.whole else graph.holds(index.nodes)
         nodes = index.nodes[inside]
         near = np.zeros(len(nodes), np.float32)  # on a graph that was imported nodes may have no vector
-        near[vectors.has(nodes)] = vectors.scores_of(nodes, vectors.encode(state.question.text))[1]
+        near[vectors.has(nodes)] = vectors.scores_of(nodes, vectors.encode(state.question.text, run))[1]
         columns, rest = _named(state, index.nodes)
         asked = list(dict.fromkeys(words(state.question.text)))
         postings = {word: index.postings(word) for word in asked}
@@ -122,7 +124,7 @@ class SupportSearch(Ranker):
     words: WordIndex
     gives = ("evidence",)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the passages of the graph."""
         support = Support.of(state, self.passages, self.words)
         scores = support.total()

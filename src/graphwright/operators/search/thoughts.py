@@ -9,39 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from graphwright.data.sentences import sentence_spans
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.index.words import words
-from graphwright.models.base import LLM, Encoder
-from graphwright.operators.anchors.keywords import Theme
-from graphwright.operators.operator import Operator, Wrapper, note
+from graphwright.models.protocols import LLM, Encoder
+from graphwright.operators.operator import Operator, Wrapper
 from graphwright.operators.rerank.granker import retrieved
-from graphwright.operators.state import State
+from graphwright.operators.run import Run
+from graphwright.operators.state import Anchor, State
 from graphwright.prompts import data_line, messages
+from graphwright.text.sentences import sentence_spans
+from graphwright.text.words import words
 
-__all__ = ["FollowUp", "Think", "Thought", "Thoughts"]
+__all__ = ["FollowUp", "Think", "Thoughts"]
 
 _ROOM = 2_000  # characters of a passage that a model is shown
 
 
-class Thought(Theme):
-    """An anchor for a sentence on the way to the answer: it has a text alone.
-
-    >>> Thought("Bertha was his mother."), Thought("kinship") == Theme("kinship")
-    (Thought('Bertha was his mother.', nodes=[], edges=[], weight=1.0), False)
-    """
-
-    def _key(self) -> tuple[Any, ...]:
-        return (Thought, *super()._key())
-
-    def __repr__(self) -> str:
-        return super().__repr__().replace("Theme", "Thought", 1)
-
-
 def _thoughts(state: State) -> list[str]:
-    return [anchor.text for anchor in state.anchors or () if isinstance(anchor, Thought)]
+    return [anchor.text for anchor in state.anchors or () if anchor.kind == "thought"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +71,7 @@ class Think(Operator):
         if isinstance(self.passages, bool) or not hasattr(self.passages, "__index__") or self.passages < 1:
             raise OptionError(f"Think(passages={self.passages!r}): how many passages are read, 1 or more.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Think."""
         held, nodes = state.anchors or (), retrieved(state)[: self.passages].tolist()
         if not nodes:
@@ -95,9 +81,9 @@ class Think(Operator):
         else:
             thought = _nearest(self.model, state, nodes)
         if not thought:
-            note("no further thought")
+            run.note("no further thought")
             return state.with_(anchors=held)
-        return state.with_(anchors=(*held, Thought(thought)))
+        return state.with_(anchors=(*held, Anchor(thought, kind="thought")))
 
 
 @cache
@@ -155,17 +141,17 @@ class FollowUp(Wrapper):
     >>> from graphwright import Graph, HashEncoder, VectorIndex, VectorSearch, start
     >>> graph = Graph.from_triples([("Graz", "in", "Austria"), ("Lyon", "in", "France")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> state = start("Graz?", graph, anchors=[Thought("It was Lyon.")], evidence=Evidence.of_nodes([0]))
+    >>> state = start("Graz?", graph, anchors=[Anchor("It was Lyon.", kind="thought")], evidence=Evidence.of_nodes([0]))
     >>> found = FollowUp(VectorSearch(index) % 1)(state).evidence; found.nodes.tolist(), found.scores.tolist()
     ([0, 2], [1.0, 1.0])
     """
 
-    def run(self, state: State, k: int | None = None) -> State:
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
         """Search and merge, and keep the k best."""
         if state.answer is not None:
             return state
         asked = _thoughts(state)[-1:] or [state.question.text]
-        after = self.step.run(state.with_(question=replace(state.question, text=asked[0])), k)
+        after = self.step.execute(state.with_(question=replace(state.question, text=asked[0])), run, k)
         best: dict[Any, float] = {}
         for found in (state.evidence, None if after.evidence is None else after.evidence.unscored()):
             if found is not None:

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints, Ranking
 from graphwright.graph.graph import ABOUT, ALIAS
-from graphwright.index.vectors import VectorIndex
-from graphwright.index.words import WordIndex, words
+from graphwright.index.vector_index import VectorIndex
+from graphwright.index.words import WordIndex
 from graphwright.operators.operator import Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.search.connected import expand, rarity, reach
 from graphwright.operators.search.support import Support
 from graphwright.operators.state import State
+from graphwright.text.words import words
 
 __all__ = ["Complement"]
 
@@ -62,7 +64,7 @@ class Complement(Ranker):
     unnamed: float = 1.0
     common: float = 0.02
     needs = ("evidence",)
-    gives = ("chunks",)
+    gives = ("passages",)
 
     def __post_init__(self) -> None:
         for name in ("about", "stated", "shared", "own", "overlap", "joined", "unnamed"):
@@ -73,7 +75,7 @@ class Complement(Ranker):
         if isinstance(self.common, bool) or not isinstance(self.common, Real) or not 0 <= self.common <= 1:
             raise OptionError(f"Complement(common={self.common!r}): a share, from 0 to 1.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Take passages until there are k."""
         if state.evidence is None:
             return state
@@ -88,7 +90,7 @@ class Complement(Ranker):
             growth.take(at)
             taken.append(at)
             scores.append(gain if not scores or gain < scores[-1] else np.nextafter(scores[-1], -np.inf))
-        return state.with_(chunks=Ranking.of(every.nodes[taken], scores))
+        return state.with_(passages=Ranking.of(every.nodes[taken], scores))
 
 
 class _Growth:
@@ -128,7 +130,7 @@ class _Growth:
         self.covered = np.maximum(self.covered, self.signals[at])
 
     def open(self, at: Ints) -> None:
-        """Judge what passages are connected with, together with each of them."""
+        """ScoreFunction what passages are connected with, together with each of them."""
         owner, to, strength = self.connections.of(at)
         pairs = np.maximum(self.alone[to], self._together(at, owner, to) + strength)
         was = np.isfinite(self.worth)

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from numbers import Real
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from graphwright.constraints import Has
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Csr, Graph, Kind
-from graphwright.index.vectors import VectorIndex
-from graphwright.index.words import words
+from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.rank import top
-from graphwright.models.base import LLM, Usage, metered
-from graphwright.operators.operator import Operator, note
-from graphwright.operators.replied import check_model, replied
+from graphwright.models.base import metered
+from graphwright.models.protocols import LLM, Usage
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import Near, distinct, likeness
 from graphwright.operators.state import State
 from graphwright.prompts import data_line
+from graphwright.text.words import COMPOUND, words
 
 __all__ = ["Grow"]
 
-_WORD = re.compile(r"\w+(?:[.'’&-]\w+)*")
 _LOOKED_AT = 5_000  # neighbours of each kind that are compared with the question
 _SHOWN = 64  # of these, what a language model is shown, and of what was found already
 _ALIKE = 8  # edges of one text are passed over until there are so many texts, among so many times as many
@@ -54,7 +54,7 @@ class Grow(Operator):
     ['Lothair II mother Ermengarde; Ermengarde founded Erstein Abbey']
     """
 
-    model: LLM | None = None
+    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
     triples: VectorIndex | None = None
     depth: int = 6
     width: int = 4
@@ -65,7 +65,7 @@ class Grow(Operator):
     gives = ("evidence",)
 
     def __post_init__(self) -> None:
-        check_model(self, self.model)
+        super().__post_init__()
         for name, least in (("depth", 0), ("width", 1)):
             value = getattr(self, name)
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
@@ -76,7 +76,7 @@ class Grow(Operator):
             if not (known and value >= 0) and (name == "least" or value is not None):
                 raise OptionError(f"Grow({name}={value!r}): a number, 0 or more, or for a budget None.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Grow the pieces in turn."""
         found = state.evidence
         if found is None:
@@ -87,8 +87,8 @@ class Grow(Operator):
                 piece = _Piece(state.graph, nodes, edges)
                 for _ in range(self.depth):
                     if not spent and (spent := self._spent(begun, usage)):
-                        note(f"stopped at piece {at + 1} of {len(found)}: {spent} spent")
-                    if spent or not piece.add(self._chosen(state, piece)):
+                        run.note(f"stopped at piece {at + 1} of {len(found)}: {spent} spent")
+                    if spent or not piece.add(self._chosen(state, run, piece)):
                         break
                 grown.append((list(piece.nodes), list(piece.edges)))
         return state.with_(evidence=Evidence.of_pieces(grown, found.scores))
@@ -100,25 +100,25 @@ class Grow(Operator):
         used = usage.prompt_tokens + usage.completion_tokens
         return "tokens" if self.tokens is not None and used >= self.tokens else ""
 
-    def _chosen(self, state: State, piece: _Piece) -> list[int]:
+    def _chosen(self, state: State, run: Run, piece: _Piece) -> list[int]:
         """Return the edges that a piece grows by next."""
         if self.model is not None:
-            near = self._near(state, piece, state.question.text)
-            reply = _asked(self.model, state, list(piece.edges), list(near), self.width) if near else _Said([], False)
+            near = self._near(state, run, piece, state.question.text)
+            reply = _asked(self.model, state, run, list(piece.edges), list(near), self.width) if near else _Said([], False)
             if reply is not None:
                 piece.closed = reply.enough
                 return reply.edges
         said = piece.words()
-        rest = " ".join(word for word in _WORD.findall(state.question.text) if set(words(word)) - said)
-        near = self._near(state, piece, rest) if rest else {}
+        rest = " ".join(word for word in COMPOUND.findall(state.question.text) if set(words(word)) - said)
+        near = self._near(state, run, piece, rest) if rest else {}
         return [edge for edge, value in near.items() if value >= self.least][: self.width]
 
-    def _near(self, state: State, piece: _Piece, sought: str) -> Near:
+    def _near(self, state: State, run: Run, piece: _Piece, sought: str) -> Near:
         """Return the neighbours of a piece that are nearest to a text, of those with the same text one."""
         edges = piece.neighbours()
         if not len(edges):
             return {}
-        values = likeness(self.triples, state.graph.edge_text, edges, sought)
+        values = likeness(run, self.triples, state.graph.edge_text, edges, sought)
         best = top(values, _ALIKE * _SHOWN)
         near = dict(zip(edges[best].tolist(), values[best].tolist(), strict=True))
         return distinct(state.graph, near, sought, _SHOWN)
@@ -169,12 +169,12 @@ class _Said:
     enough: bool
 
 
-def _asked(model: LLM, state: State, found: Sequence[int], candidates: Sequence[int], most: int) -> _Said | None:
+def _asked(model: LLM, state: State, run: Run, found: Sequence[int], candidates: Sequence[int], most: int) -> _Said | None:
     """Ask a language model, None where it does not reply as it should."""
     text = state.graph.edge_text
     known = dict.fromkeys(map(text, found[-_SHOWN:]))
     lines = (data_line({"number": n, "text": text(edge)}) for n, edge in enumerate(candidates, 1))
-    said = replied(
+    said = run.reply(
         model,
         "bubblerag_grow",
         _schema(),
@@ -188,7 +188,7 @@ def _asked(model: LLM, state: State, found: Sequence[int], candidates: Sequence[
     numbers = [n for n in dict.fromkeys(said.numbers) if 1 <= n <= len(candidates)]
     wrong = len(said.numbers) - len(numbers)
     if wrong:
-        note(f"{wrong} of {len(said.numbers)} numbers chosen were passed over: not there, or given twice")
+        run.note(f"{wrong} of {len(said.numbers)} numbers chosen were passed over: not there, or given twice")
     return _Said([candidates[n - 1] for n in numbers[:most]], said.enough)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graphwright.data.sentences import LONGEST, sentence_spans
+from graphwright.text.sentences import LONGEST, sentence_spans
 
 
 def sentences(text: str) -> list[str]:

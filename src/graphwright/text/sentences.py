@@ -1,38 +1,34 @@
-"""Where the sentences of a text begin and end, by one scan and a few rules, in any script."""
+"""Sentence boundaries of text in any script, by one scan and a few rules."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from graphwright.text.stopwords import FIRST_WORDS
+
 __all__ = ["LONGEST", "sentence_spans"]
 
 LONGEST = 1000
-"""Characters that a span has at most: longer runs, as in text without stops, are cut at lines or words."""
+"""Maximal characters of a span: longer runs, as in text without full stops, are cut at lines or words."""
 
-_WORD = re.compile(r"\S+")
-# Before a name or a number: never the end of a sentence.
+# Abbreviations that never end a sentence: a name or a number follows.
 _TITLES = frozenset(
-    _WORD.findall(
+    (
         "dr mr mrs ms mx messrs sir shri prof gen col lt sgt capt cpt cmdr maj adm rev fr sen supt vs v"
         " cf viz ca eg ie fig figs eq eqs nr bzw usw vgl z.b d.h u.a e.g i.e"
-    )
+    ).split()
 )
-# The end of a sentence only where a word follows that begins sentences.
+# Abbreviations that end a sentence only before one of FIRST_WORDS.
 _OPEN_ENDED = frozenset(
-    _WORD.findall(
+    (
         "inc ltd co corp llc bros jr sr esq al etc dept univ assn ave blvd rd hwy st ste mt ft est gov"
         " rep pres hon ed eds trans approx jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed"
         " thu fri sat sun ph.d"
-    )
+    ).split()
 )
-_BEFORE_NUMBER = frozenset(_WORD.findall("no nos art par sec ch vol vols pt p pp pg op b c d r fl"))
-_OPENERS = (
-    "A An And Although After As At Before Both But By During Each For From He Her Here His How However I"
-    " If In It Its Later Many Most My No On One Other Our She Since So Some Such That The Their Then There"
-    " These They This Those Though Thus To Until We What When Where Which While Who Why With You Your"
-)
-_OPENER = re.compile(rf"[\"'“‘(\[]*(?:{_OPENERS.replace(' ', '|')})(?=[\s,])")
+_BEFORE_NUMBER = frozenset(("no nos art par sec ch vol vols pt p pp pg op b c d r fl").split())
+_OPENER = re.compile(rf"[\"'“‘(\[]*(?:{'|'.join(FIRST_WORDS)})(?=[\s,])")
 
 _STOP = ".!?…"
 _WIDE = "。！？｡।॥؟۔።။།។։"  # stops that need no space after them
@@ -40,11 +36,11 @@ _CLOSING = "\"'”’»)\\]}」』）】》］〉"
 _AFTER_STOP = f".!?…{_CLOSING}".replace("\\", "")
 _BREAK = re.compile(
     rf"(?<![{_STOP}])[{_STOP}]++[{_CLOSING}]*+(?:\[\d{{1,3}}\])*+"  # stops, closing quotes, note numbers,
-    rf"(?:\s++|\Z|(?=(?:{_OPENERS.replace(' ', '|')})\s))"  # then space, or a lost space before an opener
+    rf"(?:\s++|\Z|(?=(?:{'|'.join(FIRST_WORDS)})\s))"  # then space, or a lost space before an opener
     rf"|[{_WIDE}]++[{_CLOSING}]*+\s*+"
     r"|\n\s*+"
 )
-_CLOSES = re.compile(r"[\"'”’»)\]]++(?:[.,;:!?\s]|\Z)")  # a closing quote that space parts from its stop
+_CLOSES = re.compile(r"[\"'”’»)\]]++(?:[.,;:!?\s]|\Z)")  # a closing quote, separated from its stop by space
 _LIST_MARK = re.compile(r"(?:[-*+•·‣▪–—]|\(?\d{1,3}[.)]|\(?[A-Za-z]\))\s")
 _PAUSES = ("\n", "; ", ": ", ", ", " ")
 
@@ -52,10 +48,10 @@ _PAUSES = ("\n", "; ", ": ", ", ", " ")
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return the (start, end) of each sentence, in order.
 
-    Spans never overlap, neither begin nor end with white space, and together hold every character that
-    is none. Empty lines always part sentences. A single line end does where the line is too short or
-    too long to have been wrapped, or a list begins; so headings, verse and lists fall into lines, and
-    wrapped prose does not. Time is linear in the text.
+    Spans never overlap, neither begin nor end with white space, and together cover every other character.
+    An empty line always ends a sentence. A single line end does so where the line is too short or too long
+    to have been wrapped, or where a list begins: headings, verse and lists are split into lines, wrapped
+    prose is not. Time is linear in the text.
 
     >>> text = "Dr. J. R. Smith left the U.S. Army. He paid $3.50 (No. 5). “Why?” she asked. 是的。好。"
     >>> [text[start:end] for start, end in sentence_spans(text)]
@@ -64,39 +60,39 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     lower_case = _is_lower_case(text)
     start = len(text) - len(text.lstrip())
-    line = 0  # where the line begins that is being read
-    for found in _BREAK.finditer(text):
-        gap, after = found.start(), found.end()
+    line = 0  # start of the current line
+    for match in _BREAK.finditer(text):
+        gap, after = match.start(), match.end()
         lines = text.count("\n", gap, after)
-        parts = text[gap] in _WIDE or after == len(text)
-        if not parts and text[gap] in _STOP:
-            parts = _ends(text, start, found, lower_case)
-        if not parts and lines:
-            parts = lines > 1 or _is_line(text, line, found)
+        ends = text[gap] in _WIDE or after == len(text)
+        if not ends and text[gap] in _STOP:
+            ends = _ends(text, start, match, lower_case)
+        if not ends and lines:
+            ends = lines > 1 or _is_line(text, line, match)
         if lines:
             line = after
-        if parts:
-            spans.extend(_fitting(text, start, gap + len(found[0].rstrip())))
+        if ends:
+            spans.extend(_fitting(text, start, gap + len(match[0].rstrip())))
             start = after
     spans.extend(_fitting(text, start, len(text.rstrip())))
     return spans
 
 
 def _is_lower_case(text: str) -> bool:
-    """Say whether capitals tell nothing, as in text that was lower-cased as a whole."""
+    """Return whether the text has next to no capitals, as if lower-cased as a whole."""
     head = text[:20_000]
     return sum(map(str.isupper, head)) * 200 < sum(map(str.islower, head))
 
 
-def _ends(text: str, start: int, found: re.Match[str], lower_case: bool) -> bool:
-    """Say whether a stop that is followed by space, or by an opening word, ends the sentence."""
-    stop, after = found.start(), found.end()
+def _ends(text: str, start: int, match: re.Match[str], lower_case: bool) -> bool:
+    """Return whether a full stop before white space, or before one of FIRST_WORDS, ends the sentence."""
+    stop, after = match.start(), match.end()
     following = text[after]
     continues = following in ",;:" or (following.islower() and not lower_case) or _CLOSES.match(text, after)
     if text[stop] != "." or text[stop + 1] in _AFTER_STOP:
         return not continues
     before = text[max(start, stop - 24) : stop]
-    if not before or before[-1].isspace():  # a stop between spaces, as tokenised text has it
+    if not before or before[-1].isspace():  # a stop between spaces, as in tokenised text
         return stop > start
     word = before.split()[-1].lstrip("([\"'“‘")
     name = word.lower()
@@ -107,13 +103,13 @@ def _ends(text: str, start: int, found: re.Match[str], lower_case: bool) -> bool
     return not (word.isdigit() and stop - start == len(word) < 4)  # else the number of a list item
 
 
-def _is_line(text: str, line: int, found: re.Match[str]) -> bool:
-    """Say whether a line stands by itself, not wrapped from a paragraph into the next line."""
-    following = text[found.end()]
-    if _LIST_MARK.match(text, found.end()):
+def _is_line(text: str, line: int, match: re.Match[str]) -> bool:
+    """Return whether a line ends by itself, rather than being wrapped into the next one."""
+    following = text[match.end()]
+    if _LIST_MARK.match(text, match.end()):
         return True
     narrowest = 20 if following >= "\u2e80" else 45  # lines of wide characters hold half as many
-    return not following.islower() and not narrowest <= found.start() - line <= 120
+    return not following.islower() and not narrowest <= match.start() - line <= 120
 
 
 def _fitting(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -128,7 +124,7 @@ def _fitting(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    piece = text[start:end].rstrip()
-    if piece:
-        end = start + len(piece)
-        yield end - len(piece.lstrip()), end
+    span = text[start:end].rstrip()
+    if span:
+        end = start + len(span)
+        yield end - len(span.lstrip()), end

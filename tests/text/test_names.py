@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graphwright.index.names import aliases_of, name_words, normal_form
+from graphwright.text.names import aliases_of, name_words, normal_form
 
 
 @pytest.mark.parametrize(
