@@ -1,10 +1,8 @@
-"""A word index over passages: BM25 in memory-mapped arrays."""
+"""BM25 postings of passages, in memory-mapped arrays."""
 
 from __future__ import annotations
 
 import hashlib
-import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,170 +16,9 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.snapshot import load_array, save_array
 from graphwright.kernels.strings import tokens
 from graphwright.models.protocols import Floats
+from graphwright.text.words import words
 
-__all__ = ["WordIndex", "words"]
-
-_WORD = re.compile(r"[^\W_]+(?:[.,](?=\d)\d+)*")
-_ACCENTS = re.compile("[\u0300-\u036f]+")
-# Scripts that are written without spaces: kana, CJK ideographs, Thai, Lao, Khmer, Burmese.
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
-# English words that say nothing about a passage; a question is full of them.
-_STOP = frozenset(
-    [
-        "a",
-        "about",
-        "above",
-        "after",
-        "again",
-        "against",
-        "all",
-        "also",
-        "am",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "before",
-        "being",
-        "below",
-        "between",
-        "both",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "doing",
-        "down",
-        "during",
-        "each",
-        "few",
-        "for",
-        "from",
-        "further",
-        "had",
-        "has",
-        "have",
-        "having",
-        "he",
-        "her",
-        "hers",
-        "him",
-        "himself",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "itself",
-        "just",
-        "me",
-        "more",
-        "most",
-        "my",
-        "no",
-        "nor",
-        "not",
-        "now",
-        "of",
-        "off",
-        "on",
-        "once",
-        "only",
-        "or",
-        "other",
-        "our",
-        "out",
-        "over",
-        "own",
-        "s",
-        "same",
-        "she",
-        "should",
-        "so",
-        "some",
-        "such",
-        "t",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "through",
-        "to",
-        "too",
-        "under",
-        "until",
-        "up",
-        "us",
-        "very",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-    ]
-)
-
-
-def words(text: str) -> list[str]:
-    """Return the words of a text for matching: lower case, accents folded, stop words dropped, plurals cut.
-
-    Scripts without spaces give pairs of neighbouring characters.
-
-    >>> words("Where were Łódź's 1,000 cafés and cities?"), words("東京都")
-    (['łodz', '1,000', 'cafe', 'city'], ['東京', '京都'])
-    """
-    folded = text.lower()
-    if not folded.isascii():
-        folded = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", folded)))
-    found = [_singular(w) for w in _WORD.findall(folded) if w not in _STOP]
-    return found if folded.isascii() else [part for w in found for part in _parts(w)]
-
-
-def _singular(word: str) -> str:
-    """Cut an English plural; cutting a word that is none does no harm where both sides are cut alike."""
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
-
-
-def _parts(word: str) -> list[str]:
-    if not _UNSPACED.search(word):
-        return [word]
-    return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
-
+__all__ = ["WordIndex"]
 
 K1, B = 1.2, 0.75
 
