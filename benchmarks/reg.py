@@ -24,9 +24,9 @@ import graphwright as gw
 from graphwright.data.kgqa import read_kgqa
 from graphwright.generate.chains import ChainPrompt
 from graphwright.generate.targets import TargetAnswer
-from graphwright.graph.routes import spoken
+from graphwright.graph.relation_paths import relation_words
 from graphwright.index.snapshot import Snapshot
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.index.words import WordIndex
 from graphwright.learn.retrievers.checkpoint import read_checkpoint
 from graphwright.learn.retrievers.load import load_retriever
@@ -178,7 +178,7 @@ def do_sample(sets, found):
         row, graph = refined.rows[at], sets.ix.graph
         kept = {one.candidate.ways for one in row.kept}
         dropped = [one.candidate.ways for one in weak[row.example.id].kept if one.candidate.ways not in kept]
-        said = ["; ".join(spoken(graph, way) for way in ways) for ways in (sorted(kept), dropped[:4])]
+        said = ["; ".join(relation_words(graph, way) for way in ways) for ways in (sorted(kept), dropped[:4])]
         rows.append([row.example.text, *said, str(len(dropped))])
     lines = ["# Labels of 50 questions of MetaQA (WikiMovies; Creative Commons), drawn by seed", ""]
     lines += table(["question", "kept", "dropped, the first four", "dropped"], rows)

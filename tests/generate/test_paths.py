@@ -25,8 +25,8 @@ from graphwright import (
 from graphwright.generate.paths import steps_of
 from graphwright.generate.prompt import passages_in
 from graphwright.models.budget import estimated_tokens
-from graphwright.operators.anchors.keywords import Keywords, Theme
-from graphwright.operators.state import State
+from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.state import Anchor, State
 
 FAMILY = GRAPHS["family"]
 SNAPSHOT = corpus_index().snapshot
@@ -107,12 +107,12 @@ def found() -> State:
 
 def test_passages_are_shown_before_the_paths_and_named_by_them() -> None:
     state = found()
-    assert state.chunks is not None
+    assert state.passages is not None
     shown = lines(state, PathPrompt(passages=2))
     kinds = [next(iter(line)) for line in shown]
     assert kinds == ["question", "passage", "passage", *["path"] * 5]
     prompt = PathPrompt(passages=2)(state).prompt or ""
-    assert passages_in(prompt) == {n: SNAPSHOT.graph.text(int(c)) for n, c in enumerate(state.chunks.ids[:2], 1)}
+    assert passages_in(prompt) == {n: SNAPSHOT.graph.text(int(c)) for n, c in enumerate(state.passages.ids[:2], 1)}
     assert any(line.get("passages") for line in shown[3:])
     for line in shown[3:]:
         assert set(line.get("passages", [])) <= {1, 2}  # type: ignore[call-overload]
@@ -127,7 +127,12 @@ def test_global_edges_are_those_nearest_to_the_themes_each_text_once() -> None:
     )
     encoder = HashEncoder()
     vectors = encoder.encode([graph.edge_text(e) for e in range(4)]) * np.float32([[9], [1], [9], [0.1]])
-    state = start("?", graph, anchors=[Theme("married"), Theme("sold")], evidence=Evidence.of_nodes([]))
+    state = start(
+        "?",
+        graph,
+        anchors=[Anchor("married", kind="theme"), Anchor("sold", kind="theme")],
+        evidence=Evidence.of_nodes([]),
+    )
     edges = GlobalEdges(VectorIndex.from_array(vectors, encoder), limit=3)(state)
     unit = vectors / np.linalg.norm(vectors, axis=1)[:, None]
     cosine = (unit @ encoder.encode(["married", "sold"]).T).max(axis=1)
@@ -140,7 +145,9 @@ def test_global_edges_are_those_nearest_to_the_themes_each_text_once() -> None:
 
 
 def test_without_vectors_the_edges_at_the_evidence_are_compared_by_words() -> None:
-    state = start("?", FAMILY, anchors=[Theme("mother")], evidence=Evidence.of_nodes([FAMILY.id("Waldrada")]))
+    state = start(
+        "?", FAMILY, anchors=[Anchor("mother", kind="theme")], evidence=Evidence.of_nodes([FAMILY.id("Waldrada")])
+    )
     assert GlobalEdges(None)(state).tolist() == [5, 6]
     assert GlobalEdges(None, limit=1)(state).tolist() == [5]
     part = state.with_(graph=FAMILY.part([FAMILY.id("Waldrada"), FAMILY.id("Bertha")]))
@@ -156,7 +163,9 @@ def test_asked_themes_are_the_question_whatever_else_there_is() -> None:
     graph = Graph.from_triples([("a", "founded", "b"), ("c", "married", "d"), ("e", "sold", "f")])
     encoder = HashEncoder()
     index = VectorIndex.from_array(encoder.encode([graph.edge_text(e) for e in range(3)]), encoder)
-    state = start("Who sold it?", graph, anchors=[Theme("married")], evidence=Evidence.of_nodes([0, 2, 4]))
+    state = start(
+        "Who sold it?", graph, anchors=[Anchor("married", kind="theme")], evidence=Evidence.of_nodes([0, 2, 4])
+    )
     assert GlobalEdges(index, limit=1)(state).tolist() == [1]
     for triples in (index, None):
         assert GlobalEdges(triples, limit=1, asked=True)(state).tolist() == [2]

@@ -75,7 +75,7 @@ def test_what_is_cut_off_is_not_kept_in_memory() -> None:
 @pytest.mark.parametrize(
     "ids, scores, message",
     [
-        ([1, 2], [0.5], "2 pieces came with 1"),
+        ([1, 2], [0.5], "1 scores for 2 items"),
         ([1], [float("nan")], "not a number"),
         ([-1], None, "0 or more"),
         ([1.5], None, "whole numbers"),

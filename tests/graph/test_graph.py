@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.toys import APART, FAMILY, GRAPHS, LOOPS, as_networkx, corpus_index, merged_graph
 
 from graphwright import DataError, Graph, Kind, OptionError
-from graphwright.index.contribution import Contribution, Mention, Relation
+from graphwright.index.extraction import Extraction, Mention, Relation
 
 names = st.text(min_size=1, max_size=5)
 triple_lists = st.lists(st.tuples(names, names, names), max_size=25)
@@ -117,7 +117,7 @@ def test_text_of_a_node_defaults_to_its_name_and_of_an_edge_to_its_triple() -> N
 def test_what_a_passage_states_are_its_edges_between_entities() -> None:
     names = (Mention("Anna"), Mention("Bert"), Mention("Cleo"))
     saw, met = Relation("Anna", "saw", "Bert", "Anna saw Bert."), Relation("Bert", "met", "Cleo", "Bert met Cleo.")
-    docs = [Contribution(names, (saw, met)), Contribution(names), Contribution(names, (saw,))]
+    docs = [Extraction(names, (saw, met)), Extraction(names), Extraction(names, (saw,))]
     graph = merged_graph((f"d{i}", "", "", made) for i, made in enumerate(docs))
     texts = [[graph.edge_text(e) for e in graph.columns.stated.row(node).tolist()] for node in range(len(graph))]
     assert texts == [[saw.text, met.text], [], [saw.text], [], [], []]

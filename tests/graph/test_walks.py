@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphwright import Evidence, Graph
-from graphwright.graph.walks import Walks, bundle_of, written
+from graphwright.graph.walks import bundle_of, walk_text, write_walk
 
 TRIPLES = [
     ("Q", "r", "a"),  # 0
@@ -23,7 +23,7 @@ GRAPH = Graph.from_triples(TRIPLES)
 
 
 def text(nodes: str, edges: list[int]) -> str:
-    piece = Walks.of_pieces([([GRAPH.id(name) for name in nodes], edges)])
+    piece = Evidence.of_pieces([([GRAPH.id(name) for name in nodes], edges)], render=walk_text)
     return piece.texts(GRAPH)[0]
 
 
@@ -69,20 +69,20 @@ def test_the_walk_to_an_end_does_not_go_straight_back_where_another_one_leads_th
 
 def test_a_walk_of_any_length_is_written() -> None:
     line = Graph.from_triples([(str(i), "r", str(i + 1)) for i in range(3000)])
-    walk = Walks.of_pieces([(range(3001), range(3000))])
+    walk = Evidence.of_pieces([(range(3001), range(3000))], render=walk_text)
     assert walk.texts(line)[0].count(" → [r] → ") == 3000
 
 
 def test_names_and_relations_are_handed_to_the_writer() -> None:
     nodes, edges = Evidence.of_pieces([([1, 0], [0])]).piece(0)
-    assert written(GRAPH, nodes, edges, lambda said: said.upper()) == "A → [R⁻¹] → Q"
+    assert write_walk(GRAPH, nodes, edges, lambda said: said.upper()) == "A → [R⁻¹] → Q"
 
 
 def test_pieces_that_are_taken_ranked_or_unscored_are_still_written_as_walks() -> None:
-    found = Walks.of_pieces([([0, 1], [0]), ([1, 0], [0])], [0.2, 0.5])
+    found = Evidence.of_pieces([([0, 1], [0]), ([1, 0], [0])], [0.2, 0.5], walk_text)
     back, out = "a → [r⁻¹] → Q", "Q → [r] → a"
     assert found.texts(GRAPH) == [back, out]
     assert found.top(1).texts(GRAPH) == [back] and found.unscored().texts(GRAPH) == [back, out]
     assert found.take([0, 1], [0.1, 0.3]).texts(GRAPH) == [out, back]
-    # Beside pieces of other kinds they are as all others.
+    # Beside items with another text they have the text of their edges.
     assert Evidence.of_nodes([2]).union(found).texts(GRAPH) == ["b", "Q r a", "Q r a"]

@@ -12,11 +12,12 @@ from graphwright.errors import OptionError
 from graphwright.generate.prompt import PassagePrompt
 from graphwright.generate.targets import NO_TARGET
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import Bundle, bundle_of, label, written
-from graphwright.index.vectors import normalised
-from graphwright.models.base import Encoder
+from graphwright.graph.walks import Bundle, bundle_of, relation_label, write_walk
+from graphwright.index.vector_index import normalised
+from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import Operator
-from graphwright.operators.state import Citation, Reply, State
+from graphwright.operators.run import Run
+from graphwright.operators.state import Answer, Citation, State
 from graphwright.prompts import data_line, messages
 
 __all__ = ["ChainAnswer", "ChainPrompt"]
@@ -56,7 +57,7 @@ class ChainPrompt(Operator):
         if self.characters < _LEAST:
             raise OptionError(f"ChainPrompt(characters={self.characters!r}): room for chains, {_LEAST} or more.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Write the prompt."""
         question = data_line({"question": state.question.text})
         passages = "\n".join(PassagePrompt(self.passages, self.characters).lines(state))
@@ -71,7 +72,7 @@ class ChainPrompt(Operator):
                 continue
             # What is no chain, such as a triple, is given by the texts of its edges.
             texts = (_escaped(state.graph.edge_text(edge)) for edge in edges.tolist())
-            chain = written(state.graph, nodes, edges, _escaped) or "; ".join(texts)
+            chain = write_walk(state.graph, nodes, edges, _escaped) or "; ".join(texts)
             line = _TOKEN.sub(r"\\u005b", f"Chain {number}. {chain}")
             if len(line) > room and number == 1:
                 line = line[: room - 3].rpartition("; ")[0] + "; …"
@@ -107,12 +108,12 @@ class ChainAnswer(Operator):
         if not 0 <= self.step < 1:
             raise OptionError(f"ChainAnswer(step={self.step!r}): what a triple takes off, at least 0 and below 1.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
         graph = state.graph
         found = [bundle for piece in state.evidence or () if (bundle := bundle_of(graph, *piece)) is not None]
         if not found:
-            return state.with_(answer=Reply(NO_TARGET, found=False))
+            return state.with_(answer=Answer(NO_TARGET, found=False))
         texts = [_meaning(graph, bundle) for bundle in found]
         row = {text: at for at, text in enumerate(dict.fromkeys(texts))}
         vectors = normalised(self.encoder.encode([state.question.text, *row]))
@@ -120,7 +121,7 @@ class ChainAnswer(Operator):
         best = found[int((near - self.step * np.array([len(bundle.hops) for bundle in found])).argmax())]
         walks = {graph.names[end]: _walk(graph, best, end) for end in best.levels()[-1]}
         cited = tuple(Citation("", name, 0, len(name), name, walk) for name, walk in walks.items())
-        return state.with_(answer=Reply("\n".join(walks), cited))
+        return state.with_(answer=Answer("\n".join(walks), cited))
 
 
 def _escaped(text: str) -> str:
@@ -134,5 +135,5 @@ def _meaning(graph: Graph, bundle: Bundle) -> str:
 
 def _walk(graph: Graph, bundle: Bundle, end: int) -> tuple[str, ...]:
     names = [graph.names[node] for node in bundle.walk_to(end)]
-    labels = [label(graph, relation, forward) for relation, forward in bundle.relations]
+    labels = [relation_label(graph, relation, forward) for relation, forward in bundle.relations]
     return (*(part for step in zip(names, labels, strict=False) for part in step), names[-1])

@@ -13,9 +13,10 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import label
+from graphwright.graph.walks import relation_label
 from graphwright.operators.operator import Operator
-from graphwright.operators.state import Citation, Reply, State
+from graphwright.operators.run import Run
+from graphwright.operators.state import Answer, Citation, State
 
 __all__ = ["NO_TARGET", "TargetAnswer", "path_text"]
 
@@ -55,7 +56,7 @@ class TargetAnswer(Operator):
         if self.limit is not None and self.limit < 1:
             raise OptionError(f"TargetAnswer(limit={self.limit!r}): a number of names, 1 or more, or None.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
         graph = state.graph
         seeds = list(dict.fromkeys(frozenset(anchor.seeds(graph).tolist()) for anchor in state.anchors or ()))
@@ -74,9 +75,9 @@ class TargetAnswer(Operator):
             if target is not None and (name := words.name(target)) not in found:
                 found[name] = words.path(nodes, edges)
         if not found:
-            return state.with_(answer=Reply(NO_TARGET if named else _UNNAMED, found=False))
+            return state.with_(answer=Answer(NO_TARGET if named else _UNNAMED, found=False))
         cited = tuple(Citation("", name, 0, len(name), name, path) for name, path in found.items())
-        return state.with_(answer=Reply("\n".join(found), cited))
+        return state.with_(answer=Answer("\n".join(found), cited))
 
     def _considered(self, state: State) -> Evidence:
         found = state.evidence or Evidence.of_nodes([])
@@ -85,7 +86,7 @@ class TargetAnswer(Operator):
         return found.top(int(np.searchsorted(-found.scores, -found.scores[0], "right")))
 
 
-def _stated(graph: Graph, seeds: Sequence[frozenset[int]]) -> Reply:
+def _stated(graph: Graph, seeds: Sequence[frozenset[int]]) -> Answer:
     """Return the triples between the things that a question names, in the order of ids."""
     columns, edges = graph.columns, set[int]()
     for one, other in combinations(seeds, 2):
@@ -99,12 +100,12 @@ def _stated(graph: Graph, seeds: Sequence[frozenset[int]]) -> Reply:
     stated = np.array(sorted(edges), np.int64)
     stated = stated if graph.whole else stated[np.isin(stated, graph.edges)]
     if not len(stated):
-        return Reply(_APART.format(" and ".join(graph.names[min(one)] for one in seeds)), found=False)
+        return Answer(_APART.format(" and ".join(graph.names[min(one)] for one in seeds)), found=False)
     cited = []
     for path in dict.fromkeys(map(graph.triple, stated.tolist())):
         text = " ".join(path)
         cited.append(Citation("", text, 0, len(text), text, path))
-    return Reply("\n".join(citation.text for citation in cited), tuple(cited))
+    return Answer("\n".join(citation.text for citation in cited), tuple(cited))
 
 
 def path_text(graph: Graph, nodes: Ints, edges: Ints) -> tuple[str, ...]:
@@ -126,7 +127,7 @@ class _Words:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.name = cache(graph.names.__getitem__)
-        self.label = cache(partial(label, graph))
+        self.label = cache(partial(relation_label, graph))
 
     def path(self, nodes: Ints, edges: Ints) -> tuple[str, ...]:
         """Return what `path_text` does."""

@@ -1,8 +1,8 @@
-"""Evidence: scored pieces of a graph, best first. A piece is a node, a triple, a path or a tree."""
+"""Evidence: scored items of a graph, best first. An item is a node, a triple, a path or a tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -11,58 +11,46 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError
+from graphwright.graph.passages import Passage
 
 if TYPE_CHECKING:
     from graphwright.graph.graph import Graph
 
-__all__ = ["Evidence", "Ints", "Piece", "Ranking", "Scores"]
+__all__ = ["Evidence", "Ints", "Piece", "Ranking", "Render", "Scores", "item_text"]
 
 Ints = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Piece = tuple[Ints, Ints]
+"""The nodes and the edges of an item, in walk order."""
+Render = Callable[["Graph", Ints, Ints], str]
+"""A function that writes the text of an item: (graph, nodes, edges) -> text. Module level, so that evidence pickles."""
+
+_SHOWN = 10  # rows of a table in a notebook
 
 
-def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
-    """Return the values as one flat read-only array of that type; an array is never shared with the caller."""
-    array = np.array(values if hasattr(values, "__len__") else list(values), dtype)  # type: ignore[arg-type]
-    if array.ndim != 1:
-        raise OptionError(f"ids and scores are flat lists of numbers; this one has shape {array.shape}.")
-    array.flags.writeable = False
-    return array
+def item_text(graph: Graph, nodes: Ints, edges: Ints) -> str:
+    """Return the text of an item.
+
+    A node gives its text (a passage with its title before it), a triple or path the texts of its edges, and several
+    nodes without edges their names.
+    """
+    if len(edges):
+        return "; ".join(graph.edge_text(int(e)) for e in edges)
+    if len(nodes) == 1:
+        return graph.reading(int(nodes[0]))
+    return ", ".join(graph.names[int(v)] for v in nodes)
 
 
-def _sealed(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that nobody else holds, read-only from now on."""
-    array.flags.writeable = False
-    return array
-
-
-def _ids(values: Iterable[int] | ArrayLike) -> Ints:
-    given = np.asarray(values if hasattr(values, "__len__") else list(values))  # type: ignore[arg-type]
-    if given.size and given.dtype.kind not in "iu":
-        raise OptionError(f"ids are whole numbers; these are {given.dtype}.")
-    if given.size and given.min() < 0:
-        raise OptionError(f"ids are 0 or more; found {given.min()}.")
-    return _frozen(given, np.int64)
-
-
-def _scored(scores: ArrayLike | None, count: int) -> Scores | None:
-    if scores is None:
-        return None
-    array = _frozen(scores, np.float64)
-    if len(array) != count:
-        raise OptionError(f"{count} pieces came with {len(array)} scores; give one score for each, or None.")
-    if np.isnan(array).any():
-        raise OptionError(f"score {int(np.isnan(array).argmax())} is not a number (NaN).")
-    return array
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ranking:
-    """Passages with scores: `ids: int64[n]` (snapshot ids of chunk nodes), `scores: float64[n]`, best first."""
+    """Passages with scores: `ids: int64[n]` (snapshot ids of chunk nodes), `scores: float64[n]`, best first.
+
+    A State binds its ranking to its graph; iterating over it then gives Passage values.
+    """
 
     ids: Ints
     scores: Scores
+    graph: Graph | None = None
 
     @classmethod
     def of(cls, ids: ArrayLike, scores: ArrayLike) -> Ranking:
@@ -71,84 +59,114 @@ class Ranking:
         >>> Ranking.of([4, 2, 9], [0.5, 0.5, 0.7]).ids.tolist()
         [9, 2, 4]
         """
-        known = _ids(ids)
-        values = _scored(scores, len(known))
-        order = np.lexsort((known, -values))  # type: ignore[operator]
-        return cls(_frozen(known[order], np.int64), _frozen(values[order], np.float64))  # type: ignore[index]
+        nodes = _ids(ids)
+        values = _scored(scores, len(nodes))
+        order = np.lexsort((nodes, -values))  # type: ignore[operator]
+        return cls(_frozen(nodes[order], np.int64), _frozen(values[order], np.float64))  # type: ignore[index]
+
+    def bound(self, graph: Graph) -> Ranking:
+        """Return the same ranking with the graph that its passages are read from."""
+        return Ranking(self.ids, self.scores, graph)
 
     def top(self, k: int) -> Ranking:
         """Keep the k best."""
-        return Ranking(self.ids[:k], self.scores[:k])
+        return Ranking(self.ids[:k], self.scores[:k], self.graph)
 
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __iter__(self) -> Iterator[Passage]:
+        """Yield the passages, best first. Raises OptionError for a ranking that is not part of a State."""
+        graph = self.graph
+        if graph is None:
+            raise OptionError("this ranking is not part of a State, so its texts are unknown; read ids and scores.")
+        for node, score in zip(self.ids.tolist(), self.scores.tolist(), strict=True):
+            text = graph.passage(node)
+            location = graph.passages.of(node) if graph.passages is not None else None
+            if location is None:
+                yield Passage(graph.names[node], "", text, score, 0, len(text), graph.names[node])
+            else:
+                start, end = location.start, location.end
+                yield Passage(location.document, location.title, text, score, start, end, location.id)
+
+    def __repr__(self) -> str:
+        return f"Ranking({len(self)} passages{_best(self.scores)})"
+
+    def _repr_html_(self) -> str:
+        rows = zip(self.ids[:_SHOWN].tolist(), self.scores[:_SHOWN].tolist(), strict=True)
+        return _table(repr(self), ("passage node", "score"), [(str(node), f"{score:.4g}") for node, score in rows])
+
 
 class Evidence:
-    """Scored pieces, best first; each piece is some nodes and some edges, in the order they are walked.
+    """Scored items, best first; each item is some nodes and some edges, in the order in which they are walked.
 
-    Held as two ragged arrays over snapshot ids. Without scores the order given is the ranking. With
-    scores the pieces are put in order here: higher score first, then the smaller ids.
-    A triple holds its edge only; readers take its ends from the graph.
+    Held as two ragged arrays over snapshot ids. Without scores the order given is the ranking. With scores the items
+    are sorted here: higher score first, then the smaller ids. A triple holds its edge only; readers take its ends from
+    the graph. `render` writes the text of an item for models and readers (see `item_text`).
 
-    >>> found = Evidence.of_nodes([3, 1, 2], [0.1, 0.9, 0.5])
-    >>> len(found), found.scores.tolist(), found.piece(0)[0].tolist()
-    (3, [0.9, 0.5, 0.1], [1])
+    >>> evidence = Evidence.of_nodes([3, 1, 2], [0.1, 0.9, 0.5])
+    >>> evidence, evidence.scores.tolist(), evidence.piece(0)[0].tolist()
+    (Evidence(3 nodes, best 0.9), [0.9, 0.5, 0.1], [1])
     """
 
-    __slots__ = ("edge_ptr", "edges", "node_ptr", "nodes", "scores")
+    __slots__ = ("edge_ptr", "edges", "node_ptr", "nodes", "render", "scores")
 
-    nodes: Ints
-    node_ptr: Ints
-    edges: Ints
-    edge_ptr: Ints
-    scores: Scores | None
-
-    def __init__(self, nodes: Ints, node_ptr: Ints, edges: Ints, edge_ptr: Ints, scores: Scores | None) -> None:
-        """Take ragged arrays that are already in order; `of_nodes`, `of_edges` and `of_pieces` rank."""
+    def __init__(
+        self,
+        nodes: Ints,
+        node_ptr: Ints,
+        edges: Ints,
+        edge_ptr: Ints,
+        scores: Scores | None,
+        render: Render = item_text,
+    ) -> None:
+        """Take ragged arrays that are already in order; `of_nodes`, `of_edges` and `of_pieces` sort."""
         self.nodes, self.node_ptr = nodes, node_ptr
         self.edges, self.edge_ptr = edges, edge_ptr
-        self.scores = scores
+        self.scores, self.render = scores, render
 
     @classmethod
     def of_nodes(cls, ids: ArrayLike, scores: ArrayLike | None = None) -> Evidence:
-        """One piece per node."""
+        """Make one item of each node."""
         nodes = _ids(ids)
-        values = _scored(scores, len(nodes))
-        nodes, values = _in_order(nodes, values)
+        nodes, values = _in_order(nodes, _scored(scores, len(nodes)))
         return cls(nodes, _steps(len(nodes)), _frozen([], np.int64), _zeros(len(nodes)), values)
 
     @classmethod
     def of_edges(cls, ids: ArrayLike, scores: ArrayLike | None = None) -> Evidence:
-        """One piece per edge: a triple."""
+        """Make one item, a triple, of each edge."""
         edges = _ids(ids)
-        values = _scored(scores, len(edges))
-        edges, values = _in_order(edges, values)
+        edges, values = _in_order(edges, _scored(scores, len(edges)))
         return cls(_frozen([], np.int64), _zeros(len(edges)), edges, _steps(len(edges)), values)
 
     @classmethod
-    def of_pieces(cls, pieces: Iterable[tuple[ArrayLike, ArrayLike]], scores: ArrayLike | None = None) -> Evidence:
-        """Pieces of any shape, each (nodes, edges) in walk order.
+    def of_pieces(
+        cls,
+        pieces: Iterable[tuple[ArrayLike, ArrayLike]],
+        scores: ArrayLike | None = None,
+        render: Render = item_text,
+    ) -> Evidence:
+        """Make items of any shape, each (nodes, edges) in walk order.
 
         >>> path = Evidence.of_pieces([([0, 4, 7], [2, 9])])
         >>> [part.tolist() for part in path.piece(0)], path.scores
         ([[0, 4, 7], [2, 9]], None)
         """
-        listed = [(_ids(nodes), _ids(edges)) for nodes, edges in pieces]
-        values = _scored(scores, len(listed))
+        items = [(_ids(nodes), _ids(edges)) for nodes, edges in pieces]
+        values = _scored(scores, len(items))
         if values is not None:
-            keys = [(-float(values[i]), *_key(piece)) for i, piece in enumerate(listed)]
-            order = sorted(range(len(listed)), key=keys.__getitem__)
-            listed, values = [listed[i] for i in order], _frozen(values[order], np.float64)
-        return cls(*_ragged([n for n, _ in listed]), *_ragged([e for _, e in listed]), values)
+            keys = [(-float(values[i]), nodes.tolist(), edges.tolist()) for i, (nodes, edges) in enumerate(items)]
+            order = sorted(range(len(items)), key=keys.__getitem__)
+            items, values = [items[i] for i in order], _frozen(values[order], np.float64)
+        return cls(*_ragged([n for n, _ in items]), *_ragged([e for _, e in items]), values, render)
 
     def __len__(self) -> int:
         return len(self.node_ptr) - 1
 
     def piece(self, i: int) -> Piece:
-        """Return piece i, 0 the best: its nodes and its edges as int64 arrays in walk order."""
+        """Return item i, 0 the best: its nodes and its edges as int64 arrays in walk order."""
         if not -len(self) <= i < len(self):
-            raise IndexError(f"piece {i} of {len(self)}")
+            raise IndexError(f"item {i} of {len(self)}")
         i %= len(self)
         return (
             self.nodes[self.node_ptr[i] : self.node_ptr[i + 1]],
@@ -160,97 +178,141 @@ class Evidence:
 
     @property
     def only_nodes(self) -> bool:
-        """Whether every piece is one node, so that `nodes` is the list of pieces."""
-        return not len(self.edges) and len(self.nodes) == len(self) and bool((np.diff(self.node_ptr) == 1).all())
+        """Whether every item is one node, so that `nodes` lists the items."""
+        return not len(self.edges) and _all_single(self.node_ptr)
 
     def identities(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Return what makes each piece itself: its nodes and edges, in order."""
+        """Return a hashable key of each item: its nodes and its edges, in order."""
         nodes, edges = (_tuples(*part) for part in ((self.nodes, self.node_ptr), (self.edges, self.edge_ptr)))
         return list(zip(nodes, edges, strict=True))
 
     def top(self, k: int) -> Evidence:
-        """Keep the first k pieces."""
+        """Keep the first k items."""
         k = max(k, 0)
         if k >= len(self):
             return self
-        # Slices copied, so that what is kept does not keep the rest.
-        return type(self)(
+        # Copies of the slices, so that the whole arrays can be freed.
+        return Evidence(
             _frozen(self.nodes[: self.node_ptr[k]], np.int64),
             _frozen(self.node_ptr[: k + 1], np.int64),
             _frozen(self.edges[: self.edge_ptr[k]], np.int64),
             _frozen(self.edge_ptr[: k + 1], np.int64),
             None if self.scores is None else _frozen(self.scores[:k], np.float64),
+            self.render,
         )
 
     def take(self, positions: Sequence[int], scores: ArrayLike | None = None) -> Evidence:
-        """Return the pieces at `positions`: with new scores ranked by them, else in the order given.
+        """Return the items at `positions`: with new scores ranked by them, else in the order given.
 
-        Without new scores the pieces keep those they have.
+        Without new scores the items keep those that they have.
         """
         if scores is not None:
-            return self.of_pieces([self.piece(i) for i in positions], scores)
+            return Evidence.of_pieces([self.piece(i) for i in positions], scores, self.render)
         at = np.asarray(positions, np.int64)
-        return type(self)(
+        return Evidence(
             *_gather(self.nodes, self.node_ptr, at),
             *_gather(self.edges, self.edge_ptr, at),
             None if self.scores is None else _frozen(self.scores[at], np.float64),
+            self.render,
         )
 
     def unscored(self) -> Evidence:
-        """Return the same pieces in the same order, without scores."""
-        return type(self)(self.nodes, self.node_ptr, self.edges, self.edge_ptr, None)
+        """Return the same items in the same order, without scores."""
+        return Evidence(self.nodes, self.node_ptr, self.edges, self.edge_ptr, None, self.render)
 
     def union(self, other: Evidence, cap: int | None = None) -> Evidence:
-        """Return these pieces in order, then those of `other` that are not among them; unscored.
+        """Return these items in order, then those of `other` that are not among them; unscored.
 
-        `cap` bounds the total: pieces of `other` are taken only while it is not passed.
+        `cap` bounds the total: items of `other` are taken only while it is not passed.
 
         >>> a, b = Evidence.of_nodes([5, 1]), Evidence.of_nodes([1, 2, 3])
         >>> a.union(b).nodes.tolist(), a.union(b, cap=3).nodes.tolist()
         ([5, 1, 2, 3], [5, 1, 2])
         """
-        alike = self.only_nodes and other.only_nodes
-        mine, others = (e.nodes.tolist() if alike else e.identities() for e in (self, other))
-        held = set(mine)
+        nodes_alone = self.only_nodes and other.only_nodes
+        own_keys, other_keys = (e.nodes.tolist() if nodes_alone else e.identities() for e in (self, other))
+        known = set(own_keys)
         new: list[int] = []
-        for i, key in enumerate(others):
+        for i, key in enumerate(other_keys):
             if cap is not None and len(self) + len(new) >= cap:
                 break
-            if key not in held:
-                held.add(key)
+            if key not in known:
+                known.add(key)
                 new.append(i)
-        if alike:
-            return self.of_nodes(np.concatenate((self.nodes, other.nodes[new])))
+        if nodes_alone:
+            return Evidence.of_nodes(np.concatenate((self.nodes, other.nodes[new])))
         more = other.take(new)
         return Evidence(
             *_joined(self.nodes, self.node_ptr, more.nodes, more.node_ptr),
             *_joined(self.edges, self.edge_ptr, more.edges, more.edge_ptr),
             None,
+            self.render if self.render is other.render else item_text,
         )
 
     def texts(self, graph: Graph) -> list[str]:
-        """Return one text per piece, as a reader or a model should see it.
-
-        A node gives its text (a passage with its title before it), a triple or path the texts of its
-        edges, and several nodes without edges their names.
-        """
-        return [_text(graph, nodes, edges) for nodes, edges in self]
+        """Return the text of each item, as a reader or a model should see it."""
+        return [self.render(graph, nodes, edges) for nodes, edges in self]
 
     def __repr__(self) -> str:
-        best = "" if self.scores is None or not len(self) else f", best {self.scores[0]:.4g}"
-        return f"Evidence({len(self)} pieces{best})"
+        only_edges = not len(self.nodes) and _all_single(self.edge_ptr)
+        kind = "nodes" if self.only_nodes else "triples" if only_edges else "items"
+        return f"Evidence({len(self)} {kind}{_best(self.scores)})"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for i, (nodes, edges) in enumerate(self.top(_SHOWN)):
+            score = "" if self.scores is None else f"{self.scores[i]:.4g}"
+            rows.append((" ".join(map(str, nodes.tolist())), " ".join(map(str, edges.tolist())), score))
+        return _table(repr(self), ("nodes", "edges", "score"), rows)
 
 
-def _text(graph: Graph, nodes: Ints, edges: Ints) -> str:
-    if len(edges):
-        return "; ".join(graph.edge_text(int(e)) for e in edges)
-    if len(nodes) == 1:
-        return graph.reading(int(nodes[0]))
-    return ", ".join(graph.names[int(v)] for v in nodes)
+def _best(scores: Scores | None) -> str:
+    return "" if scores is None or not len(scores) else f", best {scores[0]:.4g}"
 
 
-def _key(piece: Piece) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return tuple(piece[0].tolist()), tuple(piece[1].tolist())
+def _table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return an HTML table of numbers for notebooks."""
+    head = "".join(f"<th>{name}</th>" for name in header)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>"
+
+
+def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
+    """Return the values as one flat read-only array of that type; an array is never shared with the caller."""
+    array = np.array(values if hasattr(values, "__len__") else list(values), dtype)  # type: ignore[arg-type]
+    if array.ndim != 1:
+        raise OptionError(f"Ids and scores must be flat lists of numbers; got an array of shape {array.shape}.")
+    return _sealed(array)
+
+
+def _sealed(array: NDArray[Any]) -> NDArray[Any]:
+    """Make an array that nobody else holds read-only."""
+    array.flags.writeable = False
+    return array
+
+
+def _ids(values: Iterable[int] | ArrayLike) -> Ints:
+    ids = np.asarray(values if hasattr(values, "__len__") else list(values))  # type: ignore[arg-type]
+    if ids.size and ids.dtype.kind not in "iu":
+        raise OptionError(f"Ids must be whole numbers; got {ids.dtype}.")
+    if ids.size and ids.min() < 0:
+        raise OptionError(f"Ids must be 0 or more; got {ids.min()}.")
+    return _frozen(ids, np.int64)
+
+
+def _scored(scores: ArrayLike | None, count: int) -> Scores | None:
+    if scores is None:
+        return None
+    array = _frozen(scores, np.float64)
+    if len(array) != count:
+        raise OptionError(f"Got {len(array)} scores for {count} items; give one score for each item, or None.")
+    if np.isnan(array).any():
+        raise OptionError(f"Score {int(np.isnan(array).argmax())} is not a number (NaN).")
+    return array
+
+
+def _all_single(ptr: Ints) -> bool:
+    return bool((np.diff(ptr) == 1).all())
 
 
 def _tuples(flat: Ints, ptr: Ints) -> Iterator[tuple[int, ...]]:
@@ -275,7 +337,7 @@ def _zeros(n: int) -> Ints:
 
 def _ragged(parts: Sequence[Ints]) -> tuple[Ints, Ints]:
     flat = np.concatenate([np.empty(0, np.int64), *parts])
-    return _frozen(flat, np.int64), _frozen(np.cumsum([0, *map(len, parts)]), np.int64)
+    return _sealed(flat), _frozen(np.cumsum([0, *map(len, parts)]), np.int64)
 
 
 def _gather(flat: Ints, ptr: Ints, at: Ints) -> tuple[Ints, Ints]:
@@ -286,4 +348,4 @@ def _gather(flat: Ints, ptr: Ints, at: Ints) -> tuple[Ints, Ints]:
 
 
 def _joined(a: Ints, a_ptr: Ints, b: Ints, b_ptr: Ints) -> tuple[Ints, Ints]:
-    return _frozen(np.concatenate((a, b)), np.int64), _frozen(np.concatenate((a_ptr, b_ptr[1:] + a_ptr[-1])), np.int64)
+    return _sealed(np.concatenate((a, b))), _sealed(np.concatenate((a_ptr, b_ptr[1:] + a_ptr[-1])))

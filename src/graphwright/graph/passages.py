@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
 
-__all__ = ["Listed", "Passage", "Passages"]
+__all__ = ["Listed", "Location", "Passage", "Passages"]
 
 
 class Listed(NamedTuple):
@@ -25,14 +25,35 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """One passage: the chunk's name, its document's id and title, and its span of characters there."""
+class Location:
+    """Place of a chunk: its name, its document's id and title, and its span of characters there."""
 
     id: str
     document: str
     title: str
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A retrieved passage: its text, its document, its characters there, and its score.
+
+    In a graph without documents a passage is a node: `document` and `id` are its name.
+    """
+
+    document: str
+    title: str
+    text: str
+    score: float
+    start: int
+    end: int
+    id: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON can hold them."""
+        names = ("id", "document", "title", "text", "start", "end")
+        return {**{name: getattr(self, name) for name in names}, "score": round(self.score, 6)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +80,13 @@ class Passages:
         at = int(np.searchsorted(self.nodes, node))
         return at if at < len(self.nodes) and self.nodes[at] == node else -1
 
-    def of(self, node: int) -> Passage | None:
-        """Return the passage of a chunk node, None for any other node."""
+    def of(self, node: int) -> Location | None:
+        """Return the location of a chunk node, None for any other node."""
         row = self.row(node)
         if row < 0:
             return None
         document = int(self.document[row])
-        return Passage(
+        return Location(
             self.names[row],
             self.documents[document],
             self.titles[document],

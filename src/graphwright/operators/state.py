@@ -1,24 +1,23 @@
-"""What flows through a pipeline: one frozen value that operators map to the next."""
+"""The value that flows through a pipeline: one frozen State, which operators map to the next."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from graphwright.constraints import AtLeast, Checked, OneOf
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Ranking
 from graphwright.graph.graph import Graph
+from graphwright.models.protocols import Usage
 
-if TYPE_CHECKING:
-    from graphwright.models.base import Usage
+__all__ = ["Anchor", "Answer", "Citation", "Question", "State", "Step", "start"]
 
-__all__ = ["Anchor", "Citation", "Question", "Reply", "State", "Step", "start"]
+_ITEMS = 20  # items of evidence in `State.to_dict`
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,11 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class Anchor:
-    """Something that the question names: its words, the nodes and edges they mean, and how much they count.
+class Anchor(Checked):
+    """Something that the question refers to: its words, the nodes and edges they may mean, and a weight.
+
+    `kind`: "entity" for what has a name; "theme" for a topic, which stands for no node; "thought" for a sentence of
+    a chain of thought.
 
     >>> Anchor("Lothair II", nodes=[7])
     Anchor('Lothair II', nodes=[7], edges=[], weight=1.0)
@@ -42,13 +44,13 @@ class Anchor:
     text: str
     nodes: Ints = ()  # type: ignore[assignment]
     edges: Ints = ()  # type: ignore[assignment]
-    weight: float = 1.0
+    weight: Annotated[float, AtLeast(0)] = 1.0
+    kind: Annotated[Literal["entity", "theme", "thought"], OneOf("entity", "theme", "thought")] = "entity"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.weight, Real) and math.isfinite(self.weight) and self.weight >= 0):
-            raise OptionError(f"anchor {self.text!r} has weight {self.weight!r}; a weight is a number, 0 or more.")
+        super().__post_init__()
         for name in ("nodes", "edges"):
-            # Evidence checks and freezes ids; an anchor's are of the same kind.
+            # Evidence checks and freezes ids; an anchor's are of the same type.
             object.__setattr__(self, name, Evidence.of_nodes(getattr(self, name)).nodes)
 
     def seeds(self, graph: Graph) -> Ints:
@@ -62,18 +64,20 @@ class Anchor:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        return self.text, tuple(self.nodes.tolist()), tuple(self.edges.tolist()), self.weight
+        return self.text, tuple(self.nodes.tolist()), tuple(self.edges.tolist()), self.weight, self.kind
 
     def __repr__(self) -> str:
-        return f"Anchor({self.text!r}, nodes={self.nodes.tolist()}, edges={self.edges.tolist()}, weight={self.weight})"
+        kind = "" if self.kind == "entity" else f", kind={self.kind!r}"
+        ids = f"nodes={self.nodes.tolist()}, edges={self.edges.tolist()}"
+        return f"Anchor({self.text!r}, {ids}, weight={self.weight}{kind})"
 
 
 @dataclass(frozen=True)
 class Citation:
-    """Where a statement of an answer stands: document, chunk, characters `start` to `end` of the document.
+    """Verified source of a statement: characters `start` to `end` of a document, in one of its chunks.
 
-    `text` is what stands there, to the letter; `path` is the walk in the graph that led there, as names
-    and relations in turn.
+    `text` is what stands there, to the letter; `path` is the walk in the graph that led to the chunk, as names and
+    relations in turn.
     """
 
     document: str
@@ -83,23 +87,42 @@ class Citation:
     text: str
     path: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Return its fields as JSON holds them."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON can hold them."""
         return {**vars(self), "path": list(self.path)}
 
 
 @dataclass(frozen=True)
-class Reply:
-    """An answer and what it rests on. `found` is False where the documents do not hold one."""
+class Answer:
+    """An answer and its citations.
+
+    `text` is for people, with markers [1], [2] that number the citations; `short` are bare short answers, for metrics
+    and programs. `found` is False where the documents do not answer the question.
+    """
 
     text: str
+    short: tuple[str, ...] = ()
     citations: tuple[Citation, ...] = ()
     found: bool = True
+
+    def __repr__(self) -> str:
+        short = f", short={list(self.short)}" if self.short else ""
+        return f"Answer({_shortened(self.text)!r}{short}, citations={len(self.citations)}, found={self.found})"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td>[{number}]</td><td>{escape(cited.document)} {cited.start}–{cited.end}</td>"
+            f"<td>{escape(cited.text)}</td></tr>"
+            for number, cited in enumerate(self.citations, 1)
+        )
+        return f"<p>{escape(self.text)}</p><table>{rows}</table>"
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one operator did: how long it took, what models did for it, and the state it gave.
+    """One step of a run: the operator, its seconds, the usage of models, and the state it gave.
 
     `after` shares its arrays with the states around it, so that keeping it costs nothing.
     """
@@ -111,22 +134,34 @@ class Step:
     notes: tuple[str, ...] = ()
     after: State | None = field(default=None, repr=False, compare=False)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON can hold them, without the state."""
+        usage = {name: getattr(self.usage, name) for name in _USAGE}
+        times = {"seconds": round(self.seconds, 6), "model_seconds": round(self.usage.seconds, 6)}
+        return {"operator": self.operator, **times, **usage, "sizes": dict(self.sizes), "notes": list(self.notes)}
+
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The value that flows through a pipeline; see docs/datamodel.md.
+    """The value that flows through a pipeline; docs/datamodel.md describes every field.
 
-    `evidence` and `chunks` are None while nobody looked, and empty once something looked and found nothing.
+    `evidence` and `passages` are None before a search, and empty after a search without results. `passages` ranks
+    chunk nodes; iterating over it gives Passage values with document, title, text, score, start and end.
     """
 
     question: Question
     graph: Graph
     anchors: tuple[Anchor, ...] | None = None
     evidence: Evidence | None = None
-    chunks: Ranking | None = None
+    passages: Ranking | None = None
     prompt: str | None = None
-    answer: Reply | None = None
+    answer: Answer | None = None
     trace: tuple[Step, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Bind the passages to the graph, so that they can be read."""
+        if self.passages is not None and self.passages.graph is not self.graph:
+            object.__setattr__(self, "passages", self.passages.bound(self.graph))
 
     def with_(self, **changes: Any) -> State:
         """Return this state with some fields changed."""
@@ -137,15 +172,61 @@ class State:
         return frozenset(name for name in FIELDS if getattr(self, name) is not None)
 
     def sizes(self) -> dict[str, int]:
-        """Return how much of everything there is: nodes, anchors, pieces of evidence, passages."""
+        """Return the number of nodes, anchors, items of evidence and passages."""
         counts = {"nodes": len(self.graph)}
         counts |= {
-            name: len(getattr(self, name)) for name in ("anchors", "evidence", "chunks") if name in self.fields()
+            name: len(getattr(self, name)) for name in ("anchors", "evidence", "passages") if name in self.fields()
         }
         return counts
 
+    @property
+    def usage(self) -> Usage:
+        """The usage of models in all steps of the trace."""
+        total = Usage()
+        for step in self.trace:
+            total.add(step.usage)
+        return total
 
-FIELDS = ("question", "graph", "anchors", "evidence", "chunks", "prompt", "answer")
+    def to_dict(self, *, method: str | None = None, top_k: int | None = None) -> dict[str, Any]:
+        """Return what the command line prints with --json: answer, citations, passages, evidence, usage, trace.
+
+        `method`: its name, if known. `top_k`: the number of passages; all unless given.
+        """
+        answer, usage = self.answer, self.usage
+        passages = (
+            [] if self.passages is None else [p.to_dict() for p in self.passages.top(top_k or len(self.passages))]
+        )
+        return {
+            "question": self.question.text,
+            "method": method,
+            "found": None if answer is None else answer.found,
+            "answer": None if answer is None else answer.text,
+            "short": [] if answer is None else list(answer.short),
+            "citations": [] if answer is None else [cited.to_dict() for cited in answer.citations],
+            "passages": passages,
+            "anchors": [_anchor_dict(self.graph, anchor) for anchor in self.anchors or ()],
+            "evidence": _evidence_dicts(self.graph, self.evidence),
+            "usage": {name: getattr(usage, name) for name in _USAGE},
+            "trace": [step.to_dict() for step in self.trace],
+        }
+
+    def __repr__(self) -> str:
+        parts = [f"{count} {name}" for name, count in self.sizes().items()]
+        parts += [f"{len(self.trace)} steps"] if self.trace else []
+        answer = "" if self.answer is None else f", answer={_shortened(self.answer.text)!r}"
+        return f"State({_shortened(self.question.text)!r}: {', '.join(parts)}{answer})"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        cells = {"question": self.question.text, **self.sizes()}
+        cells |= {} if self.answer is None else {"answer": self.answer.text}
+        rows = "".join(f"<tr><th>{name}</th><td>{escape(str(value))}</td></tr>" for name, value in cells.items())
+        return f"<table>{rows}</table>"
+
+
+FIELDS = ("question", "graph", "anchors", "evidence", "passages", "prompt", "answer")
+_USAGE = ("calls", "texts", "tokens", "prompt_tokens", "completion_tokens", "cost")
 
 
 def start(
@@ -156,61 +237,86 @@ def start(
     anchors: Iterable[Anchor] | None = None,
     evidence: Evidence | None = None,
 ) -> State:
-    """Return the state that a pipeline begins with.
+    """Return the start state of a pipeline.
 
-    `entities` are names of nodes: each becomes an anchor unless `anchors` is given. A name that the
-    graph does not hold gives an anchor without nodes, and a note in the trace.
+    `entities` are names of nodes: each becomes an anchor unless `anchors` is given. A name that the graph lacks gives
+    an anchor without nodes, and a note in the trace. Raises OptionError for an empty question, or ids outside the
+    graph.
 
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Lothair II")])
     >>> start("Whose mother is Bertha?", graph, entities=["Bertha"]).anchors
     (Anchor('Bertha', nodes=[0], edges=[], weight=1.0),)
     """
-    asked = question if isinstance(question, Question) else Question(question)
-    if not isinstance(asked.text, str):
-        raise OptionError(f"{asked.text!r} is no question; a question is a text, or a Question of one.")
-    if not asked.text.strip():
-        raise OptionError(f"The question is empty ({asked.text!r}); ask something.")
+    query = question if isinstance(question, Question) else Question(question)
+    if not isinstance(query.text, str):
+        raise OptionError(f"{query.text!r} is not a question; give a text, or a Question with one.")
+    if not query.text.strip():
+        raise OptionError(f"The question is empty ({query.text!r}); give a question.")
     names = (entities,) if isinstance(entities, str) else tuple(entities)
     if not all(isinstance(name, str) for name in names):
-        raise OptionError(f"entities are names of nodes; given were {names!r}. For node ids, give anchors.")
-    names = names or asked.entities
-    if names and names != asked.entities:
-        asked = replace(asked, entities=names)
+        raise OptionError(f"entities are names of nodes, not {names!r}. To start from node ids, give anchors.")
+    names = names or query.entities
+    if names and names != query.entities:
+        query = replace(query, entities=names)
     notes: list[str] = []
     if anchors is None and names:
-        anchors = [_anchor(name, graph, notes) for name in names]
-    given = None if anchors is None else tuple(anchors)
-    _check(given or (), evidence, graph)
-    state = State(asked, graph, given, evidence)
-    return state if not notes else state.with_(trace=(_noted(state, notes),))
+        anchors = [_named_anchor(name, graph, notes) for name in names]
+    start_anchors = None if anchors is None else tuple(anchors)
+    _check_ids(start_anchors or (), evidence, graph)
+    state = State(query, graph, start_anchors, evidence)
+    return state if not notes else state.with_(trace=(_step_with(state, notes),))
 
 
-def _anchor(name: str, graph: Graph, notes: list[str]) -> Anchor:
-    found = graph.ids(name)
-    if not len(found):
+def _named_anchor(name: str, graph: Graph, notes: list[str]) -> Anchor:
+    ids = graph.ids(name)
+    if not len(ids):
         notes.append(f"no node is named {name!r}")
-    return Anchor(name, found)
+    return Anchor(name, ids)
 
 
-def _noted(state: State, notes: list[str]) -> Step:
-    from graphwright.models.base import Usage
-
-    return Step("start", 0.0, Usage(calls=0), state.sizes(), tuple(notes), state)
+def _step_with(state: State, notes: list[str]) -> Step:
+    return Step("start", 0.0, Usage(), state.sizes(), tuple(notes), state)
 
 
-def _check(anchors: tuple[Anchor, ...], evidence: Evidence | None, graph: Graph) -> None:
-    n, m = len(graph.columns.names), len(graph.columns.heads)
+def _check_ids(anchors: tuple[Anchor, ...], evidence: Evidence | None, graph: Graph) -> None:
+    nodes, edges = len(graph.columns.names), len(graph.columns.heads)
     for anchor in anchors:
         if not isinstance(anchor, Anchor):
-            raise OptionError(f"{anchor!r} is no anchor; give Anchor(text, nodes), or the name as one of the entities.")
-        _within(f"anchor {anchor.text!r}", anchor.nodes, n, "node")
-        _within(f"anchor {anchor.text!r}", anchor.edges, m, "edge")
+            raise OptionError(f"{anchor!r} is not an anchor; give Anchor(text, nodes), or its name among the entities.")
+        _check_range(f"anchor {anchor.text!r}", anchor.nodes, nodes, "node")
+        _check_range(f"anchor {anchor.text!r}", anchor.edges, edges, "edge")
     if evidence is not None:
-        _within("the evidence", evidence.nodes, n, "node")
-        _within("the evidence", evidence.edges, m, "edge")
+        _check_range("the evidence", evidence.nodes, nodes, "node")
+        _check_range("the evidence", evidence.edges, edges, "edge")
 
 
-def _within(what: str, ids: ArrayLike, count: int, kind: str) -> None:
+def _check_range(owner: str, ids: ArrayLike, count: int, kind: str) -> None:
     outside = [int(i) for i in np.asarray(ids) if i >= count]
     if outside:
-        raise OptionError(f"{what} has {kind} {outside[0]}, but the graph's {kind}s end at {count - 1}.")
+        raise OptionError(f"{owner} has {kind} {outside[0]}, but the graph's {kind}s end at {count - 1}.")
+
+
+def _anchor_dict(graph: Graph, anchor: Anchor) -> dict[str, Any]:
+    return {
+        "text": anchor.text,
+        "kind": anchor.kind,
+        "weight": anchor.weight,
+        "nodes": graph.names.take(anchor.nodes),
+        "edges": [list(graph.triple(edge)) for edge in anchor.edges.tolist()],
+    }
+
+
+def _evidence_dicts(graph: Graph, evidence: Evidence | None) -> list[dict[str, Any]]:
+    if evidence is None:
+        return []
+    best = evidence.top(_ITEMS)
+    scores = [None] * len(best) if best.scores is None else best.scores.tolist()
+    return [
+        {"nodes": graph.names.take(nodes), "edges": [list(graph.triple(int(e))) for e in edges], "score": score}
+        for (nodes, edges), score in zip(best, scores, strict=True)
+    ]
+
+
+def _shortened(text: str, limit: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -24,7 +24,7 @@ from graphwright import (
     Triples,
     start,
 )
-from graphwright.graph.routes import Routes, ways_of
+from graphwright.graph.relation_paths import relation_text, ways_of
 from graphwright.operators.state import State
 
 LENGTH = 3
@@ -87,7 +87,7 @@ def test_a_width_of_twenty_finds_the_best_paths_of_a_small_graph_in_the_order_of
     every = paths_of(state)
     assume(all(sum(len(ways) == n for ways in every) <= 20 for n in range(1, LENGTH + 1)))
     found = Decode(retriever, LENGTH)(state).evidence
-    assert isinstance(found, Routes) and found.scores is not None
+    assert found.render is relation_text and found.scores is not None
     wanted = sorted((-likelihood(retriever, state, ways), ways) for ways in every)[:20]
     assert found.scores == pytest.approx([-cost for cost, _ in wanted], abs=1e-4)
     # Two relation paths as likely as each other may change places.

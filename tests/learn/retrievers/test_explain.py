@@ -10,7 +10,7 @@ import pytest
 from tests.toys import untrained
 
 from graphwright import Checkpoint, Evidence, Explain, Graph, HashEncoder, OptionError, TargetAnswer, Triples, start
-from graphwright.graph.walks import Walks
+from graphwright.graph.walks import walk_text
 from graphwright.learn.retrievers.retriever import Chances, Retriever
 from graphwright.operators.operator import Operator
 from graphwright.operators.rerank.scorer import Judge
@@ -37,11 +37,11 @@ def told(*probabilities: float) -> Told:
     return Told(Checkpoint("told", {}), HashEncoder(), probabilities=probabilities)
 
 
-def explained(graph: Graph, explain: Explain, *entities: str, edges: list[int] | None = None) -> Walks:
+def explained(graph: Graph, explain: Explain, *entities: str, edges: list[int] | None = None) -> Evidence:
     """The chains of a graph's triples, from these entities."""
     evidence = Evidence.of_edges(graph.edges if edges is None else edges)
     found = explain(start("?", graph, entities=entities, evidence=evidence)).evidence
-    assert isinstance(found, Walks)
+    assert found is not None and found.render is walk_text
     return found
 
 

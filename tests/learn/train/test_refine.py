@@ -11,7 +11,7 @@ import pytest
 from tests.models.llm_server import LLMServer
 
 from graphwright import Endpoint, Graph, HashEncoder, OptionError, ScriptedLLM
-from graphwright.graph.routes import Ways
+from graphwright.graph.relation_paths import Ways
 from graphwright.learn.train.candidates import SHORTEST, Candidate, Pool, pool
 from graphwright.learn.train.examples import Example
 from graphwright.learn.train.refine import Chosen, Explains, Kept, Near, Refiner, Weak, hidden

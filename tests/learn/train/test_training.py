@@ -27,7 +27,7 @@ from graphwright import (
     train_retriever,
 )
 from graphwright.errors import DataError, NeedsError, OptionError
-from graphwright.graph.routes import Ways
+from graphwright.graph.relation_paths import Ways
 from graphwright.learn.retrievers.arcs import Seen, arcs_of
 from graphwright.learn.retrievers.gates import carried, gate_logits, gates_of
 from graphwright.learn.retrievers.path import directed, next_logits, opened, stepped

@@ -7,7 +7,6 @@ import pytest
 from tests.toys import GRAPHS, corpus_index, vectors_of
 
 from graphwright import Anchor, AnchorSearch, Graph, HashEncoder, NeedsError, VectorIndex, start
-from graphwright.operators.anchors.keywords import Theme
 
 FAMILY = GRAPHS["family"]
 NOTE = "there are no vectors of names; they were compared by words and spelling"
@@ -54,8 +53,8 @@ def test_what_an_anchor_means_comes_first_and_its_edges_mean_both_ends() -> None
 
 def test_themes_are_no_names_and_anchors_stay() -> None:
     op = AnchorSearch(vectors_of(FAMILY))
-    assert found(op, FAMILY, Theme("Gisela")) == {}
-    anchors = (Anchor("Bertha"), Theme("Gisela"))
+    assert found(op, FAMILY, Anchor("Gisela", kind="theme")) == {}
+    anchors = (Anchor("Bertha"), Anchor("Gisela", kind="theme"))
     state = (op % 1)(start("?", FAMILY, anchors=anchors))
     assert state.anchors == anchors and FAMILY.names.take(state.evidence.nodes) == ["Bertha"]  # type: ignore[union-attr]
     with pytest.raises(NeedsError, match="needs 'anchors'"):

@@ -13,7 +13,6 @@ from tests.toys import CORPUS, GRAPHS, corpus_index, vectors_of
 
 from graphwright import Anchor, Bubble, Graph, HashEncoder, Keywords, OptionError, ScriptedLLM, VectorIndex, start
 from graphwright.operators.anchors.group_anchors import GroupAnchors
-from graphwright.operators.anchors.keywords import Theme
 from graphwright.operators.state import State
 
 FAMILY = GRAPHS["family"]
@@ -67,7 +66,7 @@ def test_candidates_are_the_nearest_by_cosine_that_are_nearly_as_near() -> None:
 
 
 def test_a_theme_has_edges_only_and_becomes_a_plain_anchor() -> None:
-    (group,) = grouped(Theme("mother of Lothair II"))
+    (group,) = grouped(Anchor("mother of Lothair II", kind="theme"))
     assert type(group) is Anchor and not len(group.nodes) and len(group.edges)
 
 
@@ -142,7 +141,7 @@ def test_what_has_no_candidate_or_no_weight_is_left_out() -> None:
 def test_groups_hold_every_given_candidate_and_weights_sum_to_one(
     rows: list[tuple[str, set[int], set[int], float, bool]], near: float
 ) -> None:
-    anchors = [(Theme if theme else Anchor)(t, sorted(v), sorted(e), w) for t, v, e, w, theme in rows]
+    anchors = [Anchor(t, sorted(v), sorted(e), w, kind="theme" if theme else "entity") for t, v, e, w, theme in rows]
     groups = grouped(*anchors, op=GroupAnchors(None, None, near=near))
     counted = [a for a in anchors if a.weight > 0]
     assert {v for a in counted for v in a.nodes.tolist()} <= {v for g in groups for v in g.nodes.tolist()}

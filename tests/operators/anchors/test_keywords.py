@@ -8,7 +8,7 @@ import pytest
 from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Anchor, Graph, Keywords, OptionError, ScriptedLLM, start
-from graphwright.operators.anchors.keywords import Theme, themes
+from graphwright.operators.anchors.keywords import themes
 from graphwright.operators.state import State
 
 FAMILY = GRAPHS["family"]
@@ -20,7 +20,7 @@ def spoken(question: str, graph: Graph = FAMILY) -> tuple[list[str], list[str]]:
 
 
 def names(state: State) -> list[str]:
-    return [anchor.text for anchor in state.anchors or () if not isinstance(anchor, Theme)]
+    return [anchor.text for anchor in state.anchors or () if anchor.kind == "entity"]
 
 
 def lister(**listed: list[str]) -> ScriptedLLM:
@@ -64,8 +64,8 @@ def test_a_model_lists_names_and_themes() -> None:
     assert state.anchors == (
         Anchor("lothair ii", nodes=[FAMILY.id("Lothair II")]),
         Anchor("abbey"),
-        Theme("kinship"),
-        Theme("founding of abbeys"),
+        Anchor("kinship", kind="theme"),
+        Anchor("founding of abbeys", kind="theme"),
     )
     assert state.trace[-1].usage.calls == 1 and state.trace[-1].notes == ()
 
@@ -90,7 +90,7 @@ def test_a_model_that_lists_nothing_is_replaced_by_the_question_and_noted() -> N
 def test_anchors_that_are_there_stay_and_come_first() -> None:
     given = Anchor("LOTHAIR II", nodes=[2], weight=3.0)
     state = Keywords()(start("Who was the mother of Lothair II?", FAMILY, anchors=[given]))
-    assert state.anchors == (given, Anchor("mother", weight=0.5), Theme("mother"))
+    assert state.anchors == (given, Anchor("mother", weight=0.5), Anchor("mother", kind="theme"))
 
 
 def test_only_nodes_of_the_graph_are_meant() -> None:
@@ -104,7 +104,11 @@ def test_only_nodes_of_the_graph_are_meant() -> None:
 
 
 def test_a_theme_is_another_kind_of_anchor() -> None:
-    assert Theme("a") == Theme("a") != Anchor("a") and Anchor("a") != Theme("a") and len({Theme("a"), Anchor("a")}) == 2
+    assert (
+        Anchor("a", kind="theme") == Anchor("a", kind="theme") != Anchor("a")
+        and Anchor("a") != Anchor("a", kind="theme")
+        and len({Anchor("a", kind="theme"), Anchor("a")}) == 2
+    )
 
 
 def test_something_else_is_no_model() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Anchor, Graph, OptionError, Ranking, ScriptedLLM, VectorSearch, start
-from graphwright.operators.anchors.keywords import Keywords, Theme
+from graphwright.operators.anchors.keywords import Keywords
 from graphwright.operators.anchors.latent_keywords import LatentKeywords
 from graphwright.operators.select.passages import Sources
 from graphwright.operators.state import State
@@ -21,7 +21,7 @@ QUESTION = "Who was the father of the wife of Lothair II?"
 def seen(question: str = QUESTION, *documents: str) -> State:
     """A state in which these documents were found first."""
     ids = [GRAPH.id(f"{name}#0") for name in documents]
-    return start(question, GRAPH).with_(chunks=Ranking.of(ids, range(len(ids), 0, -1)))
+    return start(question, GRAPH).with_(passages=Ranking.of(ids, range(len(ids), 0, -1)))
 
 
 def lister(**listed: list[str]) -> ScriptedLLM:
@@ -64,7 +64,7 @@ def test_where_nothing_was_seen_or_named_nothing_is_implied(state: State) -> Non
 def test_on_a_graph_without_passages_nodes_are_topics() -> None:
     graph = GRAPHS["family"]
     ids = [graph.id(name) for name in ("Gisela", "Waldrada")]
-    state = start("Whom did Lothair II marry?", graph).with_(chunks=Ranking.of(ids, [2, 1]))
+    state = start("Whom did Lothair II marry?", graph).with_(passages=Ranking.of(ids, [2, 1]))
     found = [a.text for a in LatentKeywords()(state).anchors or ()]
     # Gisela is his daughter's name, and no neighbour of his in this graph.
     assert found[-1] == "Waldrada" and len(found) == 1 + len(Keywords()(state).anchors or ())
@@ -77,8 +77,8 @@ def test_a_model_lists_names_relations_and_what_is_implied() -> None:
     state = LatentKeywords(model)(seen(QUESTION, "teutberga"))
     assert state.anchors == (
         Anchor("Lothair II", nodes=[GRAPH.id("Lothair II")]),
-        Theme("wife"),
-        Theme("father"),
+        Anchor("wife", kind="theme"),
+        Anchor("father", kind="theme"),
         Anchor("Teutberga", nodes=[GRAPH.id("Teutberga")], weight=0.5),
         Anchor("Boso", nodes=(state.anchors or ())[-1].nodes, weight=0.5),
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import Anchor, Graph, HashEncoder, Link, VectorIndex, start
+from graphwright import Anchor, Graph, HashEncoder, LinkEntities, VectorIndex, start
 from graphwright.operators.state import State
 
 NAMES = [
@@ -27,13 +27,13 @@ NAMES = [
 GRAPH = Graph.from_triples((name, "r", "Hub") for name in NAMES)
 
 
-def link(question: str, op: Link | None = None, graph: Graph = GRAPH) -> dict[str, set[str]]:
-    anchors = (op or Link())(start(question, graph)).anchors
+def link(question: str, op: LinkEntities | None = None, graph: Graph = GRAPH) -> dict[str, set[str]]:
+    anchors = (op or LinkEntities())(start(question, graph)).anchors
     assert anchors is not None
     return {a.text: set(graph.names.take(a.nodes)) for a in anchors}
 
 
-def weights(question: str, op: Link) -> list[float]:
+def weights(question: str, op: LinkEntities) -> list[float]:
     return [a.weight for a in op(start(question, GRAPH)).anchors or ()]
 
 
@@ -71,49 +71,49 @@ LILU = {"Lilu (mythology)", "Lilu (film)"}
     ],
 )
 def test_names_in_a_question(question: str, wanted: dict[str, set[str]]) -> None:
-    assert link(question, Link(fuzzy=1)) == wanted
+    assert link(question, LinkEntities(fuzzy=1)) == wanted
 
 
 def test_spelling_is_compared_where_nothing_is_equal_and_says_how_certain_it_is() -> None:
     question = "Did Ermengard live with Lothiar II?"
-    (anchor,) = Link()(start(question, GRAPH)).anchors or ()
+    (anchor,) = LinkEntities()(start(question, GRAPH)).anchors or ()
     assert anchor.text == "Lothiar II" and GRAPH.names.take(anchor.nodes) == ["Lothair II"]
     assert anchor.weight == pytest.approx(0.9)  # 10 letters each, one out and one in: 1 - 2/20
-    assert link(question, Link(fuzzy=0.91)) == {} == link(question, Link(fuzzy=1))
+    assert link(question, LinkEntities(fuzzy=0.91)) == {} == link(question, LinkEntities(fuzzy=1))
     assert link("did lothiar ii live?") == {}  # no capital
     assert link("Was Lothiar II the son of Lothair?") == {"Lothiar II": {"Lothair II"}, "Lothair": {"Lothair"}}
-    assert weights("Was Lothair II the son of Lothair?", Link()) == [1.0, 1.0]
+    assert weights("Was Lothair II the son of Lothair?", LinkEntities()) == [1.0, 1.0]
 
 
 def test_meaning_is_compared_last() -> None:
     encoder = HashEncoder()
     vectors = VectorIndex.from_array(3 * encoder.encode(list(GRAPH.names)), encoder)  # lengths are not asked of them
-    unit = Link(VectorIndex.from_array(encoder.encode(list(GRAPH.names)), encoder), near=0.6)
+    unit = LinkEntities(VectorIndex.from_array(encoder.encode(list(GRAPH.names)), encoder), near=0.6)
     question = "Who fought at Hastings Battle?"
     (anchor,) = unit(start(question, GRAPH)).anchors or ()
     wanted = encoder.encode(["Hastings Battle", "Battle of Hastings"])
     assert GRAPH.names.take(anchor.nodes) == ["Battle of Hastings"]
     assert anchor.weight == pytest.approx(float(wanted[0] @ wanted[1]), abs=1e-5)
-    assert link(question, Link(unit.names, near=anchor.weight + 0.01)) == {} == link(question)
+    assert link(question, LinkEntities(unit.names, near=anchor.weight + 0.01)) == {} == link(question)
     # Spelling comes first, and a name that is equal is never compared.
-    assert link("Who was Lothiar II?", Link(vectors, near=0.1)) == {"Lothiar II": {"Lothair II"}}
+    assert link("Who was Lothiar II?", LinkEntities(vectors, near=0.1)) == {"Lothiar II": {"Lothair II"}}
     empty = VectorIndex.from_array(np.empty((0, 64), np.float32), encoder)
-    assert link(question, Link(empty)) == {}
+    assert link(question, LinkEntities(empty)) == {}
 
 
 def test_anchors_that_mean_something_are_kept_and_empty_ones_are_looked_for() -> None:
     given = start("Who was Lothair II?", GRAPH, anchors=[Anchor("mine", [3]), Anchor("none", [])])
-    assert Link()(given).anchors == given.anchors
+    assert LinkEntities()(given).anchors == given.anchors
     unknown = start("Who was Lothair II?", GRAPH, entities=["Nobody"])
-    assert [a.text for a in Link()(unknown).anchors or ()] == ["Lothair II"]
+    assert [a.text for a in LinkEntities()(unknown).anchors or ()] == ["Lothair II"]
     edge = start("Who was Lothair II?", GRAPH, anchors=[Anchor("mine", edges=[1])])
-    assert Link()(edge).anchors == edge.anchors
+    assert LinkEntities()(edge).anchors == edge.anchors
 
 
 def narrowed(question: str, *names: str) -> list[list[str]]:
     part = GRAPH.part([GRAPH.id(name) for name in names])
     state = State(start(question, GRAPH).question, part)
-    return [GRAPH.names.take(a.nodes) for a in Link()(state).anchors or ()]
+    return [GRAPH.names.take(a.nodes) for a in LinkEntities()(state).anchors or ()]
 
 
 def test_in_a_part_of_the_graph_only_its_nodes_are_found() -> None:
@@ -123,7 +123,7 @@ def test_in_a_part_of_the_graph_only_its_nodes_are_found() -> None:
 
 def test_anchors_stand_in_the_order_of_the_question_and_never_mean_chunks() -> None:
     graph = corpus_index().graph
-    anchors = Link()(start("Was the Mur or Lothiar II or Teutberga near Erstein Abbey?", graph)).anchors or ()
+    anchors = LinkEntities()(start("Was the Mur or Lothiar II or Teutberga near Erstein Abbey?", graph)).anchors or ()
     assert [a.text for a in anchors] == ["Mur", "Lothiar II", "Teutberga", "Erstein Abbey"]
     assert all(graph.passages.row(int(n)) < 0 for a in anchors for n in a.nodes)  # type: ignore[union-attr]
 
@@ -138,7 +138,7 @@ def test_a_longer_name_outside_the_part_hides_none_inside() -> None:
 
 def test_small_names_of_a_knowledge_graph_are_found_in_a_question_without_names() -> None:
     graph = Graph.from_triples([("virus", "causes", "disease"), ("cat", "owned by", "Ida")])
-    linked = Link()(start("What does a virus cause?", graph)).anchors
+    linked = LinkEntities()(start("What does a virus cause?", graph)).anchors
     assert linked is not None and [anchor.text for anchor in linked] == ["virus"]
-    linked = Link()(start("Has Ida a cat?", graph)).anchors
+    linked = LinkEntities()(start("Has Ida a cat?", graph)).anchors
     assert linked is not None and [anchor.text for anchor in linked] == ["Ida"]

@@ -8,7 +8,6 @@ import pytest
 from tests.toys import corpus_index
 
 from graphwright import Anchor, Graph, OptionError, Ranking, ScriptedLLM, start
-from graphwright.operators.anchors.keywords import Theme
 from graphwright.operators.anchors.preview import previewed, stated
 from graphwright.operators.anchors.relax import Relax
 from graphwright.operators.state import State
@@ -29,7 +28,7 @@ SNAPSHOT = corpus_index().snapshot
 def seen(*anchors: Anchor, nodes: tuple[str, ...] = ("Emma", "Harthacnut")) -> State:
     ids = [WARS.id(name) for name in nodes]
     question = "Which woman married a second time had a son who started a war?"
-    return start(question, WARS, anchors=anchors).with_(chunks=Ranking.of(ids, range(len(ids), 0, -1)))
+    return start(question, WARS, anchors=anchors).with_(passages=Ranking.of(ids, range(len(ids), 0, -1)))
 
 
 def matcher(*matches: tuple[int, list[int]]) -> ScriptedLLM:
@@ -62,8 +61,8 @@ def test_definite_names_stay_and_what_they_mean_is_for_no_other() -> None:
 
 
 def test_a_theme_is_let_mean_edges_only_and_stays_one() -> None:
-    (found,) = Relax(least=0.1)(seen(Theme("Harthacnut started war"))).anchors or ()
-    assert isinstance(found, Theme) and not len(found.nodes) and 2 in found.edges
+    (found,) = Relax(least=0.1)(seen(Anchor("Harthacnut started war", kind="theme"))).anchors or ()
+    assert found.kind == "theme" and not len(found.nodes) and 2 in found.edges
 
 
 def test_passages_count_up_to_so_many_and_without_any_nothing_changes() -> None:
@@ -79,7 +78,7 @@ def test_with_vectors_it_is_the_nearest_by_cosine_among_what_the_passages_state(
     assert SNAPSHOT.names is not None and SNAPSHOT.triples is not None
     graph = SNAPSHOT.graph
     chunks = Ranking.of([graph.id("ermengarde#0"), graph.id("bread#0")], [2, 1])
-    state = start("?", graph, anchors=[Anchor("abbey founded in Alsace")]).with_(chunks=chunks)
+    state = start("?", graph, anchors=[Anchor("abbey founded in Alsace")]).with_(passages=chunks)
     (found,) = Relax(None, SNAPSHOT.names, SNAPSHOT.triples, passages=1, least=0.2)(state).anchors or ()
     entities, edges = stated(graph, previewed(state, 1))
     assert set(found.nodes) <= set(entities) and set(found.edges) <= set(edges) and len(found.edges)
@@ -100,8 +99,8 @@ def test_a_model_says_what_may_stand_for_which_by_number() -> None:
         return json.dumps({"matches": [{"keyword": 2, "entries": [spouse, son]}]})
 
     name = Anchor("Emma", nodes=[WARS.id("Emma")])
-    state = Relax(ScriptedLLM(reply))(seen(name, Anchor("second marriage"), Theme("war")))
-    assert state.anchors == (name, Anchor("second marriage", [WARS.id("Harthacnut")], [0]), Theme("war"))
+    state = Relax(ScriptedLLM(reply))(seen(name, Anchor("second marriage"), Anchor("war", kind="theme")))
+    assert state.anchors == (name, Anchor("second marriage", [WARS.id("Harthacnut")], [0]), Anchor("war", kind="theme"))
     lines = [json.loads(line) for line in users[0].splitlines() if line.startswith("{")]
     assert [line["keyword"] for line in lines if "keyword" in line] == [2, 3]
     entries = [line for line in lines if "entry" in line]

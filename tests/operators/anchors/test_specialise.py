@@ -8,7 +8,6 @@ import pytest
 from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Anchor, Graph, Keywords, OptionError, ScriptedLLM, start
-from graphwright.operators.anchors.keywords import Theme
 from graphwright.operators.anchors.specialise import Specialise, is_definite
 from graphwright.operators.state import State
 
@@ -55,15 +54,27 @@ def test_a_name_too_far_away_binds_nothing() -> None:
 
 
 def test_what_does_not_stand_in_the_question_is_all_of_it() -> None:
-    state = start(QUESTION, FAMILY, anchors=[Theme("death of mothers"), Theme("MOTHER"), Anchor("deaths")])
+    state = start(
+        QUESTION,
+        FAMILY,
+        anchors=[Anchor("death of mothers", kind="theme"), Anchor("MOTHER", kind="theme"), Anchor("deaths")],
+    )
     found = Specialise()(state).anchors
-    assert found == (Theme(QUESTION), Theme("When did the mother of Lothair II"), Anchor(QUESTION))
+    assert found == (
+        Anchor(QUESTION, kind="theme"),
+        Anchor("When did the mother of Lothair II", kind="theme"),
+        Anchor(QUESTION),
+    )
 
 
 def test_only_texts_change() -> None:
-    anchors = [Anchor("mother", nodes=[1], edges=[2], weight=0.25), Theme("die", weight=0.5), Anchor("Lothair II", [2])]
+    anchors = [
+        Anchor("mother", nodes=[1], edges=[2], weight=0.25),
+        Anchor("die", weight=0.5, kind="theme"),
+        Anchor("Lothair II", [2]),
+    ]
     found = Specialise()(start(QUESTION, FAMILY, anchors=anchors)).anchors or ()
-    assert [type(a) for a in found] == [Anchor, Theme, Anchor]
+    assert [a.kind for a in found] == ["entity", "theme", "entity"]
     for before, after in zip(anchors, found, strict=True):
         assert (before.nodes.tolist(), before.edges.tolist(), before.weight) == (
             after.nodes.tolist(),
@@ -78,7 +89,7 @@ def test_definite_is_a_name_of_few_nodes_in_few_passages() -> None:
     assert not is_definite(Anchor("Lothair II"), state)  # without a node
     assert not is_definite(Anchor("mother", [1]), state)  # no name
     assert not is_definite(Anchor("Lothair", [0, 1, 2, 3]), state)  # many
-    assert not is_definite(Theme("Lothair II"), state)
+    assert not is_definite(Anchor("Lothair II", kind="theme"), state)
     graph = corpus_index().graph
     everywhere = Anchor("Erstein", graph.ids("Erstein"))
     assert is_definite(everywhere, start("?", graph))

@@ -22,7 +22,7 @@ from graphwright import (
     Induce,
     OptionError,
     OverlapCrossEncoder,
-    ReplyError,
+    LLMResponseError,
     Rerank,
     Scorer,
     ScriptedLLM,
@@ -248,7 +248,7 @@ def test_the_encoder_fills_up_what_the_language_model_leaves(reply: str, chosen:
 
 def test_a_reply_that_is_none_is_an_error() -> None:
     for model in (ScriptedLLM(["the first", "the first!"]), Choose(ScriptedLLM(["{}", '{"numbers": "1"}']))):
-        with pytest.raises(ReplyError):
+        with pytest.raises(LLMResponseError):
             BeamSearch(model)(start("?", GRAPHS["family"], entities=["Lothair II"]))
 
 

@@ -23,7 +23,7 @@ from graphwright import (
     RelationPaths,
     start,
 )
-from graphwright.graph.routes import ways_of
+from graphwright.graph.relation_paths import ways_of
 from graphwright.operators.state import State
 
 Triple = tuple[str, str, str]

@@ -21,7 +21,7 @@ from graphwright import (
     start,
 )
 from graphwright.graph.graph import Kind
-from graphwright.operators.paths.flow import Paths
+from graphwright.operators.paths.flow import path_text
 
 SNAPSHOT = corpus_index().snapshot
 
@@ -63,8 +63,8 @@ def test_a_path_names_the_smallest_edge_and_its_text_has_all_that_are_parallel()
     nodes, edges = found.piece(0)
     assert graph.names.take(nodes) == ["a", "b", "c"] and edges.tolist() == [0, 2]
     assert found.texts(graph) == ["b t a; a r b; b s c; b s c"]
-    assert isinstance(found.top(1), Paths) and found.take([0], [2.0]).texts(graph) == found.texts(graph)
-    assert Paths.of_pieces([([1], []), ([], [2])]).texts(graph) == ["a", "b s c"]
+    assert found.top(1).render is path_text and found.take([0], [2.0]).texts(graph) == found.texts(graph)
+    assert Evidence.of_pieces([([1], []), ([], [2])], render=path_text).texts(graph) == ["a", "b s c"]
 
 
 def test_a_part_of_the_graph_is_all_that_is_seen() -> None:
@@ -137,16 +137,16 @@ def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> N
     triple = next(e for e in graph.edges.tolist() if (graph.columns.kinds[graph.ends([e])] == Kind.ENTITY).all())
     nodes = graph.ends([triple])
     state = start("?", graph, evidence=Evidence.of_pieces([(nodes, [triple])], [0.8]))
-    found = PathSources()(state).chunks
+    found = PathSources()(state).passages
     assert found is not None
     stating, naming = graph.chunks_of((), [triple]), graph.chunks_of(nodes)
     expected = {c: 0.8 if c in stating else pytest.approx(0.08) for c in naming.tolist()}
     assert dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True)) == expected
-    assert PathSources(limit=1)(state).chunks.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
+    assert PathSources(limit=1)(state).passages.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
     # A passage on the path is behind it, whatever the edges say; without scores the rank counts.
     chunk = int(graph.passages.nodes[0])  # type: ignore[union-attr]
     on_it = start("?", graph, evidence=Evidence.of_pieces([(nodes, [triple]), ([chunk], [])]))
-    ranked = PathSources(named=0.0)(on_it).chunks
+    ranked = PathSources(named=0.0)(on_it).passages
     assert ranked is not None
     scores = dict(zip(ranked.ids.tolist(), ranked.scores.tolist(), strict=True))
     assert scores[chunk] == (1.0 if chunk in stating else 0.5)
@@ -155,7 +155,7 @@ def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> N
 def test_without_passages_the_nodes_take_their_place() -> None:
     graph = GRAPHS["line"]
     state = start("?", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])], [0.9, 0.4]))
-    found = PathSources()(state).chunks
+    found = PathSources()(state).passages
     assert found is not None and found.ids.tolist() == [0, 1, 2, 3] and found.scores.tolist() == [0.9, 0.9, 0.4, 0.4]
     with pytest.raises(OptionError, match=r"named=2\.0"):
         PathSources(named=2.0)
@@ -179,23 +179,23 @@ def test_near_sources_are_all_passages_behind_and_the_nearest_come_first() -> No
     graph = SNAPSHOT.graph
     state = (VectorSearch(SNAPSHOT.names) % 6 >> FlowPaths() % 5)(start("Whom did Lothair II marry?", graph))
     assert state.evidence is not None
-    found = NearSources(SNAPSHOT.passages)(state).chunks
-    everything = PathSources()(state).chunks
+    found = NearSources(SNAPSHOT.passages)(state).passages
+    everything = PathSources()(state).passages
     assert found is not None and everything is not None and set(found.ids.tolist()) == set(everything.ids.tolist())
     question = SNAPSHOT.encoder.encode([state.question.text])[0]
     unit = SNAPSHOT.encoder.encode([graph.reading(int(v)) for v in found.ids])
     assert found.scores.tolist() == pytest.approx((unit @ question).tolist(), abs=1e-5)
     assert (np.diff(found.scores) <= 0).all()
-    assert NearSources(SNAPSHOT.passages, limit=2)(state).chunks.ids.tolist() == found.ids[:2].tolist()  # type: ignore[union-attr]
-    assert (NearSources(SNAPSHOT.passages) % 1)(state).chunks.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
+    assert NearSources(SNAPSHOT.passages, limit=2)(state).passages.ids.tolist() == found.ids[:2].tolist()  # type: ignore[union-attr]
+    assert (NearSources(SNAPSHOT.passages) % 1)(state).passages.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
 
 
 def test_near_sources_has_passages_behind_further_edges_too() -> None:
     graph = SNAPSHOT.graph
     state = start("Which river flows through Graz?", graph, evidence=Evidence.of_nodes([]))
-    assert len(NearSources(SNAPSHOT.passages)(state).chunks) == 0  # type: ignore[arg-type]
+    assert len(NearSources(SNAPSHOT.passages)(state).passages) == 0  # type: ignore[arg-type]
     themes = GlobalEdges(SNAPSHOT.triples, limit=2, asked=True)
-    found = NearSources(SNAPSHOT.passages, edges=themes)(state).chunks
+    found = NearSources(SNAPSHOT.passages, edges=themes)(state).passages
     assert found is not None and set(found.ids.tolist()) == set(graph.chunks_of((), themes(state)).tolist())
     assert graph.passages is not None and graph.passages.of(int(found.ids[0])).document == "mur"
 
@@ -206,7 +206,7 @@ def test_near_sources_without_passages_are_nodes_and_a_zero_vector_is_last() -> 
     vectors[1] = 0
     index = VectorIndex.from_array(vectors, vectors_of(graph).encoder)
     state = start("d", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])]))
-    found = NearSources(index)(state).chunks
+    found = NearSources(index)(state).passages
     assert found is not None and found.ids[0] == graph.id("d") and sorted(found.ids.tolist()) == [0, 1, 2, 3]
     assert found.scores[found.ids == 1] == 0
     with pytest.raises(OptionError, match=r"NearSources\(limit=0\)"):

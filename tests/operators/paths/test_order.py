@@ -17,7 +17,7 @@ from graphwright import (
     Shuffled,
     start,
 )
-from graphwright.operators.paths.flow import Paths
+from graphwright.operators.paths.flow import path_text
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
@@ -45,7 +45,7 @@ def test_hop_first_puts_shorter_paths_first_and_leaves_the_rest_of_the_order() -
     after = HopFirst()(state)
     assert pieces(after) == expected != pieces(state)
     assert after.evidence is not None and after.evidence.scores is None
-    assert isinstance(after.evidence, Paths)  # its texts still have all parallel edges
+    assert after.evidence is not None and after.evidence.render is path_text  # its texts still have all parallel edges
 
 
 def test_at_the_papers_decay_direct_edges_come_first_by_flow_too() -> None:

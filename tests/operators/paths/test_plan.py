@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from graphwright import Graph, Instances, OptionError, Plan, RelationPaths, ReplyError, ScriptedLLM, State, start
+from graphwright import Graph, Instances, OptionError, Plan, RelationPaths, LLMResponseError, ScriptedLLM, State, start
 
 FILMS = Graph.from_triples(
     [
@@ -59,7 +59,7 @@ def test_the_model_is_shown_relations_once_and_how_many_plans_are_wanted() -> No
 
 
 def test_a_reply_that_is_no_plan_is_refused_twice() -> None:
-    with pytest.raises(ReplyError):
+    with pytest.raises(LLMResponseError):
         (RelationPaths(2) >> Plan(ScriptedLLM(["no", '{"plans": "directed by"}'])))(
             start("Whom?", FILMS, entities=["Heat"])
         )

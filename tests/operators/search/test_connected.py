@@ -13,8 +13,8 @@ from tests.toys import GRAPHS, ledger_of, merged_graph
 
 from graphwright import Graph
 from graphwright.graph.graph import Csr
-from graphwright.index.contribution import Contribution, Mention
-from graphwright.index.merge import Merged
+from graphwright.index.extraction import Extraction, Mention
+from graphwright.index.merge import MergedChunks
 from graphwright.operators.search.connected import expand, rarity, reach
 
 # What nobody writes out, a shorter name of a title, is named by its normal form.
@@ -60,7 +60,7 @@ def test_rarity_is_the_share_of_what_a_passage_says_by_naming_it(w: World, commo
 
 
 def naming(*passages: str) -> Graph:
-    made = (Contribution(tuple(map(Mention, names.split()))) for names in passages)
+    made = (Extraction(tuple(map(Mention, names.split()))) for names in passages)
     return merged_graph((f"d{i}", f"Title{i}", "", c) for i, c in enumerate(made))
 
 
@@ -85,14 +85,14 @@ def test_what_is_in_more_than_five_passages_and_in_more_than_a_share_joins_nothi
 def test_a_name_and_what_it_may_mean_in_every_passage_say_nothing() -> None:
     # "Cleo" stands in three passages, and means what two of them are about: five of three.
     made = [("Cleo (film)", "Cleo"), ("Cleo (film)", "Cleo"), ("", "Cleo")]
-    graph = merged_graph((f"d{i}", title, "", Contribution((Mention(name),))) for i, (title, name) in enumerate(made))
+    graph = merged_graph((f"d{i}", title, "", Extraction((Mention(name),))) for i, (title, name) in enumerate(made))
     entities = np.array([graph.id("Cleo"), graph.id("Cleo (film)")])
     assert rarity(graph, entities, 1.0).tolist() == [0.0, 0.0]
 
 
 def test_a_passage_that_another_refers_to_is_nothing_that_it_mentions() -> None:
-    docs = [("d0", "", "", Contribution((Mention("Anna"),))), ("d1", "", "", Contribution((Mention("Bert"),)))]
-    graph = Merged(ledger_of(docs, {"d0": ["d1"]})).graph(np.empty((0, 2), np.int64))
+    docs = [("d0", "", "", Extraction((Mention("Anna"),))), ("d1", "", "", Extraction((Mention("Bert"),)))]
+    graph = MergedChunks(ledger_of(docs, {"d0": ["d1"]})).graph(np.empty((0, 2), np.int64))
     assert 1 in graph.columns.adjacency.row(0)
     assert graph.names.take(reach(graph, np.array([0, 1]))[0]) == ["Anna", "Bert"]
 
@@ -100,7 +100,7 @@ def test_a_passage_that_another_refers_to_is_nothing_that_it_mentions() -> None:
 def test_a_graph_without_passages_or_without_entities_has_none() -> None:
     family = GRAPHS["family"]
     assert rarity(family, family.nodes, 1.0).tolist() == [0.0] * len(family)
-    bare = merged_graph((f"d{i}", "", "nothing here", Contribution()) for i in range(3))
+    bare = merged_graph((f"d{i}", "", "nothing here", Extraction()) for i in range(3))
     entities, held = reach(bare, bare.nodes)
     assert entities.tolist() == [] and held.indptr.tolist() == [0] * 4 and held.values.tolist() == []
     assert rarity(bare, entities, 1.0).tolist() == []

@@ -21,7 +21,7 @@ from graphwright import (
     HypotheticalPassage,
     NeedsError,
     OptionError,
-    ReplyError,
+    LLMResponseError,
     ScriptedLLM,
     VectorIndex,
     VectorSearch,
@@ -128,7 +128,7 @@ class TestHypotheticalPassage:
 
     @pytest.mark.parametrize("reply", ["", "It burned.", '{"passage": ["a"]}', '{"text": "a"}', '{"passage": "a'])
     def test_what_never_fits_is_an_error(self, reply: str) -> None:
-        with pytest.raises(ReplyError):
+        with pytest.raises(LLMResponseError):
             searched(reply, reply)
 
     def test_the_model_is_given_the_question_as_data(self) -> None:

@@ -21,7 +21,6 @@ from graphwright import (
     WordIndex,
     start,
 )
-from graphwright.operators.anchors.keywords import Theme
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
@@ -47,7 +46,7 @@ class TestSpecific:
 
     @pytest.mark.parametrize("names", [SNAPSHOT.names, None], ids=["vectors", "words"])
     def test_a_name_without_a_node_stands_for_the_nearest_and_a_theme_for_none(self, names: VectorIndex | None) -> None:
-        anchors = [Anchor("the Drava"), Theme("Lothair II"), Anchor("Teutberga", weight=0.0)]
+        anchors = [Anchor("the Drava"), Anchor("Lothair II", kind="theme"), Anchor("Teutberga", weight=0.0)]
         assert list(named(Specific(names)(start("?", GRAPH, anchors=anchors)))) == ["Drava"]
 
     def test_nodes_outside_of_the_graph_are_no_seeds(self) -> None:

@@ -49,8 +49,8 @@ def test_it_stands_in_pipelines_and_shows_as_its_source() -> None:
     assert repr(search % 2 >> Sources()) == f"SparseSearch({index!r}) % 2 >> Sources()"
     state = start("Who founded the abbey of Erstein?", snapshot.graph)
     after = (ScoreSum(VectorSearch(snapshot.passages), search) % 2 >> Sources())(state)
-    assert after.chunks is not None and len(after.chunks) == 2
-    assert {snapshot.graph.title_of(node) for node in after.chunks.ids.tolist()} == {
+    assert after.passages is not None and len(after.passages) == 2
+    assert {snapshot.graph.title_of(node) for node in after.passages.ids.tolist()} == {
         "Ermengarde of Tours",
         "Erstein Abbey",
     }

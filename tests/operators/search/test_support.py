@@ -10,7 +10,7 @@ import pytest
 from tests.toys import merged_graph
 
 from graphwright import Anchor, Graph, SupportSearch, VectorIndex, start
-from graphwright.index.contribution import Contribution, Mention
+from graphwright.index.extraction import Extraction, Mention
 from graphwright.index.words import WordIndex
 from graphwright.models.protocols import Floats
 from graphwright.operators.search.support import Support
@@ -29,7 +29,7 @@ class Fixed:
 
 def graph_of(*docs: tuple[str, list[str]]) -> Graph:
     """One chunk each of (title, mentions)."""
-    made = [Contribution(tuple(Mention(m) for m in mentions)) for _, mentions in docs]
+    made = [Extraction(tuple(Mention(m) for m in mentions)) for _, mentions in docs]
     return merged_graph((f"d{i}", title, "", c) for i, ((title, _), c) in enumerate(zip(docs, made, strict=True)))
 
 

@@ -14,20 +14,18 @@ from graphwright import (
     Evidence,
     FollowUp,
     HashEncoder,
+    LLMResponseError,
     NeedsError,
     OptionError,
     Repeat,
-    ReplyError,
     ScriptedLLM,
     Think,
-    Thought,
     Thoughts,
     VectorSearch,
     WordSearch,
     start,
 )
-from graphwright.operators.anchors.keywords import Theme
-from graphwright.operators.state import State
+from graphwright.operators.state import Anchor, State
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -44,7 +42,7 @@ def found(question: str = QUESTION, k: int = 2) -> State:
 
 
 def thoughts(state: State) -> list[str]:
-    return [anchor.text for anchor in state.anchors or () if isinstance(anchor, Thought)]
+    return [anchor.text for anchor in state.anchors or () if anchor.kind == "thought"]
 
 
 def documents(state: State) -> list[str]:
@@ -69,13 +67,13 @@ class TestThink:
 
     @pytest.mark.parametrize("reply", [said("", True), said("It was her.", True), said(" \n"), said("Before.")])
     def test_where_it_needs_no_thought_or_repeats_one_there_is_none(self, reply: str) -> None:
-        state = Think(ScriptedLLM([reply]))(found().with_(anchors=(Thought("Before."),)))
+        state = Think(ScriptedLLM([reply]))(found().with_(anchors=(Anchor("Before.", kind="thought"),)))
         assert thoughts(state) == ["Before."] and state.trace[-1].notes == ("no further thought",)
 
     def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_refused(self) -> None:
         assert thoughts(Think(ScriptedLLM(["Hm.", said("Then.")]))(found())) == ["Then."]
         for reply in ("", "Hm.", '{"thought": "a"}', '{"enough": "perhaps", "thought": ["a"]}'):
-            with pytest.raises(ReplyError):
+            with pytest.raises(LLMResponseError):
                 Think(ScriptedLLM([reply, reply]))(found())
 
     def test_offline_it_is_the_question_with_the_nearest_sentence_that_was_none_yet(self) -> None:
@@ -101,7 +99,11 @@ class TestThink:
 
 class TestFollowUp:
     def test_the_last_thought_is_searched_with_and_the_question_stays(self) -> None:
-        given = start("Who?", GRAPH, anchors=[Thought("Bread."), Thought("The Mur flows through Graz.")])
+        given = start(
+            "Who?",
+            GRAPH,
+            anchors=[Anchor("Bread.", kind="thought"), Anchor("The Mur flows through Graz.", kind="thought")],
+        )
         state = FollowUp(SEARCH % 2)(given)
         assert documents(state) == ["mur"] and state.question.text == "Who?" and len(state.anchors or ()) == 2
 
@@ -117,10 +119,10 @@ class TestFollowUp:
         assert scores == pytest.approx(ranks)
 
     def test_a_thought_is_no_name(self) -> None:
-        state = start("?", GRAPH, anchors=[Thought("Teutberga")])
+        state = start("?", GRAPH, anchors=[Anchor("Teutberga", kind="thought")])
         names = AnchorSearch(SNAPSHOT.names)(state).evidence
         assert names is not None and not len(names)
-        assert len({Thought("a"), Theme("a"), Thought("a")}) == 2
+        assert len({Anchor("a", kind="thought"), Anchor("a", kind="theme"), Anchor("a", kind="thought")}) == 2
 
 
 class TestTurns:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Anchor, Evidence, HashEncoder, Kind, OneHop, OptionError, TripleSearch, start
-from graphwright.operators.anchors.keywords import Theme
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
@@ -31,7 +30,11 @@ class TestTripleSearch:
         assert state.evidence.scores.tolist() == pytest.approx([float(asked @ one) for one in said], abs=1e-6)
 
     def test_themes_are_looked_for_instead_of_the_question_unless_that_is_asked_for(self) -> None:
-        anchors = [Theme("She was a queen of Lotharingia"), Theme("It joins the Drava near"), Anchor("Teutberga")]
+        anchors = [
+            Anchor("She was a queen of Lotharingia", kind="theme"),
+            Anchor("It joins the Drava near", kind="theme"),
+            Anchor("Teutberga"),
+        ]
         state = start(QUESTION, GRAPH, anchors=anchors)
         found = texts(TripleSearch(SNAPSHOT.triples, 2)(state))
         assert "queen" in " ".join(found) and "Drava" in " ".join(found)

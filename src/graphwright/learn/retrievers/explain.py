@@ -10,11 +10,12 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.routes import Ways, labelled, routes, walks
-from graphwright.graph.walks import Walks
+from graphwright.graph.relation_paths import Ways, labelled_edges, relation_paths, walks_along
+from graphwright.graph.walks import walk_text
 from graphwright.learn.retrievers.retriever import Chances, Retriever
 from graphwright.operators.operator import Ranker
 from graphwright.operators.paths.paths import query_entities
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["Explain"]
@@ -49,20 +50,20 @@ class Explain(Ranker):
         if self.length < 1 or self.paths < 1 or not 0 <= self.share <= 1:
             raise OptionError(f"{self!r}: length and paths are 1 or more, share from 0 to 1.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Walk over the best triples by every relation path, and rank these."""
         found = state.evidence
         if found is None or not len(found.edges):
             return state.with_(evidence=Evidence.of_nodes([], []))
         chances = self.retriever.chances(state)
         kept = _best(state.graph, np.unique(found.edges), chances, self.share)
-        known = labelled(kept)
+        known = labelled_edges(kept)
         ways: list[Ways] = []
         ends: list[list[tuple[Ints, Ints]]] = []
         scores: list[float] = []
         for source in kept.at(kept.local(state.graph.at(query_entities(state)))).tolist():
-            for one in routes(kept, source, self.length, edges=known).routes:
-                nodes, by = walks(kept, source, one.ways, _WALKS, known)
+            for one in relation_paths(kept, source, self.length, edges=known)[0]:
+                nodes, by = walks_along(kept, source, one.ways, _WALKS, known)
                 if len(nodes):
                     walked = kept.at(nodes.ravel()).reshape(nodes.shape), kept.edges[by]
                     ways.append(one.ways)
@@ -71,7 +72,7 @@ class Explain(Ranker):
         order = sorted(range(len(ways)), key=lambda at: (-scores[at], len(ways[at]), ways[at]))[: self.paths]
         pieces = [piece for at in order for piece in ends[at]]
         of = [scores[at] for at in order for _ in ends[at]]
-        made = Walks.of_pieces(pieces, of)
+        made = Evidence.of_pieces(pieces, of, walk_text)
         return state.with_(evidence=made if k is None else made.top(k))
 
 

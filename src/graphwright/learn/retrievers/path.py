@@ -11,15 +11,25 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.routes import MOST, Route, Routes, begun, cost_on, labelled, led_on, ways_of
+from graphwright.graph.relation_paths import (
+    MAX_EDGES,
+    RelationPath,
+    extension_cost,
+    extensions,
+    labelled_edges,
+    path_from,
+    relation_text,
+    ways_of,
+)
 from graphwright.graph.walks import bundle_of
 from graphwright.learn.retrievers.arrays import rectified
 from graphwright.learn.retrievers.retriever import Retriever
-from graphwright.models.base import Floats
-from graphwright.operators.operator import Operator, Ranker, note
+from graphwright.models.protocols import Floats
+from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.paths.paths import query_entities
 from graphwright.operators.paths.relation_paths import Instances
-from graphwright.operators.rerank.scorer import Judge
+from graphwright.operators.rerank.scorer import ScoreFunction
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["Decode", "PathRetriever", "directed", "next_logits", "opened", "stepped"]
@@ -60,7 +70,7 @@ class PathRetriever(Retriever):
         """Return the k best walks by the relation paths that are written."""
         return Decode(self, int(self.checkpoint.about["length"]), self.width) >> Instances() % k
 
-    def judge(self, state: State) -> Judge:
+    def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the log-probability of a piece's relations, each path of them computed once."""
         graph, writer = state.graph, self.writer(state)
         known: dict[tuple[int, ...], float] = {}
@@ -142,7 +152,7 @@ class Decode(Ranker):
     retriever: PathRetriever
     length: int = 4
     width: int = 20
-    most: int = MOST
+    most: int = MAX_EDGES
     needs = ("anchors|evidence",)
     gives = ("evidence",)
 
@@ -153,11 +163,11 @@ class Decode(Ranker):
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
                 raise OptionError(f"Decode({name}={value!r}): a whole number, 1 or more.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Search from each query entity, and keep the best of all."""
-        graph, found = state.graph, list[tuple[float, Route]]()
+        graph, found = state.graph, list[tuple[float, RelationPath]]()
         if not len(graph.edges):
-            return state.with_(evidence=Routes.of_pieces([], []))
+            return state.with_(evidence=Evidence.of_pieces([], [], relation_text))
         writer = self.retriever.writer(state)
         for source in graph.at(query_entities(state)).tolist():
             found += self._from(graph, source, writer)
@@ -166,24 +176,26 @@ class Decode(Ranker):
         for _, one in found:
             nodes, edges = one.walks(np.zeros(1, np.int64))
             pieces.append((graph.at(nodes[0]), graph.edges[edges[0]]))
-        made = Routes.of_pieces(pieces, [score for score, _ in found])
+        made = Evidence.of_pieces(pieces, [score for score, _ in found], relation_text)
         return state.with_(evidence=made if k is None else made.top(k))
 
-    def _from(self, graph: Graph, source: int, writer: Writer) -> list[tuple[float, Route]]:
+    def _from(self, graph: Graph, source: int, writer: Writer) -> list[tuple[float, RelationPath]]:
         """Search from one query entity."""
-        known, left = labelled(graph), int(self.most)
-        level = [(0.0, writer.begin(), begun(graph, source))]
-        ended: list[tuple[float, Route]] = []
+        known, left = labelled_edges(graph), int(self.most)
+        level = [(0.0, writer.begin(), path_from(graph, source))]
+        ended: list[tuple[float, RelationPath]] = []
         for _ in range(self.length):
             grown = []
             for total, state, one in level:
-                cost = cost_on(known, one)
+                cost = extension_cost(known, one)
                 if cost > left:
-                    note("a relation path leads to too many nodes to be made longer; raise `most`")
+                    run.note("a relation path leads to too many nodes to be made longer; raise `most`")
                     continue
                 left -= cost
                 chances = writer.chances(state)[0]
-                grown += [(total + writer.chance(chances, on.ways[-1]), state, on) for on in led_on(graph, one, known)]
+                grown += [
+                    (total + writer.chance(chances, on.ways[-1]), state, on) for on in extensions(graph, one, known)
+                ]
             best = sorted(grown, key=lambda one: (-one[0], one[2].ways))[: self.width]
             level = [(total, writer.on(state, one.ways[-1]), one) for total, state, one in best]
             ended += [(total + writer.chances(state)[1], one) for total, state, one in level]

@@ -13,8 +13,8 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.routes import spoken
-from graphwright.index.vectors import VectorIndex, normalised
+from graphwright.graph.relation_paths import relation_words
+from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.learn.retrievers.checkpoint import Checkpoint
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.operator import Operator
@@ -85,6 +85,6 @@ class Retriever(Scorer):
 
 def relation_vectors(encoder: Any, graph: Graph, relations: Sequence[int]) -> Floats:
     """Return the vectors of relations, as words, of length 1."""
-    texts = [spoken(graph, (2 * relation + 1,)) for relation in relations]
+    texts = [relation_words(graph, (2 * relation + 1,)) for relation in relations]
     found: Floats = normalised(np.asarray(encoder.encode(texts), np.float32))
     return found

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.routes import Ways
+from graphwright.graph.relation_paths import Ways
 from graphwright.learn.train.examples import Example
 from graphwright.operators.state import Anchor, start
 from graphwright.operators.subgraph.narrow import Induce
@@ -27,7 +27,7 @@ class Candidate:
     """All paths from one node by the same relations: a relation path (ReG, appendix D.2), and where it was found.
 
     `source`: a query entity, by snapshot id, or where `pool` is ANSWER the representative answer; `ways`: its relations
-    with their directions (see `graphwright.graph.routes`).
+    with their directions (see `graphwright.graph.relation_paths`).
     """
 
     source: int

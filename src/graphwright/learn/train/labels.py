@@ -15,8 +15,8 @@ from graphwright.errors import DataError, OptionError
 from graphwright.files import growing, whole, whole_lines
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.routes import labelled, walks
-from graphwright.graph.walks import label
+from graphwright.graph.relation_paths import labelled_edges, walks_along
+from graphwright.graph.walks import relation_label
 from graphwright.learn.train.candidates import Candidate, Pool, pool, surroundings
 from graphwright.learn.train.examples import Example, Examples
 from graphwright.learn.train.refine import Chosen, Kept, Refiner
@@ -200,12 +200,13 @@ def expanded(graph: Graph, row: Label, edges: Any = None) -> Ints:
     """Return the triples that a label makes positive (Ĝ+ of ReG), by edge id, ascending.
 
     A kept path labels every instance of it from its query entity to any answer; one that ends at no answer, as those
-    around an entity do that a language model may keep, every instance of it. `edges`: `labelled(graph)`, if known.
+    around an entity do that a language model may keep, every instance of it. `edges`: `labelled_edges(graph)`, if
+    known.
     """
-    known = labelled(graph) if edges is None else edges
+    known = labelled_edges(graph) if edges is None else edges
     positive = [np.empty(0, np.int64)]
     for kept in row.kept:
-        nodes, by = walks(graph, kept.candidate.source, kept.candidate.ways, _WALKS, known)
+        nodes, by = walks_along(graph, kept.candidate.source, kept.candidate.ways, _WALKS, known)
         ends = np.isin(graph.at(nodes[:, -1]), row.example.answers)
         positive.append(graph.edges[by[ends] if ends.any() else by].ravel())
     found = np.unique(np.concatenate(positive))
@@ -236,7 +237,7 @@ def _record(graph: Graph, row: Label) -> dict[str, Any]:
                 "path": " → ".join(
                     [
                         graph.names[kept.candidate.source],
-                        *(f"[{label(graph, way >> 1, bool(way & 1))}]" for way in kept.candidate.ways),
+                        *(f"[{relation_label(graph, way >> 1, bool(way & 1))}]" for way in kept.candidate.ways),
                     ]
                 ),
                 "ways": list(kept.candidate.ways),

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.errors import OptionError, ReplyError
+from graphwright.errors import LLMResponseError, OptionError
 from graphwright.graph.graph import Graph
-from graphwright.graph.routes import Ways, labelled, route, spoken
-from graphwright.graph.walks import label
+from graphwright.graph.relation_paths import Ways, labelled_edges, relation_path, relation_words
+from graphwright.graph.walks import relation_label
 from graphwright.learn.train.candidates import ANSWER, QUERY, SHORTEST, Candidate, Pool
 from graphwright.learn.train.examples import Example
-from graphwright.models.base import LLM, Encoder
+from graphwright.models.protocols import LLM, Encoder
 from graphwright.operators.rerank.masked import masked
 from graphwright.operators.rerank.scorer import Memory
 from graphwright.operators.state import Anchor, start
@@ -193,7 +193,7 @@ class _Support:
         return self._f1(example, entity, ways)
 
     def _f1(self, example: Example, source: int, ways: Ways) -> float:
-        found = route(self.graph, source, ways, self._edges)
+        found = relation_path(self.graph, source, ways, self._edges)
         if found is None:
             return 0.0
         hit = int(np.isin(np.array(example.answers), found.ends).sum())
@@ -201,7 +201,7 @@ class _Support:
 
     @cached_property
     def _edges(self) -> Any:
-        return labelled(self.graph)
+        return labelled_edges(self.graph)
 
 
 class _Reading:
@@ -219,7 +219,7 @@ class _Reading:
         """Return the cosine of a question with each relation path."""
         if not ways:
             return np.empty(0)
-        paths = self.memory.encode([spoken(self.graph, way) for way in ways])
+        paths = self.memory.encode([relation_words(self.graph, way) for way in ways])
         near: NDArray[np.float64] = paths @ self.vectors[at] / np.maximum(np.linalg.norm(paths, axis=1), 1e-12)
         return near
 
@@ -261,7 +261,7 @@ class Chosen:
 
     def prepare(self, graph: Graph, examples: Sequence[Example], pools: Sequence[Pool]) -> Judged:
         """Need nothing."""
-        known = labelled(graph)
+        known = labelled_edges(graph)
 
         def kept(at: int) -> list[Kept]:
             order = (SHORTEST, QUERY, ANSWER)
@@ -278,7 +278,7 @@ class Chosen:
             )
             try:
                 chosen = self.model.complete(*asked, schema=_schema()).value.paths
-            except ReplyError:
+            except LLMResponseError:
                 return []
             return [Kept(found[n], 1.0, 0.0) for n in dict.fromkeys(chosen) if 0 <= n < len(found)]
 
@@ -292,14 +292,14 @@ def hidden(graph: Graph, example: Example) -> str:
 
 def _one(graph: Graph, candidate: Candidate, example: Example, known: Any) -> str:
     """Return one of the paths that a candidate stands for, to an answer if any: `Q → [r] → a → [s⁻¹] → x`."""
-    found = route(graph, candidate.source, candidate.ways, known)
+    found = relation_path(graph, candidate.source, candidate.ways, known)
     if found is None:
         return graph.names[candidate.source]
     walked = graph.at(found.walks()[0])
     nodes = walked[int(np.isin(walked[:, -1], example.answers).argmax())].tolist()
     steps = [graph.names[nodes[0]]]
     for way, node in zip(candidate.ways, nodes[1:], strict=True):
-        steps += [f"[{label(graph, way >> 1, bool(way & 1))}]", graph.names[node]]
+        steps += [f"[{relation_label(graph, way >> 1, bool(way & 1))}]", graph.names[node]]
     return " → ".join(steps)
 
 

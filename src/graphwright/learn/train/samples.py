@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from graphwright.errors import DataError
 from graphwright.graph.graph import Graph
-from graphwright.graph.routes import Ways, labelled
-from graphwright.index.vectors import normalised
+from graphwright.graph.relation_paths import Ways, labelled_edges
+from graphwright.index.vector_index import normalised
 from graphwright.learn.retrievers.arcs import seen
 from graphwright.learn.retrievers.retriever import relation_vectors
 from graphwright.learn.train.candidates import ANSWER, surroundings
@@ -76,7 +76,7 @@ def samples_of(
             f"of {len(labels.rows):,} labelled questions none has a path that explains its answers, so nothing "
             "is learned. Look whether the graph leads from what they name to their answers."
         )
-    known, nodes, place = labelled(graph), int(labels.about.get("nodes", 1000)), dict[int, int]()
+    known, nodes, place = labelled_edges(graph), int(labels.about.get("nodes", 1000)), dict[int, int]()
     rows = []
     for at, row in enumerate(chosen, 1):
         rows.append(_sample(graph, row, known, nodes, rounds, place))

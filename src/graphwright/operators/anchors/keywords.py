@@ -57,7 +57,7 @@ class Keywords(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Set the anchors."""
-        found = _listed(self.model, state) if self.model is not None else []
+        found = _listed(self.model, state, run) if self.model is not None else []
         if self.model is not None and not found:
             run.note("the model listed no keywords; they are the question's own words")
         return with_new(state, found or _spoken(state))
@@ -83,10 +83,10 @@ def _schema() -> type[Any]:
     return create_model("ListedKeywords", names=(list[str], ...), themes=(list[str], ...))
 
 
-def _listed(model: LLM, state: State) -> list[Anchor]:
+def _listed(model: LLM, state: State, run: Run) -> list[Anchor]:
     """Return what a language model lists."""
     asked = messages("pathrag_keywords", question=data_line({"question": state.question.text}))
-    said = model.complete(*asked, schema=_schema()).value
+    said = run.complete(model, *asked, schema=_schema()).value
     return [*named(said.names, state), *(Anchor(theme, kind="theme") for theme in _distinct(said.themes))]
 
 

@@ -20,7 +20,7 @@ _TITLE = 200
 
 def previewed(state: State, most: int) -> Ints:
     """Return the best passages of the state, best first; none where nobody looked."""
-    return np.empty(0, np.int64) if state.chunks is None else state.chunks.ids[:most]
+    return np.empty(0, np.int64) if state.passages is None else state.passages.ids[:most]
 
 
 def passage_lines(state: State, most: int) -> str:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from graphwright.constraints import Has
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints
-from graphwright.index.vectors import VectorIndex
-from graphwright.models.base import LLM
-from graphwright.operators.anchors.keywords import Theme
+from graphwright.index.vector_index import VectorIndex
+from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.preview import previewed, stated
 from graphwright.operators.anchors.specialise import is_definite
-from graphwright.operators.operator import Operator, note
-from graphwright.operators.replied import check_model, replied
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import distinct, likeness
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts import data_line
@@ -42,12 +42,12 @@ class Relax(Operator):
 
     >>> from graphwright import Graph, Ranking, start
     >>> graph = Graph.from_triples([("Waldrada", "marriage to", "Lothair II"), ("Graz", "on the", "Mur")])
-    >>> state = start("?", graph, anchors=[Anchor("second marriage")]).with_(chunks=Ranking.of([0, 2], [2, 1]))
+    >>> state = start("?", graph, anchors=[Anchor("second marriage")]).with_(passages=Ranking.of([0, 2], [2, 1]))
     >>> Relax(least=0.3)(state).anchors
     (Anchor('second marriage', nodes=[], edges=[0], weight=1.0),)
     """
 
-    model: LLM | None = None
+    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
     names: VectorIndex | None = None
     triples: VectorIndex | None = None
     passages: int = 5
@@ -57,30 +57,32 @@ class Relax(Operator):
     gives = ("anchors",)
 
     def __post_init__(self) -> None:
-        check_model(self, self.model)
+        super().__post_init__()
         if self.passages < 0 or self.most < 0:
             raise OptionError(f"Relax(passages={self.passages!r}, most={self.most!r}): numbers, 0 or more.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Add nodes and edges to the anchors."""
         anchors = state.anchors or ()
         loose = [at for at, anchor in enumerate(anchors) if not is_definite(anchor, state)]
         entities, edges = stated(state.graph, previewed(state, self.passages))
         if not loose or not len(entities) + len(edges):
             return state
-        let_in = None if self.model is None else _matched(self.model, state, loose, entities, edges)
+        let_in = None if self.model is None else _matched(self.model, state, run, loose, entities, edges)
         if let_in is None:
-            let_in = {at: self._nearest(anchors, at, state, entities, edges) for at in loose}
+            let_in = {at: self._nearest(anchors, at, state, run, entities, edges) for at in loose}
         return state.with_(anchors=tuple(_widened(a, let_in.get(at, ([], []))) for at, a in enumerate(anchors)))
 
-    def _nearest(self, anchors: Sequence[Anchor], at: int, state: State, entities: Ints, edges: Ints) -> Found:
+    def _nearest(
+        self, anchors: Sequence[Anchor], at: int, state: State, run: Run, entities: Ints, edges: Ints
+    ) -> Found:
         """Return the nodes and edges that are nearest to an anchor's text; what another one means is not for it."""
         graph, anchor = state.graph, anchors[at]
         taken = np.concatenate([other.nodes for i, other in enumerate(anchors) if i != at] or [np.empty(0, np.int64)])
         # A theme is of relations, not of names.
-        entities = entities[:0] if isinstance(anchor, Theme) else entities[~np.isin(entities, taken)]
-        names = zip(entities, likeness(self.names, graph.names.__getitem__, entities, anchor.text), strict=True)
-        joins = zip(edges, likeness(self.triples, graph.edge_text, edges, anchor.text), strict=True)
+        entities = entities[:0] if anchor.kind != "entity" else entities[~np.isin(entities, taken)]
+        names = zip(entities, likeness(run, self.names, graph.names.__getitem__, entities, anchor.text), strict=True)
+        joins = zip(edges, likeness(run, self.triples, graph.edge_text, edges, anchor.text), strict=True)
         stated_alike = dict(sorted(((int(e), float(s)) for e, s in joins if s >= self.least), key=lambda es: -es[1]))
         near = [(-float(s), 0, int(v)) for v, s in names if s >= self.least]
         near += [(-s, 1, e) for e, s in distinct(graph, stated_alike, anchor.text, self.most).items()]
@@ -93,11 +95,13 @@ def _widened(anchor: Anchor, found: Found) -> Anchor:
     return replace(anchor, nodes=np.union1d(anchor.nodes, nodes), edges=np.union1d(anchor.edges, edges))
 
 
-def _matched(model: LLM, state: State, loose: Sequence[int], entities: Ints, edges: Ints) -> dict[int, Found] | None:
+def _matched(
+    model: LLM, state: State, run: Run, loose: Sequence[int], entities: Ints, edges: Ints
+) -> dict[int, Found] | None:
     """Return the nodes and edges that a language model lets stand for anchors, None where it did not reply as asked."""
     anchors, nodes, stated_edges = state.anchors or (), entities[:_SHOWN].tolist(), edges[:_SHOWN].tolist()
     keywords = (data_line({"keyword": at + 1, "text": anchors[at].text}) for at in loose)
-    said = replied(
+    said = run.reply(
         model,
         "bubblerag_relax",
         _schema(),
@@ -119,7 +123,7 @@ def _matched(model: LLM, state: State, loose: Sequence[int], entities: Ints, edg
             else:
                 found[at][1].append(stated_edges[entry - len(nodes)])
     if wrong:
-        note(f"{wrong} matches were passed over: keywords or entries that are not there")
+        run.note(f"{wrong} matches were passed over: keywords or entries that are not there")
     return found
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any
 
+from graphwright.constraints import Has
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.keywords import is_name
 from graphwright.operators.operator import Operator
@@ -67,7 +68,9 @@ def is_definite(anchor: Anchor, state: State) -> bool:
     return len(graph.chunks_of(anchor.nodes, anchor.edges)) <= max(_COMMON * total, _FEW)
 
 
-def _rewritten(model: LLM, state: State, run: Run, anchors: Sequence[Anchor], loose: Sequence[int]) -> dict[int, str] | None:
+def _rewritten(
+    model: LLM, state: State, run: Run, anchors: Sequence[Anchor], loose: Sequence[int]
+) -> dict[int, str] | None:
     """Return the texts that a language model gives to some anchors, None where it gives nothing that can be used."""
     question = data_line({"question": state.question.text})
     lines = [{"keyword": at, "text": anchor.text, "found": at - 1 not in loose} for at, anchor in enumerate(anchors, 1)]

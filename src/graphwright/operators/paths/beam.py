@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
-from graphwright.models.base import LLM, CrossEncoder, Encoder
-from graphwright.operators.operator import Operator, note
+from graphwright.models.protocols import LLM, CrossEncoder, Encoder
+from graphwright.operators.operator import Operator
 from graphwright.operators.paths.paths import edges_between, query_entities
 from graphwright.operators.rerank.choose import Choose
-from graphwright.operators.rerank.scorer import Scorer, judge_of, ranked_by
+from graphwright.operators.rerank.scorer import Scorer, ranked_by, score_function
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["BeamSearch"]
@@ -75,9 +76,9 @@ class BeamSearch(Operator):
                 f"BeamSearch(slack={self.slack!r}): 0 or more, for a model that scores; an LLM only ranks."
             )
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Search from each query entity, and rank all beams."""
-        found, step = [], self._step(state)
+        found, step = [], self._step(state, run)
         for source in state.graph.at(query_entities(state)).tolist():
             beams = Evidence.of_nodes([source])
             for _ in range(self.length):
@@ -95,19 +96,19 @@ class BeamSearch(Operator):
         least = best.scores[self.width - 1] - self.slack * best.scores.std()
         return best.top(int((best.scores >= least).sum()))
 
-    def _step(self, state: State) -> Step:
+    def _step(self, state: State, run: Run) -> Step:
         """Return what ranks the paths of one length."""
         if isinstance(self.model, Operator | LLM):
-            return lambda paths, k: self._run(state.with_(evidence=paths, trace=()), k)
-        judge = judge_of(self.model, state)
+            return lambda paths, k: self._run(state.with_(evidence=paths, trace=()), run, k)
+        judge = score_function(self.model, state, run)
         return lambda paths, k: ranked_by(paths, judge(paths), k)
 
-    def _run(self, state: State, k: int) -> Evidence:
+    def _run(self, state: State, run: Run, k: int) -> Evidence:
         """Run an operator on paths; what it notes is noted here."""
         step = Choose(self.model, self.batch) if isinstance(self.model, LLM) else self.model
-        after = step.run(state, k)  # type: ignore[union-attr]
+        after = step.execute(state, run, k)  # type: ignore[union-attr]
         for text in (text for one in after.trace for text in one.notes):
-            note(text)
+            run.note(text)
         best = (after.evidence or Evidence.of_nodes([], [])).top(k)
         if best.scores is None:
             return best.take(range(len(best)), 1.0 / np.arange(1, len(best) + 1))

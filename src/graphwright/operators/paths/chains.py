@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import Walks, bundle_of
+from graphwright.graph.walks import bundle_of, walk_text
 from graphwright.kernels.chains import expand_chains
 from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["Chains", "MergeChains"]
@@ -52,7 +53,7 @@ class Chains(Operator):
                 f"Chains(length={self.length!r}): the triples in a chain, 1 or more, or None for any number."
             )
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Expand the chains."""
         graph, found = state.graph, state.evidence
         edges = np.empty(0, np.int64) if found is None else _distinct(found.edges)
@@ -62,7 +63,7 @@ class Chains(Operator):
             len(nodes), local[::2], local[1::2], sources, length=self.length, inverse=self.inverse
         )
         node_pointers = _frozen(pointers + np.arange(len(pointers)))
-        chains: Evidence = Walks(_frozen(nodes[at]), node_pointers, _frozen(edges[triples]), pointers, None)
+        chains = Evidence(_frozen(nodes[at]), node_pointers, _frozen(edges[triples]), pointers, None, walk_text)
         if not self.inverse:  # a chain from one query entity to another was found from both
             first = {key: i for i, key in reversed(list(enumerate(chains.identities())))}
             chains = chains.take(sorted(first.values()))
@@ -90,7 +91,7 @@ class MergeChains(Operator):
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Merge the chains."""
         if state.evidence is None:
             return state
@@ -98,7 +99,7 @@ class MergeChains(Operator):
         pieces: list[Listed] = []
         for group in _grouped(_merged(state.graph, state.evidence, asked), asked):
             pieces += group.pieces(state.graph)
-        return state.with_(evidence=Walks.of_pieces(pieces))
+        return state.with_(evidence=Evidence.of_pieces(pieces, render=walk_text))
 
 
 Listed = tuple[list[int], list[int]]

@@ -10,38 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
-from graphwright.graph.evidence import Evidence, Ints, Ranking
+from graphwright.graph.evidence import Evidence, Ints, Ranking, item_text
 from graphwright.graph.graph import Graph, Kind
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.flow import MOST, flow_paths
-from graphwright.operators.operator import Ranker, note
+from graphwright.operators.operator import Ranker
 from graphwright.operators.paths.paths import edges_between
+from graphwright.operators.run import Run
 from graphwright.operators.select.passages import Sources
 from graphwright.operators.state import State
 
-__all__ = ["THRESHOLD", "FlowPaths", "NearSources", "PathSources", "Paths"]
+__all__ = ["THRESHOLD", "FlowPaths", "NearSources", "PathSources", "path_text"]
 
 THRESHOLD = 1e-4
 
 
-class Paths(Evidence):
-    """Evidence of paths, each named by one edge a step; its text has all parallel edges of each step.
+def path_text(graph: Graph, nodes: Ints, edges: Ints) -> str:
+    """Return the texts of all parallel edges of each step of a path; an item that is no path has its usual text.
 
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "t", "a"), ("b", "s", "c")])
-    >>> Paths.of_pieces([([0, 1, 2], [0, 2])]).texts(graph)
+    >>> Evidence.of_pieces([([0, 1, 2], [0, 2])], render=path_text).texts(graph)
     ['a r b; b t a; b s c']
     """
-
-    __slots__ = ()
-
-    def texts(self, graph: Graph) -> list[str]:
-        """Return the texts of the edges along each path, "; " between them; of a single node its text."""
-        return [_text(graph, *piece) or Evidence.of_pieces([piece]).texts(graph)[0] for piece in self]
-
-
-def _text(graph: Graph, nodes: Ints, edges: Ints) -> str:
-    if len(nodes) != len(edges) + 1:
-        return ""
+    if len(nodes) != len(edges) + 1 or not len(edges):
+        return item_text(graph, nodes, edges)
     steps = (graph.edges_between(a, b).tolist() for a, b in pairwise(nodes.tolist()))
     return "; ".join(graph.edge_text(edge) for step in steps for edge in step)
 
@@ -86,7 +78,7 @@ class FlowPaths(Ranker):
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
                 raise OptionError(f"FlowPaths({name}={value!r}): a whole number, 1 or more.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Find the paths."""
         found, graph = state.evidence, state.graph
         if found is None:
@@ -102,14 +94,14 @@ class FlowPaths(Ranker):
             most=int(self.most),
         )
         if table.shortened:
-            note(
+            run.note(
                 f"paths from {table.shortened} of {len(np.unique(ends))} nodes are shorter than {self.hops} hops, "
                 f"which would mean to look at more than {self.most:,} edges each; raise the threshold, or `most`"
             )
         return state.with_(evidence=_pieces(graph, table.nodes[:k], table.scores[:k]))
 
 
-def _pieces(graph: Graph, table: NDArray[np.int32], scores: NDArray[np.float64]) -> Paths:
+def _pieces(graph: Graph, table: NDArray[np.int32], scores: NDArray[np.float64]) -> Evidence:
     """Return paths of local positions as evidence; their order stays right, as positions ascend with ids."""
     inside = table >= 0
     steps = np.stack((table[:, :-1], table[:, 1:]), axis=-1)[inside[:, 1:]]
@@ -120,7 +112,7 @@ def _pieces(graph: Graph, table: NDArray[np.int32], scores: NDArray[np.float64])
     parts = graph.at(table[inside]), _pointers(length), edges, _pointers(length - 1), scores.copy()
     for part in parts:
         part.flags.writeable = False
-    return Paths(*parts)
+    return Evidence(*parts, path_text)
 
 
 def _pointers(lengths: Ints) -> Ints:
@@ -143,7 +135,7 @@ class PathSources(Sources):
         if not 0 <= self.named <= 1:
             raise OptionError(f"PathSources(named={self.named!r}): a share from 0 to 1.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Collect the passages."""
         found = state.evidence
         if found is None:
@@ -155,7 +147,7 @@ class PathSources(Sources):
                 for chunk in chunks.tolist():
                     best[chunk] = max(best.get(chunk, -np.inf), share * score)
         wanted = min((n for n in (self.limit, k) if n is not None), default=len(best))
-        return state.with_(chunks=Ranking.of(list(best), list(best.values())).top(wanted))
+        return state.with_(passages=Ranking.of(list(best), list(best.values())).top(wanted))
 
     def _shares(self, graph: Graph, nodes: Ints, edges: Ints) -> list[tuple[Ints, float]]:
         if graph.passages is None:
@@ -177,7 +169,7 @@ class NearSources(Ranker):
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> paths = Evidence.of_pieces([([0, 1, 2], [0, 1])])
-    >>> graph.names.take(NearSources(index, limit=1)(start("Who was Godfrid?", graph, evidence=paths)).chunks.ids)
+    >>> graph.names.take(NearSources(index, limit=1)(start("Who was Godfrid?", graph, evidence=paths)).passages.ids)
     ['Godfrid']
     """
 
@@ -185,13 +177,13 @@ class NearSources(Ranker):
     limit: int | None = None
     edges: Callable[[State], Ints] | None = None
     needs = ("evidence",)
-    gives = ("chunks",)
+    gives = ("passages",)
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
             raise OptionError(f"NearSources(limit={self.limit!r}): a number of passages, 1 or more, or None.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Collect the passages."""
         found, graph = state.evidence, state.graph
         if found is None:
@@ -201,6 +193,6 @@ class NearSources(Ranker):
             behind = np.unique(np.append(found.nodes, graph.ends(edges)))
         else:
             behind = graph.chunks_of(found.nodes, edges)
-        near = self.index.cosines(behind, self.index.encode(state.question.text))
+        near = self.index.cosines(behind, self.index.encode(state.question.text, run))
         wanted = min((n for n in (self.limit, k) if n is not None), default=len(behind))
-        return state.with_(chunks=Ranking.of(behind, near).top(wanted))
+        return state.with_(passages=Ranking.of(behind, near).top(wanted))

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["HopFirst", "Shuffled"]
@@ -31,7 +32,7 @@ class HopFirst(Operator):
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Order the pieces."""
         found = state.evidence
         if found is None:
@@ -61,7 +62,7 @@ class Shuffled(Operator):
         if isinstance(self.seed, bool) or not hasattr(self.seed, "__index__") or self.seed < 0:
             raise OptionError(f"Shuffled(seed={self.seed!r}): a whole number, 0 or more.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Order the pieces."""
         found = state.evidence
         if found is None:

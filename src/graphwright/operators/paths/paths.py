@@ -13,6 +13,7 @@ from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.kernels.simple_paths import joining_edges, shortest_paths, simple_paths
 from graphwright.operators.operator import Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.seeds import seed_groups
 
@@ -46,7 +47,7 @@ class ShortestPaths(Ranker):
     def __post_init__(self) -> None:
         _count(self, "most", self.most)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Find the paths, no more than the first k."""
         at = query_entities(state)
         return _with(state, self, k, lambda limit: shortest_paths(*state.graph.adjacency, at, every=self.all, k=limit))
@@ -75,7 +76,7 @@ class EnumeratedPaths(Ranker):
         _count(self, "length", self.length)
         _count(self, "most", self.most)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Find the paths, no more than the first k."""
         at = query_entities(state)
         return _with(state, self, k, lambda limit: simple_paths(*state.graph.adjacency, at, self.length, limit))

@@ -10,9 +10,10 @@ from typing import Any
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.graph.routes import spoken, ways_of
-from graphwright.models.base import LLM
-from graphwright.operators.operator import Ranker, note
+from graphwright.graph.relation_paths import relation_words, ways_of
+from graphwright.models.protocols import LLM
+from graphwright.operators.operator import Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts import data_line, messages
 
@@ -50,28 +51,28 @@ class Plan(Ranker):
         if isinstance(self.shown, bool) or not hasattr(self.shown, "__index__") or self.shown < 1:
             raise OptionError(f"Plan(shown={self.shown!r}): a number of relations, 1 or more.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Ask for plans, and keep the relation paths that they mean."""
         found = state.evidence
         if found is None or not len(found.edges):
             return state.with_(evidence=Evidence.of_nodes([], []))
         paths = [_relations(state.graph, *piece) for piece in found]
-        plans = self._plans(state, paths, _PLANS if k is None else k)
+        plans = self._plans(state, run, paths, _PLANS if k is None else k)
         rank: dict[tuple[str, ...], int] = {}
         for at, plan in enumerate(plans, 1):
             rank.setdefault(plan, at)
         passed = len(plans) - len(set(paths) & set(rank))
         if passed:
-            note(f"{passed} of {len(plans)} plans were passed over: not in the graph, or written before")
+            run.note(f"{passed} of {len(plans)} plans were passed over: not in the graph, or written before")
         kept = [at for at, path in enumerate(paths) if path in rank]
         best = found.take(kept, [1.0 / rank[paths[at]] for at in kept])
         return state.with_(evidence=best if k is None else best.top(k))
 
-    def _plans(self, state: State, paths: Sequence[tuple[str, ...]], most: int) -> list[tuple[str, ...]]:
+    def _plans(self, state: State, run: Run, paths: Sequence[tuple[str, ...]], most: int) -> list[tuple[str, ...]]:
         """Return what the model writes, each relation as it is read here."""
         relations = list(dict.fromkeys(relation for path in paths for relation in path))
         if len(relations) > self.shown:
-            note(f"{self.shown} of {len(relations)} relations were shown")
+            run.note(f"{self.shown} of {len(relations)} relations were shown")
         asked = messages(
             "plan",
             question=data_line({"question": state.question.text}),
@@ -79,13 +80,13 @@ class Plan(Ranker):
             most=str(most),
             length=str(max(map(len, paths))),
         )
-        written = self.model.complete(*asked, schema=_schema()).value.plans
+        written = run.complete(self.model, *asked, schema=_schema()).value.plans
         return [tuple(" ".join(relation.split()).casefold() for relation in plan) for plan in written]
 
 
 def _relations(graph: Graph, nodes: Any, edges: Any) -> tuple[str, ...]:
     """Return the relations of a walk as a model reads them, without their directions."""
-    return tuple(spoken(graph, (way | 1,)).casefold() for way in ways_of(graph, nodes, edges))
+    return tuple(relation_words(graph, (way | 1,)).casefold() for way in ways_of(graph, nodes, edges))
 
 
 @cache

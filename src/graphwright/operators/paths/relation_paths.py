@@ -11,10 +11,20 @@ from numpy.typing import NDArray
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.routes import MOST, Route, Routes, labelled, route, routes, walks, ways_of
+from graphwright.graph.relation_paths import (
+    MAX_EDGES,
+    RelationPath,
+    labelled_edges,
+    relation_path,
+    relation_paths,
+    relation_text,
+    walks_along,
+    ways_of,
+)
 from graphwright.kernels.ppr import push_ppr
-from graphwright.operators.operator import Operator, Ranker, note
+from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.paths.paths import query_entities
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.seeds import seeds
 
@@ -39,27 +49,29 @@ class RelationPaths(Ranker):
     """
 
     length: int = 3
-    most: int = MOST
+    most: int = MAX_EDGES
     needs = ("anchors|evidence",)
     gives = ("evidence",)
 
     def __post_init__(self) -> None:
         _whole(self, length=self.length, most=self.most)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Find the relation paths, no more than the first k."""
         graph, shortened = state.graph, 0
-        every: list[Route] = []
-        known = labelled(graph)
+        every: list[RelationPath] = []
+        known = labelled_edges(graph)
         for source in graph.at(query_entities(state)).tolist():
-            found = routes(graph, source, int(self.length), int(self.most), known, k)
-            shortened += found.shortened
-            every += found.routes
+            paths, cut = relation_paths(graph, source, int(self.length), int(self.most), known, k)
+            shortened += cut
+            every += paths
         if shortened:
-            note(f"{shortened} relation paths lead to too many nodes to be made longer; raise `most`")
+            run.note(f"{shortened} relation paths lead to too many nodes to be made longer; raise `most`")
         every.sort(key=lambda one: len(one.ways))
         pieces = (one.walks(np.zeros(1, np.int64)) for one in every[:k])
-        return state.with_(evidence=Routes.of_pieces((graph.at(n[0]), graph.edges[e[0]]) for n, e in pieces))
+        return state.with_(
+            evidence=Evidence.of_pieces(((graph.at(n[0]), graph.edges[e[0]]) for n, e in pieces), render=relation_text)
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,7 +98,7 @@ class Instances(Ranker):
     def __post_init__(self) -> None:
         _whole(self, most=self.most)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Walk by the relation paths in turn, until there are k walks that no further one could come before."""
         found, graph = state.evidence or Evidence.of_nodes([]), state.graph
         scores = None if found.scores is None else found.scores.tolist()
@@ -102,7 +114,7 @@ class Instances(Ranker):
 
     def _walked(self, graph: Graph, found: Evidence, k: int | None) -> Iterator[list[tuple[Ints, Ints]]]:
         """Yield for each piece the walks by its relations, by their nodes, none that was given before."""
-        known, seen = labelled(graph), set()
+        known, seen = labelled_edges(graph), set()
         for nodes, edges in found:
             source = int(nodes[0]) if len(nodes) else int(graph.columns.heads[edges[0]])
             key = source, ways_of(graph, nodes, edges)
@@ -111,9 +123,9 @@ class Instances(Ranker):
                 continue
             seen.add(key)
             if self.all:
-                along, by = walks(graph, *key, int(self.most), known)
+                along, by = walks_along(graph, *key, int(self.most), known)
             else:
-                one = route(graph, *key, known)
+                one = relation_path(graph, *key, known)
                 along, by = one.walks() if one is not None else (np.empty((0, 1), np.int32),) * 2
             order = np.lexsort(along.T[::-1])[: self.most if k is None else min(k, self.most)]
             yield list(zip(graph.at(along[order]), graph.edges[by[order]], strict=True))
@@ -134,11 +146,15 @@ class Relations(Operator):
 
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """List the relations, by their first edge."""
         edges = state.graph.edges
         first = np.unique(state.graph.columns.relation[edges], return_index=True)[1]
-        return state.with_(evidence=Routes.of_pieces([((), (edge,)) for edge in edges[np.sort(first)].tolist()]))
+        return state.with_(
+            evidence=Evidence.of_pieces(
+                [((), (edge,)) for edge in edges[np.sort(first)].tolist()], render=relation_text
+            )
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,7 +184,7 @@ class EdgesBy(Operator):
         if not 0 < self.restart < 1:
             raise OptionError(f"EdgesBy(restart={self.restart!r}): a probability between 0 and 1.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Collect and rank the edges."""
         found, graph = state.evidence or Evidence.of_nodes([]), state.graph
         ranks = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores

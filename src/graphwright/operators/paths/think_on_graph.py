@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphwright.errors import OptionError
-from graphwright.graph.evidence import Evidence
+from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.routes import spoken, ways_of
-from graphwright.models.base import LLM, CrossEncoder, Encoder
-from graphwright.operators.operator import Operator, note
+from graphwright.graph.relation_paths import relation_words, ways_of
+from graphwright.models.protocols import LLM, CrossEncoder, Encoder
+from graphwright.operators.operator import Operator
 from graphwright.operators.paths.paths import query_entities
 from graphwright.operators.rerank.choose import Choose
 from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["Explore"]
@@ -23,19 +24,12 @@ Step = tuple[list[int], list[int]]
 """The nodes and the edges of a path."""
 
 
-class _Turns(Evidence):
-    """Paths whose last node is not looked at yet: the text ends with the relation by which it is reached."""
-
-    __slots__ = ()
-
-    def texts(self, graph: Graph) -> list[str]:
-        """Return the texts of the edges before, and the node and the relation by which a path goes on."""
-        return ["; ".join(_told(graph, nodes.tolist(), edges.tolist())) for nodes, edges in self]
-
-
-def _told(graph: Graph, nodes: list[int], edges: list[int]) -> list[str]:
-    turn = spoken(graph, ways_of(graph, np.array(nodes[-2:]), np.array(edges[-1:])))
-    return [*(graph.edge_text(edge) for edge in edges[:-1]), f"{graph.names[nodes[-2]]} {turn}"]
+def _next_relation(graph: Graph, nodes: Ints, edges: Ints) -> str:
+    """Return the text of a path whose last node is not chosen yet: its edges before, the node and its next relation."""
+    relation = relation_words(graph, ways_of(graph, nodes[-2:], edges[-1:]))
+    return "; ".join(
+        [*(graph.edge_text(int(edge)) for edge in edges[:-1]), f"{graph.names[int(nodes[-2])]} {relation}"]
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,18 +68,18 @@ class Explore(Operator):
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < low:
                 raise OptionError(f"Explore({name}={value!r}): a whole number, {low} or more.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Search from each query entity, and rank all paths."""
         found: list[Evidence] = []
         for source in state.graph.at(query_entities(state)).tolist():
             beams: list[Step] = [([source], [])]
             while beams and len(beams[0][1]) < self.depth:
                 turns = _turns(state.graph, beams)
-                ways = _first([steps[0] for steps in turns.values()], self.relations, "relations")
-                chosen = self._best(state, _Turns.of_pieces(ways))
+                ways = _first(run, [steps[0] for steps in turns.values()], self.relations, "relations")
+                chosen = self._best(state, Evidence.of_pieces(ways, render=_next_relation))
                 taken = {_key(state.graph, nodes.tolist(), edges.tolist()) for nodes, edges in chosen}
                 further = [step for key, steps in turns.items() if key in taken for step in steps]
-                found.append(self._best(state, Evidence.of_pieces(_first(further, self.most, "nodes"))))
+                found.append(self._best(state, Evidence.of_pieces(_first(run, further, self.most, "nodes"))))
                 beams = [(nodes.tolist(), edges.tolist()) for nodes, edges in found[-1]]
         pieces = [piece for part in found for piece in part]
         scores = [score for part in found for score in (part.scores if part.scores is not None else ())]
@@ -97,9 +91,9 @@ class Explore(Operator):
         return judge.ranked(state.with_(evidence=paths), self.width).evidence or Evidence.of_nodes([], [])
 
 
-def _first(steps: list[Step], most: int, what: str) -> list[Step]:
+def _first(run: Run, steps: list[Step], most: int, what: str) -> list[Step]:
     if len(steps) > most:
-        note(f"{most} of {len(steps)} {what} that a step leads to were judged")
+        run.note(f"{most} of {len(steps)} {what} that a step leads to were judged")
     return steps[:most]
 
 

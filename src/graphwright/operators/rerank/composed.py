@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.routes import spoken
-from graphwright.index.vectors import VectorIndex
-from graphwright.models.base import Encoder, Floats
+from graphwright.graph.relation_paths import relation_words
+from graphwright.index.vector_index import VectorIndex
+from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.rerank.masked import masked
-from graphwright.operators.rerank.scorer import Judge, Memory, Scorer, checked, cosines, distinct, means, owners
+from graphwright.operators.rerank.scorer import ScoreFunction, Scorer, checked, cosines, distinct, means, owners
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["Composed", "Patterns"]
@@ -36,7 +36,7 @@ class Composed(Scorer):
     >>> from graphwright.operators.state import start; from graphwright.models.fake import HashEncoder
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
     >>> names = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> judge = Composed(names).judge(start("Where does the Rhône flow?", graph))
+    >>> judge = Composed(names).prepare(start("Where does the Rhône flow?", graph), Run())
     >>> judge(Evidence.of_edges([0, 1])).round(2).tolist()
     [0.11, 0.19]
     """
@@ -49,22 +49,17 @@ class Composed(Scorer):
         if not given or not all(isinstance(index, VectorIndex) and index.encoder is not None for index in given):
             raise OptionError(f"{self!r}: vectors by node or by edge are needed, with the encoder that made them.")
 
-    @cached_property
-    def _reader(self) -> Memory:
-        """What reads relations, which come again with every question."""
-        return Memory(self.names.encoder)  # type: ignore[union-attr, arg-type]
-
-    def judge(self, state: State) -> Judge:
+    def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the mean cosine of the parts."""
         graph, index = state.graph, self.names if self.names is not None else self.triples
-        asked = index.encode(state.question.text)  # type: ignore[union-attr]
+        asked = index.encode(state.question.text, run)  # type: ignore[union-attr]
 
         def scores(pieces: Evidence) -> Scores:
             of_edges, found = owners(pieces.edge_ptr), []
             if self.names is not None:
                 nodes, of_nodes = _nodes_of(pieces, graph)
                 found.append((_near(self.names, nodes, asked), of_nodes))
-                found.append((self._of_relations(graph, pieces.edges, asked), of_edges))
+                found.append((self._of_relations(run, graph, pieces.edges, asked), of_edges))
             if self.triples is not None:
                 found.append((_near(self.triples, pieces.edges, asked), of_edges))
             values, owner = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -72,13 +67,14 @@ class Composed(Scorer):
 
         return scores
 
-    def _of_relations(self, graph: Graph, edges: Ints, asked: Floats) -> Scores:
+    def _of_relations(self, run: Run, graph: Graph, edges: Ints, asked: Floats) -> Scores:
         """Return the cosine of the text of each edge's relation with the question's."""
         relations, at = distinct(graph.columns.relation[edges])
         if not len(relations):
             return np.empty(0)
-        texts = [spoken(graph, (2 * relation + 1,)) for relation in relations.tolist()]
-        return cosines(self._reader.encode(texts), asked.astype(np.float64))[at]
+        texts = [relation_words(graph, (2 * relation + 1,)) for relation in relations.tolist()]
+        vectors = run.encode(self.names.encoder, texts).astype(np.float64)  # type: ignore[union-attr, arg-type]
+        return cosines(vectors, asked.astype(np.float64))[at]
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,7 +91,8 @@ class Patterns(Scorer):
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo")])
     >>> state = start("Who is the spouse of the child of Bertha?", kin, entities=["Bertha"])
     >>> pieces = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([0, 1], [0])])
-    >>> Patterns(HashEncoder()).texts(state, pieces), Patterns(HashEncoder()).judge(state)(pieces).round(2).tolist()
+    >>> patterns = Patterns(HashEncoder())
+    >>> patterns.texts(state, pieces), patterns.prepare(state, Run())(pieces).round(2).tolist()
     (['x child y; y spouse z', 'x child y'], [0.22, 0.21])
     """
 
@@ -106,20 +103,16 @@ class Patterns(Scorer):
         if not isinstance(self.model, Encoder):
             raise OptionError(f"Patterns({self.model!r}): an encoder is needed.")
 
-    @cached_property
-    def _reader(self) -> Memory:
-        return Memory(self.model)
-
-    def judge(self, state: State) -> Judge:
+    def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the cosine of the masked question and the pattern."""
-        asked = self._reader.encode([masked(state, _NAMED)])[0]
+        asked = run.encode(self.model, [masked(state, _NAMED)])[0].astype(np.float64)
 
         def scores(pieces: Evidence) -> Scores:
             patterns, at = _patterns(state, pieces)
             texts = [_written(state.graph, *pattern) for pattern in patterns]
             if not texts:
                 return np.zeros(len(pieces))
-            found = cosines(self._reader.encode(texts), asked)
+            found = cosines(run.encode(self.model, texts).astype(np.float64), asked)
             return np.where(np.diff(pieces.edge_ptr) > 0, found[at], 0.0)
 
         return scores
@@ -190,5 +183,5 @@ def _written(graph: Graph, relations: Sequence[int], first: Sequence[int]) -> st
     for at in first:
         n = len(letters) - 1
         letters.setdefault(at, _LETTERS[n] if n < len(_LETTERS) else f"x{n}")
-    names = [spoken(graph, (2 * relation + 1,)) for relation in relations]
+    names = [relation_words(graph, (2 * relation + 1,)) for relation in relations]
     return "; ".join(f"{letters[first[2 * i]]} {name} {letters[first[2 * i + 1]]}" for i, name in enumerate(names))

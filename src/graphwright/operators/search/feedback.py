@@ -11,10 +11,11 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence
-from graphwright.index.vectors import VectorIndex
-from graphwright.models.base import LLM, Floats
-from graphwright.operators.operator import Ranker, note
+from graphwright.index.vector_index import VectorIndex
+from graphwright.models.protocols import LLM, Floats
+from graphwright.operators.operator import Ranker
 from graphwright.operators.rerank.granker import retrieved
+from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import State
 from graphwright.prompts import data_line, messages
@@ -49,12 +50,12 @@ class Feedback(Ranker):
         if not (math.isfinite(self.beta) and self.beta >= 0):
             raise OptionError(f"Feedback(beta={self.beta!r}): a number, 0 or more.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Move the vector and search; nothing where nothing was found."""
         nodes = retrieved(state)
         if not len(nodes):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        query, vectors = self.index.encode(state.question.text), []
+        query, vectors = self.index.encode(state.question.text, run), []
         for part in self.index.parts:
             vectors.append(part.vectors[part.rows_of(nodes)[1]])
             nodes = nodes[~part.has(nodes)]
@@ -91,15 +92,15 @@ class HypotheticalPassage(Ranker):
         if not isinstance(self.model, LLM):
             raise OptionError(f"HypotheticalPassage({self.model!r}): a language model is needed, with complete.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Have a passage written, and search."""
         asked = messages("hypothetical_passage", question=data_line({"question": state.question.text}))
-        passage = self.model.complete(*asked, schema=_schema()).value.passage.strip()
-        query = self.index.encode(state.question.text)
+        passage = run.complete(self.model, *asked, schema=_schema()).value.passage.strip()
+        query = self.index.encode(state.question.text, run)
         if passage:
-            query = (query + self.index.encode(passage)) / np.float32(2)
+            query = (query + self.index.encode(passage, run)) / np.float32(2)
         else:
-            note("the model wrote no passage; the question is searched with alone")
+            run.note("the model wrote no passage; the question is searched with alone")
         return state.with_(evidence=nearest(self.index, query, state, k))
 
 

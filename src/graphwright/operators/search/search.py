@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Evidence
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.index.words import WordIndex
 from graphwright.kernels.rank import top
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["EdgeSearch", "VectorSearch", "WordSearch", "nearest"]
@@ -35,9 +36,9 @@ class VectorSearch(Ranker):
     index: VectorIndex
     gives = ("evidence",)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the nodes of the graph that have a vector."""
-        return state.with_(evidence=nearest(self.index, self.index.encode(state.question.text), state, k))
+        return state.with_(evidence=nearest(self.index, self.index.encode(state.question.text, run), state, k))
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,9 +51,9 @@ class EdgeSearch(Ranker):
     index: VectorIndex
     gives = ("evidence",)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the edges of the graph that have a vector."""
-        query = self.index.encode(state.question.text)
+        query = self.index.encode(state.question.text, run)
         ids, scores = _scored(self.index, query, state.graph.edges, state.graph.whole)
         return state.with_(evidence=Evidence.of_edges(*_best(ids, scores, k)))
 
@@ -64,7 +65,7 @@ class WordSearch(Ranker):
     index: WordIndex
     gives = ("evidence",)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the passages of the graph that hold a word of the question."""
         scores = self.index.scores(state.question.text)
         found = scores > 0

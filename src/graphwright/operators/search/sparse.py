@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphwright.graph.evidence import Evidence
-from graphwright.index.sparse import SparseIndex
+from graphwright.index.sparse_index import SparseIndex
 from graphwright.kernels.rank import top
 from graphwright.operators.operator import Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["SparseSearch"]
@@ -30,7 +31,7 @@ class SparseSearch(Ranker):
     index: SparseIndex
     gives = ("evidence",)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the passages of the graph that share a column with the question."""
         nodes, scores = self.index.scores(state.question.text)
         if not state.graph.whole:

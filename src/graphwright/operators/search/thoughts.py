@@ -77,9 +77,9 @@ class Think(Operator):
         if not nodes:
             thought = ""
         elif isinstance(self.model, LLM):
-            thought = _written(self.model, state, nodes)
+            thought = _written(self.model, state, run, nodes)
         else:
-            thought = _nearest(self.model, state, nodes)
+            thought = _nearest(self.model, state, run, nodes)
         if not thought:
             run.note("no further thought")
             return state.with_(anchors=held)
@@ -94,26 +94,26 @@ def _schema() -> type[Any]:
     return create_model("NextThought", enough=(bool, ...), thought=(str, ...))
 
 
-def _written(model: LLM, state: State, nodes: list[int]) -> str:
+def _written(model: LLM, state: State, run: Run, nodes: list[int]) -> str:
     """Return the sentence that a language model writes, "" where it needs none or repeats itself."""
     shown = [_parts(state.graph, node) for node in nodes]
     lines = [data_line({"passage": n, "title": t, "text": text[:_ROOM]}) for n, (t, text) in enumerate(shown, 1)]
     had = _thoughts(state)
     question = data_line({"question": state.question.text})
     asked = messages("ircot", question=question, passages="\n".join(lines), thoughts=data_line({"thoughts": had}))
-    said = model.complete(*asked, schema=_schema()).value
+    said = run.complete(model, *asked, schema=_schema()).value
     thought = " ".join(said.thought.split())
     return "" if said.enough or thought in had else thought
 
 
-def _nearest(encoder: Encoder, state: State, nodes: list[int]) -> str:
+def _nearest(encoder: Encoder, state: State, run: Run, nodes: list[int]) -> str:
     """Return the question with the nearest sentence of the passages that was no thought yet, "" where there is none."""
     asked, had = state.question.text, _thoughts(state)
     lines = dict.fromkeys(line for node in nodes for line in _lines(state.graph, node))
     left = [line for line in lines if f"{asked} {line}" not in had]
     if not left:
         return ""
-    vectors = np.asarray(encoder.encode([asked, *left]), np.float64)
+    vectors = run.encode(encoder, [asked, *left]).astype(np.float64)
     cosines = vectors[1:] @ vectors[0] / np.maximum(np.linalg.norm(vectors[1:], axis=1), 1e-12)
     return f"{asked} {left[int(cosines.argmax())]}"
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.operators.anchors.keywords import themes
-from graphwright.operators.operator import Operator, note
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import edges_near
 from graphwright.operators.state import State
 
@@ -43,10 +44,10 @@ class TripleSearch(Operator):
         if isinstance(self.limit, bool) or not hasattr(self.limit, "__index__") or self.limit < 1:
             raise OptionError(f"TripleSearch(limit={self.limit!r}): a number of triples, 1 or more.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Rank the triples."""
         if self.triples is None:
-            note("there are no vectors of triples; those at the anchors were compared by words")
+            run.note("there are no vectors of triples; those at the anchors were compared by words")
         named = [anchor.seeds(state.graph) for anchor in state.anchors or ()]
         around = np.unique(np.concatenate([np.empty(0, np.int64), *named]))
         asked = [] if self.asked else [theme.text for theme in themes(state)]
@@ -74,7 +75,7 @@ class OneHop(Operator):
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Collect and score the edges."""
         found, graph = state.evidence or Evidence.of_nodes([]), state.graph
         scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores

@@ -1,4 +1,4 @@
-"""Routes: which there are, where they lead and how, against all walks that count."""
+"""Relation paths against all walks by brute force."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from tests.toys import GRAPHS
 
 from graphwright import Evidence, Graph
-from graphwright.graph.routes import Routes, route, routes, spoken, walks, ways_of
+from graphwright.graph.relation_paths import (
+    relation_path,
+    relation_paths,
+    relation_text,
+    relation_words,
+    walks_along,
+    ways_of,
+)
 
 NAMES = "abcdef"
 
@@ -44,24 +51,24 @@ def brute(graph: Graph, source: int, length: int) -> dict[tuple[int, ...], set[t
 @settings(deadline=None)
 @given(graphs(), st.integers(1, 5))
 def test_routes_lead_where_walks_do(graph: Graph, length: int) -> None:
-    wanted, found = brute(graph, 0, length), routes(graph, 0, length)
-    assert [one.ways for one in found.routes] == sorted(wanted, key=lambda ways: (len(ways), ways))
-    assert found.shortened == 0
-    for one in found.routes:
+    expected, (paths, cut) = brute(graph, 0, length), relation_paths(graph, 0, length)
+    assert [path.ways for path in paths] == sorted(expected, key=lambda ways: (len(ways), ways))
+    assert cut == 0
+    for one in paths:
         ends = graph.nodes[one.ends].tolist()
-        assert len(ends) == len(set(ends)) and set(ends) == {walk[-1] for walk in wanted[one.ways]}
+        assert len(ends) == len(set(ends)) and set(ends) == {walk[-1] for walk in expected[one.ways]}
         nodes, edges = one.walks()
         # One walk to each end, by the edges that it says.
         assert graph.nodes[nodes[:, -1]].tolist() == ends
         for along, by in zip(graph.nodes[nodes], graph.edges[edges], strict=True):
-            assert tuple(along.tolist()) in wanted[one.ways] and ways_of(graph, along, by) == one.ways
+            assert tuple(along.tolist()) in expected[one.ways] and ways_of(graph, along, by) == one.ways
         last = len(ends) - 1
         assert [part.tolist() for part in one.walks(np.array([last]))] == [nodes[last:].tolist(), edges[last:].tolist()]
-        alone = route(graph, 0, one.ways)
+        alone = relation_path(graph, 0, one.ways)
         assert alone is not None and alone.ends.tolist() == one.ends.tolist()
-        every = walks(graph, 0, one.ways, 10_000)[0]
-        assert {tuple(row) for row in graph.nodes[every].tolist()} == wanted[one.ways]
-        assert len(every) == len(wanted[one.ways])
+        every = walks_along(graph, 0, one.ways, 10_000)[0]
+        assert {tuple(row) for row in graph.nodes[every].tolist()} == expected[one.ways]
+        assert len(every) == len(expected[one.ways])
 
 
 MANN = Graph.from_triples(
@@ -78,7 +85,7 @@ MANN = Graph.from_triples(
 
 def test_who_directed_a_film_and_wrote_another_is_where_the_route_to_the_writers_leads() -> None:
     heat, by, by_of, wrote = MANN.id("Heat"), 1, 0, 3
-    found = route(MANN, heat, (by, by_of, wrote))
+    found = relation_path(MANN, heat, (by, by_of, wrote))
     assert found is not None and set(MANN.names.take(found.ends)) == {"Mann", "Roth", "Hohimer"}
     shown = {tuple(MANN.names.take(row)) for row in found.walks()[0]}
     assert shown == {
@@ -86,16 +93,16 @@ def test_who_directed_a_film_and_wrote_another_is_where_the_route_to_the_writers
         ("Heat", "Mann", "Ali", "Roth"),
         ("Heat", "Mann", "Thief", "Hohimer"),
     }
-    assert {tuple(MANN.names.take(row)) for row in walks(MANN, heat, (by, by_of, wrote), 9)[0]} == shown
+    assert {tuple(MANN.names.take(row)) for row in walks_along(MANN, heat, (by, by_of, wrote), 9)[0]} == shown
     # Straight back by the relation that one came by leads nowhere, and so does what leads to Heat again.
-    assert route(MANN, heat, (by, by_of, by)) is None
-    assert (by, by_of, by) not in {one.ways for one in routes(MANN, heat, 3).routes}
-    assert set(MANN.names.take(route(MANN, heat, (by, by_of)).ends)) == {"Ali", "Thief"}  # type: ignore[union-attr]
+    assert relation_path(MANN, heat, (by, by_of, by)) is None
+    assert (by, by_of, by) not in {one.ways for one in relation_paths(MANN, heat, 3)[0]}
+    assert set(MANN.names.take(relation_path(MANN, heat, (by, by_of)).ends)) == {"Ali", "Thief"}  # type: ignore[union-attr]
 
 
 def test_a_walk_that_comes_back_to_a_node_by_the_same_relation_came_from_another_one() -> None:
     graph = Graph.from_triples([("x", "r", "a"), ("x", "r", "b"), ("a", "s", "c"), ("b", "s", "c")])
-    found = route(graph, 0, (1, 3, 2))
+    found = relation_path(graph, 0, (1, 3, 2))
     assert found is not None
     nodes, edges = found.walks()
     assert sorted("".join(graph.names.take(row)) for row in nodes) == ["xacb", "xbca"]
@@ -105,13 +112,14 @@ def test_a_walk_that_comes_back_to_a_node_by_the_same_relation_came_from_another
 def test_what_would_be_too_much_is_left_and_the_fewest_ends_go_first() -> None:
     hub = Graph.from_triples([("a", "r", "b"), *(("a", "s", f"x{i}") for i in range(9)), ("b", "t", "c")])
     # The step from a looks at 10 edges; then b has 2, and the nine together 9.
-    assert [one.ways for one in routes(hub, 0, 2, most=12).routes] == [(1,), (3,), (1, 5)]
-    assert routes(hub, 0, 2, most=12).shortened == 1 and routes(hub, 0, 2, most=9) == ([], 1)
+    paths, cut = relation_paths(hub, 0, 2, max_edges=12)
+    assert [path.ways for path in paths] == [(1,), (3,), (1, 5)] and cut == 1
+    assert relation_paths(hub, 0, 2, max_edges=9) == ([], 1)
 
 
 def test_a_route_that_leads_nowhere_is_none() -> None:
-    assert route(GRAPHS["line"], 0, (0,)) is None
-    assert walks(GRAPHS["line"], 0, (0, 1), 5)[0].shape == (0, 3)
+    assert relation_path(GRAPHS["line"], 0, (0,)) is None
+    assert walks_along(GRAPHS["line"], 0, (0, 1), 5)[0].shape == (0, 3)
 
 
 @pytest.mark.parametrize(
@@ -120,13 +128,13 @@ def test_a_route_that_leads_nowhere_is_none() -> None:
 )
 def test_relations_are_read_as_words(relation: str, read: str) -> None:
     graph = Graph.from_triples([("a", relation, "b")])
-    assert spoken(graph, (1, 0)) == f"{read}, {read} of"
+    assert relation_words(graph, (1, 0)) == f"{read}, {read} of"
 
 
-def test_a_triple_is_walked_from_its_head_and_routes_stay_routes() -> None:
+def test_a_triple_is_walked_from_its_head_and_items_keep_their_text() -> None:
     graph = GRAPHS["family"]
-    found = Routes.of_pieces([((), (1,)), ((2, 1), (1,))], [0.2, 0.7])
+    found = Evidence.of_pieces([((), (1,)), ((2, 1), (1,))], [0.2, 0.7], relation_text)
     assert found.texts(graph) == ["mother of of", "mother of"]
-    assert found.top(1).texts(graph) == ["mother of of"] and isinstance(found.take([1]), Routes)
+    assert found.top(1).texts(graph) == ["mother of of"] and found.take([1]).render is relation_text
     assert Evidence.of_edges([1]).texts(graph) == ["Ermengarde of Tours mother of Lothair II"]
     assert ways_of(graph, np.array([2, 1]), np.array([1])) == (2 * int(graph.columns.relation[1]),)
