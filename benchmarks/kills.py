@@ -22,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 
 from graphwright import HashEncoder, Index, MiniLM
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 
 RESULTS = Path(__file__).parent / "results"
 ENCODERS = {"hash": HashEncoder, "minilm": MiniLM}

@@ -36,7 +36,7 @@ from graphwright.generate.broad import Broad
 from graphwright.generate.central import most_central
 from graphwright.generate.reader import sentences_of
 from graphwright.graph.evidence import Ranking
-from graphwright.index.vectors import normalised
+from graphwright.index.vector_index import normalised
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.operators.operator import Keep, Operator, Then
 
@@ -67,12 +67,12 @@ def indexed(folder, name, text):
 class Opening(Operator):
     """The first passages of the story."""
 
-    gives = ("chunks",)
+    gives = ("passages",)
 
-    def apply(self, state):
+    def apply(self, state, run):
         nodes = np.asarray(state.graph.passages.nodes)
         first = nodes[np.argsort(state.graph.passages.start, kind="stable")]
-        return state.with_(chunks=Ranking(first, -np.arange(len(first), dtype=float)))
+        return state.with_(passages=Ranking(first, -np.arange(len(first), dtype=float)))
 
     def __repr__(self):
         return "Opening()"
@@ -118,7 +118,7 @@ def ask(operator, ix, question):
     begun = time.perf_counter()
     state = operator(start(question, ix.graph))
     seconds = time.perf_counter() - begun
-    chunks = state.chunks
+    chunks = state.passages
     return ("", seconds) if chunks is None or not len(chunks) else (read(ix, question, chunks), seconds)
 
 

@@ -13,8 +13,7 @@ from tests.cli.called import called
 
 from graphwright import Graph, HashEncoder, Index, start
 from graphwright.errors import DataError, OptionError, StoreError
-from graphwright.index import given as given_module
-from graphwright.index import lexicon
+from graphwright.index import build, name_index
 from graphwright.methods.registry import METHODS
 
 FILMS = [
@@ -60,7 +59,7 @@ def test_every_method_runs_over_it(films, method):
         text = films.graph.passage(node)
         assert citation.text in (text[citation.start : citation.end], films.graph.names[node])
     retrieved = films.retrieve("Who directed Kismet?", method=method)
-    assert retrieved.answer is None and (retrieved.chunks is not None or retrieved.evidence is not None)
+    assert retrieved.answer is None and (retrieved.passages is not None or retrieved.evidence is not None)
 
 
 @pytest.mark.parametrize("method", ["ppr", "bm25", "lego-1", "lego-12", "pathrag", "bubblerag", "hipporag2"])
@@ -76,7 +75,7 @@ def test_a_question_that_names_a_node_is_answered_with_a_quoted_triple(films):
 
 
 def test_words_of_a_relation_are_found_though_joined(films):
-    passages = films.retrieve("release year 1944", method="bm25").chunks
+    passages = films.retrieve("release year 1944", method="bm25").passages
     assert films.graph.names.take(passages.ids[:2]) == ["1944", "Kismet"] or "Kismet" in films.graph.names.take(
         passages.ids[:2]
     )
@@ -94,10 +93,10 @@ def test_ids_of_a_file_are_found_beside_the_names_they_go_by(tmp_path):
 
 
 def test_large_graphs_are_searched_by_names_as_they_are_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(lexicon, "FOLDED", 3)
-    monkeypatch.setattr(given_module, "FOLDED", 3)
-    monkeypatch.setattr(given_module, "EMBEDDED", 3)
-    monkeypatch.setattr(given_module, "WORDED", 3)
+    monkeypatch.setattr(name_index, "FOLDED", 3)
+    monkeypatch.setattr(build, "FOLDED", 3)
+    monkeypatch.setattr(build, "EMBEDDED", 3)
+    monkeypatch.setattr(build, "WORDED", 3)
     index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), encoder=HashEncoder())
     assert not len(index.graph.columns.aliases) and index.info()["embedded"] == {}
     answers = index.ask("Who acted in Shanghai Express with others?", method="lego-1").answer.text.splitlines()

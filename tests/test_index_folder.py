@@ -21,6 +21,7 @@ from tests.toys import CORPUS, corpus_index
 from graphwright import (
     DataError,
     Document,
+    Filter,
     HashEncoder,
     Index,
     LexicalExtractor,
@@ -28,13 +29,12 @@ from graphwright import (
     Settings,
     StoreError,
     VectorSearch,
-    Within,
     start,
 )
 from graphwright.cli.indexing import _notes
 from graphwright.data.base import Skipped
-from graphwright.index.contribution import Contribution, Excerpt, Extractor, Mention, SetAside
-from graphwright.index.intake import Added, uncertain
+from graphwright.index.changes import Changes, uncertain
+from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention
 from graphwright.models.base import metered
 from graphwright.operators.state import State
 
@@ -96,15 +96,15 @@ def test_every_method_answers_with_citations_that_hold(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_retrieve_stops_before_the_answer(method: str) -> None:
     state = corpus_index().retrieve(QUESTION, method)
-    assert state.answer is None and state.chunks is not None and len(state.chunks)
+    assert state.answer is None and state.passages is not None and len(state.passages)
 
 
 def test_ppr_reaches_a_passage_that_shares_no_word_with_the_question() -> None:
     index = corpus_index()
     question = "What was destroyed that the daughter of Hugh of Tours founded?"
     state = index.ask(question, "ppr")
-    assert state.chunks is not None and state.answer is not None
-    ids = [p.document for n in state.chunks.ids if (p := index.graph.passages.of(int(n)))]  # type: ignore[union-attr]
+    assert state.passages is not None and state.answer is not None
+    ids = [p.document for n in state.passages.ids if (p := index.graph.passages.of(int(n)))]  # type: ignore[union-attr]
     assert {"ermengarde", "erstein"} <= set(ids[:3])
     paths = [c.path for c in state.answer.citations if c.path]
     assert paths and all(len(path) % 2 == 1 for path in paths)
@@ -113,7 +113,7 @@ def test_ppr_reaches_a_passage_that_shares_no_word_with_the_question() -> None:
 def test_a_question_that_names_nothing_is_answered_honestly() -> None:
     state = corpus_index().ask("zzz qqq?", "bm25")
     assert state.answer is not None and not state.answer.found and not state.answer.citations
-    assert state.chunks is not None and len(state.chunks) == 0
+    assert state.passages is not None and len(state.passages) == 0
 
 
 def test_adding_in_two_steps_equals_adding_at_once(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_an_error_while_building_leaves_the_old_snapshot_and_the_next_call_resum
 HOLD = """
 import sys, time
 from pathlib import Path
-from graphwright.index.lock import writer_lock
+from graphwright.index.locks import writer_lock
 with writer_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
@@ -273,7 +273,7 @@ def test_what_is_no_question_and_no_part_is_said(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:1])
     with pytest.raises(OptionError, match="5 is no question; a question is a text"):
         index.ask(5)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="within='m' names no part; give Within"):
+    with pytest.raises(OptionError, match="within='m' names no part; give Filter"):
         index.ask(QUESTION, within="m")  # type: ignore[arg-type]
 
 
@@ -282,7 +282,7 @@ def test_many_questions_over_threads_give_what_one_by_one_gives() -> None:
     questions = [QUESTION, "Where does the Mur rise?", "Who married Teutberga?"] * 4
 
     def shown(states: list[State]) -> list[object]:
-        return [(s.question.text, s.chunks.ids.tolist()) for s in states if s.chunks is not None]
+        return [(s.question.text, s.passages.ids.tolist()) for s in states if s.passages is not None]
 
     assert shown(index.retrieve_many(questions, threads=3)) == shown([index.retrieve(q) for q in questions])
     assert [s.answer for s in index.ask_many(questions, "hybrid")] == [index.ask(q, "hybrid").answer for q in questions]
@@ -335,14 +335,14 @@ class Shouting:
     meanwhile: Extractor = field(default_factory=LexicalExtractor)
     id: str = "shouting:1"
 
-    def extract(self, excerpts: Sequence[Excerpt]) -> list[Contribution | SetAside]:
+    def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
         return [self._read(excerpt) for excerpt in excerpts]
 
-    def _read(self, excerpt: Excerpt) -> Contribution | SetAside:
+    def _read(self, excerpt: Excerpt) -> Extraction | ExtractionFailure:
         if len(self.seen) >= self.may:
-            return SetAside("no breath left")
+            return ExtractionFailure("no breath left")
         self.seen.append(excerpt.text)
-        return Contribution(tuple(Mention(m[0], *m.span()) for m in re.finditer(r"[A-Z]{3,}", excerpt.text)))
+        return Extraction(tuple(Mention(m[0], *m.span()) for m in re.finditer(r"[A-Z]{3,}", excerpt.text)))
 
 
 NO = "no breath left"
@@ -403,8 +403,8 @@ def test_what_nobody_changed_is_not_read_again_where_its_document_is_replaced(tm
 def test_chunks_that_no_model_can_read_do_not_keep_it_from_the_others(tmp_path: Path) -> None:
     @dataclass
     class Choosy(Shouting):
-        def _read(self, excerpt: Excerpt) -> Contribution | SetAside:
-            return SetAside("illegible") if "BAD" in excerpt.text else super()._read(excerpt)
+        def _read(self, excerpt: Excerpt) -> Extraction | ExtractionFailure:
+            return ExtractionFailure("illegible") if "BAD" in excerpt.text else super()._read(excerpt)
 
     names = [f"bad{i:03d}" for i in range(70)] + [f"good{i}" for i in range(5)]
     index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=Choosy())
@@ -423,7 +423,7 @@ def test_a_model_that_read_a_chunk_need_not_read_it_again_after_another_one_fail
 
 def test_a_part_never_shows_what_was_not_committed(tmp_path: Path) -> None:
     index = make(tmp_path / "a", PRIVATE)
-    within, seen = Within(folder="open"), []
+    within, seen = Filter(folder="open"), []
 
     def documents() -> Iterator[dict[str, str]]:
         yield from ({"id": f"open/{i}.md", "text": "The plan is Zanzibar."} for i in range(600))
@@ -455,7 +455,7 @@ def test_a_file_that_became_something_else_is_not_taken_for_gone_and_a_moved_fol
 
 def test_an_extractor_that_loses_chunks_is_named_and_changes_nothing(tmp_path: Path) -> None:
     class Lossy(LexicalExtractor):
-        def extract(self, excerpts: object) -> list[Contribution]:
+        def extract(self, excerpts: object) -> list[Extraction]:
             return []
 
     index = make(tmp_path / "a")
@@ -581,7 +581,7 @@ def test_a_row_that_takes_the_place_of_a_file_is_no_file_any_more(tmp_path: Path
 
 
 def test_the_command_that_a_note_gives_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
-    _notes(Added(kept=["r 1"], unread=["rows.jsonl:1"]), Path("my index"))
+    _notes(Changes(kept=["r 1"], unread=["rows.jsonl:1"]), Path("my index"))
     assert capsys.readouterr().err.endswith("graphwright remove 'r 1' --index 'my index'\n")
 
 
@@ -623,7 +623,7 @@ PRIVATE = [
 @pytest.mark.parametrize("method", METHODS)
 def test_a_part_of_an_index_is_the_index_of_those_documents(method: str, tmp_path: Path) -> None:
     index, alone = make(tmp_path / "a", PRIVATE), make(tmp_path / "b", PRIVATE[:2])
-    for within in (Within(folder="open"), Within(documents=["open/a.md", "open/b.md", "none"])):
+    for within in (Filter(folder="open"), Filter(documents=["open/a.md", "open/b.md", "none"])):
         part = index.part(within)
         assert str(part.graph.names.take(range(len(part.graph)))) == str(list(alone.graph.names))
         assert part.graph.checksum == alone.graph.checksum and part.words == alone.snapshot.words
@@ -631,16 +631,16 @@ def test_a_part_of_an_index_is_the_index_of_those_documents(method: str, tmp_pat
         state = index.ask("Who is the spy in Graz?", method, within=within)
         assert "Zora" not in str([state.graph.text(v) for v in state.graph.nodes]) + str(state.answer)
         assert state.answer == alone.ask("Who is the spy in Graz?", method).answer
-    assert "Zora" in str(index.ask("Who is the spy in Graz?", method, within=Within(metadata={"year": 2024})).answer)
+    assert "Zora" in str(index.ask("Who is the spy in Graz?", method, within=Filter(metadata={"year": 2024})).answer)
     with pytest.raises(DataError, match="no document in the folder 'ope'"):
-        index.ask("Who?", within=Within(folder="ope"))
+        index.ask("Who?", within=Filter(folder="ope"))
     with pytest.raises(OptionError, match="would hide nothing"):
-        index.ask("Who?", index.pipeline(method), within=Within(folder="open"))
+        index.ask("Who?", index.pipeline(method), within=Filter(folder="open"))
 
 
 def test_a_part_changes_with_the_index_and_costs_no_encoding(tmp_path: Path) -> None:
     index = make(tmp_path / "a", PRIVATE)
-    within = Within(folder="open")
+    within = Filter(folder="open")
     with metered() as usage:
         assert index.part(within) is index.part(within)
     assert usage.texts == 0
@@ -708,7 +708,7 @@ def test_odd_documents_do_no_harm(tmp_path: Path) -> None:
     assert state.answer is not None
     for c in state.answer.citations:
         assert next(d.text for d in odd if d.id == c.document)[c.start : c.end].replace("\ud83d", "\ufffd") == c.text
-    found = index.retrieve("東京の人口は?", "bm25").chunks
+    found = index.retrieve("東京の人口は?", "bm25").passages
     assert found is not None and index.graph.passages.of(int(found.ids[0])).document == "東京"  # type: ignore[union-attr]
 
 

@@ -13,10 +13,9 @@ import numpy as np
 
 from graphwright import Checkpoint, Evidence, Graph, HashEncoder, Index, Settings, VectorIndex, load_retriever
 from graphwright.graph.columns import TextColumn, terminate
-from graphwright.index.contribution import Contribution
-from graphwright.index.entry import Entry
-from graphwright.index.ledger import Ledger
-from graphwright.index.merge import Merged
+from graphwright.index.chunk_columns import ChunkColumns, ChunkRecord
+from graphwright.index.extraction import Extraction
+from graphwright.index.merge import MergedChunks
 from graphwright.learn.retrievers.retriever import Retriever
 from graphwright.operators.state import State, start
 
@@ -107,20 +106,20 @@ def family_state(**more: object) -> State:
 
 
 def ledger_of(
-    docs: Iterable[tuple[str, str, str, Contribution]], links: Mapping[str, Iterable[str]] | None = None
-) -> Ledger:
+    docs: Iterable[tuple[str, str, str, Extraction]], links: Mapping[str, Iterable[str]] | None = None
+) -> ChunkColumns:
     """Documents (id, title, text, contribution) of one chunk each, in the order given; `links`: what they refer to."""
     refers = {name: terminate(others) for name, others in (links or {}).items()}
-    return Ledger.of(
+    return ChunkColumns.of(
         [
-            (at, name, title, refers.get(name, b""), 0, 0, len(text), text.encode(), *Entry.of(title, text, made))
+            (at, name, title, refers.get(name, b""), 0, 0, len(text), text.encode(), *ChunkRecord.of(title, text, made))
             for at, (name, title, text, made) in enumerate(docs)
         ]
     )
 
 
-def merged_graph(docs: Iterable[tuple[str, str, str, Contribution]]) -> Graph:
-    return Merged(ledger_of(docs)).graph(np.empty((0, 2), np.int64))
+def merged_graph(docs: Iterable[tuple[str, str, str, Extraction]]) -> Graph:
+    return MergedChunks(ledger_of(docs)).graph(np.empty((0, 2), np.int64))
 
 
 def same(a: Evidence | None, b: Evidence | None) -> bool:

@@ -18,31 +18,30 @@ from graphwright.data.dumps import Dump, dump_of
 from graphwright.errors import DataError, OptionError, StoreError, meant
 from graphwright.graph.graph import Graph
 from graphwright.graph.passages import Listed
-from graphwright.index.build import SPACES, Progress, Settings, build
-from graphwright.index.check import Problem, verify
-from graphwright.index.contribution import Excerpt, Extractor
-from graphwright.index.given import checked_spaces, given
-from graphwright.index.imports import Imported, read_dumps
-from graphwright.index.intake import Added, Source
+from graphwright.index.build import SPACES, Progress, Settings, build, checked_spaces, given
+from graphwright.index.changes import Changes, Source
+from graphwright.index.extraction import Excerpt, Extractor
+from graphwright.index.filter import Filter
+from graphwright.index.graph_import import Imported, read_dumps
+from graphwright.index.layout import IndexLayout
 from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.lock import is_written
-from graphwright.index.place import Place
+from graphwright.index.locks import is_written
 from graphwright.index.snapshot import Snapshot, open_snapshot
 from graphwright.index.store import Store
-from graphwright.index.within import Within
+from graphwright.index.verify import Problem, verify
 from graphwright.index.writer import Writer, revision_of, settings_of
 from graphwright.methods.registry import pipeline, retrieval_part
-from graphwright.models.protocols import NamedEncoder
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.named import EMBEDDED, encoder_named
+from graphwright.models.protocols import NamedEncoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.state import Question, State, start
 
-__all__ = ["Added", "Index"]
+__all__ = ["Changes", "Index"]
 
 Method = str | Operator | Callable[[Snapshot], Operator]
 _MANY = 5_000  # documents that a wrong id is compared with
-_PARTS = 16  # parts of an index (see Within) that stay in memory
+_PARTS = 16  # parts of an index (see Filter) that stay in memory
 
 
 class Index:
@@ -62,13 +61,13 @@ class Index:
     def __init__(self, path: Path, store: Store, encoder: NamedEncoder, extractor: Extractor) -> None:
         """Use `create` or `open`."""
         self.path = path
-        self._place = Place(path)
+        self._place = IndexLayout(path)
         self._store = store
         self._encoder = encoder
         self._asking = CachedEncoder(encoder)
         self._writer = Writer(self._place, store, encoder, extractor)
         self._opened: tuple[str, Snapshot] | None = None
-        self._parts: OrderedDict[tuple[Within, int], Snapshot] = OrderedDict()
+        self._parts: OrderedDict[tuple[Filter, int], Snapshot] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
 
@@ -91,13 +90,13 @@ class Index:
         name = encoder if isinstance(encoder, str) else EMBEDDED if encoder is None else ""
         encoder = encoder_named(name) if encoder is None or isinstance(encoder, str) else encoder
 
-        def fill(place: Place) -> None:
+        def fill(place: IndexLayout) -> None:
             kept = {"encoder": encoder.id, "encoder name": name, "settings": json.dumps(asdict(settings))}
             store = Store.create(place.store, {**kept, "revision": "0"})
             place.publish(0, build(store.ledger(), settings, encoder).write)
             store.close()
 
-        Place.create(folder, fill)
+        IndexLayout.create(folder, fill)
         return cls.open(folder, encoder=encoder, extractor=extractor)
 
     @classmethod
@@ -137,7 +136,7 @@ class Index:
         files = [] if isinstance(source, Graph) else [_dump(file) for file in _listed(source)]
         called = [_dump(file) for file in names]
 
-        def fill(place: Place) -> None:
+        def fill(place: IndexLayout) -> None:
             scratch = place.path / "import"
             read = (
                 Imported(source.columns)
@@ -159,7 +158,7 @@ class Index:
             store.close()
             shutil.rmtree(scratch, ignore_errors=True)
 
-        Place.create(folder, fill)
+        IndexLayout.create(folder, fill)
         return cls.open(folder, encoder=encoder)
 
     @classmethod
@@ -177,9 +176,9 @@ class Index:
             )
         if not folder.is_dir():
             raise StoreError(f"{folder} is not an index folder. Make one: graphwright index PATH --into {folder}")
-        if not Place(folder).store.exists() and Place(folder / "index").store.exists():
+        if not IndexLayout(folder).store.exists() and IndexLayout(folder / "index").store.exists():
             raise StoreError(f"{folder} is the folder of a run; its index is {folder / 'index'}.")
-        store = Store(Place(folder).store)
+        store = Store(IndexLayout(folder).store)
         if encoder is None or isinstance(encoder, str):
             encoder = encoder_named(encoder or store.setting("encoder name") or EMBEDDED)
         written, given = store.setting("encoder"), encoder.id
@@ -208,16 +207,16 @@ class Index:
                     if self._place.current() == name:
                         raise
 
-    def part(self, within: Within) -> Snapshot:
+    def part(self, within: Filter) -> Snapshot:
         """Return the snapshot of an index that holds these documents and no others.
 
         Nothing of the others shows: no entity or relation that only they name, no wording of a name, no description,
         no share in what counts as rare. It is made at the first call, in memory, without encoding what has a vector.
         Raises DataError if there is no such document.
         """
-        if not isinstance(within, Within):
+        if not isinstance(within, Filter):
             raise OptionError(
-                f"within={within!r} names no part; give Within(documents=…), Within(folder=…) or the like."
+                f"within={within!r} names no part; give Filter(documents=…), Filter(folder=…) or the like."
             )
         whole = self.snapshot
         # Documents, metadata and revision of one moment: what is committed, and nothing that is being written.
@@ -262,7 +261,7 @@ class Index:
         """How documents become a graph here."""
         return settings_of(self._store)
 
-    def add(self, documents: Iterable[Source] | Source, progress: Progress | None = None) -> Added:
+    def add(self, documents: Iterable[Source] | Source, progress: Progress | None = None) -> Changes:
         """Add documents, replace those whose id is known and whose content changed, and make the new snapshot current.
 
         A document is a Document, a mapping with id, text and perhaps title and more, or a Path to a file or folder.
@@ -273,19 +272,19 @@ class Index:
         """
         return self._writing().add(_several(documents), progress)
 
-    def sync(self, folder: str | Path, progress: Progress | None = None) -> Added:
+    def sync(self, folder: str | Path, progress: Progress | None = None) -> Changes:
         """Make the documents that came from a folder those that are in it now: added, replaced and removed.
 
         Compared by content, so what did not change costs nothing. What may be in a file that cannot be read is not
-        removed (`Added.kept`, `Added.unread`). Raises DataError for a folder that is missing or holds nothing to read.
+        removed (`Changes.kept`, `Changes.unread`). Raises DataError for a folder that is missing or holds nothing.
         """
         return self._writing().sync(Path(folder), progress)
 
-    def remove(self, ids: Iterable[str], progress: Progress | None = None) -> Added:
+    def remove(self, ids: Iterable[str], progress: Progress | None = None) -> Changes:
         """Take documents away; the graph is then the one built without them. Raises DataError for an unknown id."""
         return self._writing().remove([ids] if isinstance(ids, str) else ids, progress)
 
-    def upgrade(self, ids: Sequence[str] | None = None, progress: Progress | None = None) -> Added:
+    def upgrade(self, ids: Sequence[str] | None = None, progress: Progress | None = None) -> Changes:
         """Read documents again with this index's extractor, where another one read them; all documents if no ids.
 
         What they say need not be there any more: it is kept. Interrupted, the next call goes on.
@@ -298,7 +297,7 @@ class Index:
 
     def unseen(self, documents: Iterable[Source] | Source) -> list[Excerpt]:
         """Return the chunks that would be read if these documents were added, for an estimate; writes nothing."""
-        return self._writer.unseen(_several(documents), Added())
+        return self._writer.unseen(_several(documents), Changes())
 
     def verify(self, *, repair: bool = False) -> list[Problem]:
         """Return what is wrong with the folder, empty if nothing: the store, and whether the snapshot is what it says.
@@ -312,7 +311,7 @@ class Index:
         return found
 
     def retrieve(
-        self, question: str | Question, method: Method | None = None, *, within: Within | None = None, **options: Any
+        self, question: str | Question, method: Method | None = None, *, within: Filter | None = None, **options: Any
     ) -> State:
         """Return the state with the evidence and passages of a method, before anything is answered.
 
@@ -324,7 +323,7 @@ class Index:
         return retrieval_part(operator)(start(question, snapshot.graph))
 
     def ask(
-        self, question: str | Question, method: Method | None = None, *, within: Within | None = None, **options: Any
+        self, question: str | Question, method: Method | None = None, *, within: Filter | None = None, **options: Any
     ) -> State:
         """Return the state with an answer and its citations."""
         snapshot, operator = self._ready(method, within, options)
@@ -336,7 +335,7 @@ class Index:
         method: Method | None = None,
         *,
         threads: int = 2,
-        within: Within | None = None,
+        within: Filter | None = None,
         **options: Any,
     ) -> list[State]:
         """`retrieve` for many questions, over threads."""
@@ -349,7 +348,7 @@ class Index:
         method: Method | None = None,
         *,
         threads: int = 2,
-        within: Within | None = None,
+        within: Filter | None = None,
         **options: Any,
     ) -> list[State]:
         """`ask` for many questions, over threads."""
@@ -383,7 +382,7 @@ class Index:
         return "ppr" if self.imported is None else "rog"
 
     def _ready(
-        self, method: Method | None, within: Within | None, options: Mapping[str, Any]
+        self, method: Method | None, within: Filter | None, options: Mapping[str, Any]
     ) -> tuple[Snapshot, Operator]:
         if within is not None and isinstance(method, Operator):
             raise OptionError(

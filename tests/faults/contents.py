@@ -9,7 +9,7 @@ import numpy as np
 from tests.faults.nursery import ENCODER, QUESTION, Child
 
 from graphwright import Index
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 
 __all__ = ["assert_survived", "contents", "litter", "state", "written"]
 

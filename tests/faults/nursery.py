@@ -28,7 +28,7 @@ import numpy as np
 
 from graphwright import HashEncoder, Index, LexicalExtractor, Settings
 from graphwright.errors import GraphwrightError
-from graphwright.index.contribution import Contribution, Excerpt, Mention, Relation, SetAside
+from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Mention, Relation
 
 __all__ = ["ALL", "ENCODER", "QUESTION", "Careful", "Child", "Nursery", "opened"]
 
@@ -48,19 +48,19 @@ class Careful:
     id: str = "careful:1"
     meanwhile: LexicalExtractor = field(default_factory=LexicalExtractor)
 
-    def extract(self, excerpts: Sequence[Excerpt]) -> list[Contribution | SetAside]:
+    def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
         """Read chunks, slowly."""
         return [self._read(e, made) for e, made in zip(excerpts, self.meanwhile.extract(excerpts), strict=True)]
 
-    def _read(self, excerpt: Excerpt, made: Contribution) -> Contribution | SetAside:
+    def _read(self, excerpt: Excerpt, made: Extraction) -> Extraction | ExtractionFailure:
         time.sleep(self.seconds)
         if "illegible" in excerpt.text:
-            return SetAside("it is illegible")
+            return ExtractionFailure("it is illegible")
         said = Mention("Careful Reader", 0, 0, "reader", f"read {excerpt.document}")
         more = Relation(
             "Careful Reader", "read", excerpt.title or "Untitled", f"{excerpt.document} was read.", ("care",)
         )
-        return Contribution((*made.mentions, said), (*made.relations, more))
+        return Extraction((*made.mentions, said), (*made.relations, more))
 
 
 def opened(folder: Path, extractor: Any = None) -> Index:

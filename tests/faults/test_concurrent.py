@@ -43,7 +43,7 @@ def nursery() -> Iterator[Nursery]:
 
 def said(state: State) -> list[Any]:
     """All that a reply says, by value."""
-    evidence, chunks = state.evidence, state.chunks
+    evidence, chunks = state.evidence, state.passages
     return [
         state.question.text,
         None if evidence is None else evidence.identities(),

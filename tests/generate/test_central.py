@@ -15,7 +15,7 @@ from tests.toys import GRAPHS, corpus_index, vectors_of
 
 from graphwright import HashEncoder, Index, OptionError, Settings, VectorIndex, start
 from graphwright.generate.central import CentralReader, CentralSearch, most_central
-from graphwright.index.vectors import normalised
+from graphwright.index.vector_index import normalised
 from graphwright.models.protocols import Floats
 
 SNAPSHOT = corpus_index().snapshot

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import OptionError
-from graphwright.index.clusters import clusters
-from graphwright.index.vectors import normalised
+from graphwright.index.clustering import clusters
+from graphwright.index.vector_index import normalised
 from graphwright.models.protocols import Floats
 
 

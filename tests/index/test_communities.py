@@ -95,6 +95,6 @@ def test_what_cannot_be_used_is_refused(options: dict[str, float]) -> None:
 
 
 def test_without_the_extra_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphwright.index.communities.find_spec", lambda name: None)
+    monkeypatch.setattr("graphwright.index.clustering.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r'pip install "graphwright\[communities\]"'):
         communities(GRAPHS["line"])

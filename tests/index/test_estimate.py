@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.errors import OptionError
-from graphwright.index.contribution import Contribution, Excerpt
-from graphwright.index.estimate import Estimate, estimate
-from graphwright.index.generative import GenerativeExtractor, asked, asked_again
+from graphwright.index.extraction import Excerpt, Extraction
+from graphwright.index.generative import Estimate, GenerativeExtractor, asked, asked_again, estimate
 from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.fake import ScriptedLLM
 from graphwright.prompts import messages
@@ -47,7 +46,7 @@ def test_it_counts_the_very_prompts_that_are_sent(second_look: bool, count: Call
 
 def test_replies_and_money_are_what_was_said() -> None:
     rules, passage = asked(SOME[0])
-    more, again = asked_again(SOME[0], Contribution())
+    more, again = asked_again(SOME[0], Extraction())
     one = estimate(SOME[:1], count_tokens=len, reply=2.0, prices=Prices(1000, 5000))
     assert one.completion_tokens == 2 * len(SOME[0].text) == 64
     assert one.prompt_tokens == len(rules) + len(passage)

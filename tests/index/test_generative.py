@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from tests.models.llm_server import Handler, LLMServer, Say, error, hang_up, silent
 
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
-from graphwright.index.extraction import Extraction, DeferredExtractor, Excerpt, Mention, Relation, ExtractionFailure
 from graphwright.index.chunk_columns import ChunkRecord
+from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Mention, Relation
 from graphwright.index.generative import GenerativeExtractor, asked, asked_again
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.precomputed import Precomputed
@@ -223,7 +223,9 @@ def test_any_reply_gives_what_can_be_stored_and_spans_that_hold(
     model = SimpleNamespace(id="any", complete=lambda system, user, schema=None: Completion("", found))
     (made,) = GenerativeExtractor(model, threads=1).extract([Excerpt("d", title, text)])
     assert isinstance(made, Extraction)
-    stored = ChunkRecord.of(title, text, made).contribution().mentions  # all of it can be stored, but for too short names
+    stored = (
+        ChunkRecord.of(title, text, made).contribution().mentions
+    )  # all of it can be stored, but for too short names
     assert stored == tuple(m for m in made.mentions if 2 <= len(normal_form(m.name)) <= 200)
     dumped = json.dumps([made.mentions, made.relations], ensure_ascii=False)
     dumped.encode()  # no halves

@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from graphwright import Graph
-from graphwright.index.kept import Kept
+from graphwright.index.snapshot import SnapshotCache
 
 
 def test_threads_that_ask_for_the_same_wait_for_one_of_them() -> None:
-    kept: Kept[object] = Kept()
+    kept: SnapshotCache[object] = SnapshotCache()
     graph, made, ready = Graph.from_triples([("a", "r", "b")]), list[int](), threading.Barrier(4)
 
     def make() -> object:
@@ -32,7 +32,7 @@ def test_threads_that_ask_for_the_same_wait_for_one_of_them() -> None:
 
 
 def test_nothing_stays_of_a_failure_nor_of_a_snapshot_that_is_gone() -> None:
-    kept: Kept[set[int]] = Kept()
+    kept: SnapshotCache[set[int]] = SnapshotCache()
     graph = Graph.from_triples([("a", "r", "b")])
     with pytest.raises(ZeroDivisionError):
         kept.get(graph.columns, 0, lambda: {1 // 0})

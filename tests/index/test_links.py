@@ -19,10 +19,10 @@ from tests.toys import ledger_of
 
 from graphwright import Document, Graph, HashEncoder, Index, OptionError, Settings
 from graphwright.errors import StoreError
-from graphwright.index.contribution import Contribution, Relation
-from graphwright.index.merge import Merged
+from graphwright.index.extraction import Extraction, Relation
+from graphwright.index.filter import Filter
+from graphwright.index.merge import MergedChunks
 from graphwright.index.store import Store, content_hash
-from graphwright.index.within import Within
 
 SHORT = Settings(chunk_tokens=8, overlap=0)
 ENCODER = HashEncoder(16)
@@ -95,16 +95,16 @@ def test_mappings_and_documents_say_what_they_refer_to(tmp_path: Path) -> None:
             [{"id": "a", "text": "A text.", "links": "b; c", "year": 2024}, {"id": "c", "text": "C.", "links": []}]
         )
         assert refers(index.graph) == [("a#0", "b#0"), ("a#0", "c#0")]
-        assert index.part(Within(metadata={"year": 2024})).about["documents"] == 1
+        assert index.part(Filter(metadata={"year": 2024})).about["documents"] == 1
         for wrong in ("b", (1,)):
             with pytest.raises(OptionError, match="links of the document 'x'"):
                 index.add([Document("x", "t", links=wrong)])  # type: ignore[arg-type]
 
 
 def test_an_entity_that_is_said_to_refer_to_another_is_no_link(tmp_path: Path) -> None:
-    made = Contribution((), (Relation("Acts", "refers to", "Luke", "Acts refers to Luke."),))
-    docs = [("a", "", "Acts refers to Luke.", made), ("b", "", "t", Contribution())]
-    graph = Merged(ledger_of(docs, {"a": ["b"]})).graph(np.empty((0, 2), np.int64))
+    made = Extraction((), (Relation("Acts", "refers to", "Luke", "Acts refers to Luke."),))
+    docs = [("a", "", "Acts refers to Luke.", made), ("b", "", "t", Extraction())]
+    graph = MergedChunks(ledger_of(docs, {"a": ["b"]})).graph(np.empty((0, 2), np.int64))
     assert sorted(refers(graph)) == [("Acts", "Luke"), ("a#0", "b#0")]
     assert [c.tolist() for c in graph.columns.references] == [[0], [1]]
 
@@ -128,7 +128,7 @@ def test_an_index_from_before_there_were_links_is_read_and_grows_them_when_it_ch
     index_of(folder, document("a", 2), document("b", 1)).close()
     old(folder)
     with Index.open(folder, encoder=ENCODER) as index, Index.open(folder, encoder=ENCODER) as other:
-        assert index.verify() == [] and index.part(Within(documents=["a"])).about["chunks"] == 2
+        assert index.verify() == [] and index.part(Filter(documents=["a"])).about["chunks"] == 2
         assert columns(folder) == (2, ["number", "id", "title", "hash", "metadata", "source"])
         assert index.add([document("a", 2)]).unchanged == ["a"]
         index.add([document("c", 1, "a")])
@@ -136,7 +136,7 @@ def test_an_index_from_before_there_were_links_is_read_and_grows_them_when_it_ch
         # One that was opened before sees them too.
         assert refers(other.graph) == [("c#0", "a#0")] and other.verify() == []
         assert other.add([document("a", 2, "b")]).replaced == ["a"]
-        assert refers(other.part(Within(documents=["a", "b"])).graph) == [("a#0", "b#0"), ("a#1", "b#0")]
+        assert refers(other.part(Filter(documents=["a", "b"])).graph) == [("a#0", "b#0"), ("a#1", "b#0")]
 
 
 def test_a_change_that_fails_leaves_an_older_index_as_it_was(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_any_history_leads_to_the_edges_of_what_is_there(
         with index_of(anew, *reversed(held.values())) as other:
             assert other.graph.checksum == index.graph.checksum
         if seen := [d for name, d in held.items() if name in some]:
-            part = index.part(Within(documents=[d.id for d in seen])).graph
+            part = index.part(Filter(documents=[d.id for d in seen])).graph
             assert refers(part) == by_hand(seen, chunks)
     shutil.rmtree(folder)
     shutil.rmtree(anew)

@@ -12,9 +12,9 @@ from tests.index.plain_merge import plain_merge
 from tests.toys import ledger_of
 
 from graphwright.graph.graph import Graph, Kind
-from graphwright.index.contribution import Contribution, Mention, Relation
-from graphwright.index.lexicon import lexicon_of
-from graphwright.index.merge import Merged
+from graphwright.index.extraction import Extraction, Mention, Relation
+from graphwright.index.merge import MergedChunks
+from graphwright.index.name_index import name_index_of
 
 Triple = tuple[str, str, str]
 Doc = tuple[str, str, Sequence[str], Sequence[Triple]]  # title, text, mentions, relations
@@ -33,20 +33,20 @@ DOCS: Mapping[str, Doc] = {
 }
 
 
-def contributed(docs: Mapping[str, Doc]) -> list[tuple[str, str, str, Contribution]]:
+def contributed(docs: Mapping[str, Doc]) -> list[tuple[str, str, str, Extraction]]:
     return [
         (
             name,
             title,
             text,
-            Contribution(tuple(map(Mention, mentions)), tuple(Relation(*r, f"{' '.join(r)}.") for r in relations)),
+            Extraction(tuple(map(Mention, mentions)), tuple(Relation(*r, f"{' '.join(r)}.") for r in relations)),
         )
         for name, (title, text, mentions, relations) in docs.items()
     ]
 
 
-def merged(docs: Mapping[str, Doc]) -> Merged:
-    return Merged(ledger_of(contributed(docs)))
+def merged(docs: Mapping[str, Doc]) -> MergedChunks:
+    return MergedChunks(ledger_of(contributed(docs)))
 
 
 def graph_of(docs: Mapping[str, Doc]) -> Graph:
@@ -172,7 +172,7 @@ def test_an_alias_leads_to_all_topics_that_claim_it_until_too_many_do() -> None:
 
     graph = lilus(5)
     assert [t for t in triples(graph) if t[1] == "alias"] == [("lilu", "alias", f"Lilu ({k})") for k in "abcde"]
-    found = lexicon_of(graph.columns).find("lilu").tolist()
+    found = name_index_of(graph.columns).find("lilu").tolist()
     assert graph.names.take(found) == [*(f"Lilu ({k})" for k in "abcde"), "lilu"]
     assert not [t for t in triples(lilus(6)) if t[1] == "alias"]
 
@@ -202,7 +202,7 @@ TEXTS = [
 ]
 names, texts = st.sampled_from(NAMES), st.sampled_from(TEXTS)
 contributions = st.builds(
-    Contribution,
+    Extraction,
     st.lists(names.map(Mention), max_size=4).map(tuple),
     st.lists(st.builds(Relation, names, st.sampled_from(["r", "about", "alias"]), names, texts), max_size=3).map(tuple),
 )
@@ -214,10 +214,10 @@ linked = st.dictionaries(st.sampled_from(IDS), st.lists(st.sampled_from([*IDS, "
 
 @given(st.lists(st.tuples(names, texts, contributions), max_size=8), linked)
 def test_the_merge_of_columns_equals_a_plain_one(
-    docs: list[tuple[str, str, Contribution]], links: dict[str, list[str]]
+    docs: list[tuple[str, str, Extraction]], links: dict[str, list[str]]
 ) -> None:
     given = [(f"d{at}", *doc) for at, doc in enumerate(docs)]
-    graph = Merged(ledger_of(given, links)).graph(NONE)
+    graph = MergedChunks(ledger_of(given, links)).graph(NONE)
     assert plain_merge(given, links) == (
         list(graph.names),
         triples(graph),
@@ -233,23 +233,23 @@ def test_what_models_say_of_an_entity_is_read_with_its_name() -> None:
         return Mention(name, type=kind, description=description)
 
     docs = [
-        ("a", "", "t", Contribution((said("Mur", "river", "Runs through Graz."), said("Graz", "city", "")))),
+        ("a", "", "t", Extraction((said("Mur", "river", "Runs through Graz."), said("Graz", "city", "")))),
         (
             "b",
             "",
             "t",
-            Contribution((said("MUR", "river", "Rises in Salzburg."), said("Mur", "body", "Runs through Graz."))),
+            Extraction((said("MUR", "river", "Rises in Salzburg."), said("Mur", "body", "Runs through Graz."))),
         ),
-        ("c", "", "t", Contribution((Mention("Mur"), Mention("Styria")))),
+        ("c", "", "t", Extraction((Mention("Mur"), Mention("Styria")))),
     ]
-    graph = Merged(ledger_of(docs)).graph(NONE)
+    graph = MergedChunks(ledger_of(docs)).graph(NONE)
     texts = {graph.names[node]: graph.text(node) for node in range(3, len(graph))}
     assert texts == {
         "Mur": "Mur (river): Runs through Graz. Rises in Salzburg.",
         "Graz": "Graz (city)",
         "Styria": "Styria",
     }
-    alone = Merged(ledger_of(docs[1:])).graph(NONE)
+    alone = MergedChunks(ledger_of(docs[1:])).graph(NONE)
     assert alone.text(alone.id("Mur")) == "Mur (river): Rises in Salzburg. Runs through Graz."
 
 
@@ -258,12 +258,12 @@ def test_what_an_edge_says_ends_with_its_keywords() -> None:
         Relation("Mur", "joins", "Drava", "They meet.", ("river", "mouth")),
         Relation("Mur", "in", "Graz", "It is."),
     )
-    graph = Merged(ledger_of([("a", "", "t", Contribution((), relations))])).graph(NONE)
+    graph = MergedChunks(ledger_of([("a", "", "t", Extraction((), relations))])).graph(NONE)
     assert [graph.edge_text(e) for e in graph.edges.tolist()[-2:]] == ["They meet. (river, mouth)", "It is."]
 
 
 def test_descriptions_beyond_the_bound_are_left_out_whole() -> None:
-    docs = [(f"d{i}", "", "t", Contribution((Mention("Mur", description=f"{i} " * 200),))) for i in range(9)]
-    graph = Merged(ledger_of(docs)).graph(NONE)
+    docs = [(f"d{i}", "", "t", Extraction((Mention("Mur", description=f"{i} " * 200),))) for i in range(9)]
+    graph = MergedChunks(ledger_of(docs)).graph(NONE)
     text = graph.text(graph.id("Mur"))
     assert text.startswith("Mur: 0 0") and 400 < len(text) < 1300 and "3 3" not in text

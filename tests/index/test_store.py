@@ -10,11 +10,11 @@ import pytest
 
 from graphwright import Document, StoreError
 from graphwright.data.base import Chunk
-from graphwright.index.contribution import Contribution, Mention, Relation
-from graphwright.index.ledger import StoredDocument
+from graphwright.index.chunk_columns import StoredDocument
+from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.index.store import Read, Store, StoredChunk, content_hash
 
-MADE = Contribution(
+MADE = Extraction(
     (Mention("Graz", 0, 4), Mention("Łódź")),
     (Relation("Graz", "r", "Łódź", 'A "text".'), Relation("Łódź", "s", "Graz", 'A "text".')),
 )
@@ -81,7 +81,7 @@ def test_a_chunk_is_read_again_by_a_better_extractor(store: Store) -> None:
     put(store, "a", "one", "two", waiting="not read yet")
     assert store.waiting() == {"not read yet": 2} and store.extractors() == {"test:1": 2}
     first, second = store.chunks(waiting=True)
-    better = Contribution((Mention("Mur", 0, 3, "river", "A river."),), ())
+    better = Extraction((Mention("Mur", 0, 3, "river", "A river."),), ())
     with store.writing():
         store.revise(first, better, "better:1", None)
         store.revise(second, None, "", "no reply")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphwright.index.synonyms import near_pairs, synonyms
+from graphwright.index.merge import near_pairs, synonyms
 
 
 def clustered(n: int, seed: int) -> np.ndarray:

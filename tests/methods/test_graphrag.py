@@ -47,7 +47,7 @@ def test_the_expressions_read_as_they_are_written() -> None:
     assert written == (
         f"CommunitySearch({told}) % 9 >> Helpful({llm!r}, {told}) % 3 >> "
         f"WeighedSources(limit=20, index={ix.passages!r}) >> "
-        f"ReportPrompt(CommunityReports(summaries={told}, level=1, limit=3)) >> Answer({llm!r})"
+        f"ReportPrompt(CommunityReports(summaries={told}, level=1, limit=3)) >> Generate({llm!r})"
     )
 
 
@@ -68,16 +68,16 @@ def test_a_language_model_is_shown_reports_and_answers(name: str) -> None:
     assert next(line["text"] for line in shown if "report" in line) == "All about Graz."
     assert any("relation" in line for line in shown) == (name == "graphrag-local")
     spent = [step.operator.partition("(")[0] for step in state.trace if step.usage.completion_tokens]
-    assert spent == (["ReportPrompt", "Answer"] if name == "graphrag-local" else ["Helpful", "Answer"])
+    assert spent == (["ReportPrompt", "Generate"] if name == "graphrag-local" else ["Helpful", "Generate"])
 
 
 def test_only_communities_that_were_rated_helpful_are_answered_from() -> None:
     op = pipeline("graphrag-global", SNAPSHOT, level=0, llm=ScriptedLLM(writer, id="another"))
     for question in ("Which abbey?", "What are the main themes?"):
         state = op(start(question, SNAPSHOT.graph))
-        assert state.evidence is not None and state.chunks is not None and SNAPSHOT.graph.passages is not None
+        assert state.evidence is not None and state.passages is not None and SNAPSHOT.graph.passages is not None
         assert SNAPSHOT.graph.id("Graz") in state.evidence.nodes.tolist() and len(state.evidence) == 1
-        assert {SNAPSHOT.graph.passages.of(int(c)).document for c in state.chunks.ids} == {"mur"}  # type: ignore[union-attr]
+        assert {SNAPSHOT.graph.passages.of(int(c)).document for c in state.passages.ids} == {"mur"}  # type: ignore[union-attr]
 
 
 def test_summaries_are_written_once_for_a_snapshot(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_they_pickle_and_retrieval_ends_before_the_prompt(name: str) -> None:
     assert pickle.loads(pickle.dumps(op)) == op
     part = retrieval_part(pipeline(name, SNAPSHOT))
     state = part(start(QUESTION, SNAPSHOT.graph))
-    assert state.prompt is None and state.answer is None and state.chunks is not None and len(state.chunks)
+    assert state.prompt is None and state.answer is None and state.passages is not None and len(state.passages)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -129,6 +129,6 @@ def test_a_question_that_names_nothing_known_is_answered_by_nothing(name: str, q
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_the_extra_the_remedy_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphwright.index.communities.find_spec", lambda name: None)
+    monkeypatch.setattr("graphwright.index.clustering.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r'needs igraph.* Install it: pip install "graphwright\[communities\]"'):
         pipeline(name, SNAPSHOT)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.toys import merged_graph
 
 from graphwright import Anchor, Evidence, Graph, VectorIndex, start
-from graphwright.index.contribution import Contribution, Mention, Relation
+from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.index.words import WordIndex
 from graphwright.models.protocols import Floats
 from graphwright.operators.state import State
@@ -89,7 +89,7 @@ class World:
     def graph(self) -> Graph:
         stated = self.stated or [[] for _ in self.titles]
         made = [
-            Contribution(
+            Extraction(
                 tuple(map(Mention, names)), tuple(Relation(s.head, s.relation, s.tail, s.sentence) for s in found)
             )
             for names, found in zip(self.mentions, stated, strict=True)

@@ -18,7 +18,6 @@ import graphwright.operators
 from graphwright import (
     BM25,
     AnchorSearch,
-    Answer,
     BeamSearch,
     Bubble,
     ChainAnswer,
@@ -43,6 +42,7 @@ from graphwright import (
     FlowPaths,
     FollowUp,
     Frontier,
+    Generate,
     GlobalEdges,
     GRanker,
     Graph,
@@ -58,9 +58,11 @@ from graphwright import (
     Keep,
     Keywords,
     KHop,
-    Link,
-    Masked,
+    LengthPenalty,
+    LinkEntities,
+    MaskEntities,
     MergeChains,
+    MultiHopRerank,
     NearSources,
     Nodes,
     OneHop,
@@ -82,7 +84,6 @@ from graphwright import (
     PrizeTree,
     RandomWalk,
     Reached,
-    ReadOn,
     ReciprocalRank,
     RelationPaths,
     Relations,
@@ -92,7 +93,6 @@ from graphwright import (
     ScoreSum,
     SentenceReader,
     SharedWords,
-    Shorter,
     ShortestPaths,
     Shuffled,
     Sources,
@@ -125,8 +125,8 @@ from graphwright.generate.enough import AnswerIfEnough
 from graphwright.generate.hybrid import HybridPrompt
 from graphwright.generate.prompt import PassagePrompt
 from graphwright.graph.graph import Kind
-from graphwright.index.vectors import joined
-from graphwright.models.base import Completion
+from graphwright.index.vector_index import joined
+from graphwright.models.protocols import Completion
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.anchors.latent_keywords import LatentKeywords
 from graphwright.operators.anchors.relax import Relax
@@ -246,7 +246,7 @@ def every_operator() -> list[Operator]:
         ScoreSum(SEARCH, WordSearch(SNAPSHOT.words), weights=(1.0, 0.5)),
         SupportSearch(SNAPSHOT.passages, SNAPSHOT.words),
         Pairs(SNAPSHOT.passages, SNAPSHOT.words),
-        Link(SNAPSHOT.names),
+        LinkEntities(SNAPSHOT.names),
         PersonalizedPageRank(),
         PersonalizedPageRank(0.4, each=True),
         KHop(2),
@@ -260,7 +260,7 @@ def every_operator() -> list[Operator]:
         RelationPaths(2),
         RelationPaths(2) >> Plan(PlansOneStep()),
         Plan(PlansOneStep()),
-        OnStatements(RelationPaths(3) >> Masked(Shorter(Rerank(HashEncoder()))) % 4 >> Instances()),
+        OnStatements(RelationPaths(3) >> MaskEntities(LengthPenalty(Rerank(HashEncoder()))) % 4 >> Instances()),
         RelationPaths(2) >> Rerank(BM25()) % 3 >> Instances(all=True),
         Instances(),
         untrained("path").search(5),
@@ -268,8 +268,8 @@ def every_operator() -> list[Operator]:
         untrained("entity").search(5),
         untrained("triple").search(20) >> Explain(untrained("triple")),
         Triples() >> Explain(untrained("entity"), length=2),
-        Masked(Rerank(HashEncoder())),
-        Shorter(Rerank(OverlapCrossEncoder())),
+        MaskEntities(Rerank(HashEncoder())),
+        LengthPenalty(Rerank(OverlapCrossEncoder())),
         Explore(HashEncoder(), width=2, depth=2),
         Explore(SecondFirst(), width=2, depth=2),
         Nodes() >> Rerank(BM25()),
@@ -282,9 +282,9 @@ def every_operator() -> list[Operator]:
         Unite(),
         Unite(apart=True),
         Sources(),
-        Answer(SentenceReader(SNAPSHOT.encoder)),
-        Answer(CentralReader(SNAPSHOT.encoder)),
-        Answer(Burned()),
+        Generate(SentenceReader(SNAPSHOT.encoder)),
+        Generate(CentralReader(SNAPSHOT.encoder)),
+        Generate(Burned()),
         PassagePrompt(passages=2),
         CentralSearch(SNAPSHOT.passages),
         Broad(SEARCH % 2),
@@ -344,8 +344,8 @@ def every_operator() -> list[Operator]:
         HypotheticalPassage(SNAPSHOT.passages, WritesOfAlsace()),
         Rerank(HashEncoder()),
         Rerank(OverlapCrossEncoder()),
-        ReadOn(HashEncoder(), temperature=0.1),
-        ReadOn(OverlapCrossEncoder(), contexts=2, temperature=0.1),
+        MultiHopRerank(HashEncoder(), temperature=0.1),
+        MultiHopRerank(OverlapCrossEncoder(), contexts=2, temperature=0.1),
         ShortestPaths(),
         ShortestPaths(all=True),
         EnumeratedPaths(2),
@@ -402,12 +402,12 @@ def every_operator() -> list[Operator]:
 
 def full_state() -> State:
     """A state with everything that an operator may need."""
-    state = (Link() >> SEARCH % 3 >> Sources() >> PassagePrompt())(start(QUESTION, SNAPSHOT.graph))
+    state = (LinkEntities() >> SEARCH % 3 >> Sources() >> PassagePrompt())(start(QUESTION, SNAPSHOT.graph))
     return state.with_(trace=())
 
 
 def fingerprint(state: State) -> tuple[object, ...]:
-    e, c = state.evidence, state.chunks
+    e, c = state.evidence, state.passages
     return (
         state.graph.checksum,
         state.anchors,
@@ -448,9 +448,9 @@ class TestEveryOperator:
         for k in (1, 2, 5, 1000):
             cut = (op % k)(state)
             gives = op.gives
-            if "chunks" in gives and "evidence" not in gives:
-                assert cut.chunks is not None and whole.chunks is not None
-                assert cut.chunks.ids.tolist() == whole.chunks.ids[:k].tolist()
+            if "passages" in gives and "evidence" not in gives:
+                assert cut.passages is not None and whole.passages is not None
+                assert cut.passages.ids.tolist() == whole.passages.ids[:k].tolist()
             elif gives and "evidence" not in gives:
                 assert fingerprint(cut) == fingerprint(whole)
             elif whole.evidence is not None and cut.evidence is not None:
@@ -468,7 +468,7 @@ class TestEveryOperator:
             pytest.skip("does not take evidence")
         after = op(start(QUESTION, SNAPSHOT.graph, evidence=Evidence.of_nodes([]), anchors=()))
         assert after.evidence is None or len(after.evidence) == 0
-        assert after.chunks is None or len(after.chunks) == 0
+        assert after.passages is None or len(after.passages) == 0
 
     def test_pickles(self, op: Operator) -> None:
         again = pickle.loads(pickle.dumps(op))
@@ -528,7 +528,7 @@ def test_fusion_operators_renumber_too(name: str) -> None:
         assert found is not None and found.scores is not None
         return dict(zip(g.names.take(found.nodes), found.scores.tolist(), strict=True))
 
-    for op in (GRanker(OverlapCrossEncoder()), Rerank(HashEncoder()), ReadOn(OverlapCrossEncoder())):
+    for op in (GRanker(OverlapCrossEncoder()), Rerank(HashEncoder()), MultiHopRerank(OverlapCrossEncoder())):
         assert scores(graph, op) == pytest.approx(scores(other, op), abs=1e-6)
     assert scores(graph, STeX(vectors_of(graph))) == pytest.approx(scores(other, STeX(vectors_of(other))), abs=1e-6)
 

@@ -27,7 +27,7 @@ from graphwright.cli.training import train
 from graphwright.errors import GraphwrightError, OptionError
 
 if TYPE_CHECKING:
-    from graphwright.index.within import Within
+    from graphwright.index.filter import Filter
 
 __all__ = ["app", "main"]
 
@@ -363,9 +363,9 @@ def trained(retriever: Path | None, method: str | None) -> dict[str, Path]:
     return {} if retriever is None else {"retriever": retriever}
 
 
-def part_of(document: list[str] | None, folder: str | None, where: list[str] | None) -> Within | None:
+def part_of(document: list[str] | None, folder: str | None, where: list[str] | None) -> Filter | None:
     """Return which documents are searched; None for all of them."""
-    from graphwright.index.within import Within
+    from graphwright.index.filter import Filter
 
     if document is None and folder is None and not where:
         return None
@@ -377,7 +377,7 @@ def part_of(document: list[str] | None, folder: str | None, where: list[str] | N
         raise OptionError(
             f"--where names the same thing twice: {', '.join(where or ())}. A document has one value for it."
         )
-    return Within(document, folder, pairs)
+    return Filter(document, folder, pairs)
 
 
 app.command()(documents)

@@ -1,78 +1,349 @@
-"""What the doctor command does: look at all that an answer depends on, and say what to do where it fails."""
+"""Check the installation, an index and a language model, and say how to repair what fails.
+
+Nothing is changed. Imports stand inside the checks, because a package that cannot be imported is one of the faults.
+"""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
-from graphwright.cli.checks import Check, Health, index_folder, language_model, machine
-from graphwright.errors import OptionError
+from graphwright.cli.terminal import counted, print_json
+from graphwright.errors import GraphwrightError, OptionError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from graphwright.index_folder import Index
+    from graphwright.models.protocols import LLM
+    from graphwright.models.settings import LLMSettings
 
-__all__ = ["doctor"]
+__all__ = ["Check", "Status", "check_index", "check_llm", "check_machine", "run_doctor"]
+
+_PACKAGES = ("numpy", "numba", "onnxruntime", "tokenizers", "openai", "pydantic")
+_EXTRAS = ("sentence-transformers", "torch")
+_KEY = "OPENAI_API_KEY"
+_TIMEOUT = 60.0  # seconds for a reply: a server may have to load the model first
+_REINDEX = "Index the documents again."
+_CHECK_MODEL = "Check the model's name, the server's address and the key."
+_GB = 1e9
 
 
-def doctor(
-    index: Annotated[Path | None, typer.Option("--index", help="Look at this index folder, too.")] = None,
-    llm: Annotated[str | None, typer.Option("--llm", help="Ask this language model, not the index's.")] = None,
-    base_url: Annotated[str | None, typer.Option("--base-url", help="Its OpenAI-compatible server.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Look whether everything works: packages, encoder, disk, an index, a language model; exit code 1 if not."""
-    from rich.console import Console
-    from rich.text import Text
+class Status(StrEnum):
+    """Result of a check: fine; worth a note, such as an extra that is not installed; or failed."""
 
+    OK = "ok"
+    NOTE = "note"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: its name, its status, what was found, and how to repair it."""
+
+    name: str
+    status: Status
+    detail: str
+    remedy: str = ""
+
+
+def run_doctor(index: Path | None, llm: str | None, base_url: str | None, *, as_json: bool) -> None:
+    """Run all checks and print them. Exits with 1 if one failed."""
     from graphwright.models.settings import LLMSettings
 
     if base_url is not None and llm is None:
-        raise OptionError(f"--base-url {base_url} came without a model; name it: --llm MODEL")
+        raise OptionError(f"--base-url {base_url} names a server but no model; add --llm MODEL.")
     if llm is not None:
-        LLMSettings(llm, base_url)  # wrong usage is said before anything runs
+        LLMSettings(llm, base_url)  # wrong options are reported before anything runs
     groups = {
-        "This machine": machine(index or Path.cwd()),
-        "Index": iter(()) if index is None else index_folder(index),
-        "Language model": language_model(index, llm, base_url),
+        "This machine": check_machine(index or Path.cwd()),
+        "Index": iter(()) if index is None else check_index(index),
+        "Language model": check_llm(index, llm, base_url),
     }
-    found: list[Check] = []
+    results: list[Check] = []
     console = Console(highlight=False)
     for title, checks in groups.items():
-        for at, check in enumerate(checks):
+        for position, check in enumerate(checks):
             if not as_json:
-                if at == 0:
-                    console.print(Text(title if not found else f"\n{title}", "bold"))
+                if position == 0:
+                    console.print(Text(f"\n{title}" if results else title, "bold"))
                 _show(console, check)
-            found.append(check)
-    broken = [check.name for check in found if check.state is Health.BROKEN]
+            results.append(check)
+    failed = [check.name for check in results if check.status is Status.FAILED]
     if as_json:
-        print(json.dumps({"well": not broken, "checks": [asdict(check) for check in found]}, ensure_ascii=False))
+        print_json({"ok": not failed, "checks": [asdict(check) for check in results]})
     else:
-        said = f"Broken: {', '.join(broken)}." if broken else "All is well."
-        console.print(Text(f"\n{said}", "bold red" if broken else "bold green"))
-    if broken:
-        raise typer.Exit(1)
+        summary = f"Failed: {', '.join(failed)}." if failed else "Everything works."
+        console.print(Text(f"\n{summary}", "bold red" if failed else "bold green"))
+    if failed:
+        raise SystemExit(1)
 
 
 def _show(console: Console, check: Check) -> None:
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
-    fine, plain, colour = {
-        Health.WELL: ("✓", "ok", "green"),
-        Health.NOTE: ("–", "--", "yellow"),
-        Health.BROKEN: ("✗", "XX", "red"),
-    }[check.state]
+    symbol, plain, colour = {
+        Status.OK: ("✓", "ok", "green"),
+        Status.NOTE: ("–", "--", "yellow"),
+        Status.FAILED: ("✗", "XX", "red"),
+    }[check.status]
     grid = Table.grid(padding=(0, 2, 0, 0))
     for width in (2, 8, None):
         grid.add_column(width=width, overflow="fold")
-    mark = fine if console.encoding.lower().startswith("utf") else plain
-    grid.add_row(Text(mark, f"bold {colour}"), check.name, Text(check.found))
+    mark = symbol if console.encoding.lower().startswith("utf") else plain
+    grid.add_row(Text(mark, f"bold {colour}"), check.name, Text(check.detail))
     if check.remedy:
         grid.add_row("", "", Text(check.remedy, colour))
     console.print(Padding(grid, (0, 0, 0, 2), expand=False))
+
+
+def check_machine(folder: Path) -> Iterator[Check]:
+    """Check Python, the packages, the kernels, the encoder, and the disk of `folder`."""
+    yield Check("python", Status.OK, f"{platform.python_version()} on {platform.platform(terse=True)}")
+    yield _checked("packages", check_packages, "Reinstall graphwright.")
+    yield _checked("extras", check_extras, "Reinstall or remove them.")
+    yield _checked("kernels", check_kernels, "Set NUMBA_CACHE_DIR to a writable folder, or reinstall numba.")
+    yield _checked("encoder", check_encoder, "Run: pip install --force-reinstall graphwright onnxruntime tokenizers")
+    yield _checked("disk", lambda: check_disk(folder), "Check the folder and its permissions.")
+
+
+def check_packages() -> Check:
+    """Import the required packages and report their versions."""
+    import graphwright
+
+    versions, broken = [f"graphwright {graphwright.__version__}"], []
+    for name in _PACKAGES:
+        try:
+            importlib.import_module(name)
+            versions.append(f"{name} {importlib.metadata.version(name)}")
+        except Exception as error:  # a damaged package may raise anything
+            versions.append(f"{name}: {_first_line(error)}")
+            broken.append(name)
+    remedy = f"Run: pip install --force-reinstall {' '.join(broken)}" if broken else ""
+    return Check("packages", Status.FAILED if broken else Status.OK, ", ".join(versions), remedy)
+
+
+def check_extras() -> Check:
+    """Report which optional packages are installed."""
+    missing = [name for name in _EXTRAS if importlib.util.find_spec(name.replace("-", "_")) is None]
+    parts = [f"{name} {importlib.metadata.version(name)}" for name in _EXTRAS if name not in missing]
+    if missing:
+        parts.append(f"not installed, and needed by some models only: {', '.join(missing)}")
+    return Check("extras", Status.NOTE if missing else Status.OK, "; ".join(parts))
+
+
+def check_kernels() -> Check:
+    """Compile or load a kernel, run it, and report the folder of compiled code."""
+    start = time.perf_counter()
+    from graphwright.kernels import csr
+
+    _, neighbours = csr.undirected(3, [0, 1], [1, 2])
+    detail = f"ready in {time.perf_counter() - start:.1f} s"
+    if neighbours.tolist() != [1, 0, 2, 1]:
+        return Check("kernels", Status.FAILED, f"{detail}, but results are wrong", "Reinstall numba and numpy.")
+    compiled: Any = next(value for value in vars(csr).values() if hasattr(value, "py_func"))
+    cache = Path(compiled.stats.cache_path)
+    if not _is_writable(cache):
+        remedy = "Every process compiles again; set NUMBA_CACHE_DIR to a writable folder."
+        return Check("kernels", Status.NOTE, f"{detail}; {cache} is not writable", remedy)
+    return Check("kernels", Status.OK, f"{detail}, cached in {cache}")
+
+
+def check_encoder() -> Check:
+    """Load the embedded encoder and encode some texts."""
+    from graphwright.models.minilm import MiniLM
+
+    model, start = MiniLM(), time.perf_counter()
+    cat, kitten, stocks = model.encode(["a small cat", "a little kitten", "stock prices"])
+    loaded = time.perf_counter()
+    if not float(cat @ kitten) > 0.5 > float(cat @ stocks):
+        return Check("encoder", Status.FAILED, f"{model.id} returns wrong vectors", "Reinstall onnxruntime.")
+    texts = [f"Sentence {i} is about as long as one in a document about rivers and towns." for i in range(32)]
+    model.encode(texts)
+    milliseconds = 1000 * (time.perf_counter() - loaded) / len(texts)
+    return Check(
+        "encoder", Status.OK, f"{model.id}, loaded in {loaded - start:.1f} s, {milliseconds:.1f} ms a sentence"
+    )
+
+
+def check_disk(folder: Path) -> Check:
+    """Check the free space; a new snapshot is written beside the current one."""
+    place = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.is_dir())
+    files = place.rglob("*") if (place / "index.sqlite").is_file() else ()
+    free, needed = shutil.disk_usage(place).free, max(_GB, sum(f.stat().st_size for f in files if f.is_file()))
+    detail = f"{free / _GB:,.1f} GB free at {place}"
+    if free >= needed:
+        return Check("disk", Status.OK, detail)
+    status = Status.NOTE if free > needed / 10 else Status.FAILED
+    return Check("disk", status, detail, f"Free some space: indexing may need {needed / _GB:,.1f} GB.")
+
+
+def check_index(folder: Path) -> Iterator[Check]:
+    """Check that an index opens, is up to date, and can be written."""
+    try:
+        from graphwright.index_folder import Index
+
+        index = Index.open(folder)
+    except Exception as error:
+        yield _failure("opens", error, _REINDEX)
+        return
+    with index:
+        yield _checked("opens", lambda: _check_store(index), _REINDEX)
+        yield _checked("snapshot", lambda: _check_snapshot(index), _REINDEX)
+        yield check_writable(folder)
+
+
+def _check_store(index: Index) -> Check:
+    from graphwright.index.store import SCHEMA
+
+    detail = f"{counted(index.documents, 'document')}, schema {SCHEMA}, vectors of {index.encoder}"
+    return Check("opens", Status.OK, detail)
+
+
+def _check_snapshot(index: Index) -> Check:
+    info = index.info()
+    detail = f"{counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')}, {info['bytes'] / 1e6:,.1f} MB"
+    if info["current"]:
+        return Check("snapshot", Status.OK, f"up to date, {detail}")
+    if index.busy:
+        return Check("snapshot", Status.NOTE, f"{detail}; indexing is running, and its documents follow when it ends")
+    remedy = "Indexing was interrupted; run the same graphwright index command again to resume."
+    return Check("snapshot", Status.FAILED, f"{detail}, without the newest documents", remedy)
+
+
+def check_writable(folder: Path) -> Check:
+    """Check that documents can be added to an index."""
+    if _is_writable(folder):
+        return Check("writable", Status.OK, "documents can be added and removed")
+    return Check("writable", Status.NOTE, f"{folder} is read-only", "To add documents, change its permissions.")
+
+
+def check_llm(folder: Path | None, llm: str | None, base_url: str | None) -> Iterator[Check]:
+    """Check the language model that is named, else that of the index: its key, a reply, and a JSON schema."""
+    try:
+        settings = _settings(folder, llm, base_url)
+    except Exception as error:
+        yield _failure("settings", error, "Correct the file, or delete it.")
+        return
+    if settings is None:
+        yield Check("model", Status.NOTE, "none is set, and none is needed; to check one: --llm MODEL --base-url URL")
+        return
+    yield (key := _check_key(settings))
+    if key.status is Status.FAILED:
+        return
+    try:
+        client = replace(settings.endpoint(), timeout=min(settings.timeout, _TIMEOUT), retries=1)
+    except Exception as error:
+        yield _failure("answers", error, _CHECK_MODEL)
+        return
+    name = f"{settings.model} at {_server(settings)}"
+    yield (reply := _checked("answers", lambda: _check_reply(client, name), _CHECK_MODEL))
+    if reply.status is not Status.FAILED:
+        yield _checked("schema", lambda: _check_schema(client), "Use another model.")
+
+
+def _settings(folder: Path | None, llm: str | None, base_url: str | None) -> LLMSettings | None:
+    from graphwright.models.settings import SETTINGS, LLMSettings, read_settings
+
+    stored = None if folder is None else read_settings(folder / SETTINGS)
+    if llm is None:
+        return stored
+    stored = stored or LLMSettings(llm)
+    return replace(stored, model=llm, base_url=base_url or stored.base_url)
+
+
+def _server(settings: LLMSettings) -> str:
+    return settings.base_url or os.environ.get("OPENAI_BASE_URL") or "OpenAI"
+
+
+def _check_key(settings: LLMSettings) -> Check:
+    """Report the source of the key, never the key."""
+    if os.environ.get(_KEY):
+        return Check("key", Status.OK, f"from {_KEY}")
+    if _server(settings) == "OpenAI":
+        return Check("key", Status.FAILED, "none, but OpenAI needs one", f"Set {_KEY}, or name a server: --base-url")
+    return Check("key", Status.OK, "none")
+
+
+def _check_reply(client: LLM, name: str) -> Check:
+    """Ask for one word: the model answers, and its server reports tokens."""
+    from graphwright.models.budget import estimated_tokens
+
+    prompt = ("Answer with one word.", "Say: ready")
+    start = time.perf_counter()
+    completion = client.complete(*prompt)
+    detail = f"{name}, in {time.perf_counter() - start:.1f} s"
+    tokens = completion.usage.prompt_tokens, completion.usage.completion_tokens
+    # The client estimates what a server does not report. A real count is higher, because of the chat template.
+    if tokens == (sum(map(estimated_tokens, prompt)), estimated_tokens(completion.text)):
+        remedy = "No action needed; tokens, costs and budgets are estimates with this server."
+        return Check("answers", Status.NOTE, f"{detail}; reports no tokens", remedy)
+    return Check("answers", Status.OK, f"{detail}, {tokens[0]} + {tokens[1]} tokens")
+
+
+def _check_schema(client: LLM) -> Check:
+    """Ask for a reply that follows a JSON schema, as extraction does for each chunk."""
+    from pydantic import BaseModel
+
+    class River(BaseModel):
+        name: str
+        length_km: int
+
+    start = time.perf_counter()
+    client.complete("Extract the river.", "The Mur is 464 km long.", schema=River)
+    return Check("schema", Status.OK, f"replies follow a JSON schema, in {time.perf_counter() - start:.1f} s")
+
+
+def _checked(name: str, check: Callable[[], Check], remedy: str) -> Check:
+    """Return the result of a check, which has failed if it raises."""
+    try:
+        return check()
+    except Exception as error:
+        return _failure(name, error, remedy)
+
+
+def _failure(name: str, error: Exception, remedy: str) -> Check:
+    """Return a failed check; our own messages end with the remedy."""
+    detail, advice = _split(str(error)) if isinstance(error, GraphwrightError) else (_first_line(error), "")
+    return Check(name, Status.FAILED, _redacted(detail), _redacted(advice or remedy))
+
+
+def _split(message: str) -> tuple[str, str]:
+    """Split a message after its first sentence, which may hold others in brackets."""
+    depth = 0
+    for position, letter in enumerate(message):
+        depth += (letter == "(") - (letter == ")")
+        if not depth and message.startswith(". ", position):
+            return message[:position], message[position + 2 :]
+    return message, ""
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
+
+
+def _redacted(text: str) -> str:
+    """Return a text without the key, which a server may repeat in its message."""
+    secret = os.environ.get(_KEY, "").strip()
+    # A short value such as "none" or "ollama" is no secret, and may be a word of the message.
+    return text.replace(secret, f"<{_KEY}>") if len(secret) >= 8 else text
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False

@@ -22,10 +22,10 @@ from graphwright.errors import DataError, OptionError
 from graphwright.evaluate.entries import Builder, Entry, entries
 from graphwright.evaluate.measures import Measure, chosen, usual
 from graphwright.index.build import SPACES
-from graphwright.index.contribution import Extractor
+from graphwright.index.extraction import Extractor
+from graphwright.index.layout import IndexLayout
 from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.openie import Precomputed
-from graphwright.index.place import Place
+from graphwright.index.precomputed import Precomputed
 from graphwright.index.store import Store
 
 __all__ = ["EXTRACTIONS", "Builder", "Experiment", "Subject"]
@@ -178,9 +178,9 @@ class Experiment:
 
     def _graph(self) -> bool:
         """Whether the index is one of an imported graph, where answers are names."""
-        if self.index is None or not Place(self.index).store.exists():
+        if self.index is None or not IndexLayout(self.index).store.exists():
             return False
-        with closing(Store(Place(self.index).store)) as store:
+        with closing(Store(IndexLayout(self.index).store)) as store:
             return store.setting("graph") is not None
 
     def _measured(self, dataset: Dataset, graph: bool) -> tuple[Sequence[QuestionRecord], Sequence[Measure], bool]:

@@ -22,13 +22,13 @@ from graphwright.evaluate.results import Results, Row, lasting
 from graphwright.evaluate.summary import summarised
 from graphwright.files import clean
 from graphwright.index.build import Progress
-from graphwright.index.lock import writer_lock
+from graphwright.index.locks import writer_lock
 from graphwright.index.snapshot import Snapshot
 from graphwright.index_folder import Index
 from graphwright.methods.registry import retrieval_part
-from graphwright.models.base import LLM, NamedEncoder
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.minilm import MiniLM
+from graphwright.models.protocols import LLM, NamedEncoder
 from graphwright.operators.operator import Operator
 
 __all__ = ["run"]
@@ -140,7 +140,7 @@ def _pipelines(
             needs = ", ".join(operator.needs)
             raise NeedsError(f"method {entry.name!r} needs {needs} besides a question: {operator!r}")
         gives = operator.after(frozenset())
-        if ranked and "chunks" not in gives and not subject.answered:
+        if ranked and "passages" not in gives and not subject.answered:
             raise OptionError(f"method {entry.name!r} ranks no passages; end it with Sources(): {operator!r}")
         if "answer" not in gives and all(measure.kind == "answer" for measure in subject.measures):
             raise OptionError(f"method {entry.name!r} gives no answer, which is all that is measured: {operator!r}")

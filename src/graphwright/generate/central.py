@@ -13,9 +13,10 @@ from graphwright.generate.broad import names_nothing
 from graphwright.generate.reader import sentences_of
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
-from graphwright.index.vectors import VectorIndex, normalised
-from graphwright.models.base import Encoder, Span
+from graphwright.index.vector_index import VectorIndex, normalised
+from graphwright.models.protocols import Encoder, Span
 from graphwright.operators.operator import Ranker, source_of
+from graphwright.operators.run import Run
 from graphwright.operators.search.central import most_central
 from graphwright.operators.state import State
 
@@ -47,7 +48,7 @@ class CentralSearch(Ranker):
         if self.sample < 1 or self.found < 1:
             raise OptionError(f"{self!r}: the passages to look at and to give are 1 or more.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank passages of the graph."""
         inside = self.index.ids if state.graph.whole else self.index.ids[state.graph.holds(self.index.ids)]
         known, rows = self.index.rows_of(_evenly(inside, self.sample))

@@ -7,24 +7,26 @@ merged and placed in the text, so that it can be stored and merged like what any
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cache
+from functools import cache, lru_cache
+from math import ceil
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
-from graphwright.index.extraction import Extraction, Excerpt, Extractor, Mention, Relation, ExtractionFailure
+from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.precomputed import placed
+from graphwright.models.budget import estimated_tokens
 from graphwright.models.protocols import LLM
 from graphwright.models.stopping import stopping
 from graphwright.prompts import checksum, data_line, messages
 from graphwright.text.names import normal_form
 
-__all__ = ["GenerativeExtractor", "asked", "asked_again"]
+__all__ = ["Estimate", "GenerativeExtractor", "asked", "asked_again", "estimate"]
 
 _LONGEST_NAME = 200  # characters; what is longer is no name
 _LONGEST_TEXT = 1_000  # characters of a description
@@ -241,24 +243,6 @@ def _joined(known: str, more: str) -> str:
     more = _plain(more)
     return known if more in known else f"{known} {more}".strip()[:_LONGEST_TEXT].rstrip()
 
-# MERGED FROM estimate.py
-"""What extraction by a language model will cost, told before the first call."""
-
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import lru_cache
-from math import ceil
-from typing import Protocol
-
-from graphwright.errors import OptionError
-from graphwright.index.extraction import Extraction, Excerpt
-from graphwright.index.generative import asked, asked_again
-from graphwright.models.budget import estimated_tokens
-
-__all__ = ["Estimate", "estimate"]
-
 
 class _Prices(Protocol):
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float: ...
@@ -333,4 +317,3 @@ def estimate(
         chunks += 1
     cost = None if prices is None else prices.cost(prompt, completion)
     return Estimate(chunks, looks * chunks, prompt, completion, cost)
-

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 from string import ascii_lowercase, ascii_uppercase
 
-from graphwright.index.extraction import Extraction, Excerpt, Mention, Relation
+from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.stopwords import NOT_NAMES
 from graphwright.text.terms import frequent_terms, repeated_phrases

@@ -2,11 +2,12 @@
 
 The graph is a function of the contributions that are present and of nothing else, so the one with a document taken
 away is the one that was never given it. Everything here is work on whole columns; what one chunk alone can tell was
-worked out when it came in (see `Entry`).
+worked out when it came in (see `ChunkRecord`).
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,11 +19,13 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Csr, Graph, Ids32, Kind
 from graphwright.graph.passages import Passages
-from graphwright.index.ledger import Ledger, Strings
+from graphwright.index.chunk_columns import ChunkColumns, Strings
+from graphwright.index.vector_index import normalised
 from graphwright.kernels.csr import group
 from graphwright.kernels.strings import distinct, phrases
+from graphwright.models.protocols import Floats
 
-__all__ = ["Merged"]
+__all__ = ["MergedChunks", "near_pairs", "synonyms"]
 
 # A shorter name that more topics than this lay claim to says nothing about which of them is meant.
 _CLAIMS = 5
@@ -30,13 +33,13 @@ _DESCRIBED = 1200  # characters of descriptions of one entity
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
+class MergedChunks:
     """All chunks of a ledger as one graph. Chunks are nodes 0 to p - 1, entities follow in the order of first mention.
 
     Entities go by number here: those that chunks name first, then shorter names that only stand for topics.
     """
 
-    ledger: Ledger
+    ledger: ChunkColumns
 
     @cached_property
     def _forms(self) -> Strings:
@@ -247,7 +250,7 @@ def _edge_chunks(chunk: Ids32) -> Csr:
     return Csr(np.concatenate(([0], np.cumsum(known))), chunk[known])
 
 
-def _described(merged: Merged) -> TextColumn:
+def _described(merged: MergedChunks) -> TextColumn:
     """Return "name (type): description" of each entity; of the types the most frequent, of descriptions each once."""
     descriptions = merged.ledger.strings("descriptions")
     if not len(descriptions.column):
@@ -263,7 +266,7 @@ def _described(merged: Merged) -> TextColumn:
     return TextColumn.of(texts)
 
 
-def _rows_by_entity(merged: Merged, saying: NDArray[np.bool_]) -> dict[int, list[int]]:
+def _rows_by_entity(merged: MergedChunks, saying: NDArray[np.bool_]) -> dict[int, list[int]]:
     """Return for each entity the rows of its mentions, counted over those chunks where mentions are described."""
     ledger, found = merged.ledger, dict[int, list[int]]()
     mentions, surfaces = ledger.numbers("mentions", 3), ledger.strings("surfaces").indptr
@@ -281,3 +284,61 @@ def _within(parts: list[str], characters: int) -> list[str]:
     """Return the first parts that fit together, at least one."""
     total = np.cumsum([len(part) + 1 for part in parts])
     return parts[: max(1, int(np.searchsorted(total, characters, "right")))]
+
+
+_DIGITS = re.compile(r"\d+")
+
+
+def near_pairs(vectors: Floats, threshold: float, *, probes: int = 2, seed: int = 0) -> NDArray[np.int64]:
+    """Return pairs (i < j) of rows whose cosine is at least `threshold`: int64[pairs, 2], sorted.
+
+    About √n rows, drawn with `seed`, serve as pivots; every row joins its `probes` nearest pivots and is
+    compared only with the rows that share one. n·√n comparisons instead of n²; a pair that shares no
+    pivot is missed, which at a threshold of 0.9 and two probes is a few in a hundred.
+
+    >>> near_pairs(np.float32([[1, 0], [0, 1], [0.99, 0.1]]), 0.9).tolist()
+    [[0, 2]]
+    """
+    rows = normalised(np.asarray(vectors, np.float32))
+    n = len(rows)
+    count = max(1, round(n**0.5)) if n > 256 else 1
+    pivots = rows[np.sort(np.random.default_rng(seed).choice(n, count, replace=False))] if n else rows
+    probes = min(probes, count)
+    found = [np.empty((0, 2), np.int64)]
+    member, owner = _assign(rows, pivots, probes)
+    order = np.lexsort((member, owner))
+    member, owner = member[order], owner[order]
+    for group in np.split(member, np.flatnonzero(np.diff(owner)) + 1):
+        found.append(_within(rows, group, threshold))
+    pairs: NDArray[np.int64] = np.unique(np.concatenate(found), axis=0)
+    return pairs
+
+
+def _assign(rows: Floats, pivots: Floats, probes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (row, pivot) for each row and each of its nearest pivots; blocks bound the memory."""
+    owner = [np.empty((0, probes), np.int64)]
+    for block in range(0, len(rows), 4096):
+        cosines = rows[block : block + 4096] @ pivots.T
+        owner.append(np.argpartition(-cosines, probes - 1, axis=1)[:, :probes])
+    nearest = np.concatenate(owner)
+    return np.repeat(np.arange(len(rows)), probes), nearest.ravel()
+
+
+def _within(rows: Floats, group: NDArray[np.int64], threshold: float) -> NDArray[np.int64]:
+    pairs = [np.empty((0, 2), np.int64)]
+    for block in range(0, len(group), 2048):
+        some = group[block : block + 2048]
+        at, other = np.nonzero(rows[some] @ rows[group].T >= threshold)
+        both = np.stack((some[at], group[other]), axis=1)
+        pairs.append(both[both[:, 0] < both[:, 1]])
+    found: NDArray[np.int64] = np.concatenate(pairs)
+    return found
+
+
+def synonyms(names: list[str], vectors: Floats, threshold: float) -> NDArray[np.int64]:
+    """Return near pairs of names that agree in their numbers: 1963 and 1964 are close, but not the same."""
+    pairs = near_pairs(vectors, threshold)
+    digits = [_DIGITS.findall(name) for name in names]
+    same = np.fromiter((digits[i] == digits[j] for i, j in pairs.tolist()), bool, len(pairs))
+    kept: NDArray[np.int64] = pairs[same]
+    return kept

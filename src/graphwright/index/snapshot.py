@@ -5,25 +5,27 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import StoreError
 from graphwright.files import flush
-from graphwright.graph.graph import Graph
+from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.snapshot import load_array, load_graph, save_array, save_graph
-from graphwright.index.lock import Lease
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.locks import Lease
+from graphwright.index.vector_index import VectorIndex
 from graphwright.index.words import WordIndex
 from graphwright.models.protocols import Encoder, Floats
 
-__all__ = ["Snapshot", "Space", "damaged", "open_snapshot", "standing_for_passages", "write_snapshot"]
+__all__ = ["Snapshot", "SnapshotCache", "Space", "damaged", "open_snapshot", "standing_for_passages", "write_snapshot"]
 
 FORMAT = 2
 _SMALL = 64 * 2**20  # bytes of a file that is read to its end when a snapshot is opened
@@ -168,3 +170,38 @@ def _open_space(folder: Path, name: str, checksum: str, encoder: Encoder) -> Vec
     # Known from the day it was written: reading 30 MB to print an expression would be a waste.
     vars(index)["checksum"] = checksum
     return index
+
+
+Value = TypeVar("Value")
+
+
+@dataclass
+class _Place:
+    lock: Lock = field(default_factory=Lock)
+    made: list[Any] = field(default_factory=list)
+
+
+class SnapshotCache(Generic[Value]):
+    """What was made from a snapshot, by key. Threads that ask for the same value wait while one of them makes it.
+
+    A value must not hold its own snapshot's columns, or neither would ever go.
+
+    >>> from graphwright.graph.graph import Graph
+    >>> lengths, graph = SnapshotCache(), Graph.from_triples([("a", "r", "b")])
+    >>> lengths.get(graph.columns, "nodes", lambda: len(graph)), lengths.get(graph.columns, "nodes", lambda: 1 / 0)
+    (2, 2)
+    """
+
+    def __init__(self) -> None:
+        self._places: WeakKeyDictionary[Columns, dict[Hashable, _Place]] = WeakKeyDictionary()
+        self._lock = Lock()
+
+    def get(self, columns: Columns, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the value of a snapshot and a key, made if it is not there yet."""
+        with self._lock:
+            place = self._places.setdefault(columns, {}).setdefault(key, _Place())
+        with place.lock:
+            if not place.made:
+                place.made.append(make())
+            value: Value = place.made[0]
+            return value

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 from graphwright.data.base import Chunk, Document
 from graphwright.errors import StoreError
 from graphwright.graph.columns import terminate
-from graphwright.index.contribution import Contribution
-from graphwright.index.entry import FORM, Entry
-from graphwright.index.ledger import Ledger
-from graphwright.index.place import is_free
+from graphwright.index.chunk_columns import FORM, ChunkColumns, ChunkRecord
+from graphwright.index.extraction import Extraction
+from graphwright.index.layout import is_free
 
 __all__ = ["SCHEMA", "Read", "Store", "StoredChunk", "content_hash"]
 
@@ -43,8 +42,8 @@ CREATE INDEX waiting ON chunks (waiting) WHERE waiting IS NOT NULL;
 # The first change to a store from before makes it one of today.
 _ADDED = {3: "links BLOB NOT NULL DEFAULT x''", 4: "file INTEGER NOT NULL DEFAULT 0"}
 _READ = range(min(_ADDED) - 1, SCHEMA + 1)
-_ENTRY = ", ".join(f'"{name}"' for name in Entry._fields)
-_MARKS = ", ".join("?" * len(Entry._fields))
+_ENTRY = ", ".join(f'"{name}"' for name in ChunkRecord._fields)
+_MARKS = ", ".join("?" * len(ChunkRecord._fields))
 _CHUNK = f'c.ordinal, c.start, c."end", c.text, {", ".join(f"c.{name}" for name in _ENTRY.split(", "))}'
 
 
@@ -52,7 +51,7 @@ class Read(NamedTuple):
     """A chunk as it was read: what it contributes, by which extractor, and why it waits for another, if it does."""
 
     chunk: Chunk
-    contribution: Contribution
+    contribution: Extraction
     extractor: str
     waiting: str | None = None
 
@@ -123,7 +122,7 @@ class Store:
         db = _connect(str(path))
         # A chunk's row is some kilobytes: on the usual pages of 4,096 bytes most would overflow.
         db.execute("PRAGMA page_size = 16384")
-        # Kept in the file: readers and one writer at a time, without waiting for each other.
+        # SnapshotCache in the file: readers and one writer at a time, without waiting for each other.
         db.execute("PRAGMA journal_mode = WAL")
         tables = _TABLES.format(
             added=", ".join(_ADDED.values()), entry=f"{_ENTRY}".replace(",", " NOT NULL,") + " NOT NULL"
@@ -245,14 +244,14 @@ class Store:
         """Take documents away, with their chunks."""
         self._db.executemany("DELETE FROM documents WHERE id = ?", ((i,) for i in ids))
 
-    def revise(self, chunk: StoredChunk, made: Contribution | None, extractor: str, waiting: str | None) -> None:
+    def revise(self, chunk: StoredChunk, made: Extraction | None, extractor: str, waiting: str | None) -> None:
         """Give a chunk another contribution; None leaves the one that it has."""
         place = (chunk.number, chunk.ordinal)
         if made is None:
             self._db.execute("UPDATE chunks SET waiting = ? WHERE document = ? AND ordinal = ?", (waiting, *place))
             return
         columns = ", ".join(f"{name} = ?" for name in _ENTRY.split(", "))
-        text, entry = chunk.text.encode("utf-8", "surrogatepass"), Entry.of(chunk.title, chunk.text, made)
+        text, entry = chunk.text.encode("utf-8", "surrogatepass"), ChunkRecord.of(chunk.title, chunk.text, made)
         self._db.execute(
             f"UPDATE chunks SET extractor = ?, waiting = ?, digest = ?, {columns} WHERE document = ? AND ordinal = ?",
             (extractor, waiting, _digest(text, entry), *entry, *place),
@@ -272,7 +271,7 @@ class Store:
             for number, ordinal, document, title, text, extractor, reason in rows
         ]
 
-    def read(self, document: str, title: str) -> dict[str, tuple[Contribution, str]]:
+    def read(self, document: str, title: str) -> dict[str, tuple[Extraction, str]]:
         """Return what the chunks of a document contribute and which extractor read them, by text.
 
         None where the document is not stored or has another title; chunks that wait for another extractor left out.
@@ -282,17 +281,17 @@ class Store:
             "WHERE d.id = ? AND d.title = ? AND c.waiting IS NULL",
             (document, title),
         )
-        return {row[0].decode("utf-8", "surrogatepass"): (Entry(*row[2:]).contribution(), row[1]) for row in rows}
+        return {row[0].decode("utf-8", "surrogatepass"): (ChunkRecord(*row[2:]).contribution(), row[1]) for row in rows}
 
-    def entry(self, document: str, ordinal: int) -> Entry | None:
+    def entry(self, document: str, ordinal: int) -> ChunkRecord | None:
         """Return what a chunk contributes, None where there is no such chunk."""
         rows = self._read(
             f"SELECT {_ENTRY} FROM chunks WHERE document = (SELECT number FROM documents WHERE id = ?) AND ordinal = ?",
             (document, ordinal),
         )
-        return Entry(*rows[0]) if rows else None
+        return ChunkRecord(*rows[0]) if rows else None
 
-    def ledger(self, ids: Iterable[str] | None = None) -> Ledger:
+    def ledger(self, ids: Iterable[str] | None = None) -> ChunkColumns:
         """Return the chunks of all documents, or of those in `ids`, as columns ordered by document id.
 
         One statement, so that what it gives is of one moment, whatever is written meanwhile; links are of that moment
@@ -308,7 +307,7 @@ class Store:
             f"{'WHERE d.id IN (SELECT value FROM json_each(?)) ' * some}ORDER BY d.id, c.ordinal",
             (json.dumps(list(ids)),) if ids is not None else (),
         )
-        return Ledger.of(rows)
+        return ChunkColumns.of(rows)
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """Return the metadata of every document by id."""
@@ -372,7 +371,7 @@ class Store:
 
 def _row(number: int, title: str, read: Read) -> tuple[object, ...]:
     c, made, extractor, waiting = read
-    text, entry = c.text.encode("utf-8", "surrogatepass"), Entry.of(title, c.text, made)
+    text, entry = c.text.encode("utf-8", "surrogatepass"), ChunkRecord.of(title, c.text, made)
     return number, c.ordinal, c.start, c.end, text, extractor, waiting, _digest(text, entry), *entry
 
 

@@ -13,14 +13,14 @@ from graphwright.data.base import Chunk, Document
 from graphwright.data.chunks import split
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.index.build import Progress, Settings, build
-from graphwright.index.contribution import Contribution, Deferred, Excerpt, Extractor, SetAside
-from graphwright.index.intake import Added, Source, documents_of, is_new, uncertain, unfit
-from graphwright.index.lock import writer_lock
-from graphwright.index.place import Place
+from graphwright.index.changes import Changes, Source, documents_of, is_new, uncertain, unfit
+from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
+from graphwright.index.layout import IndexLayout
+from graphwright.index.locks import writer_lock
 from graphwright.index.snapshot import Snapshot, damaged, open_snapshot
 from graphwright.index.store import Read, Store, StoredChunk
-from graphwright.models.protocols import NamedEncoder
 from graphwright.models.cache import CachedEncoder
+from graphwright.models.protocols import NamedEncoder
 
 __all__ = ["Writer", "revision_of", "settings_of"]
 
@@ -37,14 +37,14 @@ class Writer:
     that is killed between the two leaves a store that is ahead of its snapshot, and the next call goes on from there.
     """
 
-    place: Place
+    place: IndexLayout
     store: Store
     encoder: NamedEncoder
     extractor: Extractor
 
-    def add(self, sources: Iterable[Source], progress: Progress | None) -> Added:
+    def add(self, sources: Iterable[Source], progress: Progress | None) -> Changes:
         """Add documents, and replace those whose id is known and whose content changed."""
-        made = Added()
+        made = Changes()
         with writer_lock(self.place.path):
             given = documents_of(sources, made, self.place.path)
             before = revision_of(self.store)
@@ -54,9 +54,9 @@ class Writer:
             self._finish(made, before, progress)
         return made
 
-    def sync(self, folder: Path, progress: Progress | None) -> Added:
+    def sync(self, folder: Path, progress: Progress | None) -> Changes:
         """Make the documents that came from a folder those that are in it now."""
-        made, source = Added(), str(folder.resolve())
+        made, source = Changes(), str(folder.resolve())
         if not folder.is_dir():
             raise DataError(f"{folder} is not a folder, so there is nothing to keep in step with; nothing was changed.")
         with writer_lock(self.place.path):
@@ -77,9 +77,9 @@ class Writer:
             self._finish(made, before, progress)
         return made
 
-    def remove(self, ids: Iterable[str], progress: Progress | None = None) -> Added:
+    def remove(self, ids: Iterable[str], progress: Progress | None = None) -> Changes:
         """Take documents away. Raises DataError for an unknown id."""
-        made = Added(removed=list(dict.fromkeys(ids)))
+        made = Changes(removed=list(dict.fromkeys(ids)))
         with writer_lock(self.place.path):
             self._refuse_unknown(made.removed, "removed")
             with self.store.writing():
@@ -89,9 +89,9 @@ class Writer:
             self._forget()
         return made
 
-    def upgrade(self, ids: Sequence[str] | None, progress: Progress | None) -> Added:
+    def upgrade(self, ids: Sequence[str] | None, progress: Progress | None) -> Changes:
         """Read the chunks of documents again with this extractor, where another one read them."""
-        made = Added()
+        made = Changes()
         with writer_lock(self.place.path):
             old = self.unlike(ids)
             with self.store.writing():
@@ -108,14 +108,14 @@ class Writer:
         self._refuse_unknown(ids or (), "read again")
         return [c for c in self.store.chunks(ids=ids) if c.waiting or c.extractor != self.extractor.id]
 
-    def renew(self, progress: Progress | None = None) -> Added:
+    def renew(self, progress: Progress | None = None) -> Changes:
         """Make the snapshot again from what is stored, taking nothing from the one that is there."""
-        made = Added()
+        made = Changes()
         with writer_lock(self.place.path):
             self._publish(made, progress, trusting=False)
         return made
 
-    def unseen(self, sources: Iterable[Source], made: Added) -> list[Excerpt]:
+    def unseen(self, sources: Iterable[Source], made: Changes) -> list[Excerpt]:
         """Return the chunks that would have to be read if these documents were added; writes nothing."""
         seen, found = dict[str, bytes](), list[Excerpt]()
         given = documents_of(sources, made, self.place.path)
@@ -127,7 +127,7 @@ class Writer:
         waiting = [c for c in self.store.chunks(waiting=True) if c.document not in replaced]
         return found + [Excerpt(c.document, c.title, c.text) for c in waiting]
 
-    def _bump(self, made: Added | None = None) -> None:
+    def _bump(self, made: Changes | None = None) -> None:
         """Count a change of the graph, so that the snapshot is known to be of the past; no change, no count.
 
         `made`: what changed. Replies that may quote what was taken away are noted, to be forgotten when all is done.
@@ -162,7 +162,7 @@ class Writer:
                     f"would be taken twice. Sync the outer one alone, or use two indexes; nothing was changed."
                 )
 
-    def _take(self, given: Iterator[Document], made: Added, progress: Progress | None, source: str = "") -> set[str]:
+    def _take(self, given: Iterator[Document], made: Changes, progress: Progress | None, source: str = "") -> set[str]:
         """Store what is given; return the ids of those that are a file of their own."""
         seen, files = dict[str, bytes](), set[str]()
         while batch := list(islice(given, _BATCH)):
@@ -188,11 +188,11 @@ class Writer:
         for document in documents:
             yield document, split(document, budget=settings.chunk_tokens, overlap=settings.overlap, **counter)
 
-    def _put(self, documents: Sequence[Document], made: Added, progress: Progress | None, source: str) -> None:
+    def _put(self, documents: Sequence[Document], made: Changes, progress: Progress | None, source: str) -> None:
         if not documents:
             return
-        deferred = isinstance(self.extractor, Deferred)
-        extractor = self.extractor.meanwhile if isinstance(self.extractor, Deferred) else self.extractor
+        deferred = isinstance(self.extractor, DeferredExtractor)
+        extractor = self.extractor.meanwhile if isinstance(self.extractor, DeferredExtractor) else self.extractor
         cut = list(self._cut(documents))
         found = iter(_extracted(extractor, [Excerpt(d.id, d.title, c.text) for d, chunks in cut for c in chunks]))
         for document, chunks in cut:
@@ -210,14 +210,14 @@ class Writer:
             done = len(made.added) + len(made.replaced)
             progress("read documents", done, done)
 
-    def _finish(self, made: Added, before: int, progress: Progress | None) -> None:
+    def _finish(self, made: Changes, before: int, progress: Progress | None) -> None:
         """Show what was stored; then read deeper what waits, what earlier runs set aside too, and show that.
 
         `before`: the store's revision as this run found it. A snapshot of another one was left by a killed writer.
         """
         shown = self._renew(made, progress)
         made.resumed = shown is not None and shown != before
-        if isinstance(self.extractor, Deferred):
+        if isinstance(self.extractor, DeferredExtractor):
             waiting = self.store.chunks(waiting=True)
             mine = [chunk for chunk in waiting if chunk.extractor == self.extractor.id]
             if mine:  # they were to be read by another model, and this one has read them
@@ -229,33 +229,33 @@ class Writer:
         self._forget()
         made.waiting = [(c.document, c.ordinal, c.waiting or "") for c in self.store.chunks(waiting=True)]
 
-    def _deepen(self, chunks: Sequence[StoredChunk], made: Added, progress: Progress | None) -> None:
+    def _deepen(self, chunks: Sequence[StoredChunk], made: Changes, progress: Progress | None) -> None:
         """Let the extractor read chunks, what it has not tried yet first; each batch is kept as soon as it is read."""
         chunks = sorted(chunks, key=lambda chunk: chunk.waiting != UNREAD)
         report = progress or (lambda what, done, total: None)
         for at in range(0, len(chunks), _READ):
             report("read deeper", at, len(chunks))
             results = self._revise(chunks[at : at + _READ])
-            made.deepened += sum(not isinstance(result, SetAside) for result in results)
-            if any(isinstance(result, SetAside) and result.closed for result in results):
+            made.deepened += sum(not isinstance(result, ExtractionFailure) for result in results)
+            if any(isinstance(result, ExtractionFailure) and result.closed for result in results):
                 break  # the rest goes on waiting
         if chunks:
             report("read deeper", min(at + _READ, len(chunks)), len(chunks))
 
-    def _revise(self, chunks: Sequence[StoredChunk]) -> Sequence[Contribution | SetAside]:
+    def _revise(self, chunks: Sequence[StoredChunk]) -> Sequence[Extraction | ExtractionFailure]:
         """Read some chunks again and store what came of it."""
         results = _extracted(self.extractor, [Excerpt(c.document, c.title, c.text) for c in chunks])
         with self.store.writing():
             for chunk, result in zip(chunks, results, strict=True):
-                if isinstance(result, SetAside):
+                if isinstance(result, ExtractionFailure):
                     self.store.revise(chunk, None, "", result.reason)
                 else:
                     self.store.revise(chunk, result, self.extractor.id, None)
-            if any(isinstance(result, Contribution) for result in results):
+            if any(isinstance(result, Extraction) for result in results):
                 self._bump()
         return results
 
-    def _renew(self, made: Added, progress: Progress | None) -> int | None:
+    def _renew(self, made: Changes, progress: Progress | None) -> int | None:
         """Write a snapshot of the store as it is now and make it current, unless the current one is that.
 
         Return the revision that was shown until now, None where no sound snapshot was there.
@@ -284,7 +284,7 @@ class Writer:
         except StoreError:
             return None
 
-    def _publish(self, made: Added, progress: Progress | None, trusting: bool = True) -> None:
+    def _publish(self, made: Changes, progress: Progress | None, trusting: bool = True) -> None:
         revision = revision_of(self.store)
         # Vectors come from the last snapshot; new ones are kept while they are computed, as that may take hours.
         encoder = CachedEncoder(self.encoder, self.place.vectors)
@@ -311,7 +311,7 @@ def settings_of(store: Store) -> Settings:
     return Settings(**{**kept, "embed": tuple(kept.get("embed", ("passages",)))})
 
 
-def _extracted(extractor: Extractor, excerpts: Sequence[Excerpt]) -> Sequence[Contribution | SetAside]:
+def _extracted(extractor: Extractor, excerpts: Sequence[Excerpt]) -> Sequence[Extraction | ExtractionFailure]:
     found = extractor.extract(excerpts)
     if len(found) != len(excerpts):
         raise OptionError(
@@ -320,7 +320,7 @@ def _extracted(extractor: Extractor, excerpts: Sequence[Excerpt]) -> Sequence[Co
     return found
 
 
-def _read(chunk: Chunk, found: Contribution | SetAside, extractor: str, waiting: str | None) -> Read:
-    if isinstance(found, SetAside):
-        return Read(chunk, Contribution(), extractor, found.reason)
+def _read(chunk: Chunk, found: Extraction | ExtractionFailure, extractor: str, waiting: str | None) -> Read:
+    if isinstance(found, ExtractionFailure):
+        return Read(chunk, Extraction(), extractor, found.reason)
     return Read(chunk, found, extractor, waiting)

@@ -6,13 +6,12 @@ from graphwright.generate.enough import AnswerIfEnough
 from graphwright.generate.facts import FactReader
 from graphwright.generate.hybrid import HybridPrompt
 from graphwright.index.snapshot import Snapshot
-from graphwright.index.vectors import joined
+from graphwright.index.vector_index import joined
 from graphwright.methods.passages import answering
-from graphwright.models.base import LLM
+from graphwright.models.protocols import LLM
 from graphwright.models.reader import MiniLMReader
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.anchors.latent_keywords import LatentKeywords
-from graphwright.operators.anchors.link_entities import Link
 from graphwright.operators.anchors.relax import Relax
 from graphwright.operators.anchors.specialise import Specialise
 from graphwright.operators.operator import Keep, Operator
@@ -71,7 +70,7 @@ def bubblerag(
     begins. On a knowledge graph without passages they are the nodes of the pieces. Names and triples without vectors
     are compared by words.
     """
-    begin = Link(ix.names) >> SupportSearch(ix.passages, ix.words) % _BEGIN >> Sources(passages)
+    begin = LinkEntities(ix.names) >> SupportSearch(ix.passages, ix.words) % _BEGIN >> Sources(passages)
     enough = AnswerIfEnough(llm or FactReader(MiniLMReader()), passages)
     found = groups or anchor_groups(ix, llm)
     found >>= pieces or evidence_graphs(ix, n, hops, budget, alpha, depth, llm)

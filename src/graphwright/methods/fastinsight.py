@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.methods.passages import answering
-from graphwright.models.protocols import CrossEncoder, LLM
 from graphwright.models.latents import CachedCrossEncoder
+from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.models.reading import MiniLMCrossEncoder
 from graphwright.operators.operator import Keep, Operator, Reached, Repeat
 from graphwright.operators.rerank.granker import GRanker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwright.generate.paths import PathPrompt
 from graphwright.index.snapshot import Snapshot
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.methods.passages import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator

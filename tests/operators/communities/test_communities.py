@@ -26,7 +26,7 @@ from graphwright import (
     VectorIndex,
     start,
 )
-from graphwright.index.vectors import normalised
+from graphwright.index.vector_index import normalised
 from graphwright.operators.communities.communities import found_communities
 
 pytest.importorskip("igraph")

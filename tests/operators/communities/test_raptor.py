@@ -12,7 +12,7 @@ import pytest
 from tests.toys import corpus_index
 
 from graphwright import Graph, HashEncoder, OptionError, ScriptedLLM, SummaryTree, TreeSearch, VectorIndex, start
-from graphwright.index.vectors import normalised
+from graphwright.index.vector_index import normalised
 from graphwright.operators.communities.raptor import Tree
 from graphwright.operators.communities.summaries import central, lead
 

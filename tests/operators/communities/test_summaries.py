@@ -14,7 +14,7 @@ import pytest
 from tests.toys import CORPUS, GRAPHS, corpus_index
 
 from graphwright import Graph, HashEncoder, Index, OptionError, ScriptedLLM, Summaries, VectorIndex, metered
-from graphwright.index.vectors import normalised
+from graphwright.index.vector_index import normalised
 from graphwright.models.bills import Bill, billed
 from graphwright.operators.communities.summaries import Gist, central
 from graphwright.operators.search.central import most_central

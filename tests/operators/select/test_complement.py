@@ -17,7 +17,7 @@ from tests.operators.plain_world import Signals, Statement, World, lucene_idf, w
 from tests.toys import corpus_index, merged_graph
 
 from graphwright import Complement, Evidence, OptionError, VectorIndex, start
-from graphwright.index.contribution import Contribution
+from graphwright.index.extraction import Extraction
 from graphwright.index.words import WordIndex
 from graphwright.operators.state import State
 
@@ -38,8 +38,8 @@ def complement(w: World, **options: Any) -> Complement:
 
 
 def found(state: State) -> list[tuple[int, float]]:
-    assert state.chunks is not None
-    return list(zip(state.chunks.ids.tolist(), state.chunks.scores.tolist(), strict=True))
+    assert state.passages is not None
+    return list(zip(state.passages.ids.tolist(), state.passages.scores.tolist(), strict=True))
 
 
 class Reference:
@@ -295,7 +295,7 @@ def test_pieces_without_passages_begin_nowhere() -> None:
     entities = [graph.id("Lothair II"), graph.id("Teutberga")]
     for pieces in (Evidence.of_nodes(entities), Evidence.of_pieces([(entities, [])])):
         after = op(state.with_(evidence=pieces))
-        assert after.chunks is not None and len(after.chunks) == 0 and after.evidence is pieces
+        assert after.passages is not None and len(after.passages) == 0 and after.evidence is pieces
 
 
 def test_passages_of_any_piece_begin() -> None:
@@ -317,7 +317,7 @@ def test_passages_that_state_an_edge_of_a_piece_begin() -> None:
 
 def test_a_graph_without_entities_has_no_connections() -> None:
     texts = ["red fox", "red hen", "tax law"]
-    bare = merged_graph((f"d{i}", "", text, Contribution()) for i, text in enumerate(texts))
+    bare = merged_graph((f"d{i}", "", text, Extraction()) for i, text in enumerate(texts))
     vectors = VectorIndex.from_array([[0.6, 0.8], [0.8, -0.6], [0.0, 1.0]], two([""], [[]]).index().encoder)
     op = Complement(vectors, WordIndex.of(texts, np.arange(3)))
     state = start("red fox?", bare, evidence=Evidence.of_nodes([2, 0]))

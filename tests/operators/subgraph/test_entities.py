@@ -27,8 +27,8 @@ from graphwright import (
     VectorSearch,
     start,
 )
-from graphwright.index.contribution import Contribution, Mention, Relation
-from graphwright.index.merge import Merged
+from graphwright.index.extraction import Extraction, Mention, Relation
+from graphwright.index.merge import MergedChunks
 from graphwright.operators import entities
 from graphwright.operators.subgraph.entities import entity_graph, entity_vectors
 
@@ -41,8 +41,8 @@ def graph_of(*stated: tuple[str, str, str], described: str = "") -> Graph:
     mentions = tuple(
         Mention(name, description=described) for name in dict.fromkeys(n for h, t, _ in stated for n in (h, t))
     )
-    made = Contribution(mentions, tuple(Relation(head, "r", tail, text) for head, tail, text in stated))
-    return Merged(ledger_of([("d", "", "t", made)])).graph(NONE)
+    made = Extraction(mentions, tuple(Relation(head, "r", tail, text) for head, tail, text in stated))
+    return MergedChunks(ledger_of([("d", "", "t", made)])).graph(NONE)
 
 
 def by_hand(graph: Graph, most: int) -> list[str]:
@@ -114,9 +114,9 @@ def test_search_reranking_and_expansion_stay_among_entities_and_lead_to_passages
     assert SNAPSHOT.names is not None
     loop = GRanker(OverlapCrossEncoder()) >> (Keep() | STeX(SNAPSHOT.names) % 3) >> GRanker(OverlapCrossEncoder())
     state = (OnEntities(VectorSearch(SNAPSHOT.names) % 3 >> loop) >> Sources())(start("Who founded Erstein?", GRAPH))
-    assert state.graph is GRAPH and state.evidence is not None and state.chunks is not None
+    assert state.graph is GRAPH and state.evidence is not None and state.passages is not None
     assert len(state.evidence) == 6 and (GRAPH.columns.kinds[state.evidence.nodes] == Kind.ENTITY).all()
-    assert set(state.chunks.ids.tolist()) == set(GRAPH.chunks_of(state.evidence.nodes).tolist())
+    assert set(state.passages.ids.tolist()) == set(GRAPH.chunks_of(state.evidence.nodes).tolist())
     # Two entities that only a chunk names both are no neighbours there.
     apart = start("?", GRAPH, evidence=Evidence.of_nodes([GRAPH.id("Bread")]))
     assert len(OnEntities(KHop(2))(apart).evidence) < len(KHop(2)(apart).evidence)  # type: ignore[arg-type]

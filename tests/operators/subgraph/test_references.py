@@ -29,8 +29,8 @@ from graphwright import (
     Sources,
     start,
 )
-from graphwright.index.contribution import Contribution, Mention
-from graphwright.index.merge import Merged
+from graphwright.index.extraction import Extraction, Mention
+from graphwright.index.merge import MergedChunks
 from graphwright.operators.subgraph.references import RELATIONS, passage_graph
 
 GRAPH = corpus_index().snapshot.graph
@@ -62,11 +62,11 @@ def joined(graph: Graph) -> set[tuple[int, int]]:
 def linked_by_alias() -> Graph:
     """The second says only "Lilu", which is short for the title of the first, and shares nothing else with it."""
     docs = [
-        ("a", "Lilu (mythology)", "Lilu (mythology) is a spirit.", Contribution((Mention("Lilu (mythology)"),))),
-        ("b", "Ereshkigal", "Ereshkigal met Lilu.", Contribution((Mention("Lilu"), Mention("Ereshkigal")))),
-        ("c", "Bread", "Bread is baked.", Contribution()),
+        ("a", "Lilu (mythology)", "Lilu (mythology) is a spirit.", Extraction((Mention("Lilu (mythology)"),))),
+        ("b", "Ereshkigal", "Ereshkigal met Lilu.", Extraction((Mention("Lilu"), Mention("Ereshkigal")))),
+        ("c", "Bread", "Bread is baked.", Extraction()),
     ]
-    return Merged(ledger_of(docs)).graph(np.empty((0, 2), np.int64))
+    return MergedChunks(ledger_of(docs)).graph(np.empty((0, 2), np.int64))
 
 
 @pytest.mark.parametrize("shared", [0, 1, 2, 3, 5, 100])

@@ -10,7 +10,7 @@ import pytest
 from tests.toys import CORPUS, GRAPHS, corpus_index, merged_graph
 
 from graphwright import AnchorSearch, FlowPaths, Keywords, Kind, OnStatements, Triples, start
-from graphwright.index.contribution import Contribution, Mention, Relation
+from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.operators.subgraph.statements import statements
 
 SNAPSHOT = corpus_index().snapshot
@@ -70,7 +70,7 @@ def test_no_path_leads_through_a_passage_there() -> None:
 
 
 def test_what_is_kept_goes_with_the_snapshot() -> None:
-    said = Contribution((Mention("Graz"), Mention("Mur")), (Relation("Graz", "on", "Mur", "Graz lies on the Mur."),))
+    said = Extraction((Mention("Graz"), Mention("Mur")), (Relation("Graz", "on", "Mur", "Graz lies on the Mur."),))
     graph = merged_graph([(CORPUS[0]["id"], "Graz", "Graz lies on the Mur.", said)])
     assert len(statements(graph).edges) == 1
     columns = weakref.ref(graph.columns)

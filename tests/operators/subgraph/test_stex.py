@@ -27,7 +27,7 @@ from graphwright import (
     VectorSearch,
     start,
 )
-from graphwright.index.vectors import joined
+from graphwright.index.vector_index import joined
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from tests.toys import GRAPHS, corpus_index, ledger_of
 
 from graphwright import Evidence, Graph, Grow, HashEncoder, OptionError, ScriptedLLM, VectorIndex, start
 from graphwright.graph.graph import Kind
-from graphwright.index.contribution import Contribution, Mention, Relation
-from graphwright.index.merge import Merged
+from graphwright.index.extraction import Extraction, Mention, Relation
+from graphwright.index.merge import MergedChunks
 from graphwright.operators.state import State
 
 Triple = tuple[str, str, str]
@@ -160,11 +160,11 @@ def test_of_edges_that_say_the_same_one_is_a_candidate() -> None:
 def test_a_sentence_that_states_many_edges_leaves_room_for_others() -> None:
     # The sentence is nearer than the one beside it, and states more edges than a model is shown.
     names = [f"x{i}" for i in range(70)]
-    made = Contribution(
+    made = Extraction(
         (Mention("Anna"), *map(Mention, names), Mention("Bert")),
         (*(Relation("Anna", "saw", x, "lake stone") for x in names), Relation("Anna", "saw", "Bert", "stone")),
     )
-    graph = Merged(ledger_of([("d", "", "", made)])).graph(np.empty((0, 2), np.int64))
+    graph = MergedChunks(ledger_of([("d", "", "", made)])).graph(np.empty((0, 2), np.int64))
     [(_, edges)] = grown(Grow(), asked([([graph.id("Anna")], [])], graph, "lake stone?"))
     assert [graph.edge_text(e) for e in edges] == ["lake stone", "stone"]
 

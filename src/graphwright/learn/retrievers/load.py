@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from graphwright.errors import DataError
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.retrievers.checkpoint import Checkpoint, read_checkpoint
 from graphwright.learn.retrievers.entity import EntityRetriever
 from graphwright.learn.retrievers.path import PathRetriever

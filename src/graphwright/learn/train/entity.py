@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.retrievers.distances import width
 from graphwright.learn.retrievers.entity import entity_logits, scaled
 from graphwright.learn.retrievers.gates import gate_logits, walked

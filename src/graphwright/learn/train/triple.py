@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.retrievers.arcs import Seen, arcs_of
 from graphwright.learn.retrievers.arrays import logistic
 from graphwright.learn.retrievers.distances import width

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Columns, Graph, Kind
-from graphwright.index.kept import Kept
-from graphwright.index.vectors import VectorIndex, normalised
+from graphwright.index.snapshot import SnapshotCache
+from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.kernels.rank import top
-from graphwright.models.base import LLM, Floats
+from graphwright.models.protocols import LLM, Floats
 from graphwright.operators.communities.summaries import Summaries, for_each
-from graphwright.operators.operator import Ranker, note
+from graphwright.operators.operator import Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts import data_line, messages
 
@@ -49,11 +50,11 @@ class EntitySearch(Ranker):
     triples: VectorIndex | None = None
     gives = ("evidence",)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the entities of the graph."""
         columns = state.graph.columns
         ids, vectors = _described_of.get(columns, self, lambda: self._described(columns))
-        scores = vectors @ self.passages.encode(state.question.text)
+        scores = vectors @ self.passages.encode(state.question.text, run)
         if not state.graph.whole:
             held = state.graph.holds(ids)
             ids, scores = ids[held], scores[held]
@@ -115,14 +116,14 @@ class Surroundings(Ranker):
         if min(self.level, self.relations, self.communities) < 0:
             raise OptionError(f"{self!r}: level, relations and communities are 0 or more.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Add what is around the nodes of the evidence."""
         found = state.evidence
         if found is None or not len(found):
             return state
         scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
         said = {key: float(score) for key, score in zip(found.identities(), scores, strict=True)}
-        for key, score in (*self._relations(state, said), *self._gists(state)):
+        for key, score in (*self._relations(state, said), *self._gists(state, run)):
             said[key] = max(score, said.get(key, -math.inf))
         united = Evidence.of_pieces(said, list(said.values()))
         return state.with_(evidence=united if k is None else united.top(k))
@@ -139,9 +140,9 @@ class Surroundings(Ranker):
         best = top(mean, min(self.relations, len(mean)))
         return [(((), (int(edges[at]),)), float(mean[at])) for at in best]
 
-    def _gists(self, state: State) -> list[tuple[_Key, float]]:
+    def _gists(self, state: State, run: Run) -> list[tuple[_Key, float]]:
         ids, gists, _ = self.summaries.gists(state.graph, self.level)
-        query = self.summaries.passages.encode(state.question.text)
+        query = self.summaries.passages.encode(state.question.text, run)
         found: list[tuple[_Key, float]] = []
         for community in found_communities(state, self.summaries, self.level)[: self.communities]:
             gist = gists[int(np.searchsorted(ids, community))]
@@ -190,11 +191,11 @@ class CommunitySearch(Ranker):
         if self.level < 0:
             raise OptionError(f"CommunitySearch(level={self.level!r}): a level, 0 or more.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the communities."""
         ids, _, vectors = self.summaries.gists(state.graph, self.level)
-        note(f"there are {len(ids)} communities at level {self.level}")
-        scores = vectors @ self.summaries.passages.encode(state.question.text)
+        run.note(f"there are {len(ids)} communities at level {self.level}")
+        scores = vectors @ self.summaries.passages.encode(state.question.text, run)
         members, pieces, kept = self.summaries.communities(state.graph).members, [], []
         for at in top(scores, len(ids)).tolist():
             nodes = members.row(int(ids[at])).astype(np.int64)
@@ -231,7 +232,7 @@ class Helpful(Ranker):
         if self.batch < 1 or self.level < 0:
             raise OptionError(f"Helpful(level={self.level!r}, batch={self.batch!r}): 0 or more, and 1 or more.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rate the communities of the evidence."""
         found = state.evidence
         if found is None or not len(found):
@@ -239,28 +240,28 @@ class Helpful(Ranker):
         of = self.summaries.communities(state.graph).of_nodes(self.level)
         ids = [int(of[nodes[0]]) if len(nodes) else -1 for nodes, _ in found]
         shown = [i for i, at in enumerate(ids) if at >= 0]
-        texts = self.summaries.texts(state.graph, self.level, [ids[i] for i in shown])
+        texts = self.summaries.texts(run, state.graph, self.level, [ids[i] for i in shown])
         batches = [slice(at, at + self.batch) for at in range(0, len(shown), self.batch)]
-        rated = for_each(lambda part: self._rated(state.question.text, texts[part]), batches)
+        rated = for_each(lambda part: self._rated(run, state.question.text, texts[part]), batches)
         scores = [score for part in rated for score in part]
         kept = [(i, score) for i, score in zip(shown, scores, strict=True) if score > 0]
         if not kept:
-            note("the model rated no community above 0; they stay as they were")
+            run.note("the model rated no community above 0; they stay as they were")
             return state if k is None else state.with_(evidence=found.top(k))
         best = found.take([i for i, _ in kept], [score for _, score in kept])
         return state.with_(evidence=best if k is None else best.top(k))
 
-    def _rated(self, question: str, texts: list[str]) -> list[float]:
+    def _rated(self, run: Run, question: str, texts: list[str]) -> list[float]:
         lines = "\n".join(data_line({"number": n, "text": text}) for n, text in enumerate(texts, 1))
         asked = messages("helpful", question=data_line({"question": question}), summaries=lines)
         scores = [0.0] * len(texts)
-        ratings = self.model.complete(*asked, schema=_schema()).value.ratings
+        ratings = run.complete(self.model, *asked, schema=_schema()).value.ratings
         for rating in ratings:
             if 1 <= rating.number <= len(texts):
                 scores[rating.number - 1] = min(max(rating.helpful, 0), 100) / 100
         strange = sum(not 1 <= rating.number <= len(texts) for rating in ratings)
         if strange:
-            note(f"{strange} of {len(ratings)} numbers rated were passed over: there are {len(texts)} summaries")
+            run.note(f"{strange} of {len(ratings)} numbers rated were passed over: there are {len(texts)} summaries")
         return scores
 
 
@@ -273,4 +274,4 @@ def _schema() -> type[Any]:
     return create_model("Ratings", ratings=(list[rating], ...))  # type: ignore[valid-type]
 
 
-_described_of: Kept[tuple[Ints, Floats]] = Kept()
+_described_of: SnapshotCache[tuple[Ints, Floats]] = SnapshotCache()

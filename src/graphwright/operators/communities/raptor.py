@@ -10,13 +10,14 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Columns, Graph
-from graphwright.index.clusters import clusters
-from graphwright.index.kept import Kept
-from graphwright.index.vectors import VectorIndex, normalised
+from graphwright.index.clustering import clusters
+from graphwright.index.snapshot import SnapshotCache
+from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.kernels.rank import top
-from graphwright.models.base import LLM, Floats
+from graphwright.models.protocols import LLM, Floats
 from graphwright.operators.communities.summaries import central, for_each, lead, passage_line, summarised
-from graphwright.operators.operator import Ranker, note, source_of
+from graphwright.operators.operator import Ranker, source_of
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts import data_line
 
@@ -68,12 +69,12 @@ class SummaryTree:
     def __repr__(self) -> str:
         return source_of(self)
 
-    def of(self, graph: Graph) -> Tree:
+    def of(self, run: Run, graph: Graph) -> Tree:
         """Return the tree of a graph's snapshot, made at the first call."""
         columns = graph.columns
-        return _trees.get(columns, self, lambda: self._made(columns))
+        return _trees.get(columns, self, lambda: self._made(run, columns))
 
-    def _made(self, columns: Columns) -> Tree:
+    def _made(self, run: Run, columns: Columns) -> Tree:
         graph, (leaves, rows) = Graph(columns), self.passages.rows_of(self.passages.ids)
         below = normalised(np.asarray(self.passages.vectors[rows], np.float32))
         texts = [lead(graph, int(node)) for node in leaves]
@@ -84,15 +85,15 @@ class SummaryTree:
             parts = clusters(below, self.size, self.seed)
             if len(parts) == len(below):
                 break
-            texts, below = self._summarised(parts, below, texts, lines)
+            texts, below = self._summarised(run, parts, below, texts, lines)
             lines = [data_line({"summary": text}) for text in texts]
             under = [np.sort(np.concatenate([under[at] for at in part])) for part in parts]
             vectors, told, held = [*vectors, below], [*told, *texts], [*held, *under]
-        note(f"{len(held)} summaries were made of {len(leaves)} passages")
+        run.note(f"{len(held)} summaries were made of {len(leaves)} passages")
         return Tree(leaves, np.concatenate(vectors), tuple(told), tuple(held))
 
     def _summarised(
-        self, parts: list[Ints], below: Floats, texts: list[str], lines: list[str]
+        self, run: Run, parts: list[Ints], below: Floats, texts: list[str], lines: list[str]
     ) -> tuple[list[str], Floats]:
         """Return the summaries of one level, and their vectors."""
         gists = [(part[best], vector) for part in parts for best, vector in [central(below[part], self.central)]]
@@ -102,8 +103,8 @@ class SummaryTree:
         if model is None or encoder is None:
             return said, found
         shown = ["\n".join(lines[at] for at in part.tolist()) for part in parts]
-        written = for_each(lambda at: summarised(model, "cluster", shown[at], said[at]), range(len(parts)))
-        return written, normalised(np.asarray(encoder.encode(written), np.float32))
+        written = for_each(lambda at: summarised(run, model, "cluster", shown[at], said[at]), range(len(parts)))
+        return written, normalised(run.encode(encoder, written))
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,10 +131,10 @@ class TreeSearch(Ranker):
         if self.each < 1:
             raise OptionError(f"TreeSearch(each={self.each!r}): a number of passages, 1 or more.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Go down the collapsed tree until there are k pieces."""
-        tree = self.tree.of(state.graph)
-        scores = (tree.vectors @ self.tree.passages.encode(state.question.text)).astype(np.float64)
+        tree = self.tree.of(run, state.graph)
+        scores = (tree.vectors @ self.tree.passages.encode(state.question.text, run)).astype(np.float64)
         pieces: list[tuple[list[int], list[int]]] = []
         kept: list[float] = []
         for nodes, score in self._given(tree, scores, state.graph):
@@ -158,4 +159,4 @@ class TreeSearch(Ranker):
                 yield tree.leaves[best].tolist(), float(scores[at])
 
 
-_trees: Kept[Tree] = Kept()
+_trees: SnapshotCache[Tree] = SnapshotCache()

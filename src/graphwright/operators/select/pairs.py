@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import ABOUT, Csr, Graph
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.index.words import WordIndex
 from graphwright.kernels.overlap import heaviest_common
 from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.search.connected import rarity, reach
 from graphwright.operators.search.support import Support
 from graphwright.operators.state import State
@@ -55,11 +56,11 @@ class Pairs(Operator):
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Score each passage of the evidence; other nodes are left out."""
         if state.evidence is None:
             return state
-        every = Support.of(state, self.passages, self.words)
+        every = Support.of(state, run, self.passages, self.words)
         pool = every.take(np.flatnonzero(np.isin(every.nodes, state.evidence.nodes)))
         if not len(pool.nodes):
             return state.with_(evidence=Evidence.of_nodes([]))

@@ -9,7 +9,8 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ranking
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
+from graphwright.operators.run import Run
 from graphwright.operators.select.passages import Sources, behind
 from graphwright.operators.state import State
 
@@ -37,7 +38,7 @@ class WeighedSources(Sources):
         if not (math.isfinite(self.weight) and self.weight >= 0):
             raise OptionError(f"WeighedSources(weight={self.weight!r}): a number, 0 or more.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Collect the passages, and rank them."""
         found, index = state.evidence, self.index
         if found is None or index is None:
@@ -48,7 +49,7 @@ class WeighedSources(Sources):
             for chunk in behind(state.graph, nodes, edges).tolist():
                 best[chunk] = max(score, best.get(chunk, -math.inf))
         ids = np.array(list(best), np.int64)
-        near = index.cosines(ids, index.encode(state.question.text))
+        near = index.cosines(ids, index.encode(state.question.text, run))
         ranking = Ranking.of(ids, near + self.weight * np.array(list(best.values())))
         wanted = [n for n in (self.limit, k) if n is not None]
-        return state.with_(chunks=ranking.top(min(wanted)) if wanted else ranking)
+        return state.with_(passages=ranking.top(min(wanted)) if wanted else ranking)

@@ -10,7 +10,7 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import ABOUT, MENTIONS, Columns, Graph, Ids32, Kind
-from graphwright.index.vectors import VectorIndex, normalised
+from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.operators.subgraph.elsewhere import Elsewhere
 
 __all__ = ["OnEntities", "entity_graph", "entity_vectors"]

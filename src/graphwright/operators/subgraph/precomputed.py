@@ -8,8 +8,9 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence
-from graphwright.index.communities import communities, needs_igraph
+from graphwright.index.clustering import communities, needs_igraph
 from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.seeds import seeds
 
@@ -48,7 +49,7 @@ class CommunityOf(Operator):
         if not 0 < self.resolution < float("inf"):
             raise OptionError(f"CommunityOf(resolution={self.resolution!r}): a number above 0.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Collect the nodes."""
         needs_igraph(self)
         graph = state.graph

@@ -12,11 +12,12 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Csr
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.frontier import Around, products
-from graphwright.models.base import Floats
+from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Ranker
 from graphwright.operators.rerank.granker import retrieved
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["STeX"]
@@ -56,13 +57,13 @@ class STeX(Ranker):
         """What the last question met, which a loop asks for again and again; not of the configuration."""
         return _Last()
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the neighbours that have a vector."""
         given = retrieved(state)
         if not len(given):
             return state.with_(evidence=Evidence.of_nodes([], []))
         last = self._last
-        last.begin(state, self.index)
+        last.begin(state, run, self.index)
         nodes, scores = last.around.scores(given, lambda new: self._similar(new, last.query), self.beta, k)
         return state.with_(evidence=Evidence.of_nodes(nodes, scores))
 
@@ -84,12 +85,12 @@ class _Last(threading.local):
     def __reduce__(self) -> tuple[type[_Last], tuple[()]]:
         return _Last, ()
 
-    def begin(self, state: State, index: VectorIndex) -> None:
+    def begin(self, state: State, run: Run, index: VectorIndex) -> None:
         """Forget what was met if this is another question or another graph."""
         asked, adjacency = state.question.text, state.graph.columns.adjacency
         if asked == self.question and adjacency is self.adjacency:
             return
-        self.question, self.query = None, index.encode(asked)
+        self.question, self.query = None, index.encode(asked, run)
         if adjacency is not self.adjacency:
             self.adjacency, self.around = None, Around(*adjacency)
         self.around.forget()

@@ -11,9 +11,10 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.bubble import Costs, Meeting, bubble, node_costs
 from graphwright.operators.operator import Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 
 __all__ = ["Bubble"]
@@ -54,7 +55,7 @@ class Bubble(Ranker):
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
                 raise OptionError(f"Bubble({name}={value!r}): a whole number, {least} or more.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Find the first pieces."""
         if state.anchors is None:
             return state
@@ -62,7 +63,7 @@ class Bubble(Ranker):
         budget = self.budget if k is None else min(self.budget, k)
         meetings: list[Meeting] = []
         if len(origins.rows) > 1:
-            costs = _costs(self.index, state)
+            costs = _costs(self.index, state, run)
             meetings = bubble(*state.graph.adjacency, origins.rows, costs, hops=self.hops, budget=budget)
         pieces = [origins.piece(state.graph, found) for found in meetings]
         found = Evidence.of_pieces(pieces or _alone(state.anchors, state.graph))
@@ -150,11 +151,11 @@ def _smallest_edge(graph: Graph, a: int, b: int) -> int:
     return int(graph.edges_between(fewer, other)[0])
 
 
-def _costs(index: VectorIndex, state: State) -> Costs:
+def _costs(index: VectorIndex, state: State, run: Run) -> Costs:
     (first, rows), *more = [(part.vectors, () if part.row_of is None else part.row_of) for part in index.parts]
     second, more_rows = more[0] if more else (None, ())
     ids = () if state.graph.whole else state.graph.nodes
-    return node_costs(index.encode(state.question.text), first, rows, second, more_rows, ids)
+    return node_costs(index.encode(state.question.text, run), first, rows, second, more_rows, ids)
 
 
 def _alone(anchors: Iterable[Anchor], graph: Graph) -> list[Piece]:

@@ -10,8 +10,9 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints, Piece
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 
 __all__ = ["Coverage"]
@@ -51,7 +52,7 @@ class Coverage(Operator):
         if isinstance(self.alpha, bool) or not isinstance(self.alpha, Real) or not 0 <= self.alpha <= _MOST:
             raise OptionError(f"Coverage(alpha={self.alpha!r}): a number from 0 to {_MOST:.0f}.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Score the pieces and put them in order."""
         found, anchors = state.evidence, state.anchors
         if found is None or anchors is None:
@@ -59,19 +60,19 @@ class Coverage(Operator):
         total = sum(anchor.weight for anchor in anchors) or 1.0
         pieces = [(np.union1d(nodes, state.graph.ends(edges)), edges) for nodes, edges in found]
         scores = []
-        for (nodes, edges), dissonance in zip(pieces, self._dissonances(state, pieces), strict=True):
+        for (nodes, edges), dissonance in zip(pieces, self._dissonances(state, run, pieces), strict=True):
             covered = [_covers(nodes, edges, anchor) for anchor in anchors]
             missed = sum(a.weight for a, held in zip(anchors, covered, strict=True) if not held) / total
             score = 1 / (dissonance * math.exp(self.alpha * missed) + _EPSILON)
             scores.append(score / _ONE_GROUP if len(nodes) > 1 and sum(covered) == 1 else score)
         return state.with_(evidence=found.take(range(len(found)), scores))
 
-    def _dissonances(self, state: State, pieces: list[Piece]) -> list[float]:
+    def _dissonances(self, state: State, run: Run, pieces: list[Piece]) -> list[float]:
         """Return Cost_sem of each piece; 1 for a piece of nothing. Each vector is read once."""
         if not pieces:
             return []
         every = np.unique(np.concatenate([nodes for nodes, _ in pieces]))
-        costs = np.maximum(1 - self.index.cosines(every, self.index.encode(state.question.text)), 0)
+        costs = np.maximum(1 - self.index.cosines(every, self.index.encode(state.question.text, run)), 0)
         return [float(costs[np.searchsorted(every, nodes)].mean()) if len(nodes) else 1.0 for nodes, _ in pieces]
 
 

@@ -10,11 +10,12 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ppr import push_ppr
 from graphwright.kernels.rank import top
 from graphwright.kernels.steiner import prize_tree
 from graphwright.operators.operator import Operator, source_of
+from graphwright.operators.run import Run
 from graphwright.operators.select.summed import SummedSources
 from graphwright.operators.state import State
 
@@ -51,19 +52,19 @@ class Prizes:
     def __repr__(self) -> str:
         return source_of(self)
 
-    def __call__(self, state: State) -> tuple[Amounts, Amounts]:
+    def __call__(self, state: State, run: Run) -> tuple[Amounts, Amounts]:
         """Return the prizes of nodes and of edges of the state's graph, by id, the best first."""
         graph, asked = state.graph, state.question.text
         held = self.nodes.ids if graph.whole else graph.nodes
-        ids, scores = self.nodes.scores_of(held, self.nodes.encode(asked))
+        ids, scores = self.nodes.scores_of(held, self.nodes.encode(asked, run))
         nodes = {int(ids[at]): float(self.k - rank) for rank, at in enumerate(top(scores, self.k).tolist())}
-        return nodes, {} if self.triples is None else self._of_edges(self.triples, graph, asked)
+        return nodes, {} if self.triples is None else self._of_edges(run, self.triples, graph, asked)
 
-    def _of_edges(self, triples: VectorIndex, graph: Graph, asked: str) -> Amounts:
+    def _of_edges(self, run: Run, triples: VectorIndex, graph: Graph, asked: str) -> Amounts:
         ids, rows = triples.rows_of(triples.ids if graph.whole else graph.edges)
         texts = np.zeros(len(triples.vectors), bool)
         texts[rows] = True
-        scores = np.where(texts, triples.scores(triples.encode(asked)), -np.inf)
+        scores = np.where(texts, triples.scores(triples.encode(asked, run)), -np.inf)
         best = top(scores, min(self.k, int(texts.sum())))
         rank_of = np.full(len(scores), -1)
         rank_of[best] = np.arange(len(best))
@@ -109,9 +110,9 @@ class PrizeTree(Operator):
         if isinstance(self.nodes, bool) or not hasattr(self.nodes, "__index__") or self.nodes < 1:
             raise OptionError(f"PrizeTree(nodes={self.nodes!r}): a number of nodes, 1 or more.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Find the tree."""
-        of_nodes, of_edges = self.prizes(state)
+        of_nodes, of_edges = self.prizes(state, run)
         if not of_nodes and not of_edges:
             return state.with_(evidence=Evidence.of_nodes([], []))
         near = self._near(state.graph, of_nodes, of_edges)
@@ -186,14 +187,14 @@ class PrizeSources(SummedSources):
         if not isinstance(self.prizes, Prizes):
             raise OptionError(f"PrizeSources(prizes={self.prizes!r}): give the prizes that the tree was found by.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Collect the passages, and rank them."""
         found, prizes = state.evidence, self.prizes
         if found is None or prizes is None:
             return state
-        of_nodes, of_edges = prizes(state)
+        of_nodes, of_edges = prizes(state, run)
         parts: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
         parts |= {((v,), ()): of_nodes.get(v, _BARE) for v in found.nodes.tolist()}
         parts |= {((), (e,)): of_edges.get(e, _BARE) for e in found.edges.tolist()}
         apart = state.with_(evidence=Evidence.of_pieces(parts, list(parts.values())))
-        return super().ranked(apart, k).with_(evidence=found)
+        return super().ranked(apart, run, k).with_(evidence=found)

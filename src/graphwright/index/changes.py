@@ -16,10 +16,10 @@ from graphwright.data.decoding import clean
 from graphwright.data.documents import holds_rows, read_documents
 from graphwright.data.links import links_of
 from graphwright.errors import DataError, OptionError
-from graphwright.index.contribution import Extractor
+from graphwright.index.extraction import Extractor
 from graphwright.index.store import content_hash
 
-__all__ = ["Added", "Source", "documents_of", "is_new", "uncertain", "unfit"]
+__all__ = ["Changes", "Source", "documents_of", "is_new", "uncertain", "unfit"]
 
 Source = Document | Mapping[str, Any] | Path
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -28,7 +28,7 @@ _SAMPLE = 300  # characters that tell how a document is written
 
 
 @dataclass
-class Added:
+class Changes:
     """What came of changing an index: ids of documents by what happened to them, and what could not be read.
 
     `kept`: documents that are not in the folder any more but stay, since what could not be read, `unread`, may hold
@@ -89,7 +89,7 @@ def uncertain(
     return sorted(kept), unread
 
 
-def documents_of(sources: Iterable[Source], made: Added, left_out: Path) -> Iterator[Document]:
+def documents_of(sources: Iterable[Source], made: Changes, left_out: Path) -> Iterator[Document]:
     """Read what was given; paths that follow each other are read as one, so that repeats among them are seen."""
     for are_paths, some in groupby(sources, lambda source: isinstance(source, Path)):
         if are_paths:
@@ -140,7 +140,7 @@ def _kept(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
 
 
-def is_new(document: Document, known: dict[str, bytes], seen: dict[str, bytes], made: Added) -> bool:
+def is_new(document: Document, known: dict[str, bytes], seen: dict[str, bytes], made: Changes) -> bool:
     """Return whether a document has to be stored, and note what becomes of it; `seen` grows by it.
 
     Raises DataError where two documents of one id differ.

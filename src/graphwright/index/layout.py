@@ -13,13 +13,13 @@ from pathlib import Path
 
 from graphwright.errors import StoreError
 from graphwright.files import flush, flush_folder
-from graphwright.index.lock import is_read, prepare
+from graphwright.index.locks import is_read, prepare
 
-__all__ = ["Place", "is_free"]
+__all__ = ["IndexLayout", "is_free"]
 
 
 @dataclass(frozen=True)
-class Place:
+class IndexLayout:
     """The parts of an index folder.
 
     `index.sqlite` is the truth; `snapshot-N/` is what queries map, and `CURRENT` names the one of today;
@@ -112,7 +112,7 @@ class Place:
         return total
 
     @classmethod
-    def create(cls, folder: Path, fill: Callable[[Place], None]) -> Place:
+    def create(cls, folder: Path, fill: Callable[[IndexLayout], None]) -> IndexLayout:
         """Make a new index folder, all of it or nothing; `fill` writes into the draft that then takes its place."""
         if folder.exists() and not (folder.is_dir() and is_free(folder)):
             held = "is a file" if folder.is_file() else "is not empty"

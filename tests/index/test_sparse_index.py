@@ -77,7 +77,7 @@ def test_without_passages_nodes_are_read_by_their_triples() -> None:
 
 def test_many_blocks_are_one_index(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = SparseIndex.of(GRAPHS["club"], HashSparseEncoder())
-    monkeypatch.setattr("graphwright.index.sparse._BLOCK", 5)
+    monkeypatch.setattr("graphwright.index.sparse_index._BLOCK", 5)
     assert SparseIndex.of(GRAPHS["club"], HashSparseEncoder()) == whole and len(whole.nodes) == 34
 
 

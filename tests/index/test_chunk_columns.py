@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.index.contribution import Contribution, Excerpt, Mention, Relation
-from graphwright.index.entry import Entry, topic_of
+from graphwright.index.chunk_columns import ChunkRecord, topic_of
+from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation
 from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.names import normal_form
+from graphwright.text.names import normal_form
 
 text = st.text(max_size=12)
 mentions = st.builds(Mention, text, st.integers(0, 9), st.integers(0, 9), text, text)
@@ -26,7 +26,7 @@ def test_a_contribution_comes_back_without_names_of_nothing(
     def clean(value: str) -> str:
         return value.replace("\0", "\ufffd")
 
-    back = Entry.of(title, body, Contribution(some, links)).contribution()
+    back = ChunkRecord.of(title, body, Extraction(some, links)).contribution()
     assert back.mentions == tuple(
         Mention(clean(m.name), m.start, m.end, clean(m.type), clean(m.description)) for m in some if named(m.name)
     )
@@ -43,13 +43,13 @@ def test_a_contribution_comes_back_without_names_of_nothing(
         if named(r.head) and named(r.tail) and normal_form(clean(r.head)) != normal_form(clean(r.tail))
     )
     # What is kept is what it is made of: making it again changes nothing.
-    assert Entry.of(title, body, back).contribution() == back
+    assert ChunkRecord.of(title, body, back).contribution() == back
 
 
 def test_real_text_comes_back_whole() -> None:
     excerpt = Excerpt("d", "Hello Love", 'It is a 1974 single by Hank Snow. It was his "last" number one in the US.')
     (made,) = LexicalExtractor().extract([excerpt])
-    assert Entry.of(excerpt.title, excerpt.text, made).contribution() == made
+    assert ChunkRecord.of(excerpt.title, excerpt.text, made).contribution() == made
 
 
 def test_a_title_without_a_letter_is_no_topic_and_numbers_and_short_names_are_none() -> None:
@@ -59,7 +59,7 @@ def test_a_title_without_a_letter_is_no_topic_and_numbers_and_short_names_are_no
 
 def test_what_other_chunks_are_searched_for_are_topics_of_several_words() -> None:
     def sought(title: str) -> bytes:
-        return Entry.of(title, "t", Contribution()).sought
+        return ChunkRecord.of(title, "t", Extraction()).sought
 
     assert sought("Iron Mountain (Styria)") == b"iron mountain styria\0iron mountain\0"
     assert sought("Graz") == b"" and sought("Of The") == b""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from graphwright.data.openie import OpenieRecord
-from graphwright.index.contribution import Contribution, Excerpt, Mention, Relation
-from graphwright.index.openie import Precomputed
+from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation
+from graphwright.index.precomputed import Precomputed
 
 GRAZ = OpenieRecord("graz", ("Styria", "Mur", "River Nowhere"), (("Graz", "lies on", "Mur"),))
 
@@ -18,8 +18,8 @@ class Shouting:
 
     id: str = "shouting:1"
 
-    def extract(self, excerpts: Sequence[Excerpt]) -> list[Contribution]:
-        return [Contribution((Mention(e.text.split()[0].upper()),)) for e in excerpts]
+    def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction]:
+        return [Extraction((Mention(e.text.split()[0].upper()),)) for e in excerpts]
 
 
 def test_given_and_other_documents_keep_their_order() -> None:

@@ -9,19 +9,19 @@ from typing import Any
 from graphwright.data.base import text_of
 from graphwright.errors import OptionError
 
-__all__ = ["Within"]
+__all__ = ["Filter"]
 
 
 @dataclass(frozen=True)
-class Within:
+class Filter:
     """Which documents are seen: those for which all that is given here holds.
 
     `documents`: ids. `folder`: documents whose id lies in it, as files read from a folder are named. `metadata`: what
     a document's metadata must say, compared as text.
 
-    >>> Within(folder="reports/2024").holds("reports/2024/may.md", {})
+    >>> Filter(folder="reports/2024").holds("reports/2024/may.md", {})
     True
-    >>> Within(documents=["a", "b"], metadata={"year": 2024}).holds("a", {"year": "2023"})
+    >>> Filter(documents=["a", "b"], metadata={"year": 2024}).holds("a", {"year": "2023"})
     False
     """
 
@@ -37,9 +37,9 @@ class Within:
     ) -> None:
         """Take ids, a folder, and metadata by name; at least one of them."""
         if documents is None and folder is None and not metadata:
-            raise OptionError("Within() hides nothing; give documents, a folder or metadata.")
+            raise OptionError("Filter() hides nothing; give documents, a folder or metadata.")
         if folder is not None and not folder.strip("/"):
-            raise OptionError(f"Within(folder={folder!r}) is no folder in the index, and would hide nothing; name one.")
+            raise OptionError(f"Filter(folder={folder!r}) is no folder in the index, and would hide nothing; name one.")
         ids = (documents,) if isinstance(documents, str) else documents
         pairs = sorted((str(k), text_of(v)) for k, v in dict(metadata or {}).items())
         object.__setattr__(self, "documents", None if ids is None else tuple(sorted(set(map(str, ids)))))

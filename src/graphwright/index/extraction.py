@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["Contribution", "Deferred", "Excerpt", "Extractor", "Mention", "Relation", "SetAside"]
+__all__ = ["DeferredExtractor", "Excerpt", "Extraction", "ExtractionFailure", "Extractor", "Mention", "Relation"]
 
 
 class Excerpt(NamedTuple):
@@ -50,7 +50,7 @@ class Relation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Contribution:
+class Extraction:
     """Entities and relations that one chunk gives to the graph, in reading order."""
 
     mentions: tuple[Mention, ...] = ()
@@ -58,7 +58,7 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
-class SetAside:
+class ExtractionFailure:
     """In the place of a contribution: why a chunk could not be read. It is tried again, alone, in the next run.
 
     `closed`: nothing else will be read either, since the model is gone or the budget is spent.
@@ -80,13 +80,13 @@ class Extractor(Protocol):
         """Name and version."""
         ...
 
-    def extract(self, excerpts: Sequence[Excerpt]) -> Sequence[Contribution | SetAside]:
+    def extract(self, excerpts: Sequence[Excerpt]) -> Sequence[Extraction | ExtractionFailure]:
         """Return one contribution per excerpt, in order, or why there is none."""
         ...
 
 
 @runtime_checkable
-class Deferred(Extractor, Protocol):
+class DeferredExtractor(Extractor, Protocol):
     """An extractor that takes long or costs money.
 
     A new chunk is read by `meanwhile` at once, and waits; then this one reads what waits, batch by batch, and what it

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +20,14 @@ __all__ = ["SparseIndex"]
 
 _BLOCK = 4096  # passages whose texts are held at a time
 _FEW = 8  # where postings are fewer than one in so many rows, sorting them costs less than clearing a number per row
+
+
+class SparseEncodingRun(Protocol):
+    """What the run of a pipeline offers to a sparse index: encoding with its usage counted."""
+
+    def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
+        """Return one sparse row per question."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +89,7 @@ class SparseIndex:
         """Columns, of which most rows have few."""
         return len(self.indptr) - 1
 
-    def scores(self, text: str) -> tuple[NDArray[np.int64], Floats]:
+    def scores(self, text: str, run: SparseEncodingRun | None = None) -> tuple[NDArray[np.int64], Floats]:
         """Return the nodes that share a column with a question, ascending, and the dot products: float32 of each.
 
         Costs what stands in the question's columns. Needs an encoder of this index's columns.
@@ -88,13 +98,14 @@ class SparseIndex:
             raise OptionError(f"{self!r} has no encoder; give one to SparseIndex.of_rows to search by text.")
         if not len(self.nodes):
             return self.nodes, np.empty(0, np.float32)
-        asked = _checked(self.encoder.encode_queries([text]), 1, self.encoder)
-        if asked.dimension != self.dimension:
+        encoded = self.encoder.encode_queries([text]) if run is None else run.encode_queries(self.encoder, [text])
+        query = _checked(encoded, 1, self.encoder)
+        if query.dimension != self.dimension:
             raise StoreError(
-                f"{self.encoder!r} gives {asked.dimension} columns, but {self!r} holds {self.dimension}. Use the "
+                f"{self.encoder!r} gives {query.dimension} columns, but {self!r} holds {self.dimension}. Use the "
                 f"encoder that the index was made with."
             )
-        rows, scores = self.products(asked.columns, asked.values)
+        rows, scores = self.products(query.columns, query.values)
         return self.nodes[rows], scores
 
     def products(self, columns: NDArray[np.int32], values: Floats) -> tuple[NDArray[np.int64], Floats]:

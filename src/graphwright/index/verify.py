@@ -12,10 +12,10 @@ import numpy as np
 from graphwright.errors import StoreError
 from graphwright.graph.graph import Graph
 from graphwright.index.build import Built, build
-from graphwright.index.place import Place
+from graphwright.index.layout import IndexLayout
 from graphwright.index.snapshot import Snapshot, damaged, open_snapshot
 from graphwright.index.store import Store
-from graphwright.index.vectors import VectorIndex
+from graphwright.index.vector_index import VectorIndex
 from graphwright.index.writer import revision_of, settings_of
 from graphwright.models.protocols import NamedEncoder
 
@@ -39,7 +39,7 @@ _IMPORT = "Import the graph again, into a new folder."
 _AGAIN = "Make the snapshot again from what is stored: graphwright verify --repair."
 
 
-def verify(place: Place, store: Store, encoder: NamedEncoder) -> list[Problem]:
+def verify(place: IndexLayout, store: Store, encoder: NamedEncoder) -> list[Problem]:
     """Return what is wrong, empty if nothing.
 
     Checks the store's file; that the stored chunks can be read; that the snapshot can be opened, is of the store's

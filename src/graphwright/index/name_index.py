@@ -12,9 +12,9 @@ import numpy as np
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph, Kind
-from graphwright.index.names import aliases_of, normal_form
+from graphwright.text.names import aliases_of, normal_form
 
-__all__ = ["FOLDED", "Lexicon", "forms_of", "lexicon_of"]
+__all__ = ["FOLDED", "NameIndex", "forms_of", "name_index_of"]
 
 # A block of the lexicon that begins with the same letters is compared letter by letter up to this size.
 _BLOCK = 20_000
@@ -23,7 +23,7 @@ FOLDED = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Lexicon:
+class NameIndex:
     """Forms of names in order, and the node of each; one form may mean several.
 
     The i-th of them is `forms[order[i]]`, without an order `forms[i]`, and means `nodes[i]`. They are normal forms, or
@@ -78,19 +78,19 @@ class Lexicon:
         return (self.find(best[0]), best[1] / 100) if best else (np.empty(0, np.int64), 0.0)
 
 
-_known: WeakKeyDictionary[Columns, Lexicon] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Columns, NameIndex] = WeakKeyDictionary()
 
 
-def lexicon_of(columns: Columns) -> Lexicon:
+def name_index_of(columns: Columns) -> NameIndex:
     """Return the lexicon of a snapshot: the one it was written with, else one made of its names, once."""
     lexicon = _known.get(columns)
     if lexicon is None:
         if len(columns.aliases):
-            lexicon = Lexicon(columns.aliases, columns.alias_node)
+            lexicon = NameIndex(columns.aliases, columns.alias_node)
         elif len(columns.names) > FOLDED:
-            lexicon = Lexicon(columns.names, columns.name_order, columns.name_order, folded=False)
+            lexicon = NameIndex(columns.names, columns.name_order, columns.name_order, folded=False)
         else:
-            lexicon = Lexicon(*forms_of(columns))
+            lexicon = NameIndex(*forms_of(columns))
         _known[columns] = lexicon
     return lexicon
 

@@ -10,15 +10,15 @@ from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Graph
 from graphwright.graph.columns import TextColumn
-from graphwright.index.lexicon import Lexicon, lexicon_of
-from graphwright.index.names import normal_form
+from graphwright.index.name_index import NameIndex, name_index_of
+from graphwright.text.names import normal_form
 
 FORMS = st.lists(st.sampled_from(["a", "ab", "b", "é", "東"]), min_size=1, max_size=4).map(" ".join)
 
 
-def lexicon(pairs: list[tuple[str, int]]) -> Lexicon:
+def lexicon(pairs: list[tuple[str, int]]) -> NameIndex:
     ordered = sorted(set(pairs), key=lambda pair: (pair[0].encode(), pair[1]))
-    return Lexicon(TextColumn.of(f for f, _ in ordered), np.array([n for _, n in ordered], np.int64))
+    return NameIndex(TextColumn.of(f for f, _ in ordered), np.array([n for _, n in ordered], np.int64))
 
 
 def indel(a: str, b: str) -> float:
@@ -54,16 +54,16 @@ def test_near_is_the_most_similar_form_with_the_same_first_letters(forms: list[s
 
 def test_a_graph_without_a_lexicon_gets_one_of_its_names_once() -> None:
     graph = Graph.from_triples([("Lilu (mythology)", "is", "Lilu (film)"), ("McRae, Arkansas", "r", "Graz")])
-    made = lexicon_of(graph.columns)
-    assert lexicon_of(graph.columns) is made
+    made = name_index_of(graph.columns)
+    assert name_index_of(graph.columns) is made
     assert [made.find(f).tolist() for f in ("lilu", "mcrae", "graz", "arkansas")] == [[0, 1], [2], [3], []]
     own = Graph.from_triples([("Lilu", "r", "Lilu (film)")])  # a name of its own needs no alias
-    assert lexicon_of(own.columns).find("lilu").tolist() == [0]
+    assert name_index_of(own.columns).find("lilu").tolist() == [0]
 
 
 def test_every_entity_of_an_index_is_found_by_its_name_and_no_chunk_is() -> None:
     for graph in (corpus_index().graph, GRAPHS["family"]):
-        made = lexicon_of(graph.columns)
+        made = name_index_of(graph.columns)
         for node in graph.nodes.tolist():
             chunk = graph.passages is not None and graph.passages.row(node) >= 0
             assert (node in made.find(normal_form(graph.names[node]))) != chunk

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.errors import OptionError, StoreError
 from graphwright.models.protocols import Encoder, Floats
 
-__all__ = ["Joined", "VectorIndex", "joined", "normalised"]
+__all__ = ["EncodingRun", "Joined", "VectorIndex", "joined", "normalised"]
+
+
+class EncodingRun(Protocol):
+    """What the run of a pipeline offers to an index: encoding with its usage counted."""
+
+    def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
+        """Return one vector per text."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +57,22 @@ class VectorIndex:
         """Numbers in a vector."""
         return int(self.vectors.shape[1])
 
-    def encode(self, text: str) -> Floats:
-        """Return the vector of a text: float32[dimension]. Needs an encoder of this index's dimension."""
-        row: Floats = self.encode_all([text])[0]
+    def encode(self, text: str, run: EncodingRun | None = None) -> Floats:
+        """Return the vector of a text: float32[dimension]. Needs an encoder of this index's dimension.
+
+        `run`: the run of a pipeline, which counts the usage and remembers vectors.
+        """
+        row: Floats = self.encode_all([text], run)[0]
         return row
 
-    def encode_all(self, texts: Sequence[str]) -> Floats:
+    def encode_all(self, texts: Sequence[str], run: EncodingRun | None = None) -> Floats:
         """Return the vectors of texts: float32[len(texts), dimension]; many at once cost less than one by one."""
         if self.encoder is None:
             raise OptionError(f"{self!r} has no encoder; give one to VectorIndex.from_array to search by text.")
         if not len(self.vectors) or not texts:
             return np.zeros((len(texts), self.dimension), np.float32)  # nothing to compare them with
-        vectors: Floats = np.asarray(self.encoder.encode(list(texts)), np.float32)
+        encoded = self.encoder.encode(list(texts)) if run is None else run.encode(self.encoder, list(texts))
+        vectors: Floats = np.asarray(encoded, np.float32)
         if vectors.shape != (len(texts), self.dimension):
             raise StoreError(
                 f"{self.encoder!r} gives vectors of shape {vectors.shape}, but {self!r} holds {self.dimension} "

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from graphwright.data.openie import OpenieRecord
-from graphwright.index.contribution import Contribution, Excerpt, Extractor, Mention, Relation, SetAside
+from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation
 from graphwright.index.lexical import LexicalExtractor
 
 __all__ = ["Precomputed", "placed"]
@@ -39,7 +39,7 @@ class Precomputed:
             digest.update(json.dumps([key, record.entities, record.triples]).encode())
         return f"precomputed:{digest.hexdigest()}+{self.otherwise.id}"
 
-    def extract(self, excerpts: Sequence[Excerpt]) -> list[Contribution | SetAside]:
+    def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
         """Look each excerpt's document up."""
         unknown = [e for e in excerpts if e.document not in self.records]
         others = iter(self.otherwise.extract(unknown))
@@ -98,7 +98,7 @@ def _alone(text: str, start: int, end: int) -> bool:
     return not any(joined)
 
 
-def _contribution(record: OpenieRecord, excerpt: Excerpt) -> Contribution:
+def _contribution(record: OpenieRecord, excerpt: Excerpt) -> Extraction:
     names = dict.fromkeys([*([excerpt.title] if excerpt.title else []), *record.entities])
     relations = [Relation(h, r, t, f"{h} {r} {t}") for h, r, t in record.triples]
-    return Contribution(placed(map(Mention, names), excerpt, excerpt.title), tuple(relations))
+    return Extraction(placed(map(Mention, names), excerpt, excerpt.title), tuple(relations))

@@ -9,8 +9,7 @@ from graphwright import Graph
 from graphwright.data.dumps import dump_of
 from graphwright.errors import DataError
 from graphwright.graph.graph import Graph as AnyGraph
-from graphwright.index import imports
-from graphwright.index.imports import Imported, read_dumps
+from graphwright.index.graph_import import Imported, read_dumps
 
 KIN = [("Bertha", "mother of", "Lothair II"), ("Lothair II", "spouse", "Teutberga"), ("Bertha", "mother of", "Gisela")]
 
@@ -47,7 +46,7 @@ def test_an_import_equals_the_graph_of_its_triples(triples, tmp_path_factory):
 def test_blocks_and_several_files_change_nothing(tmp_path, monkeypatch):
     triples = [(f"n{i % 37}", f"r{i % 5}", f"n{i * i % 41}") for i in range(500)]
     one = read(tmp_path / "one", tsv(tmp_path / "kb.tsv", triples))
-    monkeypatch.setattr(imports, "_BLOCK", 7)
+    monkeypatch.setattr(graph_import, "_BLOCK", 7)
     parts = [tsv(tmp_path / f"part{i}.tsv", triples[at : at + 250]) for i, at in enumerate((0, 250))]
     several = read(tmp_path / "several", *parts)
     assert one.columns.checksum == several.columns.checksum == Graph.from_triples(triples).columns.checksum
@@ -183,7 +182,7 @@ def test_names_of_one_hash_are_found_and_hashed_otherwise(tmp_path, monkeypatch)
         salts.append(salt)
         return (lambda text: f"length({text})::UBIGINT") if salt < 2 else (lambda text: f"hash(chr({salt}) || {text})")
 
-    monkeypatch.setattr(imports._Reader, "_hash", weak)
+    monkeypatch.setattr(graph_import._Reader, "_hash", weak)
     found = read(tmp_path, tsv(tmp_path / "kb.tsv", KIN))
     assert salts == [0, 1, 2] and triples_of(found) == KIN
 
