@@ -27,7 +27,7 @@ from graphwright.generate.targets import TargetAnswer
 from graphwright.graph.relation_paths import relation_words
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.learn.retrievers.checkpoint import read_checkpoint
 from graphwright.learn.retrievers.load import load_retriever
 from graphwright.learn.train.examples import examples_of

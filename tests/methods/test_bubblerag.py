@@ -32,7 +32,7 @@ from graphwright import (
 from graphwright.generate.prompt import passages_in
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.methods.bubblerag import anchor_groups, evidence_graphs
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 
@@ -95,8 +95,8 @@ def asked(question: str = QUESTION) -> State:
 
 
 def chunks(state: State) -> list[int]:
-    assert state.chunks is not None
-    return state.chunks.ids.tolist()
+    assert state.passages is not None
+    return state.passages.ids.tolist()
 
 
 def after(state: State, step: str) -> State:
@@ -114,7 +114,7 @@ def pieces_of(state: State) -> Evidence:
 
 def test_the_expression_is_that_of_the_paper() -> None:
     vectors = joined(NAMES, SNAPSHOT.passages)  # type: ignore[arg-type]
-    search = f"Link(names={NAMES!r}) >> SupportSearch({SNAPSHOT.passages!r}, {WORDS!r}) % 40 >> Sources(limit=15) >> "
+    search = f"LinkEntities(names={NAMES!r}) >> SupportSearch({SNAPSHOT.passages!r}, {WORDS!r}) % 40 >> Sources(limit=15) >> "
     groups = (
         f"LatentKeywords() >> Specialise() >> Relax(names={NAMES!r}, triples={TRIPLES!r}) >> "
         f"GroupAnchors({NAMES!r}, {TRIPLES!r}, words={WORDS!r})"
@@ -130,9 +130,9 @@ def test_the_expression_is_that_of_the_paper() -> None:
     assert "AnswerIfEnough(FactReader(MiniLMReader()), passages=7)" in own
     llm = ScriptedLLM(reply)
     with_model = repr(pipeline("bubblerag", SNAPSHOT, llm=llm))
-    for step in ("AnswerIfEnough({})", "LatentKeywords(model={})", "Specialise(model={})", "Answer({})"):
+    for step in ("AnswerIfEnough({})", "LatentKeywords(model={})", "Specialise(model={})", "Generate({})"):
         assert f"{step.format(repr(llm))} >> " in f"{with_model} >> "
-    assert with_model.count(repr(llm)) == len(STEPS) and "HybridPrompt() >> Answer(" in with_model
+    assert with_model.count(repr(llm)) == len(STEPS) and "HybridPrompt() >> Generate(" in with_model
     options = {"passages", "n", "hops", "budget", "alpha", "depth", "groups", "pieces", "llm"}
     assert set(METHODS["bubblerag"].options) == options
 
@@ -196,7 +196,7 @@ def test_every_step_asks_a_model_where_there_is_one() -> None:
     state = pipeline("bubblerag", SNAPSHOT, llm=ScriptedLLM(noted))(asked())
     check_answered(state, steps)
     calls = [step.operator.partition("(")[0] for step in state.trace if step.usage.completion_tokens]
-    assert calls == ["AnswerIfEnough", "LatentKeywords", "Specialise", "Relax", "GroupAnchors", "Grow", "Answer"]
+    assert calls == ["AnswerIfEnough", "LatentKeywords", "Specialise", "Relax", "GroupAnchors", "Grow", "Generate"]
 
 
 def test_and_so_it_does_over_http() -> None:

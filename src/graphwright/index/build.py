@@ -20,7 +20,7 @@ from graphwright.index.merge import MergedChunks, synonyms
 from graphwright.index.name_index import FOLDED, forms_of
 from graphwright.index.snapshot import Snapshot, Space, standing_for_passages, write_snapshot
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Encoder, Floats, NamedEncoder
 from graphwright.text.words import words

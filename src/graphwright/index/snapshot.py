@@ -22,7 +22,7 @@ from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.snapshot import load_array, load_graph, save_array, save_graph
 from graphwright.index.locks import Lease
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.models.protocols import Encoder, Floats
 
 __all__ = ["Snapshot", "SnapshotCache", "Space", "damaged", "open_snapshot", "standing_for_passages", "write_snapshot"]

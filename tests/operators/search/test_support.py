@@ -11,7 +11,7 @@ from tests.toys import merged_graph
 
 from graphwright import Anchor, Graph, SupportSearch, VectorIndex, start
 from graphwright.index.extraction import Extraction, Mention
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.models.protocols import Floats
 from graphwright.operators.search.support import Support
 from graphwright.operators.state import State

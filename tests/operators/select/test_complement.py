@@ -18,7 +18,7 @@ from tests.toys import corpus_index, merged_graph
 
 from graphwright import Complement, Evidence, OptionError, VectorIndex, start
 from graphwright.index.extraction import Extraction
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.operators.state import State
 
 DEFAULTS: dict[str, float] = {

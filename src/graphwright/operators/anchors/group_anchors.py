@@ -15,7 +15,7 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.keywords import is_name
 from graphwright.operators.operator import Operator

@@ -1,31 +1,34 @@
-"""BM25 in the place of a model: what shares rare words with the question is near to it."""
+"""BM25 as a scorer of evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from graphwright.index.words import WordIndex
-from graphwright.models.base import spend
-from graphwright.models.protocols import Floats
+from graphwright.graph.evidence import Evidence, Scores
+from graphwright.index.word_index import WordIndex
+from graphwright.operators.rerank.scorer import ScoreFunction, Scorer
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
 
 __all__ = ["BM25"]
 
 
-@dataclass(frozen=True)
-class BM25:
-    """Scores texts by BM25 over their words, as a cross-encoder without weights (LEGO-GraphRAG, section 3.2.2 a.1).
+@dataclass(frozen=True, repr=False)
+class BM25(Scorer):
+    """Score items by BM25 over the words of their texts (LEGO-GraphRAG, section 3.2.2 a.1).
 
-    The statistical model of the paper's study. The texts that are given together are the corpus that words are counted
-    in (see WordIndex for the formula): a word that all of them share, such as the name that they begin with, tells none
-    apart. Rerank gives all pieces of the evidence together, BeamSearch all paths of one length from one query entity.
+    The statistical model of the paper's study. The texts that are scored together are the corpus in which words are
+    counted (see WordIndex for the formula), so that a word of all of them, such as the name that they begin with, does
+    not distinguish any. Rerank scores all items of the evidence together, BeamSearch all paths of one length from one
+    query entity.
 
-    >>> model = BM25()
-    >>> latents = model.latents("Who directed Heat?", ["Heat directed by Mann", "Heat starred Pacino", "Mann"])
-    >>> [round(float(score), 2) for score in model.head(latents)]
-    [0.59, 0.19, 0.0]
+    >>> from graphwright.graph.graph import Graph; from graphwright.operators.state import start
+    >>> heat = Graph.from_triples([("Heat", "directed by", "Mann"), ("Heat", "starred", "Pacino")])
+    >>> score = BM25().prepare(start("Who directed Heat?", heat), Run())
+    >>> score(Evidence.of_edges([0, 1])).round(2).tolist()
+    [0.44, 0.12]
     """
 
     @property
@@ -33,11 +36,14 @@ class BM25:
         """Name of the model."""
         return "bm25"
 
-    def latents(self, query: str, texts: Sequence[str]) -> Floats:
-        """Return the score of each text as its latent: float32, shape (len(texts), 1)."""
-        spend(texts=len(texts))
-        return WordIndex.of(texts, np.arange(len(texts))).scores(query)[:, None]
+    def prepare(self, state: State, run: Run) -> ScoreFunction:
+        """Return the BM25 score of the question in each item's text."""
 
-    def head(self, latents: Floats) -> Floats:
-        """Return the scores: float32, shape (n,)."""
-        return latents[:, 0]
+        def scores(items: Evidence) -> Scores:
+            texts = items.texts(state.graph)
+            row = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+            run.usage.texts += len(row)
+            values = WordIndex.of(list(row), np.arange(len(row))).scores(state.question.text)
+            return values.astype(np.float64)[[row[text] for text in texts]]
+
+        return scores

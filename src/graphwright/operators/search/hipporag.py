@@ -11,7 +11,7 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.operators.anchors.anchor_search import AnchorSearch
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run

@@ -12,7 +12,7 @@ from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import Columns, Graph, Kind
 from graphwright.index.name_index import name_index_of
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.kernels.rank import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.run import Run

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import ABOUT, Graph
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.kernels.rank import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Ranker
@@ -126,7 +126,7 @@ class SupportSearch(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the passages of the graph."""
-        support = Support.of(state, self.passages, self.words)
+        support = Support.of(state, run, self.passages, self.words)
         scores = support.total()
         if k is not None and k < len(scores):
             kept = top(scores, k)

@@ -13,7 +13,7 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints, Ranking
 from graphwright.graph.graph import ABOUT, ALIAS
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.connected import expand, rarity, reach
@@ -79,7 +79,7 @@ class Complement(Ranker):
         """Take passages until there are k."""
         if state.evidence is None:
             return state
-        every = Support.of(state, self.passages, self.words)
+        every = Support.of(state, run, self.passages, self.words)
         growth = _Growth(self, state, every)
         found = state.graph.chunks_of((), state.evidence.edges)
         growth.begin(np.flatnonzero(np.isin(every.nodes, np.append(state.evidence.nodes, found))))

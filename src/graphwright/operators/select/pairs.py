@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import ABOUT, Csr, Graph
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.kernels.overlap import heaviest_common
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import StoreError
-from graphwright.index.words import WordIndex
+from graphwright.index.word_index import WordIndex
 from graphwright.text.words import words
 
 TEXTS = ["Graz lies on the Mur", "the Mur and the Drava", "bread and water", ""]
