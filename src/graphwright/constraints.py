@@ -119,7 +119,7 @@ def check(instance: object) -> None:
     ...
     graphwright.errors.OptionError: Search: top_k is 0; it must be a whole number, at least 1.
     """
-    for name, kinds, constraints in _declared(instance.__class__):
+    for name, kinds, constraints in _declared(type(instance)):  # type: ignore[arg-type]
         value = getattr(instance, name)
         problem = _problem(value, kinds, constraints)
         if problem:

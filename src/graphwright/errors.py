@@ -6,13 +6,14 @@
     ├── DataError      a file or a record cannot be read, or a file not be written
     ├── StoreError     an index folder is missing, damaged, locked, or of another version or encoder
     └── ModelError     a model could not be loaded, or did not answer
-        ├── ReplyError   it answered, but not with what was asked for
-        └── BudgetError  the tokens or the money allowed for are spent
+        ├── LLMResponseError  a language model replied, but not as requested
+        └── BudgetError       the tokens or the money allowed are spent
 
-Every message says what was asked, what was found, and what to do; `meant` words the last for a name that is not known.
+Every message says what was asked, what was found, and what to do.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = [
     "BudgetError",
@@ -21,7 +22,7 @@ __all__ = [
     "ModelError",
     "NeedsError",
     "OptionError",
-    "ReplyError",
+    "LLMResponseError",
     "StoreError",
     "meant",
 ]
@@ -48,11 +49,15 @@ class StoreError(GraphwrightError):
 
 
 class ModelError(GraphwrightError):
-    """A model could not be loaded or did not answer."""
+    """A model could not be loaded or did not answer; `usage` is what the failed call took, as far as it is known."""
+
+    usage: Any = None  # a graphwright.models.protocols.Usage
 
 
-class ReplyError(ModelError):
-    """A language model answered, but not with what was asked for; it was asked to mend it once."""
+class LLMResponseError(ModelError):
+    """A language model replied, but not as requested, also after one repair; `text` is its last reply."""
+
+    text: str = ""
 
 
 class BudgetError(ModelError):

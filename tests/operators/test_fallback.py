@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.toys import GRAPHS, corpus_index, same
 
-from graphwright import Answer, Evidence, Induce, KHop, NeedsError, OrElse, SentenceReader, Sources, Triples, start
-from graphwright.operators.operator import Keep, Operator, Reached, Repeat
+from graphwright import Generate, Evidence, Induce, KHop, NeedsError, OrElse, SentenceReader, Sources, Triples, start
+from graphwright.operators.control import Reached, Repeat
+from graphwright.operators.operator import Keep, Operator
 
 FAMILY = GRAPHS["family"]
 
@@ -52,6 +53,6 @@ def test_what_only_one_gives_is_not_relied_on() -> None:
 
 def test_an_answer_of_the_first_ends_it() -> None:
     snapshot = corpus_index().snapshot
-    first = Triples() >> Sources() >> Answer(SentenceReader(snapshot.encoder))
+    first = Triples() >> Sources() >> Generate(SentenceReader(snapshot.encoder))
     state = OrElse(first, Triples())(start("Who founded the abbey of Erstein?", snapshot.graph))
     assert state.answer is not None and state.answer.found

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import GRAPHS
 
-from graphwright import Answer, Evidence, Keep, KHop, NeedsError, Operator, OptionError, ReciprocalRank, ScoreSum, start
-from graphwright.operators.state import Reply, State
+from graphwright import Generate, Evidence, Keep, KHop, NeedsError, Operator, OptionError, ReciprocalRank, ScoreSum, start
+from graphwright.operators.run import Run
+from graphwright.operators.state import Answer, State
 
 GRAPH = GRAPHS["club"]
 START = start("?", GRAPH)
@@ -23,7 +24,7 @@ class Found(Operator):
     evidence: Evidence | None
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         return state.with_(evidence=self.evidence)
 
 
@@ -106,7 +107,7 @@ def test_parts_that_lack_something_are_named_before_any_runs() -> None:
     assert op.needs == ("evidence|anchors",)
     with pytest.raises(NeedsError, match="KHop"):
         op(START)
-    answered = START.with_(answer=Reply("done"))
+    answered = START.with_(answer=Answer("done"))
     assert ScoreSum(listed(1), listed(2))(answered) is answered
 
 
@@ -114,7 +115,7 @@ def test_wrong_parts_weights_and_constants_are_refused() -> None:
     with pytest.raises(OptionError, match="two operators or more"):
         ReciprocalRank(Keep())
     with pytest.raises(OptionError, match="two operators or more"):
-        ScoreSum(Keep(), Answer)  # type: ignore[arg-type]
+        ScoreSum(Keep(), Generate)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="2 parts and 1 weights"):
         ScoreSum(Keep(), Keep(), weights=(1.0,))
     with pytest.raises(OptionError, match="constant=-1"):

@@ -66,10 +66,10 @@ from graphwright import (
     NearSources,
     Nodes,
     OneHop,
-    OnEntities,
+    EntityGraph,
     Only,
-    OnPassages,
-    OnStatements,
+    PassageGraph,
+    StatementGraph,
     Operator,
     OrElse,
     OverlapCrossEncoder,
@@ -127,6 +127,7 @@ from graphwright.generate.prompt import PassagePrompt
 from graphwright.graph.graph import Kind
 from graphwright.index.vector_index import joined
 from graphwright.models.protocols import Completion
+from graphwright.operators.control import OnGraph
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.anchors.latent_keywords import LatentKeywords
 from graphwright.operators.anchors.relax import Relax
@@ -260,7 +261,7 @@ def every_operator() -> list[Operator]:
         RelationPaths(2),
         RelationPaths(2) >> Plan(PlansOneStep()),
         Plan(PlansOneStep()),
-        OnStatements(RelationPaths(3) >> MaskEntities(LengthPenalty(Rerank(HashEncoder()))) % 4 >> Instances()),
+        OnGraph(StatementGraph(), RelationPaths(3) >> MaskEntities(LengthPenalty(Rerank(HashEncoder()))) % 4 >> Instances()),
         RelationPaths(2) >> Rerank(BM25()) % 3 >> Instances(all=True),
         Instances(),
         untrained("path").search(5),
@@ -319,7 +320,7 @@ def every_operator() -> list[Operator]:
         PathSources(limit=4),
         NearSources(SNAPSHOT.passages),
         NearSources(SNAPSHOT.passages, 4, GlobalEdges(SNAPSHOT.triples)),
-        OnStatements(FlowPaths()),
+        OnGraph(StatementGraph(), FlowPaths()),
         HopFirst(),
         Shuffled(seed=3),
         FlatPrompt(edges=GlobalEdges(SNAPSHOT.triples), passages=2),
@@ -335,8 +336,8 @@ def every_operator() -> list[Operator]:
         GRanker(OverlapCrossEncoder(), alpha=0.5),
         STeX(SNAPSHOT.passages),
         STeX(SNAPSHOT.names, beta=0.3),
-        OnPassages(STeX(SNAPSHOT.passages)),
-        OnEntities(STeX(SNAPSHOT.names)),
+        OnGraph(PassageGraph(), STeX(SNAPSHOT.passages)),
+        OnGraph(EntityGraph(), STeX(SNAPSHOT.names)),
         Frontier(),
         Unseen(SEARCH),
         Unseen(Frontier()),

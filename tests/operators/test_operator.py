@@ -24,7 +24,8 @@ from graphwright import (
 from graphwright.graph.graph import Kind
 from graphwright.models.base import spend
 from graphwright.operators.operator import Cut, Operator, Ranker, Then
-from graphwright.operators.state import Reply, State
+from graphwright.operators.run import Run
+from graphwright.operators.state import Answer, State
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +35,7 @@ class Give(Operator):
     nodes: tuple[int, ...]
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         spend(tokens=len(self.nodes))
         return state.with_(evidence=Evidence.of_nodes(self.nodes, [1 / (i + 1) for i in range(len(self.nodes))]))
 
@@ -46,7 +47,7 @@ class Early(Ranker):
     asked: tuple[int | None, ...] = ()
     gives = ("evidence",)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         TOLD.append(k)
         return state.with_(evidence=Evidence.of_nodes([0, 1, 2, 3], [4, 3, 2, 1]).top(4 if k is None else k))
 
@@ -58,7 +59,7 @@ class Neighbours(Operator):
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         assert state.evidence is not None
         new = [v for v in range(5) if v not in state.evidence.nodes][:2]
         return state.with_(evidence=Evidence.of_nodes(new))
@@ -70,8 +71,8 @@ class Say(Operator):
 
     gives = ("answer",)
 
-    def apply(self, state: State) -> State:
-        return state.with_(answer=Reply("enough"))
+    def apply(self, state: State, run: Run) -> State:
+        return state.with_(answer=Answer("enough"))
 
 
 TOLD: list[int | None] = []

@@ -9,7 +9,7 @@ from tests.models.llm_server import LLMServer
 from tests.toys import corpus_index
 
 from graphwright import (
-    Answer,
+    Generate,
     AnswerIfEnough,
     Bubble,
     Coverage,
@@ -28,7 +28,7 @@ from graphwright import (
     start,
 )
 from graphwright.generate.prompt import passages_in
-from graphwright.models.base import LLM
+from graphwright.models.protocols import LLM
 from graphwright.models.endpoint import Endpoint
 
 SNAPSHOT = corpus_index().snapshot
@@ -45,7 +45,7 @@ def chain(llm: LLM | None) -> Operator:
     anchors = LatentKeywords(llm) >> Specialise(llm) >> Relax(llm, names, triples)
     groups = anchors >> GroupAnchors(names, triples, SNAPSHOT.words, llm)
     found = preview >> groups >> Bubble(vectors) >> Coverage(vectors) % 3 >> Unite() >> Sources(limit=5)
-    return found >> HybridPrompt() >> Answer(llm) if llm else found
+    return found >> HybridPrompt() >> Generate(llm) if llm else found
 
 
 def data(asked: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def test_each_step_asks_a_model_once_over_http_and_the_answer_is_quoted() -> Non
     assert [a.text for a in anchors] == ["Lothair II", "founding of an abbey", "Ermengarde of Tours"]
     assert abs(sum(a.weight for a in anchors) - 1) < 1e-9
     calls = {step.operator.partition("(")[0]: step.usage.calls for step in state.trace if step.usage.completion_tokens}
-    steps = ("AnswerIfEnough", "LatentKeywords", "Specialise", "Relax", "GroupAnchors", "Answer")
+    steps = ("AnswerIfEnough", "LatentKeywords", "Specialise", "Relax", "GroupAnchors", "Generate")
     assert set(calls) == set(steps) and calls["Specialise"] == 1
     notes = [note for step in state.trace for note in step.notes]
     assert notes == ["the first passages are not enough"]
@@ -128,5 +128,5 @@ def test_without_a_model_groups_hold_the_name_and_edges_for_the_relation() -> No
     assert anchors[0].text == "Lothair II" and GRAPH.id("Lothair II") in anchors[0].nodes
     assert any(len(a.edges) for a in anchors[1:]) and abs(sum(a.weight for a in anchors) - 1) < 1e-9
     assert GRAPH.id("Ermengarde of Tours") in {v for a in anchors for v in a.seeds(GRAPH).tolist()}
-    assert state.chunks is not None and GRAPH.id("ermengarde#0") in state.chunks.ids
+    assert state.passages is not None and GRAPH.id("ermengarde#0") in state.passages.ids
     assert all(step.usage.prompt_tokens == 0 for step in state.trace)

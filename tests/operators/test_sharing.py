@@ -28,14 +28,17 @@ from graphwright import (
     metered,
     start,
 )
-from graphwright.models.base import Floats, spend
+from graphwright.models.base import spend
+from graphwright.models.protocols import Floats
 from graphwright.models.bills import billed
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.fake import HashEncoder
+from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
 from graphwright.operators.sharing import shared, sharing
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.operators.subgraph.statements import OnStatements
+from graphwright.operators.subgraph.views import StatementGraph
 
 CITIES = Graph.from_triples([("Graz", "on", "Mur"), ("Mur", "into", "Drava"), ("Linz", "on", "Danube")])
 
@@ -50,7 +53,7 @@ class Slow(Operator):
     def __hash__(self) -> int:
         return 1
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         self.ran.append(1)
         spend(texts=3, tokens=7, seconds=0.001)
         time.sleep(0.02)
@@ -105,7 +108,7 @@ class Around(Operator):
     step: Operator
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         return self.step.run(state)
 
 
@@ -131,7 +134,7 @@ def test_a_branch_and_a_wrapped_step_are_shared_too():
     state = asked()
     with sharing():
         Slow(ran)(state)
-        both, elsewhere = (Keep() | Slow(ran))(state), OnStatements(Slow(ran))(state)
+        both, elsewhere = (Keep() | Slow(ran))(state), OnGraph(StatementGraph(), Slow(ran))(state)
     assert len(ran) == 1 and len(both.evidence) == len(elsewhere.evidence) == 2
 
 
@@ -200,7 +203,7 @@ PIPELINES = [
     ReciprocalRank(ONE, FEW, constant=10) % 1,
     (ONE | FEW) >> Rerank(ENCODER),
     OrElse(KHop(1), FEW) >> Rerank(ENCODER),
-    OnStatements(FEW),
+    OnGraph(StatementGraph(), FEW),
     KHop(2) % 9 >> Induce() >> Repeat((Keep() | Triples()) >> Rerank(ENCODER), until=Reached(nodes=9)),
 ]
 
@@ -229,7 +232,7 @@ def test_pipelines_find_the_same_together_as_alone():
         KHop(2) % 9 >> Induce() >> Triples() >> Rerank(encoder) % 2,
         KHop(2) % 9 >> Induce() >> Triples() >> Rerank(encoder) % 1,
         (Keep() | KHop(2) % 9 >> Induce() >> Triples()) >> Rerank(encoder) % 2,
-        OnStatements(KHop(1) % 2),
+        OnGraph(StatementGraph(), KHop(1) % 2),
     ]
     alone = [said(pipeline(asked())) for pipeline in pipelines]
     state = asked()

@@ -1,4 +1,4 @@
-"""Where each passage lies: its document and its character span there."""
+"""Passages: the document and the character span of each chunk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Listed", "Location", "Passage", "Passages"]
 
 
 class Listed(NamedTuple):
-    """A document that can be searched: how long its text is, and in how many chunks."""
+    """A document of an index: the length of its text and the number of its chunks."""
 
     id: str
     title: str
@@ -105,12 +105,12 @@ class Passages:
         np.maximum.at(ends, self.document, self.end)
         chunks = np.bincount(self.document, minlength=len(self.documents))
         every = zip(self.documents, self.titles, ends.tolist(), chunks.tolist(), strict=True)
-        return sorted(Listed(*one) for one in every if one[-1])
+        return sorted(Listed(*row) for row in every if row[-1])
 
     def text(self, document: str, texts: Sequence[str]) -> str:
-        """Return the text of a document, of whose chunks `texts` are the texts, by row.
+        """Return the text of a document, given the texts of its chunks by row.
 
-        Characters stand where they stood: chunks leave out nothing but white space, which line ends stand for.
+        Characters keep their offsets: chunks leave out only white space, which is filled with line ends.
         """
         rows, whole = self.rows_of_document[document], ""
         for start, text in sorted(zip(self.start[rows].tolist(), texts, strict=True)):

@@ -13,6 +13,7 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Scores
 from graphwright.operators.operator import Operator, top_of
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["ReciprocalRank", "ScoreSum"]
@@ -28,27 +29,27 @@ class _Fusion(Operator):
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(dict.fromkeys(need for part in self.parts for need in part.needs))
 
-    def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
+    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
         for part in self.parts:
-            yield from part.lacks(have)
+            yield from part.unmet(fields)
 
     def capped(self, cap: int) -> Operator:
         made = copy(self)
         object.__setattr__(made, "parts", tuple(part.capped(cap) for part in self.parts))
         return made
 
-    def apply(self, state: State) -> State:
-        return self.run(state)
+    def apply(self, state: State, run: Run) -> State:
+        return self.execute(state, run)
 
-    def run(self, state: State, k: int | None = None) -> State:
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
         """Run the parts, each a step of the trace, and fuse their evidence."""
         if state.answer is not None:
             return state
-        found = [part.run(state) for part in self.parts]
+        found = [part.execute(state, run) for part in self.parts]
         steps = [step for one in found for step in one.trace[len(state.trace) :]]
         begun = state.with_(trace=(*state.trace, *steps))
         fused = [one.evidence or Evidence.of_nodes([]) for one in found]
-        return self.traced(begun, k, lambda: top_of(begun.with_(evidence=self._fuse(fused)), self.gives, k))
+        return self.traced(begun, run, k, lambda _: top_of(begun.with_(evidence=self._fuse(fused)), self.gives, k))
 
     def _fuse(self, found: list[Evidence]) -> Evidence:
         if all(evidence.only_nodes for evidence in found):

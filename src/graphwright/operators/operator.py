@@ -1,12 +1,11 @@
 """The algebra: operators map a State to a State, and combine into pipelines.
 
     a >> b      a, then b
-    a % k       a, cut to the k best pieces (passages, where it gives no evidence)
-    a | b       both on the same state: the pieces of a, then those of b that a does not hold
-    Repeat(a, until=...)    a again and again
-    Keep()      nothing: the state as it is
+    a % k       the k best items of a (passages, where it gives no evidence)
+    a | b       both on the same state: the items of a, then those of b that a lacks
+    Keep()      the identity
 
-`%` binds tighter than `>>`, and `|` loosest, as always in Python.
+`%` binds tighter than `>>`, and `|` loosest, as always in Python. Control is in `operators.control`.
 """
 
 from __future__ import annotations
@@ -14,47 +13,30 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar
 
-from graphwright.errors import NeedsError, OptionError
-from graphwright.models.base import metered
-from graphwright.operators.sharing import shared
+from graphwright.constraints import AtLeast, Checked
+from graphwright.errors import NeedsError
+from graphwright.operators.run import Run
 from graphwright.operators.state import State, Step
 
-__all__ = [
-    "Both",
-    "Branches",
-    "Cut",
-    "Keep",
-    "Operator",
-    "Ranker",
-    "Reached",
-    "Repeat",
-    "Then",
-    "Wrapper",
-    "note",
-    "source_of",
-    "top_of",
-]
-
-_notes: ContextVar[list[str] | None] = ContextVar("graphwright_notes", default=None)
+__all__ = ["Both", "Cut", "Keep", "Operator", "Ranker", "Then", "Wrapper", "source_of", "top_of"]
 
 # What to put before a step that lacks a field.
 _REMEDY = {
-    "anchors": "Put Link() before it, or call start(..., entities=[...])",
+    "anchors": "Put LinkEntities() before it, or call start(..., entities=[...])",
     "evidence": "Put a search such as VectorSearch(index) before it",
-    "chunks": "Put Sources() before it",
+    "passages": "Put ToPassages() before it",
     "prompt": "Put an operator that writes a prompt before it",
     "answer": "Put an operator that answers before it",
 }
 
 
-class Operator(ABC):
+class Operator(Checked, ABC):
     """Maps a State to a State. Subclasses are frozen dataclasses: the constructor is the configuration.
 
-    `needs`: fields of the state that must be set, alternatives parted by "|" ("evidence|anchors").
+    `needs`: fields of the state that must be set, alternatives separated by "|" ("evidence|anchors").
     `gives`: the fields that it sets; `clears`: those that it unsets.
     """
 
@@ -63,57 +45,56 @@ class Operator(ABC):
     clears: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Return the next state. Called with all needs met; timed and traced by the caller."""
 
-    def __call__(self, state: State) -> State:
-        """Run on a state. Raises NeedsError before any step runs if a step's needs cannot be met."""
-        for at, count, step, clause in self.lacks(state.fields()):
-            raise NeedsError(_complaint(at, count, step, clause))
-        return self.run(state)
+    def __call__(self, state: State, run: Run | None = None) -> State:
+        """Run on a state, in a new run unless given. Raises NeedsError, before any step runs, for an unmet need."""
+        for number, count, step, clause in self.unmet(state.fields()):
+            raise NeedsError(_complaint(number, count, step, clause))
+        return self.execute(state, Run() if run is None else run)
 
-    def run(self, state: State, k: int | None = None) -> State:
-        """Run without checking needs, keeping the k best of what it gives. The one place that traces."""
-        return state if state.answer is not None else self.traced(state, k, lambda: self.ranked(state, k))
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+        """Run without checking needs, keeping the k best of the result. A state with an answer passes through."""
+        if state.answer is not None:
+            return state
+        return self.traced(state, run, k, lambda child: self.ranked(state, child, k))
 
-    def traced(self, state: State, k: int | None, work: Callable[[], State]) -> State:
-        """Do the work of one step, where pipelines share their steps only if none did, and write it into the trace."""
-        known = shared()
-        if known is None:
-            return self._timed(k, work)
-        return known.once(self, state, k, lambda: self._timed(k, work))
+    def traced(self, state: State, run: Run, k: int | None, work: Callable[[Run], State]) -> State:
+        """Do the work of one step, unless another pipeline of the run did it already, and add it to the trace."""
+        if run.shared is None:
+            return self._timed(run, k, work)
+        return run.shared.once(self, state, k, run, lambda: self._timed(run, k, work))
 
-    def _timed(self, k: int | None, work: Callable[[], State]) -> State:
-        """Do the work of one step, and write what it took into the trace."""
-        notes: list[str] = []
+    def _timed(self, run: Run, k: int | None, work: Callable[[Run], State]) -> State:
+        """Do the work of one step and add it to the trace."""
+        child = run.child()
         begun = time.perf_counter()
-        token = _notes.set(notes)
         try:
-            with metered() as usage:
-                after = work()
+            after = work(child)
         finally:
-            _notes.reset(token)
-        seconds = time.perf_counter() - begun + usage.saved
+            run.absorb(child)
+        seconds = time.perf_counter() - begun + child.usage.saved
         label = repr(self) if k is None else f"{self!r} % {k}"
-        step = Step(label, seconds, usage, after.sizes(), tuple(notes), after)
+        step = Step(label, seconds, child.usage, after.sizes(), tuple(child.notes), after)
         return after.with_(trace=(*after.trace, step))
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Apply, then keep the k best. An operator that can stop early derives from Ranker instead."""
-        return top_of(self.apply(state), self.gives, k)
+        return top_of(self.apply(state, run), self.gives, k)
 
-    def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield each unmet need given the fields that are set: step number, steps, the step, the need."""
+    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
+        """Yield each unmet need, given the fields that are set: step number, number of steps, the step, the need."""
         for clause in self.needs:
-            if not have.intersection(clause.split("|")):
+            if not fields.intersection(clause.split("|")):
                 yield 1, 1, self, clause
 
-    def after(self, have: frozenset[str]) -> frozenset[str]:
-        """Return the fields that are set after this, given those set before."""
-        return have.difference(self.clears).union(self.gives)
+    def after(self, fields: frozenset[str]) -> frozenset[str]:
+        """Return the fields that are set after this operator, given those set before."""
+        return fields.difference(self.clears).union(self.gives)
 
     def capped(self, cap: int) -> Operator:
-        """Return this with every `|` inside it held to `cap` pieces in all."""
+        """Return this operator with every `|` inside it limited to `cap` items in all."""
         return self
 
     def __rshift__(self, other: Operator) -> Operator:
@@ -131,14 +112,14 @@ class Operator(ABC):
 
 
 class Ranker(Operator):
-    """An operator that can stop early: it is told how many pieces will be kept."""
+    """An operator that can stop early: it receives the number of items to keep."""
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Return the state with everything ranked."""
-        return self.ranked(state, None)
+        return self.ranked(state, run, None)
 
     @abstractmethod
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Return the state with the k best (all, if None): the same as the first k of all."""
 
 
@@ -150,108 +131,104 @@ class Keep(Operator):
     (Keep() | Keep()) >> Keep() % 3
     """
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Return the state."""
         return state
 
 
+class Composite(Operator):
+    """An operator made of others. It runs them, and they are traced; its needs and results follow from theirs."""
+
+    @abstractmethod
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+        """Run the parts, and keep the k best."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Fields that the start state must have set."""
+        return tuple(dict.fromkeys(clause for *_, clause in self.unmet(frozenset())))
+
+    @property
+    def gives(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Fields that are set at the end, whatever was set before."""
+        return tuple(sorted(self.after(frozenset())))
+
+    def apply(self, state: State, run: Run) -> State:
+        """Run the parts."""
+        return self.execute(state, run)
+
+
 @dataclass(frozen=True, repr=False)
-class Then(Operator):
+class Then(Composite):
     """Steps one after the other: `a >> b`."""
 
     steps: tuple[Operator, ...]
 
-    @property
-    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the pipeline still needs from its start state."""
-        return tuple(dict.fromkeys(clause for *_, clause in self.lacks(frozenset())))
-
-    @property
-    def gives(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The fields that are set at its end."""
-        return tuple(sorted(self.after(frozenset())))
-
-    def apply(self, state: State) -> State:
-        """Run the steps in turn."""
-        return self.run(state)
-
-    def run(self, state: State, k: int | None = None) -> State:
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
         """Run the steps in turn; the cut is the last step's."""
         for step in self.steps[:-1]:
-            state = step.run(state)
-        return self.steps[-1].run(state, k)
+            state = step.execute(state, run)
+        return self.steps[-1].execute(state, run, k)
 
-    def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
+    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
         """Yield the unmet needs of every step, numbered."""
-        for at, step in enumerate(self.steps, 1):
-            for *_, clause in step.lacks(have):
-                yield at, len(self.steps), step, clause
-            have = step.after(have)
+        for number, step in enumerate(self.steps, 1):
+            for *_, clause in step.unmet(fields):
+                yield number, len(self.steps), step, clause
+            fields = step.after(fields)
 
-    def after(self, have: frozenset[str]) -> frozenset[str]:
+    def after(self, fields: frozenset[str]) -> frozenset[str]:
         """Return the fields that are set after the last step."""
         for step in self.steps:
-            have = step.after(have)
-        return have
+            fields = step.after(fields)
+        return fields
 
     def capped(self, cap: int) -> Operator:
-        """Hand the cap to every step."""
+        """Pass the cap to every step."""
         return Then(tuple(step.capped(cap) for step in self.steps))
 
     def __repr__(self) -> str:
-        return " >> ".join(f"({s!r})" if isinstance(s, Both) else repr(s) for s in self.steps)
+        return " >> ".join(f"({step!r})" if isinstance(step, Both) else repr(step) for step in self.steps)
 
 
 @dataclass(frozen=True, repr=False)
-class Wrapper(Operator):
-    """An operator that runs one step in a way of its own, `run`; what it needs and gives is the step's."""
+class Wrapper(Composite):
+    """A composite of one step, run in a modified way; its needs and results are the step's."""
 
     step: Operator
 
-    @abstractmethod
-    def run(self, state: State, k: int | None = None) -> State:
-        """Run the step, and keep the k best."""
-
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the step needs."""
+        """Needs of the step."""
         return self.step.needs
 
     @property
     def gives(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the step gives."""
+        """Fields that the step sets."""
         return self.step.gives
 
-    def apply(self, state: State) -> State:
-        """Run the step."""
-        return self.run(state)
+    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
+        """Yield the unmet needs of the step."""
+        return self.step.unmet(fields)
 
-    def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield what the step lacks."""
-        return self.step.lacks(have)
-
-    def after(self, have: frozenset[str]) -> frozenset[str]:
-        """Return what is set after the step."""
-        return self.step.after(have)
+    def after(self, fields: frozenset[str]) -> frozenset[str]:
+        """Return the fields that are set after the step."""
+        return self.step.after(fields)
 
     def capped(self, cap: int) -> Operator:
-        """Hand the cap on."""
+        """Pass the cap to the step."""
         return replace(self, step=self.step.capped(cap))
 
 
 @dataclass(frozen=True, repr=False)
 class Cut(Wrapper):
-    """The k best of what an operator gives: `a % k`."""
+    """The k best items of an operator: `a % k`."""
 
-    k: int
+    k: Annotated[int, AtLeast(1)]
 
-    def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not hasattr(self.k, "__index__") or self.k < 1:
-            raise OptionError(f"{self.step!r} % {self.k!r}: the number to keep is a whole number, 1 or more.")
-
-    def run(self, state: State, k: int | None = None) -> State:
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
         """Push the cut down into the operator."""
-        return self.step.run(state, int(self.k) if k is None else min(int(self.k), k))
+        return self.step.execute(state, run, int(self.k) if k is None else min(int(self.k), k))
 
     def __repr__(self) -> str:
         compound = isinstance(self.step, Then | Both)
@@ -259,129 +236,47 @@ class Cut(Wrapper):
 
 
 @dataclass(frozen=True, repr=False)
-class Branches(Operator):
-    """An operator over two others on the same state, which needs what either needs; `run` and `after` are its own."""
+class Both(Composite):
+    """Two operators on the same state: `a | b`.
+
+    The evidence is the items of a in order, then those of b that a lacks; it has no scores until something ranks it.
+    Every other field comes from a. `cap` limits the total while b adds.
+    """
 
     first: Operator
     second: Operator
-
-    @abstractmethod
-    def run(self, state: State, k: int | None = None) -> State:
-        """Run one or both, and keep the k best."""
-
-    @property
-    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What either needs."""
-        return tuple(dict.fromkeys((*self.first.needs, *self.second.needs)))
-
-    @property
-    def gives(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What is set at the end, whatever was before."""
-        return tuple(sorted(self.after(frozenset())))
-
-    def apply(self, state: State) -> State:
-        """Run one or both."""
-        return self.run(state)
-
-    def lacks(self, have: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield what either lacks."""
-        yield from self.first.lacks(have)
-        yield from self.second.lacks(have)
-
-
-@dataclass(frozen=True, repr=False)
-class Both(Branches):
-    """Two operators on the same state: `a | b`.
-
-    The evidence is the pieces of a in order, then those of b that a does not hold; it has no scores
-    until something ranks it. Every other field comes from a. `cap` bounds the total while b adds.
-    """
-
     cap: int | None = None
 
-    def run(self, state: State, k: int | None = None) -> State:
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
         """Run both, each cut to k (enough for the first k of the union), and unite their evidence."""
         if state.answer is not None:
             return state
-        a, b = self.first.run(state, k), self.second.run(state, k)
+        a, b = self.first.execute(state, run, k), self.second.execute(state, run, k)
         trace = (*a.trace, *b.trace[len(state.trace) :])
         if a.evidence is None or b.evidence is None:
-            only = a.evidence if b.evidence is None else b.evidence
-            united = None if only is None else only.unscored()
+            evidence = a.evidence if b.evidence is None else b.evidence
+            united = None if evidence is None else evidence.unscored()
         else:
             united = a.evidence.union(b.evidence, self.cap)
         return top_of(a.with_(evidence=united, trace=trace), ("evidence",), k)
 
-    def after(self, have: frozenset[str]) -> frozenset[str]:
-        """Return what the first leaves, and evidence if either does."""
-        return self.first.after(have) | (self.second.after(have) & {"evidence"})
+    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
+        """Yield the unmet needs of either."""
+        yield from self.first.unmet(fields)
+        yield from self.second.unmet(fields)
+
+    def after(self, fields: frozenset[str]) -> frozenset[str]:
+        """Return the fields set after the first, and evidence if either sets it."""
+        return self.first.after(fields) | (self.second.after(fields) & {"evidence"})
 
     def capped(self, cap: int) -> Operator:
-        """Hold the total to `cap`."""
-        own = cap if self.cap is None else min(self.cap, cap)
-        return Both(self.first.capped(cap), self.second.capped(cap), own)
+        """Limit the total to `cap`."""
+        lower = cap if self.cap is None else min(self.cap, cap)
+        return Both(self.first.capped(cap), self.second.capped(cap), lower)
 
     def __repr__(self) -> str:
         second = f"({self.second!r})" if isinstance(self.second, Both) else repr(self.second)
         return f"{self.first!r} | {second}"
-
-
-class Until(Protocol):
-    """When to stop repeating; may have a `cap`, the number of pieces that the loop works towards."""
-
-    def __call__(self, state: State) -> bool:
-        """Return whether the state is enough."""
-        ...
-
-
-@dataclass(frozen=True)
-class Reached:
-    """Enough once the evidence holds this many distinct nodes.
-
-    >>> Reached(nodes=100)
-    Reached(nodes=100)
-    """
-
-    nodes: int
-
-    @property
-    def cap(self) -> int:
-        """The number of nodes worked towards."""
-        return self.nodes
-
-    def __call__(self, state: State) -> bool:
-        """Return whether the state holds that many nodes."""
-        found = state.evidence
-        if found is None:
-            return False
-        return len({*found.nodes.tolist(), *state.graph.ends(found.edges).tolist()}) >= self.nodes
-
-
-@dataclass(frozen=True, repr=False)
-class Repeat(Wrapper):
-    """Run a step until a condition holds, or until it adds no piece that was not there before.
-
-    Every `|` inside the step is held to the condition's cap: it takes new pieces only while the total
-    stays within it (as FastInsight, Algorithm 1, caps before it reranks).
-    """
-
-    until: Until
-
-    def run(self, state: State, k: int | None = None) -> State:
-        """Run the loop, then keep the k best."""
-        cap = getattr(self.until, "cap", None)
-        step = self.step if cap is None else self.step.capped(cap)
-        seen = set(state.evidence.identities()) if state.evidence is not None else set()
-        while state.answer is None and not self.until(state):
-            state = step.run(state)
-            new = set(state.evidence.identities()) - seen if state.evidence is not None else set()
-            if not new:
-                break
-            seen |= new
-        return top_of(state, ("evidence",), k)
-
-    def __repr__(self) -> str:
-        return f"Repeat({self.step!r}, until={self.until!r})"
 
 
 def _steps(operator: Operator) -> tuple[Operator, ...]:
@@ -389,50 +284,43 @@ def _steps(operator: Operator) -> tuple[Operator, ...]:
 
 
 def top_of(state: State, gives: tuple[str, ...], k: int | None) -> State:
-    """Return the state cut to the k best of what was given: evidence, else passages.
+    """Return the state cut to the k best of what was set: evidence, else passages.
 
-    An operator that gives neither, as Keep, lets through what came: then that is cut.
+    After an operator that sets neither, such as Keep, whatever the state has is cut.
     """
     if k is None:
         return state
-    if "evidence" not in gives and "chunks" in gives:
-        return state if state.chunks is None else state.with_(chunks=state.chunks.top(k))
+    if "evidence" not in gives and "passages" in gives:
+        return state if state.passages is None else state.with_(passages=state.passages.top(k))
     if state.evidence is not None and ("evidence" in gives or not gives):
         return state.with_(evidence=state.evidence.top(k))
-    return state.with_(chunks=state.chunks.top(k)) if state.chunks is not None and not gives else state
+    return state.with_(passages=state.passages.top(k)) if state.passages is not None and not gives else state
 
 
-def _complaint(at: int, count: int, step: Operator, clause: str) -> str:
-    wanted = " or ".join(repr(name) for name in clause.split("|"))
-    remedy = _REMEDY.get(clause.split("|")[0], f"Give the start state {wanted}")
-    return f"step {at} of {count}, {step!r}, needs {wanted}, which no earlier step gives. {remedy}."
+def _complaint(number: int, count: int, step: Operator, clause: str) -> str:
+    names = " or ".join(repr(name) for name in clause.split("|"))
+    remedy = _REMEDY.get(clause.split("|")[0], f"Set {names} in the start state")
+    return f"step {number} of {count}, {step!r}, needs {names}, which no earlier step gives. {remedy}."
 
 
-def note(text: str) -> None:
-    """Write a remark into the trace, at the step that is being done; nowhere where none is."""
-    notes = _notes.get()
-    if notes is not None:
-        notes.append(text)
-
-
-def source_of(made: Any) -> str:
+def source_of(value: Any) -> str:
     """Return the expression that makes a dataclass instance, arguments at their default left out.
 
-    >>> source_of(Reached(nodes=3))
-    'Reached(3)'
+    >>> source_of(Keep() % 3), source_of(Cut(Keep(), 3))
+    ('Cut(Keep(), 3)', 'Cut(Keep(), 3)')
     """
-    shown = []
-    for f in fields(made):
-        value = getattr(made, f.name)
-        if f.default is MISSING and f.default_factory is MISSING:
-            shown.append(repr(value))
-        elif not _is_default(f, value):
-            shown.append(f"{f.name}={value!r}")
-    return f"{type(made).__name__}({', '.join(shown)})"
+    arguments = []
+    for field in fields(value):
+        argument = getattr(value, field.name)
+        if field.default is MISSING and field.default_factory is MISSING:
+            arguments.append(repr(argument))
+        elif not _is_default(field, argument):
+            arguments.append(f"{field.name}={argument!r}")
+    return f"{type(value).__name__}({', '.join(arguments)})"
 
 
-def _is_default(f: Any, value: object) -> bool:
-    default = f.default if f.default is not MISSING else f.default_factory()
+def _is_default(field: Any, value: object) -> bool:
+    default = field.default if field.default is not MISSING else field.default_factory()
     try:
         return bool(value == default)
     except ValueError:  # arrays do not say whether they are equal

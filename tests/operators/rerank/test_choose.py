@@ -8,7 +8,7 @@ import re
 import pytest
 from tests.toys import GRAPHS
 
-from graphwright import Choose, Evidence, HashEncoder, OptionError, ReplyError, Rerank, ScriptedLLM, State, start
+from graphwright import Choose, Evidence, HashEncoder, OptionError, LLMResponseError, Rerank, ScriptedLLM, State, start
 
 GRAPH = GRAPHS["club"]
 
@@ -40,7 +40,7 @@ def test_numbers_that_are_not_there_are_passed_over_and_noted() -> None:
     assert state.trace[-1].notes == ("5 of 7 numbers chosen were passed over: not there, or too many",)
     none = asked(replies([]), 3)
     assert none.evidence is not None and len(none.evidence) == 0 and none.trace[-1].notes == ()
-    with pytest.raises(ReplyError):
+    with pytest.raises(LLMResponseError):
         asked(ScriptedLLM(["the second", "the second!"]), 3)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphwright import Anchor, Choose, Evidence, Graph, Keep, Masked, OptionError, ScriptedLLM, Shorter, start
+from graphwright import Anchor, Choose, Evidence, Graph, Keep, MaskEntities, OptionError, ScriptedLLM, LengthPenalty, start
 
 LINE = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
 
@@ -17,7 +17,7 @@ def shown(text: str, anchors: list[Anchor], mask: str = "X") -> str:
         return '{"numbers": [1]}'
 
     state = start(text, LINE, anchors=anchors, evidence=Evidence.of_edges([0, 1]))
-    after = Masked(Choose(ScriptedLLM(model)), mask)(state)
+    after = MaskEntities(Choose(ScriptedLLM(model)), mask)(state)
     # The question itself stays, and so do anchors and the number that was chosen.
     assert after.question == state.question and after.anchors == state.anchors
     assert after.evidence is not None and after.evidence.edges.tolist() == [0]
@@ -47,7 +47,7 @@ def test_a_further_edge_costs_less_where_more_is_asked() -> None:
     paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1]), ([0, 1, 2, 3], [0, 1, 2])], [0.5, 0.58, 0.6])
 
     def scores(text: str, each: float) -> list[float]:
-        found = Shorter(Keep(), each)(start(text, LINE, anchors=[Anchor("Heat")], evidence=paths)).evidence
+        found = LengthPenalty(Keep(), each)(start(text, LINE, anchors=[Anchor("Heat")], evidence=paths)).evidence
         assert found is not None and found.scores is not None
         assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
         by = dict(zip(map(len, (e for _, e in found)), found.scores.tolist(), strict=True))
@@ -62,13 +62,13 @@ def test_a_further_edge_costs_less_where_more_is_asked() -> None:
 def test_the_cut_comes_after_the_cost_and_what_has_no_scores_stays() -> None:
     paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.5, 0.51])
     state = start("who directed it", LINE, evidence=paths)
-    cut = (Shorter(Keep()) % 1)(state).evidence
+    cut = (LengthPenalty(Keep()) % 1)(state).evidence
     assert cut is not None and cut.piece(0)[1].tolist() == [0]
-    kept = (Shorter(Keep()) % 1)(state.with_(evidence=paths.unscored())).evidence
+    kept = (LengthPenalty(Keep()) % 1)(state.with_(evidence=paths.unscored())).evidence
     assert kept is not None and kept.scores is None and kept.piece(0)[1].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("each", [-0.1, float("inf"), float("nan")])
 def test_a_cost_is_a_number(each: float) -> None:
     with pytest.raises(OptionError, match="what a further edge costs"):
-        Shorter(Keep(), each)
+        LengthPenalty(Keep(), each)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import Evidence, Graph, HashEncoder, OptionError, OverlapCrossEncoder, ReadOn, Scorer, start
+from graphwright import Evidence, Graph, HashEncoder, OptionError, OverlapCrossEncoder, MultiHopRerank, Scorer, start
 from graphwright.models.base import metered
 
 KIN = Graph.from_triples(
@@ -51,7 +51,7 @@ def test_the_formula(rows: list[list[float]], contexts: int, temperature: float)
     asked = {"": rows[0], "a b": rows[1], "b a c": rows[2], "c b d": rows[3], "d c": rows[4]}
     model = Told(tuple((query, tuple(row)) for query, row in asked.items()))
     state = start("q", graph, evidence=Evidence.of_nodes([3, 0, 1, 2]))
-    found = ReadOn(model, contexts, temperature)(state).evidence
+    found = MultiHopRerank(model, contexts, temperature)(state).evidence
     own = [float(np.float32(score)) for score in rows[0]]
     first = softmax(own, temperature)
     expected = list(first)
@@ -75,14 +75,14 @@ def test_the_question_is_asked_with_the_names_that_it_lacks_in_the_order_of_the_
             asked.append(query)
             return super().latents(query, texts)
 
-    ReadOn(Listening(), contexts=1)(start(QUESTION, KIN, evidence=Evidence.of_edges([0, 1, 2])))
+    MultiHopRerank(Listening(), contexts=1)(start(QUESTION, KIN, evidence=Evidence.of_edges([0, 1, 2])))
     # Of "Ida wife of Udo": Ida is in the question; Graz and Mur do not stand in the text, and come last.
     assert asked == [QUESTION, f"{QUESTION} Udo Graz Mur"]
 
 
 def test_what_is_far_from_the_question_is_found_by_what_the_best_piece_names() -> None:
     state = start(QUESTION, KIN, evidence=Evidence.of_edges([2, 1, 0]))
-    plain, best = (ReadOn(OverlapCrossEncoder(), contexts, 0.1)(state).evidence.texts(KIN) for contexts in (0, 1))
+    plain, best = (MultiHopRerank(OverlapCrossEncoder(), contexts, 0.1)(state).evidence.texts(KIN) for contexts in (0, 1))
     assert plain == ["Ida wife of Udo", "Ugo lived in Lyon", "Udo lived in Graz"]  # alike but for their ids
     assert best == ["Ida wife of Udo", "Udo lived in Graz", "Ugo lived in Lyon"]
 
@@ -91,21 +91,21 @@ def test_a_name_counts_as_a_whole_word() -> None:
     graph = Graph.from_triples([("Ur", "lies in", "Iraq"), ("Ur", "burned by", "Elam")])
     state = start("Which court burned?", graph, evidence=Evidence.of_nodes([graph.id("Ur"), graph.id("Iraq")]))
     # "court" and "burned" hold no Ur. Iraq has Ur as its only neighbour.
-    notes = ReadOn(OverlapCrossEncoder())(state).trace[-1].notes
+    notes = MultiHopRerank(OverlapCrossEncoder())(state).trace[-1].notes
     assert notes == ("read on with Ur, Elam, Iraq", "read on with Iraq, Ur")
 
 
 def test_from_a_piece_that_names_nothing_new_nothing_is_read() -> None:
     state = start("Udo Ida Graz Mur Lyon Ugo", KIN, evidence=Evidence.of_edges([0, 1]))
     with metered() as usage:
-        found = ReadOn(OverlapCrossEncoder())(state).evidence
+        found = MultiHopRerank(OverlapCrossEncoder())(state).evidence
     assert usage.texts == 2 and found.scores.sum() == pytest.approx(1)
 
 
 def test_a_hub_is_not_asked_with_its_neighbours() -> None:
     hub = Graph.from_triples([("hub", "r", f"n{at}") for at in range(101)])
     state = start("q", hub, evidence=Evidence.of_nodes([hub.id("hub"), hub.id("n5")]))
-    assert set(ReadOn(OverlapCrossEncoder())(state).trace[-1].notes) == {"read on with hub", "read on with n5, hub"}
+    assert set(MultiHopRerank(OverlapCrossEncoder())(state).trace[-1].notes) == {"read on with hub", "read on with n5, hub"}
 
 
 def test_where_a_model_rules_all_out_the_scores_are_0() -> None:
@@ -114,14 +114,14 @@ def test_where_a_model_rules_all_out_the_scores_are_0() -> None:
         def judge(self, state):
             return lambda pieces: np.full(len(pieces), -np.inf)
 
-    found = ReadOn(Never())(start(QUESTION, KIN, evidence=Evidence.of_edges([0, 1]))).evidence
+    found = MultiHopRerank(Never())(start(QUESTION, KIN, evidence=Evidence.of_edges([0, 1]))).evidence
     assert found.scores.tolist() == [0.0, 0.0]
 
 
 def test_passages_are_read_on_from_by_the_entities_that_they_mention() -> None:
     ix = corpus_index().snapshot
     passages = Evidence.of_nodes(ix.graph.passages.nodes)
-    state = ReadOn(OverlapCrossEncoder())(start("Who founded the abbey of Erstein?", ix.graph, evidence=passages))
+    state = MultiHopRerank(OverlapCrossEncoder())(start("Who founded the abbey of Erstein?", ix.graph, evidence=passages))
     names = [name for said in state.trace[-1].notes for name in said.removeprefix("read on with ").split(", ")]
     assert "Ermengarde of Tours" in names and not any(name in "Who founded the abbey of Erstein?" for name in names)
 
@@ -129,7 +129,7 @@ def test_passages_are_read_on_from_by_the_entities_that_they_mention() -> None:
 def test_what_is_outside_of_a_narrowed_graph_is_not_asked_with() -> None:
     part = KIN.part([KIN.id(name) for name in ("Ida", "Udo", "Graz")])
     state = start(QUESTION, part, evidence=Evidence.of_nodes([KIN.id("Ida"), KIN.id("Udo")]))
-    notes = ReadOn(OverlapCrossEncoder())(state).trace[-1].notes
+    notes = MultiHopRerank(OverlapCrossEncoder())(state).trace[-1].notes
     assert notes == ("read on with Udo", "read on with Udo, Graz")  # and not with Mur, where Ida was born
 
 
@@ -137,26 +137,26 @@ def test_what_is_outside_of_a_narrowed_graph_is_not_asked_with() -> None:
 def test_each_context_that_names_something_has_every_text_read_once_more(contexts: int) -> None:
     evidence = Evidence.of_nodes(range(len(GRAPHS["family"])))
     with metered() as usage:
-        ReadOn(OverlapCrossEncoder(), contexts)(start("Who was Gisela?", GRAPHS["family"], evidence=evidence))
+        MultiHopRerank(OverlapCrossEncoder(), contexts)(start("Who was Gisela?", GRAPHS["family"], evidence=evidence))
     assert usage.texts == len(evidence) * (1 + min(contexts, len(evidence)))
 
 
 def test_one_piece_or_none_is_left_as_it_is() -> None:
     for nodes in ([], [2]):
-        found = ReadOn(OverlapCrossEncoder())(start(QUESTION, KIN, evidence=Evidence.of_nodes(nodes))).evidence
+        found = MultiHopRerank(OverlapCrossEncoder())(start(QUESTION, KIN, evidence=Evidence.of_nodes(nodes))).evidence
         assert found.nodes.tolist() == nodes and found.scores.tolist() == [1.0] * len(nodes)
 
 
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (lambda: ReadOn("bge"), "an encoder or a cross-encoder is needed"),
-        (lambda: ReadOn(HashEncoder(), contexts=-1), "whole number of pieces"),
-        (lambda: ReadOn(HashEncoder(), contexts=1.5), "whole number of pieces"),
-        (lambda: ReadOn(HashEncoder(), temperature=0), "a number above 0"),
-        (lambda: ReadOn(HashEncoder(), temperature=float("inf")), "a number above 0"),
-        (lambda: ReadOn(HashEncoder(), temperature="x"), "a number above 0"),
-        (lambda: ReadOn(HashEncoder(), temperature=True), "a number above 0"),
+        (lambda: MultiHopRerank("bge"), "an encoder or a cross-encoder is needed"),
+        (lambda: MultiHopRerank(HashEncoder(), contexts=-1), "whole number of pieces"),
+        (lambda: MultiHopRerank(HashEncoder(), contexts=1.5), "whole number of pieces"),
+        (lambda: MultiHopRerank(HashEncoder(), temperature=0), "a number above 0"),
+        (lambda: MultiHopRerank(HashEncoder(), temperature=float("inf")), "a number above 0"),
+        (lambda: MultiHopRerank(HashEncoder(), temperature="x"), "a number above 0"),
+        (lambda: MultiHopRerank(HashEncoder(), temperature=True), "a number above 0"),
     ],
 )
 def test_what_cannot_be_used_is_refused(made, says) -> None:

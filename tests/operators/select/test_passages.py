@@ -16,7 +16,7 @@ def given(evidence: Evidence) -> State:
 
 
 def ranked(op: object, evidence: Evidence) -> list[tuple[int, float]]:
-    chunks = op(given(evidence)).chunks  # type: ignore[operator]
+    chunks = op(given(evidence)).passages  # type: ignore[operator]
     return list(zip(chunks.ids.tolist(), chunks.scores.tolist(), strict=True))
 
 
@@ -59,9 +59,9 @@ def test_the_smaller_of_limit_and_cut_holds_and_ties_fall_by_id(op: object) -> N
 def test_a_graph_without_passages_gives_nodes() -> None:
     graph = GRAPHS["family"]
     edge = Evidence.of_edges([3], [0.5])
-    found = Sources()(start("?", graph, evidence=edge)).chunks
+    found = Sources()(start("?", graph, evidence=edge)).passages
     assert found is not None and found.ids.tolist() == sorted(graph.ends([3]).tolist())
-    nodes = (Sources() % 1)(start("?", graph, evidence=Evidence.of_nodes([2, 1], [0.5, 0.5]))).chunks
+    nodes = (Sources() % 1)(start("?", graph, evidence=Evidence.of_nodes([2, 1], [0.5, 0.5]))).passages
     assert nodes is not None and nodes.ids.tolist() == [1]
 
 

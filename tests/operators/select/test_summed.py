@@ -28,22 +28,22 @@ def test_it_is_the_sum_over_the_pieces_that_came_from_a_passage(pieces, random) 
     for (nodes, edges), score in zip(pieces, scores, strict=True):
         for chunk in GRAPH.chunks_of(nodes, edges).tolist():
             expected[chunk] = expected.get(chunk, 0.0) + score
-    assert state.chunks is not None
-    assert dict(zip(state.chunks.ids.tolist(), state.chunks.scores.tolist(), strict=True)) == pytest.approx(expected)
+    assert state.passages is not None
+    assert dict(zip(state.passages.ids.tolist(), state.passages.scores.tolist(), strict=True)) == pytest.approx(expected)
 
 
 def test_two_entities_of_little_mass_outweigh_one_of_more() -> None:
     boso, teutberga, mur = (GRAPH.id(name) for name in ("Boso the Elder", "Teutberga", "Mur"))
     state = SummedSources(limit=1)(start("?", GRAPH, evidence=Evidence.of_nodes([boso, teutberga, mur], [2, 2, 3])))
-    assert state.chunks is not None and state.chunks.scores.tolist() == [4.0]
-    assert GRAPH.passages.of(int(state.chunks.ids[0])).document == "teutberga"  # type: ignore[union-attr]
+    assert state.passages is not None and state.passages.scores.tolist() == [4.0]
+    assert GRAPH.passages.of(int(state.passages.ids[0])).document == "teutberga"  # type: ignore[union-attr]
 
 
 def test_pieces_without_scores_count_by_rank_and_nodes_stand_for_passages_where_there_are_none() -> None:
     graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     state = SummedSources()(start("?", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([1], [])])))
-    assert state.chunks is not None
-    assert (state.chunks.ids.tolist(), state.chunks.scores.tolist()) == ([1, 0], [1.5, 1.0])
+    assert state.passages is not None
+    assert (state.passages.ids.tolist(), state.passages.scores.tolist()) == ([1, 0], [1.5, 1.0])
 
 
 def test_a_limit_is_a_number_of_passages() -> None:

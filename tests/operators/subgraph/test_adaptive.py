@@ -15,7 +15,7 @@ from graphwright import (
     Graph,
     Keep,
     KHop,
-    Link,
+    LinkEntities,
     NeedsError,
     OverlapCrossEncoder,
     PersonalizedPageRank,
@@ -117,7 +117,7 @@ class TestUnseen:
         assert alone is not None and wrapped is not None and alone.nodes.tolist() == wrapped.nodes.tolist()
 
     def test_its_wiring_is_the_steps(self) -> None:
-        op = Unseen(Link() >> PersonalizedPageRank())
+        op = Unseen(LinkEntities() >> PersonalizedPageRank())
         assert op.needs == () and "anchors" in op.gives and Unseen(KHop(1)).needs == KHop(1).needs
         inside = Unseen(Keep() | KHop(1)).capped(2)
         assert len(inside(start("?", GRAPHS["star"], evidence=Evidence.of_nodes([0]))).evidence) == 1  # type: ignore[arg-type]

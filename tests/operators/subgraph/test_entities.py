@@ -18,7 +18,7 @@ from graphwright import (
     Keep,
     KHop,
     Kind,
-    OnEntities,
+    EntityGraph,
     OptionError,
     OverlapCrossEncoder,
     Sources,
@@ -30,7 +30,8 @@ from graphwright import (
 from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.index.merge import MergedChunks
 from graphwright.operators import entities
-from graphwright.operators.subgraph.entities import entity_graph, entity_vectors
+from graphwright.operators.control import OnGraph
+from graphwright.operators.subgraph.views import EntityGraph, entity_vectors
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -62,7 +63,7 @@ def by_hand(graph: Graph, most: int) -> list[str]:
 
 @pytest.mark.parametrize("most", [0, 1, 2, 5, 100])
 def test_entities_are_read_with_the_sentences_of_their_edges(most: int) -> None:
-    there = entity_graph(GRAPH, most)
+    there = EntityGraph(most)(GRAPH)
     assert [there.text(node) for node in range(len(there))] == by_hand(GRAPH, most)
     kinds = there.columns.kinds[there.ends(there.edges)]
     between = [e for e in GRAPH.edges.tolist() if (GRAPH.columns.kinds[GRAPH.ends([e])] == Kind.ENTITY).all()]
@@ -82,23 +83,23 @@ ends = st.sampled_from(["Ada", "Bo", "Cy", "Di"])
 )
 def test_texts_of_any_graph_are_those_of_plain_python(stated: list[tuple[str, str, str]], most: int) -> None:
     graph = graph_of(*stated, described="Said of it.")
-    there = entity_graph(graph, most)
+    there = EntityGraph(most)(graph)
     assert [there.reading(node) for node in range(len(there))] == by_hand(graph, most)
 
 
 def test_a_worked_text() -> None:
     graph = graph_of(("Ada", "Bo", "Ada wrote to Bo."), ("Bo", "Cy", "Bo met Cy."), ("Cy", "Bo", "Ada wrote to Bo."))
-    there = entity_graph(graph, 2)
+    there = EntityGraph(2)(graph)
     assert there.text(there.id("Bo")) == "Bo\nAda wrote to Bo.\nBo met Cy."
-    assert entity_graph(graph, 1).text(there.id("Cy")) == "Cy\nAda wrote to Bo."
+    assert EntityGraph(1)(graph).text(there.id("Cy")) == "Cy\nAda wrote to Bo."
 
 
 def test_it_is_made_once_and_goes_with_its_snapshot() -> None:
     graph = graph_of(("Ada", "Bo", "x"))
-    assert entity_graph(graph) is entity_graph(graph) is not entity_graph(graph, 2)
-    part = entity_graph(graph.part(graph.ids("Ada")))
+    assert EntityGraph()(graph) is EntityGraph()(graph) is not EntityGraph(2)(graph)
+    part = EntityGraph()(graph.part(graph.ids("Ada")))
     assert part.nodes.tolist() == graph.ids("Ada").tolist() and not len(part.edges)
-    made = weakref.ref(entity_graph(graph).columns)
+    made = weakref.ref(EntityGraph()(graph).columns)
     del graph, part
     gc.collect()
     assert made() is None
@@ -106,26 +107,26 @@ def test_it_is_made_once_and_goes_with_its_snapshot() -> None:
 
 def test_a_knowledge_graph_is_its_own_graph_of_entities() -> None:
     club = GRAPHS["club"]
-    there = entity_graph(club)
+    there = EntityGraph()(club)
     assert there.edges.tolist() == club.edges.tolist() and there.text(0) == club.text(0)
 
 
 def test_search_reranking_and_expansion_stay_among_entities_and_lead_to_passages() -> None:
     assert SNAPSHOT.names is not None
     loop = GRanker(OverlapCrossEncoder()) >> (Keep() | STeX(SNAPSHOT.names) % 3) >> GRanker(OverlapCrossEncoder())
-    state = (OnEntities(VectorSearch(SNAPSHOT.names) % 3 >> loop) >> Sources())(start("Who founded Erstein?", GRAPH))
+    state = (OnGraph(EntityGraph(), VectorSearch(SNAPSHOT.names) % 3 >> loop) >> Sources())(start("Who founded Erstein?", GRAPH))
     assert state.graph is GRAPH and state.evidence is not None and state.passages is not None
     assert len(state.evidence) == 6 and (GRAPH.columns.kinds[state.evidence.nodes] == Kind.ENTITY).all()
     assert set(state.passages.ids.tolist()) == set(GRAPH.chunks_of(state.evidence.nodes).tolist())
     # Two entities that only a chunk names both are no neighbours there.
     apart = start("?", GRAPH, evidence=Evidence.of_nodes([GRAPH.id("Bread")]))
-    assert len(OnEntities(KHop(2))(apart).evidence) < len(KHop(2)(apart).evidence)  # type: ignore[arg-type]
+    assert len(OnGraph(EntityGraph(), KHop(2))(apart).evidence) < len(KHop(2)(apart).evidence)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, None])
 def test_a_wrong_number_of_sentences_is_refused(wrong: object) -> None:
     with pytest.raises(OptionError, match="sentences="):
-        OnEntities(Keep(), wrong)  # type: ignore[arg-type]
+        OnGraph(EntityGraph(), Keep(), wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("at_a_time", [1, 3, 4096])

@@ -23,7 +23,7 @@ from graphwright import (
     KHop,
     Kind,
     NeedsError,
-    OnPassages,
+    PassageGraph,
     OptionError,
     Settings,
     Sources,
@@ -31,7 +31,8 @@ from graphwright import (
 )
 from graphwright.index.extraction import Extraction, Mention
 from graphwright.index.merge import MergedChunks
-from graphwright.operators.subgraph.references import RELATIONS, passage_graph
+from graphwright.operators.control import OnGraph
+from graphwright.operators.subgraph.views import RELATIONS, PassageGraph
 
 GRAPH = corpus_index().snapshot.graph
 
@@ -72,7 +73,7 @@ def linked_by_alias() -> Graph:
 @pytest.mark.parametrize("shared", [0, 1, 2, 3, 5, 100])
 @pytest.mark.parametrize("graph", [GRAPH, linked_by_alias()], ids=["corpus", "alias"])
 def test_the_edges_are_those_found_by_hand(graph: Graph, shared: int) -> None:
-    linked = passage_graph(graph, shared)
+    linked = PassageGraph(shared)(graph)
     assert joined(linked) == by_hand(graph, shared)
     kinds = linked.columns.kinds[linked.ends(linked.edges)]
     relations = {linked.triple(int(e))[1] for e in linked.edges}
@@ -82,17 +83,17 @@ def test_the_edges_are_those_found_by_hand(graph: Graph, shared: int) -> None:
 def test_a_passage_refers_to_what_it_mentions_by_name_or_alias() -> None:
     passages = GRAPH.passages
     chunk = {passages.of(int(v)).document: int(v) for v in passages.nodes}  # type: ignore[union-attr]
-    linked = passage_graph(GRAPH, 0)
+    linked = PassageGraph(0)(GRAPH)
     refers = [(int(linked.columns.heads[e]), int(linked.columns.tails[e])) for e in linked.edges]
     assert (chunk["lothair"], chunk["teutberga"]) in refers and (chunk["teutberga"], chunk["lothair"]) in refers
     assert (chunk["lothair"], chunk["ermengarde"]) in refers and (chunk["ermengarde"], chunk["lothair"]) not in refers
     assert not {chunk["bread"], chunk["mur"]} & {v for pair in refers for v in pair}
     short = linked_by_alias()
-    assert len(passage_graph(short, 0).edges) == 1
+    assert len(PassageGraph(0)(short).edges) == 1
 
 
 def test_ids_names_and_texts_are_those_of_the_graph() -> None:
-    linked = passage_graph(GRAPH)
+    linked = PassageGraph()(GRAPH)
     assert len(linked) == len(GRAPH) and linked.names is GRAPH.names and linked.passages is GRAPH.passages
     node = int(GRAPH.passages.nodes[0])  # type: ignore[union-attr]
     assert linked.reading(node) == GRAPH.reading(node) and linked.chunks_of([node]).tolist() == [node]
@@ -100,8 +101,8 @@ def test_ids_names_and_texts_are_those_of_the_graph() -> None:
 
 def test_it_is_made_once_and_goes_with_its_snapshot() -> None:
     graph = linked_by_alias()
-    assert passage_graph(graph) is passage_graph(graph) is not passage_graph(graph, 2)
-    made = weakref.ref(passage_graph(graph).columns)
+    assert PassageGraph()(graph) is PassageGraph()(graph) is not PassageGraph(2)(graph)
+    made = weakref.ref(PassageGraph()(graph).columns)
     del graph
     gc.collect()
     assert made() is None
@@ -109,34 +110,34 @@ def test_it_is_made_once_and_goes_with_its_snapshot() -> None:
 
 def test_a_part_gives_a_part_and_a_graph_without_passages_is_left_alone() -> None:
     some = GRAPH.passages.nodes[:3]  # type: ignore[union-attr]
-    part = passage_graph(GRAPH.part(some))
+    part = PassageGraph()(GRAPH.part(some))
     assert part.nodes.tolist() == some.tolist()
-    assert passage_graph(GRAPHS["club"]) is GRAPHS["club"]
+    assert PassageGraph(GRAPHS["club"]) is GRAPHS["club"]
 
 
 def test_a_step_sees_passages_next_to_each_other_and_the_graph_comes_back() -> None:
     passages = GRAPH.passages
     first = next(int(v) for v in passages.nodes if passages.of(int(v)).document == "lothair")  # type: ignore[union-attr]
     state = start("?", GRAPH, evidence=Evidence.of_nodes([first]))
-    after = OnPassages(KHop(1), shared=0)(state)
+    after = OnGraph(PassageGraph(0), KHop(1))(state)
     assert after.graph is GRAPH
     documents = {passages.of(int(v)).document for v in after.evidence.nodes}  # type: ignore[union-attr]
     assert documents == {"lothair", "teutberga", "ermengarde"} < {d["id"] for d in CORPUS}
     assert not {Kind(k) for k in GRAPH.columns.kinds[KHop(1)(state).evidence.nodes]} <= {Kind.CHUNK}  # type: ignore[union-attr]
-    assert (OnPassages(KHop(1), shared=0) % 2)(state).evidence.nodes.tolist() == after.evidence.nodes[:2].tolist()  # type: ignore[union-attr]
-    assert OnPassages(Induce())(state).graph is GRAPH
+    assert (OnGraph(PassageGraph(0), KHop(1)) % 2)(state).evidence.nodes.tolist() == after.evidence.nodes[:2].tolist()  # type: ignore[union-attr]
+    assert OnGraph(PassageGraph(), Induce())(state).graph is GRAPH
 
 
 def test_wiring_is_that_of_the_step() -> None:
-    step = OnPassages(KHop(1) >> Sources(), shared=3)
+    step = OnGraph(PassageGraph(3), KHop(1) >> Sources())
     assert step.needs == ("evidence|anchors",) and "chunks" in step.gives
-    assert repr(step) == "OnPassages(KHop(1) >> Sources(), shared=3)" and OnPassages(Keep()).capped(3) == OnPassages(
+    assert repr(step) == "OnGraph(PassageGraph(3), KHop(1) >> Sources())" and OnGraph(PassageGraph(), Keep()).capped(3) == OnGraph(PassageGraph(), 
         Keep()
     )
     with pytest.raises(NeedsError, match="KHop"):
         step(start("?", GRAPH))
     with pytest.raises(OptionError, match="shared=-1"):
-        OnPassages(Keep(), shared=-1)
+        OnGraph(PassageGraph(-1), Keep())
 
 
 def cited() -> Graph:
@@ -156,7 +157,7 @@ def cited() -> Graph:
 
 def edges(graph: Graph, **options: object) -> dict[str, set[tuple[str, str]]]:
     found: dict[str, set[tuple[str, str]]] = {}
-    linked = passage_graph(graph, **options)  # type: ignore[arg-type]
+    linked = PassageGraph(**options)(graph)  # type: ignore[arg-type]
     for head, relation, tail in map(linked.triple, linked.edges.tolist()):
         found.setdefault(relation, set()).add((head, tail))
     return found
@@ -174,7 +175,7 @@ def test_passages_are_joined_from_three_sources_and_each_can_be_chosen() -> None
     assert edges(graph, relations=["continues"]) == {"continues": continues}
     assert edges(GRAPH, relations=("refers to",)) == {}
     # Of an entity in two chunks of the same document each is a neighbour of the other, once.
-    rows = passage_graph(graph).columns.adjacency
+    rows = PassageGraph()(graph).columns.adjacency
     assert all(len(set(rows.row(v).tolist())) == len(rows.row(v)) for v in range(len(graph)))
 
 
@@ -182,12 +183,12 @@ def test_links_alone_are_a_reference_network() -> None:
     graph = cited()
     chunk = {graph.names[int(v)]: int(v) for v in graph.passages.nodes}  # type: ignore[union-attr]
     state = start("?", graph, evidence=Evidence.of_nodes([chunk["a#1"]]))
-    after = OnPassages(KHop(1), relations=("refers to",))(state)
+    after = OnGraph(PassageGraph(relations=("refers to",)), KHop(1))(state)
     assert graph.names.take(after.evidence.nodes) == ["a#1", "c#0"]  # type: ignore[union-attr]
-    capped = OnPassages(Keep(), 3, ("refers to",)).capped(2)
-    assert capped == OnPassages(Keep(), 3, ("refers to",))
+    capped = OnGraph(PassageGraph(), Keep(), 3, ("refers to",)).capped(2)
+    assert capped == OnGraph(PassageGraph(), Keep(), 3, ("refers to",))
     for wrong in (("cites",), "refers to", ()):
         with pytest.raises(OptionError, match="what joins passages is a tuple of some of"):
-            OnPassages(Keep(), relations=wrong)  # type: ignore[arg-type]
+            OnGraph(PassageGraph(relations=wrong), Keep())  # type: ignore[arg-type]
         with pytest.raises(OptionError, match="what joins passages"):
-            passage_graph(graph, relations=wrong)  # type: ignore[arg-type]
+            PassageGraph(relations=wrong)(graph)  # type: ignore[arg-type]

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from tests.toys import CORPUS, GRAPHS, corpus_index, merged_graph
 
-from graphwright import AnchorSearch, FlowPaths, Keywords, Kind, OnStatements, Triples, start
+from graphwright import AnchorSearch, FlowPaths, Keywords, Kind, StatementGraph, Triples, start
 from graphwright.index.extraction import Extraction, Mention, Relation
-from graphwright.operators.subgraph.statements import statements
+from graphwright.operators.control import OnGraph
+from graphwright.operators.subgraph.views import statements
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -49,15 +50,15 @@ def test_a_graph_without_passages_is_itself(name: str) -> None:
 
 def test_a_step_sees_statements_alone_and_the_graph_comes_back() -> None:
     state = start("?", GRAPH)
-    after = OnStatements(Triples())(state)
+    after = OnGraph(StatementGraph(), Triples())(state)
     assert after.graph is GRAPH and after.evidence is not None
     assert after.evidence.edges.tolist() == plain_edges()
-    assert OnStatements(Triples()).gives == ("evidence",)
+    assert OnGraph(StatementGraph(), Triples()).gives == ("evidence",)
 
 
 def test_no_path_leads_through_a_passage_there() -> None:
     nodes = (Keywords() >> AnchorSearch(SNAPSHOT.names) % 40)(start("Whom did Lothair II marry?", GRAPH))
-    through, direct = FlowPaths()(nodes), OnStatements(FlowPaths())(nodes)
+    through, direct = FlowPaths()(nodes), OnGraph(StatementGraph(), FlowPaths())(nodes)
     kinds = GRAPH.columns.kinds
     assert through.evidence is not None and direct.evidence is not None and len(direct.evidence)
     assert (kinds[through.evidence.nodes] == Kind.CHUNK).any()
@@ -66,7 +67,7 @@ def test_no_path_leads_through_a_passage_there() -> None:
     for walked, edges in direct.evidence:
         for a, b, edge in zip(walked.tolist(), walked[1:].tolist(), edges.tolist(), strict=False):
             assert sorted(GRAPH.ends([edge]).tolist()) == sorted([a, b])
-    assert OnStatements(FlowPaths() % 2)(nodes).evidence.identities() == direct.evidence.identities()[:2]  # type: ignore[union-attr]
+    assert OnGraph(StatementGraph(), FlowPaths() % 2)(nodes).evidence.identities() == direct.evidence.identities()[:2]  # type: ignore[union-attr]
 
 
 def test_what_is_kept_goes_with_the_snapshot() -> None:

@@ -58,7 +58,7 @@ class LatentKeywords(Operator):
         found = [] if self.model is None else self._listed(self.model, state, run)
         if found:
             return with_new(state, found)
-        state = Keywords().apply(state)
+        state = Keywords().apply(state, run)
         return with_new(state, self._implied(state))
 
     def _listed(self, model: LLM, state: State, run: Run) -> list[Anchor]:

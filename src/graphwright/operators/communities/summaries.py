@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import cache
 from threading import Lock
@@ -19,8 +18,6 @@ from graphwright.graph.graph import Graph
 from graphwright.index.clustering import Communities, communities, needs_igraph
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.index.vector_index import VectorIndex, normalised
-from graphwright.models.base import metered
-from graphwright.models.bills import Item, bill
 from graphwright.models.protocols import LLM, Floats, Usage
 from graphwright.operators.operator import source_of
 from graphwright.operators.run import Run
@@ -122,23 +119,20 @@ class Summaries:
         with kept.lock:  # whoever wants the same one waits, and does not pay for it again
             new = [at for at in told if at not in kept.texts]
 
-            def write(at: int) -> None:
-                with metered() as kept.took[at]:
-                    kept.texts[at] = summarised(run, model, "community", self._lines(graph, at), told[at])
+            def write(at: int) -> Run:
+                child = run.child()
+                kept.texts[at] = summarised(child, model, "community", self._lines(graph, at), told[at])
+                return child
 
             begun = time.perf_counter()
-            for_each(write, new)
-            for at in new:  # several were written at a time
-                kept.took[at] = replace(kept.took[at], saved=(time.perf_counter() - begun) / len(new))
-            self._billed(kept, told, new)
+            for at, child in zip(new, for_each(write, new), strict=True):
+                run.absorb(child)
+                run.notes += child.notes
+                kept.took[at] = replace(child.usage, saved=(time.perf_counter() - begun) / len(new))
+            for computed in (True, False):
+                costs = {("summary", self, at): kept.took[at] for at in told if (at in new) == computed}
+                run.charge(costs, computed=computed)
         return [kept.texts[at] for at in wanted]
-
-    def _billed(self, kept: _Written, wanted: Iterable[int], new: Sequence[int]) -> None:
-        """Have each pipeline pay for the summaries that it uses, whoever had them written."""
-        if (due := bill()) is not None:
-            for at in wanted:
-                item = Item(("summaries", self), _ALL, at, kept.took[at])
-                (due.made if at in new else due.used)(item)
 
     def _gist(self, graph: Graph, members: Ints) -> Gist:
         edges = _inner(graph, members)
@@ -195,7 +189,7 @@ def passage_line(graph: Graph, node: int) -> str:
 def summarised(run: Run, model: LLM, prompt: str, lines: str, instead: str) -> str:
     """Return what a language model writes about some lines of data, or `instead` where it writes nothing of use."""
     try:
-        text: str = model.complete(*messages(prompt, lines=lines), schema=_schema()).value.summary.strip()
+        text: str = run.complete(model, *messages(prompt, lines=lines), schema=_schema()).value.summary.strip()
     except LLMResponseError:
         text = ""
     if not text:
@@ -204,12 +198,9 @@ def summarised(run: Run, model: LLM, prompt: str, lines: str, instead: str) -> s
 
 
 def for_each(work: Callable[[Asked], Given], items: Iterable[Asked]) -> list[Given]:
-    """Do the work for each, several at a time, and return what it gives in order; an error ends it.
-
-    Each runs in a copy of the caller's context, so that its meters and its trace learn of it.
-    """
+    """Do the work for each item, several at a time, and return the results in order; an error ends it."""
     with ThreadPoolExecutor(_CALLS) as pool:
-        begun = [pool.submit(copy_context().run, work, item) for item in items]
+        begun = [pool.submit(work, item) for item in items]
         try:
             return [one.result() for one in begun]
         except BaseException:

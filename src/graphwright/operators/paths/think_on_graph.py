@@ -76,19 +76,19 @@ class Explore(Operator):
             while beams and len(beams[0][1]) < self.depth:
                 turns = _turns(state.graph, beams)
                 ways = _first(run, [steps[0] for steps in turns.values()], self.relations, "relations")
-                chosen = self._best(state, Evidence.of_pieces(ways, render=_next_relation))
+                chosen = self._best(state, run, Evidence.of_pieces(ways, render=_next_relation))
                 taken = {_key(state.graph, nodes.tolist(), edges.tolist()) for nodes, edges in chosen}
                 further = [step for key, steps in turns.items() if key in taken for step in steps]
-                found.append(self._best(state, Evidence.of_pieces(_first(run, further, self.most, "nodes"))))
+                found.append(self._best(state, run, Evidence.of_pieces(_first(run, further, self.most, "nodes"))))
                 beams = [(nodes.tolist(), edges.tolist()) for nodes, edges in found[-1]]
         pieces = [piece for part in found for piece in part]
         scores = [score for part in found for score in (part.scores if part.scores is not None else ())]
         return state.with_(evidence=Evidence.of_pieces(pieces, scores))
 
-    def _best(self, state: State, paths: Evidence) -> Evidence:
+    def _best(self, state: State, run: Run, paths: Evidence) -> Evidence:
         """Return the `width` best of these paths, ranked."""
         judge = Choose(self.model, self.batch) if isinstance(self.model, LLM) else Rerank(self.model)
-        return judge.ranked(state.with_(evidence=paths), self.width).evidence or Evidence.of_nodes([], [])
+        return judge.ranked(state.with_(evidence=paths), run, self.width).evidence or Evidence.of_nodes([], [])
 
 
 def _first(run: Run, steps: list[Step], most: int, what: str) -> list[Step]:

@@ -12,8 +12,9 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence
-from graphwright.models.base import LLM
-from graphwright.operators.operator import Ranker, note
+from graphwright.models.protocols import LLM
+from graphwright.operators.operator import Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts import data_line, messages
 
@@ -55,7 +56,7 @@ class Choose(Ranker):
         if isinstance(self.rounds, bool) or not hasattr(self.rounds, "__index__") or self.rounds < 1:
             raise OptionError(f"Choose(rounds={self.rounds!r}): how often the model is asked to choose, 1 or more.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Let the model choose, round by round."""
         found = state.evidence
         if found is None or not len(found):
@@ -64,34 +65,36 @@ class Choose(Ranker):
         most, kept = len(found) if k is None else k, list[int]()
         for _ in range(self.rounds):
             left = sorted(set(range(len(found))).difference(kept))
-            added = self._round(question, texts, kept, left, most - len(kept)) if left and len(kept) < most else []
+            added = self._round(run, question, texts, kept, left, most - len(kept)) if left and len(kept) < most else []
             kept += added
             if not added:
                 break
         return state.with_(evidence=found.take(kept, 1.0 / np.arange(1, len(kept) + 1)))
 
-    def _round(self, question: str, texts: Sequence[str], kept: list[int], left: list[int], most: int) -> list[int]:
+    def _round(
+        self, run: Run, question: str, texts: Sequence[str], kept: list[int], left: list[int], most: int
+    ) -> list[int]:
         """Let the model choose from what is left until one call, or no more than `most`, remain."""
         shown = "\n".join(data_line({"text": texts[i]}) for i in kept)
         while True:
             calls = [left[at : at + self.batch] for at in range(0, len(left), self.batch)]
             asked = {"question": question} | ({"kept": shown} if kept else {})
-            chosen = [[call[i] for i in self._chosen(asked, [texts[i] for i in call], most)] for call in calls]
+            chosen = [[call[i] for i in self._chosen(run, asked, [texts[i] for i in call], most)] for call in calls]
             # The first of every call, then the second of every call, and so on.
             merged = [i for i in chain.from_iterable(zip_longest(*chosen)) if i is not None]
             if len(calls) == 1 or len(merged) <= most or len(merged) == len(left):
                 return merged[:most]
             left = merged
 
-    def _chosen(self, asked: dict[str, str], texts: Sequence[str], most: int) -> list[int]:
+    def _chosen(self, run: Run, asked: dict[str, str], texts: Sequence[str], most: int) -> list[int]:
         """Ask once; return positions in `texts`, best first."""
         lines = "\n".join(data_line({"number": n, "text": text}) for n, text in enumerate(texts, 1))
         name = "choose_again" if "kept" in asked else "choose"
         said = messages(name, **asked, candidates=lines, most=str(min(most, len(texts))))
-        numbers = self.model.complete(*said, schema=_schema()).value.numbers
+        numbers = run.complete(self.model, *said, schema=_schema()).value.numbers
         known = list(dict.fromkeys(n for n in numbers if 1 <= n <= len(texts)))[:most]
         if len(known) < len(numbers):
-            note(
+            run.note(
                 f"{len(numbers) - len(known)} of {len(numbers)} numbers chosen were passed over: not there, or too many"
             )
         return [n - 1 for n in known]

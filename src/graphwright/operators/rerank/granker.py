@@ -14,8 +14,9 @@ from graphwright.errors import ModelError, OptionError
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Columns
 from graphwright.kernels.frontier import smooth
-from graphwright.models.base import CrossEncoder
+from graphwright.models.protocols import CrossEncoder
 from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["GRanker", "retrieved"]
@@ -56,13 +57,13 @@ class GRanker(Operator):
         """What the last question read, which a loop reads again and again; not of the configuration."""
         return _Last()
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Rank the nodes of the evidence."""
         nodes = retrieved(state)
         if not len(nodes):
             return state.with_(evidence=Evidence.of_nodes([], []))
         texts = self._last.texts(state, nodes)
-        latents = np.asarray(self.cross_encoder.latents(state.question.text, texts), np.float32)
+        latents = run.latents(self.cross_encoder, state.question.text, texts)
         if latents.ndim != 2 or len(latents) != len(nodes):
             raise ModelError(f"{self.cross_encoder!r} gave latents of shape {latents.shape} for {len(nodes)} texts.")
         smoothed = smooth(*state.graph.columns.adjacency, nodes, latents, self.alpha)

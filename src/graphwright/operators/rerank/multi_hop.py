@@ -12,19 +12,20 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph, Kind
 from graphwright.kernels.pieces import rank_pieces
-from graphwright.models.base import CrossEncoder, Encoder
-from graphwright.operators.operator import Ranker, note
-from graphwright.operators.rerank.scorer import Scorer, checked, judge_of, ranked_by
+from graphwright.models.protocols import CrossEncoder, Encoder
+from graphwright.operators.operator import Ranker
+from graphwright.operators.rerank.scorer import Scorer, checked, ranked_by, score_function
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["ReadOn"]
+__all__ = ["MultiHopRerank"]
 
 _MANY = 100  # neighbours that make a hub
 _CHARACTERS = 300  # of names that a question is asked with: what a small model reads well
 
 
 @dataclass(frozen=True, repr=False)
-class ReadOn(Ranker):
+class MultiHopRerank(Ranker):
     """Rank pieces by what a model finds where it reads on: the question asked again with what the best pieces name.
 
     The second passage of a chain of two has little of the question, and what it has to do with it stands in the first.
@@ -46,7 +47,7 @@ class ReadOn(Ranker):
     >>> from graphwright.models.fake import OverlapCrossEncoder
     >>> kin = Graph.from_triples([("Ida", "wife of", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz")])
     >>> state = start("Where did the husband of Ida live?", kin, evidence=Evidence.of_edges([0, 1, 2]))
-    >>> ReadOn(OverlapCrossEncoder(), temperature=0.1)(state).evidence.texts(kin)
+    >>> MultiHopRerank(OverlapCrossEncoder(), temperature=0.1)(state).evidence.texts(kin)
     ['Ida wife of Udo', 'Udo lived in Graz', 'Ugo lived in Lyon']
     """
 
@@ -57,19 +58,19 @@ class ReadOn(Ranker):
     gives = ("evidence",)
 
     def __post_init__(self) -> None:
-        checked(self.model, "ReadOn", (Scorer,))
+        checked(self.model, "MultiHopRerank", (Scorer,))
         if isinstance(self.contexts, bool) or not hasattr(self.contexts, "__index__") or self.contexts < 0:
-            raise OptionError(f"ReadOn(contexts={self.contexts!r}): a whole number of pieces, 0 or more.")
+            raise OptionError(f"MultiHopRerank(contexts={self.contexts!r}): a whole number of pieces, 0 or more.")
         said = self.temperature
         if isinstance(said, bool) or not isinstance(said, Real) or not 0 < said < float("inf"):
-            raise OptionError(f"ReadOn(temperature={said!r}): a number above 0.")
+            raise OptionError(f"MultiHopRerank(temperature={said!r}): a number above 0.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the pieces of the evidence."""
         found = state.evidence
         if found is None or not len(found):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        scores = judge_of(self.model, state)(found)
+        scores = score_function(self.model, state, run)(found)
         first = self._shares(scores)
         total = first.copy()
         best = rank_pieces(scores, found.nodes, found.node_ptr, found.edges, found.edge_ptr)[: self.contexts]
@@ -78,9 +79,9 @@ class ReadOn(Ranker):
             if names:
                 asked = replace(state.question, text=f"{state.question.text} {' '.join(names)}")
                 others = np.delete(np.arange(len(found)), at)
-                again = judge_of(self.model, state.with_(question=asked))(found)
+                again = score_function(self.model, state.with_(question=asked), run)(found)
                 total[others] += first[at] * self._shares(again[others])
-                note(f"read on with {', '.join(names)}")
+                run.note(f"read on with {', '.join(names)}")
         return state.with_(evidence=ranked_by(found, total, k))
 
     def _shares(self, scores: Scores) -> Scores:

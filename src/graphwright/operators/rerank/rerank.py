@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphwright.graph.evidence import Evidence
-from graphwright.models.base import CrossEncoder, Encoder
+from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import Ranker
-from graphwright.operators.rerank.scorer import Scorer, checked, judge_of, ranked_by
+from graphwright.operators.rerank.scorer import Scorer, checked, ranked_by, score_function
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["Rerank"]
@@ -38,9 +39,9 @@ class Rerank(Ranker):
     def __post_init__(self) -> None:
         checked(self.model, "Rerank", (Scorer,))
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the pieces of the evidence."""
         found = state.evidence
         if found is None or not len(found):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        return state.with_(evidence=ranked_by(found, judge_of(self.model, state)(found), k))
+        return state.with_(evidence=ranked_by(found, score_function(self.model, state, run)(found), k))

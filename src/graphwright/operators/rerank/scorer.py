@@ -15,33 +15,31 @@ from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.kernels.pieces import rank_pieces
 from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import source_of
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = [
-    "Judge",
-    "Memory",
+    "ScoreFunction",
     "Scorer",
     "Steps",
     "checked",
     "cosines",
     "distinct",
-    "judge_of",
     "means",
     "owners",
     "ranked_by",
+    "score_function",
 ]
 
-Judge = Callable[[Evidence], Scores]
-"""Scores pieces for one question: float64, one each, higher is better."""
-
-_MEMORY = 8_192  # vectors kept: 25 MB at 384 numbers each
+ScoreFunction = Callable[[Evidence], Scores]
+"""Scores items of evidence for one question: float64, one each, higher is better."""
 
 
 class Scorer(ABC):
     """Scores pieces; Rerank and BeamSearch take it in the place of a model. `a + b` scores their sum."""
 
     @abstractmethod
-    def judge(self, state: State) -> Judge:
+    def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return what scores pieces for the question of this state; what is known of the question is found out once."""
 
     def __add__(self, other: Scorer) -> Scorer:
@@ -57,8 +55,8 @@ class _Sum(Scorer):
     first: Scorer
     second: Scorer
 
-    def judge(self, state: State) -> Judge:
-        one, other = self.first.judge(state), self.second.judge(state)
+    def prepare(self, state: State, run: Run) -> ScoreFunction:
+        one, other = self.first.prepare(state, run), self.second.prepare(state, run)
         return lambda pieces: one(pieces) + other(pieces)
 
     def __repr__(self) -> str:
@@ -86,9 +84,9 @@ class Steps(Scorer):
     def __post_init__(self) -> None:
         checked(self.model, "Steps")
 
-    def judge(self, state: State) -> Judge:
+    def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the mean of the scores of triples, each read once."""
-        read, known = judge_of(self.model, state), dict[int, float]()
+        read, known = score_function(self.model, state, run), dict[int, float]()
 
         def scores(pieces: Evidence) -> Scores:
             edges, at = distinct(pieces.edges)
@@ -105,44 +103,32 @@ class Steps(Scorer):
         return scores
 
 
-def judge_of(model: Encoder | CrossEncoder | Scorer, state: State) -> Judge:
+def score_function(model: Encoder | CrossEncoder | Scorer, state: State, run: Run) -> ScoreFunction:
     """Return what scores pieces by this model: a scorer as it does, any other by their texts, each text once.
 
     An Encoder scores the cosine of the vectors of question and text, a CrossEncoder the head of its latents; one that
     is both is used as a CrossEncoder. Raises ModelError for scores of another number, or that are not numbers.
     """
     if isinstance(model, Scorer):
-        return model.judge(state)
+        return model.prepare(state, run)
     question = state.question.text
-    read = _crossing(model, question) if isinstance(model, CrossEncoder) else _encoding(model, question)
 
-    def scores(pieces: Evidence) -> Scores:
-        texts = pieces.texts(state.graph)
+    def scores(items: Evidence) -> Scores:
+        texts = items.texts(state.graph)
         row = {text: at for at, text in enumerate(dict.fromkeys(texts))}
-        found = np.asarray(read(list(row)), np.float64) if row else np.empty(0)
-        if found.shape != (len(row),) or np.isnan(found).any():
-            raise ModelError(f"{model!r} gave scores of shape {found.shape} for {len(row)} texts, or a NaN.")
-        return found[[row[text] for text in texts]]
+        values = _text_scores(model, run, question, list(row)) if row else np.empty(0)
+        if values.shape != (len(row),) or np.isnan(values).any():
+            raise ModelError(f"{model!r} returned scores of shape {values.shape} for {len(row)} texts, or a NaN.")
+        return values[[row[text] for text in texts]]
 
     return scores
 
 
-def _crossing(model: CrossEncoder, question: str) -> Callable[[list[str]], Scores]:
-    return lambda texts: np.asarray(model.head(model.latents(question, texts)), np.float64)
-
-
-def _encoding(model: Encoder, question: str) -> Callable[[list[str]], Scores]:
-    asked: list[Scores] = []
-
-    def read(texts: list[str]) -> Scores:
-        # The question goes with the first texts, one call the less.
-        vectors = np.asarray(model.encode(texts if asked else [question, *texts]), np.float64)
-        if not asked:
-            asked.append(vectors[0])
-            vectors = vectors[1:]
-        return cosines(vectors, asked[0])
-
-    return read
+def _text_scores(model: Encoder | CrossEncoder, run: Run, question: str, texts: list[str]) -> Scores:
+    if isinstance(model, CrossEncoder):
+        return run.scores(model, question, texts)
+    vectors = run.encode(model, [question, *texts]).astype(np.float64)
+    return cosines(vectors[1:], vectors[0])
 
 
 def cosines(vectors: Scores, wanted: Scores) -> Scores:
@@ -175,32 +161,6 @@ def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """
     found = np.unique(values)
     return found, np.searchsorted(found, values).astype(np.int64, copy=False)
-
-
-class Memory:
-    """An encoder that reads few texts again and again, question after question, once; bounded.
-
-    For relations and their patterns, in memory alone. CachedEncoder, which keeps vectors in files too, may be
-    put around any encoder, but retrieval knows models by their protocols only. Threads may share it.
-    """
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.encoder = encoder
-        self._known: dict[str, Scores] = {}
-
-    def __reduce__(self) -> tuple[type[Memory], tuple[Encoder]]:
-        return Memory, (self.encoder,)
-
-    def encode(self, texts: Sequence[str]) -> Scores:
-        """Return one row per text: float64, shape (len(texts), dimension); there is at least one text."""
-        found = {text: self._known.get(text) for text in texts}
-        new = [text for text, vector in found.items() if vector is None]
-        if new:
-            fresh = dict(zip(new, np.asarray(self.encoder.encode(new), np.float64), strict=True))
-            found |= fresh
-            # A new one rather than one emptied, which another thread may be reading.
-            self._known = fresh if len(self._known) + len(fresh) > _MEMORY else self._known | fresh
-        return np.stack([found[text] for text in texts])  # type: ignore[misc]
 
 
 def ranked_by(pieces: Evidence, scores: Scores, k: int | None = None) -> Evidence:

@@ -8,6 +8,7 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints, Ranking
 from graphwright.graph.graph import Graph
 from graphwright.operators.operator import Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["Sources", "behind"]
@@ -24,13 +25,13 @@ class Sources(Ranker):
 
     limit: int | None = None
     needs = ("evidence",)
-    gives = ("chunks",)
+    gives = ("passages",)
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
             raise OptionError(f"Sources(limit={self.limit!r}): a number of passages, 1 or more, or None.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Collect passages until there are enough."""
         wanted = min((n for n in (self.limit, k) if n is not None), default=None)
         found: dict[int, float] = {}
@@ -47,7 +48,7 @@ class Sources(Ranker):
                 found.setdefault(chunk, score)
             last = score
         ranking = Ranking.of(list(found), list(found.values()))
-        return state.with_(chunks=ranking if wanted is None else ranking.top(wanted))
+        return state.with_(passages=ranking if wanted is None else ranking.top(wanted))
 
 
 def behind(graph: Graph, nodes: Ints, edges: Ints) -> Ints:

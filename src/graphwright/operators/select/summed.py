@@ -8,6 +8,7 @@ import numpy as np
 
 from graphwright.graph.evidence import Evidence, Ints, Ranking
 from graphwright.graph.graph import Csr, Graph, Kind
+from graphwright.operators.run import Run
 from graphwright.operators.select.passages import Sources
 from graphwright.operators.state import State
 
@@ -24,11 +25,11 @@ class SummedSources(Sources):
     >>> from graphwright import Evidence, Graph, start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     >>> state = SummedSources()(start("?", graph, evidence=Evidence.of_edges([0, 1], [0.5, 0.25])))
-    >>> state.chunks.ids.tolist(), state.chunks.scores.tolist()
+    >>> state.passages.ids.tolist(), state.passages.scores.tolist()
     ([1, 0, 2], [0.75, 0.5, 0.25])
     """
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Sum the scores."""
         found = state.evidence
         if found is None:
@@ -37,7 +38,7 @@ class SummedSources(Sources):
         scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
         ids, at = np.unique(chunk, return_inverse=True)
         wanted = min((n for n in (self.limit, k) if n is not None), default=len(ids))
-        return state.with_(chunks=Ranking.of(ids, np.bincount(at, scores[piece], len(ids))).top(wanted))
+        return state.with_(passages=Ranking.of(ids, np.bincount(at, scores[piece], len(ids))).top(wanted))
 
 
 def _behind(graph: Graph, found: Evidence) -> tuple[Ints, Ints]:

@@ -9,6 +9,7 @@ import numpy as np
 from graphwright.graph.evidence import Evidence
 from graphwright.kernels.frontier import frontier
 from graphwright.operators.operator import Ranker, Wrapper, top_of
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["Frontier", "Unseen"]
@@ -32,7 +33,7 @@ class Frontier(Ranker):
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the neighbours."""
         found = state.evidence or Evidence.of_nodes([])
         scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
@@ -61,12 +62,12 @@ class Unseen(Wrapper):
     [0]
     """
 
-    def run(self, state: State, k: int | None = None) -> State:
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
         """Run the step for as many more as there may be to leave out, and keep the k best of the others."""
         if state.answer is not None:
             return state
         held = set() if state.evidence is None else set(state.evidence.identities())
-        after = self.step.run(state, None if k is None else k + len(held))
+        after = self.step.execute(state, run, None if k is None else k + len(held))
         if after.evidence is None or not held:
             return top_of(after, self.gives, k)
         kept = [at for at, key in enumerate(after.evidence.identities()) if key not in held]

@@ -10,7 +10,8 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph, Kind
 from graphwright.kernels.components import components
-from graphwright.operators.operator import Operator, note
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["Induce", "Nodes", "Only", "Triples", "narrowed"]
@@ -28,18 +29,18 @@ class Induce(Operator):
     gives = ("graph",)
     clears = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Narrow the graph."""
         found = state.evidence
         if found is None:
             return state
-        return narrowed(state, state.graph.part(np.concatenate((found.nodes, state.graph.ends(found.edges)))))
+        return narrowed(state, run, state.graph.part(np.concatenate((found.nodes, state.graph.ends(found.edges)))))
 
 
-def narrowed(state: State, graph: Graph) -> State:
+def narrowed(state: State, run: Run, graph: Graph) -> State:
     """Return the state on a narrower graph, without evidence, and note how that graph hangs together."""
     apart = int(components(*graph.adjacency).max(initial=-1)) + 1
-    note(f"narrowed to {len(graph):,} nodes and {len(graph.edges):,} edges in {apart:,} connected parts")
+    run.note(f"narrowed to {len(graph):,} nodes and {len(graph.edges):,} edges in {apart:,} connected parts")
     return state.with_(graph=graph, evidence=None)
 
 
@@ -54,7 +55,7 @@ class Nodes(Operator):
 
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """List the nodes."""
         return state.with_(evidence=Evidence.of_nodes(state.graph.nodes))
 
@@ -65,7 +66,7 @@ class Triples(Operator):
 
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """List the edges."""
         return state.with_(evidence=Evidence.of_edges(state.graph.edges))
 
@@ -85,7 +86,7 @@ class Only(Operator):
         if not isinstance(self.kind, Kind):
             raise OptionError(f"Only({self.kind!r}): a kind of node, {', '.join(map(str, Kind))}.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Choose the pieces."""
         found = state.evidence
         if found is None or (self.kind == Kind.CHUNK and state.graph.passages is None):

@@ -8,6 +8,7 @@ import numpy as np
 
 from graphwright.graph.graph import Graph
 from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.narrow import narrowed
 
@@ -37,7 +38,7 @@ class InduceEdges(Operator):
     gives = ("graph",)
     clears = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Narrow the graph."""
         found, graph = state.evidence, state.graph
         if found is None:
@@ -48,4 +49,4 @@ class InduceEdges(Operator):
         nodes = nodes[graph.holds(nodes)]
         for array in (nodes, edges):
             array.flags.writeable = False
-        return narrowed(state, Graph(graph.columns, nodes, edges))
+        return narrowed(state, run, Graph(graph.columns, nodes, edges))

@@ -12,6 +12,7 @@ from graphwright.graph.evidence import Evidence, Ints
 from graphwright.kernels.hops import khop, random_walk
 from graphwright.kernels.ppr import push_ppr
 from graphwright.operators.operator import Operator, Ranker
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.seeds import seed_groups, seeds
 
@@ -43,7 +44,7 @@ class PersonalizedPageRank(Ranker):
         if not 0 < self.restart < 1:
             raise OptionError(f"PersonalizedPageRank(restart={self.restart!r}): a probability between 0 and 1.")
 
-    def ranked(self, state: State, k: int | None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the nodes that the walk reaches."""
         runs = [self._run(state, *at, k) for at in _starts(state, self.each)]
         nodes, scores = _united(runs)
@@ -76,7 +77,7 @@ class KHop(Operator):
         if isinstance(self.k, bool) or not hasattr(self.k, "__index__") or self.k < 0:
             raise OptionError(f"KHop({self.k!r}): the number of hops is a whole number, 0 or more.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Find the nodes."""
         nodes, hops = khop(*state.graph.adjacency, seeds(state)[0], self.k)
         return state.with_(evidence=Evidence.of_nodes(state.graph.at(nodes), 1.0 / (1.0 + hops)))
@@ -108,7 +109,7 @@ class RandomWalk(Operator):
         if self.walks < 1 or self.length < 1 or not 0 <= self.restart < 1:
             raise OptionError(f"{self!r}: walks and length are 1 or more, restart is at least 0 and below 1.")
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Walk, and count visits."""
         nodes, scores = _united([self._run(state, *at) for at in _starts(state, self.each)])
         return state.with_(evidence=Evidence.of_nodes(state.graph.at(nodes), scores))

@@ -17,7 +17,6 @@ from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Csr, Graph, Kind
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.rank import top
-from graphwright.models.base import metered
 from graphwright.models.protocols import LLM, Usage
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
@@ -82,15 +81,14 @@ class Grow(Operator):
         if found is None:
             return state
         begun, grown, spent = time.perf_counter(), [], ""
-        with metered() as usage:
-            for at, (nodes, edges) in enumerate(found):
-                piece = _Piece(state.graph, nodes, edges)
-                for _ in range(self.depth):
-                    if not spent and (spent := self._spent(begun, usage)):
-                        run.note(f"stopped at piece {at + 1} of {len(found)}: {spent} spent")
-                    if spent or not piece.add(self._chosen(state, run, piece)):
-                        break
-                grown.append((list(piece.nodes), list(piece.edges)))
+        for at, (nodes, edges) in enumerate(found):
+            piece = _Piece(state.graph, nodes, edges)
+            for _ in range(self.depth):
+                if not spent and (spent := self._spent(begun, run.usage)):
+                    run.note(f"stopped at item {at + 1} of {len(found)}: {spent} spent")
+                if spent or not piece.add(self._chosen(state, run, piece)):
+                    break
+            grown.append((list(piece.nodes), list(piece.edges)))
         return state.with_(evidence=Evidence.of_pieces(grown, found.scores))
 
     def _spent(self, begun: float, usage: Usage) -> str:
@@ -104,7 +102,9 @@ class Grow(Operator):
         """Return the edges that a piece grows by next."""
         if self.model is not None:
             near = self._near(state, run, piece, state.question.text)
-            reply = _asked(self.model, state, run, list(piece.edges), list(near), self.width) if near else _Said([], False)
+            reply = (
+                _asked(self.model, state, run, list(piece.edges), list(near), self.width) if near else _Said([], False)
+            )
             if reply is not None:
                 piece.closed = reply.enough
                 return reply.edges
@@ -169,7 +169,9 @@ class _Said:
     enough: bool
 
 
-def _asked(model: LLM, state: State, run: Run, found: Sequence[int], candidates: Sequence[int], most: int) -> _Said | None:
+def _asked(
+    model: LLM, state: State, run: Run, found: Sequence[int], candidates: Sequence[int], most: int
+) -> _Said | None:
     """Ask a language model, None where it does not reply as it should."""
     text = state.graph.edge_text
     known = dict.fromkeys(map(text, found[-_SHOWN:]))

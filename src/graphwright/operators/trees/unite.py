@@ -9,6 +9,7 @@ import numpy as np
 from graphwright.graph.evidence import Evidence, Ints, Piece
 from graphwright.graph.graph import Graph
 from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["Unite"]
@@ -34,7 +35,7 @@ class Unite(Operator):
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         """Merge the pieces."""
         if state.evidence is None:
             return state

@@ -1,0 +1,314 @@
+"""The run of a pipeline, passed to every operator: usage, model outputs, notes, streaming, cancellation."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphwright.errors import LLMResponseError, ModelError
+from graphwright.models.protocols import Completion, Usage
+from graphwright.prompts import messages
+
+if TYPE_CHECKING:
+    from graphwright.graph.evidence import Scores
+    from graphwright.models.cancel import Cancellation
+    from graphwright.models.protocols import (
+        LLM,
+        CrossEncoder,
+        Encoder,
+        Floats,
+        PassageText,
+        Reader,
+        Span,
+        SparseEncoder,
+        SparseRows,
+    )
+    from graphwright.operators.operator import Operator
+    from graphwright.operators.state import State, Step
+
+__all__ = ["ModelMemory", "Run", "SharedSteps"]
+
+_BLOCK = 512  # texts that are encoded in one call
+_ROWS = 16_384  # rows kept: 25 MB at 384 numbers each
+Costs = dict[Any, Usage]
+"""Cost of each model output, by its key."""
+
+
+class ModelMemory:
+    """The most recent vectors and latents, each with what it cost; threads may share it.
+
+    `rows`: how many are kept.
+    """
+
+    def __init__(self, rows: int = _ROWS) -> None:
+        """Start empty."""
+        self._limit = rows
+        self._rows: OrderedDict[Hashable, tuple[Floats, Usage]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, keys: Sequence[Hashable]) -> dict[Any, tuple[Floats, Usage]]:
+        """Return the known rows among these keys."""
+        with self._lock:
+            known = {key: self._rows[key] for key in keys if key in self._rows}
+            for key in known:
+                self._rows.move_to_end(key)
+        return known
+
+    def put(self, rows: dict[Any, tuple[Floats, Usage]]) -> None:
+        """Add rows, dropping the least recently used."""
+        with self._lock:
+            self._rows.update(rows)
+            while len(self._rows) > self._limit:
+                self._rows.popitem(last=False)
+
+
+class Run:
+    """One run of a pipeline over one question: what its operators share.
+
+    Operators call models through it, so that their usage is counted. A text that the run, or an earlier run with the
+    same `memory`, had encoded already is not encoded again.
+
+    `memory`: vectors and latents kept between runs; by default of this run alone. `charged`: keys of the model
+    outputs that the pipeline has paid for; if given, an output made for another pipeline is charged with
+    what it cost there, so that a comparison is fair (cost attribution). `shared`: steps done once for several
+    pipelines. `on_text`: called with the text of an answer as it is written. `cancel`: stops model calls.
+    """
+
+    def __init__(
+        self,
+        *,
+        memory: ModelMemory | None = None,
+        charged: set[Hashable] | None = None,
+        shared: SharedSteps | None = None,
+        on_text: Callable[[str], None] | None = None,
+        cancel: Cancellation | None = None,
+    ) -> None:
+        """Start with nothing used."""
+        self.memory = ModelMemory() if memory is None else memory
+        self.charged, self.shared, self.on_text, self.cancel = charged, shared, on_text, cancel
+        self.usage = Usage()
+        self.notes: list[str] = []
+        self.outputs: Costs = {}
+        self.paid: Costs = {}
+
+    def child(self) -> Run:
+        """Return the run of one step: same models, own usage and notes."""
+        return Run(
+            memory=self.memory, charged=self.charged, shared=self.shared, on_text=self.on_text, cancel=self.cancel
+        )
+
+    def absorb(self, child: Run) -> None:
+        """Add what a step used."""
+        self.usage.add(child.usage)
+        self.outputs |= child.outputs
+        self.paid |= child.paid
+
+    def note(self, text: str) -> None:
+        """Write a remark into the trace of the current step."""
+        self.notes.append(text)
+
+    def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
+        """Return one vector per text: float32[len(texts), dimension]; each distinct text is encoded once."""
+
+        def compute(missing: list[str], usage: Usage) -> Floats:
+            vectors: Floats = _metered(encoder, "encode", len(missing), usage, missing)
+            return vectors
+
+        return self._rows(texts, ("encode", encoder), compute, repr(encoder))
+
+    def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
+        """Return one sparse row per question."""
+        rows: SparseRows = _metered(encoder, "encode_queries", len(texts), self.usage, texts)
+        return rows
+
+    def latents(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> Floats:
+        """Return one latent per text, read together with the query: float32[len(texts), h]."""
+
+        def compute(missing: list[str], usage: Usage) -> Floats:
+            rows: Floats = _metered(model, "latents", len(missing), usage, query, missing)
+            return rows
+
+        return self._rows(texts, ("latents", model, query), compute, repr(model))
+
+    def scores(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> Scores:
+        """Return the cross-encoder's score of each text: float64[len(texts)]."""
+        if not texts:
+            return np.empty(0)
+        return np.asarray(model.head(self.latents(model, query, texts)), np.float64)
+
+    def read(self, reader: Reader, question: str, passages: Sequence[PassageText]) -> list[Span]:
+        """Return the answer spans that a reader finds, best first; none without passages."""
+        if not passages:
+            return []
+        spans: list[Span] = _metered(reader, "read", len(passages), self.usage, question, passages)
+        return spans
+
+    def complete(
+        self,
+        llm: LLM,
+        system: str,
+        user: str,
+        *,
+        schema: type[Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Completion:
+        """Return a language model's reply; what it cost is counted also where it fails."""
+        try:
+            completion = llm.complete(system, user, schema=schema, on_text=on_text, cancel=self.cancel)
+        except LLMResponseError as error:
+            self.usage.add(error.usage or Usage())
+            raise
+        self.usage.add(completion.usage)
+        return completion
+
+    def reply(self, llm: LLM, prompt: str, schema: type[Any], **values: str) -> Any | None:
+        """Return the reply to a named prompt as an instance of the schema; None, with a note, where it does not fit.
+
+        The caller then takes the step's offline twin.
+        """
+        try:
+            return self.complete(llm, *messages(prompt, **values), schema=schema).value
+        except LLMResponseError:
+            self.note("the model's reply did not fit the schema; the step was done without a model")
+            return None
+
+    def _rows(
+        self, texts: Sequence[str], kind: tuple[Any, ...], compute: Callable[[list[str], Usage], Floats], model: str
+    ) -> Floats:
+        """Return one row per text, from the memory where it is known."""
+        if not texts:
+            return np.empty((0, 0), np.float32)
+        distinct = dict.fromkeys(texts)
+        keys = {text: (*kind, text) for text in distinct}
+        known = self.memory.get(list(keys.values()))
+        self.charge({key: cost for key, (_, cost) in known.items()}, computed=False)
+        missing = [text for text in distinct if keys[text] not in known]
+        for at in range(0, len(missing), _BLOCK):
+            block = missing[at : at + _BLOCK]
+            usage, begun = Usage(), time.perf_counter()
+            rows = np.asarray(compute(block, usage), np.float32)
+            if rows.ndim != 2 or len(rows) != len(block):
+                raise ModelError(f"{model} returned an array of shape {rows.shape} for {len(block)} texts.")
+            costs = _shares(usage, time.perf_counter() - begun, [len(text) + 1 for text in block])
+            fresh = {keys[text]: (row.copy(), cost) for text, row, cost in zip(block, rows, costs, strict=True)}
+            self.memory.put(fresh)
+            self.usage.add(usage)
+            self.charge({key: cost for key, (_, cost) in fresh.items()}, computed=True)
+            known |= fresh
+        return np.stack([known[keys[text]][0] for text in texts])
+
+    def charge(self, costs: Costs, *, computed: bool) -> None:
+        """Record the model outputs that were used; those computed for another pipeline are added to the usage.
+
+        `computed`: whether they were computed in this run, and so are in its usage already.
+        """
+        self.outputs |= costs
+        if computed:
+            self.paid |= costs
+        elif self.charged is not None:
+            due = {key: cost for key, cost in costs.items() if key not in self.charged}
+            self.paid |= due
+            for cost in due.values():
+                self.usage.add(cost)
+        if self.charged is not None:
+            self.charged.update(costs)
+
+
+@dataclass
+class _Done:
+    """A step that was done: the state it was given, the state it gave, and the model outputs it used and paid for."""
+
+    before: State
+    after: State
+    outputs: Costs
+    paid: Costs
+
+
+class SharedSteps:
+    """Steps that several pipelines have in common, done once while one question is asked.
+
+    Two pipelines that begin alike are in the same state until they part, so a step is identified by its operator, its
+    cut and the state it is given. A replayed step stands in the trace with the seconds and the usage that it would
+    have had alone. Operators that cannot be hashed are not shared.
+    """
+
+    def __init__(self) -> None:
+        """Start with no step done."""
+        self._done: dict[Hashable, _Done] = {}
+
+    def once(self, operator: Operator, state: State, k: int | None, run: Run, work: Callable[[], State]) -> State:
+        """Return what the step gives, from an earlier pipeline where one did it; its own step ends the trace."""
+        try:
+            key = operator, k, _identity(state)
+            done = self._done.get(key)
+        except TypeError:  # a part of the operator cannot be hashed
+            return work()
+        if done is None:
+            outputs, paid = run.outputs, run.paid
+            run.outputs, run.paid = {}, {}
+            after = work()
+            self._done[key] = _Done(state, after, run.outputs, run.paid)
+            run.outputs, run.paid = outputs | run.outputs, paid | run.paid
+            return after
+        nested = done.after.trace[len(done.before.trace) : -1]
+        step = _replayed(done, run)
+        graph = done.after.graph
+        graph = state.graph if graph is done.before.graph else graph.afresh()
+        return done.after.with_(graph=graph, trace=(*state.trace, *nested, step))
+
+
+def _replayed(done: _Done, run: Run) -> Step:
+    """Return the step as it would have been in this run, and charge the run for it."""
+    step = done.after.trace[-1]
+    charged = run.charged if run.charged is not None else set()
+    due = {key: cost for key, cost in done.outputs.items() if key not in charged}
+    usage = replace(step.usage)
+    seconds = step.seconds
+    for costs, sign in ((done.paid, -1), (due, 1)):
+        for cost in costs.values():
+            usage.add(cost, sign)
+            seconds += sign * cost.saved
+    usage.saved = seconds
+    if run.charged is not None:
+        run.charged.update(due)
+    run.outputs |= done.outputs
+    run.paid |= due
+    run.usage.add(usage)
+    return replace(step, seconds=seconds, usage=usage)
+
+
+def _identity(state: State) -> Hashable:
+    """Return the identity of a state: question and anchors by value, the rest by object."""
+    passages = None if state.passages is None else id(state.passages.ids)
+    objects = id(state.evidence), passages, id(state.answer)
+    return state.question, state.anchors, state.graph.place, objects, state.prompt
+
+
+def _metered(model: Any, method: str, count: int, usage: Usage, *arguments: Any) -> Any:
+    """Call a model, counting its usage: by itself where it can, else calls, texts and seconds."""
+    metered = getattr(model, f"{method}_metered", None)
+    if metered is not None:
+        return metered(*arguments, usage)
+    begun = time.perf_counter()
+    result = getattr(model, method)(*arguments)
+    usage.add(Usage(calls=1, texts=count, seconds=time.perf_counter() - begun))
+    return result
+
+
+def _shares(usage: Usage, seconds: float, lengths: list[int]) -> list[Usage]:
+    """Return the cost of each text of a batch, in proportion to its length; `seconds` as seconds saved."""
+    total = sum(lengths)
+    first = Usage(calls=usage.calls)
+    shares = []
+    for length in lengths:
+        part = length / total
+        share = Usage(texts=1, tokens=round(usage.tokens * part), seconds=usage.seconds * part, saved=seconds * part)
+        shares.append(share)
+    shares[0].add(first)
+    return shares

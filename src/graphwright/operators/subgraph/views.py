@@ -1,0 +1,270 @@
+"""Views of a graph over the same nodes: its passages alone, its entities alone, or its statements alone.
+
+A view keeps ids, names and texts, and has other edges; `OnGraph(view, step)` runs a step on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from graphwright.constraints import AtLeast, Checked
+from graphwright.errors import OptionError
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, Columns, Csr, Graph, Ids32, Kind
+from graphwright.graph.passages import Passages
+from graphwright.index.snapshot import SnapshotCache
+from graphwright.index.vector_index import VectorIndex, normalised
+from graphwright.operators.operator import source_of
+
+__all__ = [
+    "CONTINUES",
+    "NAMES",
+    "RELATIONS",
+    "SHARES",
+    "EntityGraph",
+    "PassageGraph",
+    "StatementGraph",
+    "entity_vectors",
+]
+
+NAMES = "names the topic of"  # a passage and another that is about what it mentions
+SHARES = "shares a name with"  # two passages that name what few others name
+CONTINUES = "continues"  # a passage and the one before it in its document
+RELATIONS = (REFERS, NAMES, SHARES, CONTINUES)
+_AT_A_TIME = 4096  # entities whose passages' vectors are gathered
+_graphs: SnapshotCache[Graph] = SnapshotCache()
+_averages: SnapshotCache[VectorIndex] = SnapshotCache()
+# Parts of the columns rather than a graph, which would keep alive the columns that it is kept for.
+_statements: SnapshotCache[tuple[Ints, Ints, Csr]] = SnapshotCache()
+
+
+@dataclass(frozen=True)
+class PassageGraph(Checked):
+    """The graph of passages alone: each is joined to those that it refers to, names, or continues.
+
+    Edges come from three sources. Documents may list what they refer to (`Document.links`): each of their passages
+    "refers to" the first of the other document, as a paper cites another in a reference network (FastInsight, section
+    4.2.1). Entities connect passages: one "names the topic of" another when it mentions what the other is about (by
+    another name too, one alias edge away), and "shares a name with" it when both name an entity that at most `shared`
+    passages name. And a passage "continues" the one before it in its document. All are used together, and two passages
+    joined by several are neighbours once; `relations` chooses among them, so that ("refers to",) is the reference
+    network alone. Other nodes have no edges. A graph without passages is returned as it is.
+
+    In the graph of an index two passages are two hops apart, by way of an entity; here they are neighbours. Built once
+    for a snapshot.
+    """
+
+    shared: Annotated[int, AtLeast(0)] = 5
+    relations: tuple[str, ...] = RELATIONS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        relations = self.relations
+        if isinstance(relations, str) or not relations or not set(relations) <= set(RELATIONS):
+            raise OptionError(f"PassageGraph: relations is {relations!r}; it must be a tuple of some of {RELATIONS}.")
+        object.__setattr__(self, "relations", tuple(dict.fromkeys(relations)))
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the graph of passages."""
+        passages = graph.passages
+        if passages is None:
+            return graph
+        columns = graph.columns
+        view = _graphs.get(columns, self, lambda: Graph(_linked(columns, passages, self.shared, self.relations)))
+        return view if graph.whole else view.part(graph.nodes)
+
+    def __repr__(self) -> str:
+        return source_of(self)
+
+
+@dataclass(frozen=True)
+class EntityGraph(Checked):
+    """The graph of entities alone, each with the sentences that connect it to others as its text.
+
+    The text-rich knowledge graph on which FastInsight is measured beside reference networks (section 4.2.2). An
+    entity's text is its name and description, then the distinct texts of its edges, the first `sentences` of them, on
+    lines of their own. Chunks are there, as the sources of entities, without edges. Built once for a snapshot.
+    """
+
+    sentences: Annotated[int, AtLeast(0)] = 5
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the graph of entities."""
+        columns = graph.columns
+        view = _graphs.get(columns, self, lambda: Graph(_between_entities(columns, self.sentences)))
+        return view if graph.whole else view.part(graph.nodes)
+
+    def __repr__(self) -> str:
+        return source_of(self)
+
+
+@dataclass(frozen=True)
+class StatementGraph:
+    """The graph without its passages: entities and the triples between them; ids of nodes and edges stay.
+
+    The indexing graph of PathRAG and LightRAG. In an index passages are nodes, joined to all that they name, and walks
+    between entities would lead through them. A graph without passages is returned as it is.
+
+    >>> graph = Graph.from_triples([("Graz", "on the", "Mur")])
+    >>> StatementGraph()(graph) is graph
+    True
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the graph without passages."""
+        if graph.passages is None:
+            return graph
+        columns = graph.columns
+        if not graph.whole:
+            return graph.part(graph.nodes[columns.kinds[graph.nodes] != Kind.CHUNK])
+
+        def build() -> tuple[Ints, Ints, Csr]:
+            part = graph.part(np.flatnonzero(columns.kinds != Kind.CHUNK))
+            return part.nodes, part.edges, part.adjacency
+
+        nodes, edges, adjacency = _statements.get(columns, self, build)
+        part = Graph(columns, nodes, edges)
+        vars(part)["adjacency"] = adjacency  # where the cached property keeps it
+        return part
+
+
+def entity_vectors(graph: Graph, passages: VectorIndex) -> VectorIndex:
+    """Return a vector for each entity: the mean of those of the passages that mention it, normalised; built once.
+
+    FastInsight encodes a node's content (V_n), of which a bare name says little. For a graph without passages the
+    vectors are returned as they are: its nodes have their own.
+    """
+    if graph.passages is None:
+        return passages
+    return _averages.get(graph.columns, passages, lambda: _means(graph.columns, passages))
+
+
+def _linked(columns: Columns, passages: Passages, shared: int, relations: tuple[str, ...]) -> Columns:
+    """Return columns with the same nodes, and the edges between passages."""
+    nodes = np.asarray(passages.nodes, np.int64)
+    sources = {
+        REFERS: lambda: _referring(columns),
+        NAMES: lambda: _naming(columns, nodes),
+        SHARES: lambda: _sharing(columns, nodes, shared),
+        CONTINUES: lambda: _continuing(passages),
+    }
+    pairs = [sources[name]() for name in relations]
+    ends = np.concatenate([np.empty((0, 2), np.int64), *pairs]).astype(np.int32)
+    return Columns(
+        names=columns.names,
+        heads=np.ascontiguousarray(ends[:, 0]),
+        tails=np.ascontiguousarray(ends[:, 1]),
+        relation=np.repeat(np.arange(len(pairs), dtype=np.int32), [len(some) for some in pairs]),
+        relations=TextColumn.of(relations),
+        kinds=columns.kinds,
+        texts=columns.texts,
+        passages=columns.passages,
+    )
+
+
+def _referring(columns: Columns) -> Ints:
+    """Return the distinct pairs of a passage and one that its document refers to: int64[p, 2]."""
+    return np.unique(np.stack(columns.references, axis=1).astype(np.int64), axis=0)
+
+
+def _naming(columns: Columns, passages: Ints) -> Ints:
+    """Return the distinct pairs of a passage and another that is about what it mentions: int64[p, 2]."""
+    heads, mentioned = _expand(columns.by_relation(MENTIONS), passages, passages)
+    again, same = _expand(columns.by_relation(ALIAS), mentioned, heads)
+    heads, mentioned = np.concatenate((heads, again)), np.concatenate((mentioned, same))
+    heads, tails = _expand(columns.by_relation(ABOUT), mentioned, heads)
+    return np.unique(np.stack((heads, tails), axis=1)[heads != tails], axis=0)
+
+
+def _sharing(columns: Columns, passages: Ints, most: int) -> Ints:
+    """Return the distinct pairs of passages that name an entity which no more than `most` name: int64[p, 2].
+
+    Sorted by entity those that share one lie side by side, less than `most` places apart.
+    """
+    owners, entities = _expand(columns.by_relation(ABOUT, MENTIONS), passages, passages)
+    rare = np.bincount(entities, minlength=1)[entities] <= most
+    owners, entities = owners[rare], entities[rare]
+    order = np.lexsort((owners, entities))
+    owners, entities = owners[order], entities[order]
+    found = [np.empty((0, 2), np.int64)]
+    for apart in range(1, min(most, len(owners))):
+        same = entities[apart:] == entities[:-apart]
+        found.append(np.stack((owners[:-apart][same], owners[apart:][same]), axis=1))
+    return np.unique(np.concatenate(found), axis=0)
+
+
+def _continuing(passages: Passages) -> Ints:
+    """Return the pairs of a passage and the one before it in its document: int64[p, 2]."""
+    order = np.lexsort((passages.nodes, passages.start, passages.document))
+    nodes, document = np.asarray(passages.nodes, np.int64)[order], passages.document[order]
+    within = document[1:] == document[:-1]
+    return np.stack((nodes[1:][within], nodes[:-1][within]), axis=1)
+
+
+def _expand(rows: Csr, ids: Ints, owners: Ints) -> tuple[Ints, Ints]:
+    """Return all values of these rows, and before them whose row each is in: `owners`, one for each of `ids`."""
+    return np.repeat(owners, rows.indptr[ids + 1] - rows.indptr[ids]), rows.rows(ids)
+
+
+def _means(columns: Columns, passages: VectorIndex) -> VectorIndex:
+    """Return the mean vector of each entity's passages."""
+    holds, chunks = columns.by_relation(ABOUT, MENTIONS), passages.ids
+    row = np.repeat(np.arange(len(chunks)), np.diff(holds.indptr)[chunks])
+    order = np.argsort(entity := holds.rows(chunks), kind="stable")
+    entities, begin = np.unique(entity[order], return_index=True)
+    begin, row = np.append(begin, len(row)), row[order]
+    vectors = np.zeros((len(entities), passages.dimension), np.float32)
+    for at in range(0, len(entities), _AT_A_TIME):
+        of = begin[at : at + _AT_A_TIME + 1]
+        vectors[at : at + len(of) - 1] = np.add.reduceat(passages.of(chunks[row[of[0] : of[-1]]]), of[:-1] - of[0])
+    row_of = np.full(len(columns.names), -1, np.int32)
+    row_of[entities] = np.arange(len(entities), dtype=np.int32)
+    return VectorIndex(normalised(vectors), row_of, passages.encoder)
+
+
+def _between_entities(columns: Columns, sentences: int) -> Columns:
+    """Return columns with the same nodes, the edges between entities, and texts that hold their sentences."""
+    entity = columns.kinds == Kind.ENTITY
+    edges = np.flatnonzero(entity[columns.heads] & entity[columns.tails])
+    heads, tails = columns.heads[edges], columns.tails[edges]
+    said = None if columns.edge_text is None else columns.edge_text[edges]
+    texts = columns.names if columns.texts is None else columns.texts
+    if said is not None and columns.sentences is not None:
+        texts = _with_sentences(texts, heads, tails, said, columns.sentences, sentences)
+    return Columns(
+        names=columns.names,
+        heads=heads,
+        tails=tails,
+        relation=columns.relation[edges],
+        relations=columns.relations,
+        kinds=columns.kinds,
+        texts=texts,
+        edge_text=said,
+        sentences=columns.sentences,
+        node_chunks=columns.node_chunks,
+        passages=columns.passages,
+        aliases=columns.aliases,
+        alias_node=columns.alias_node,
+    )
+
+
+def _with_sentences(
+    texts: TextColumn, heads: Ids32, tails: Ids32, said: Ids32, sentences: TextColumn, most: int
+) -> TextColumn:
+    """Return the text of each node with the first `most` sentences of its edges behind it, each on a line."""
+    stated = said >= 0
+    node = np.concatenate((heads[stated], tails[stated])).astype(np.int64)
+    pairs = np.unique(node * len(sentences) + np.tile(said[stated], 2))
+    node, sentence = pairs // max(len(sentences), 1), pairs % max(len(sentences), 1)
+    kept = np.arange(len(node)) - np.searchsorted(node, node) < most
+    node, sentence = node[kept], sentence[kept]
+    line = TextColumn.of(["\n"]).gather(np.zeros(len(node), np.int64))
+    parts = TextColumn.joined((texts, TextColumn.paired(line, sentences.gather(sentence))))
+    owner = np.concatenate((np.arange(len(texts)), node))
+    order = np.argsort(owner, kind="stable")  # a node's own text before its sentences
+    whole = parts.gather(order)
+    return TextColumn(whole.data, whole.offsets[np.searchsorted(owner[order], np.arange(len(texts) + 1))])
