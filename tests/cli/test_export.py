@@ -85,7 +85,7 @@ def test_an_existing_file_is_kept_unless_forced(folder: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "arguments, code, message",
     [
-        (["--index", "{index}", "--to", "{tmp}/graph.xml"], 2, "'graph.xml' says no format; choose one: graphml, json"),
+        (["--index", "{index}", "--to", "{tmp}/graph.xml"], 2, "'graph.xml' has no known extension; choose a format: graphml, json"),
         (["--index", "{index}", "--to", "{tmp}/x.json", "--format", "dot"], 2, "there is no format 'dot'"),
         (["--index", "{index}", "--to", "-"], 2, "give --format"),
         (["--index", "{index}", "--to", "{tmp}/none/x.json"], 1, "cannot be written"),

@@ -45,12 +45,12 @@ def test_terminated_strings_come_back(values: list[str]) -> None:
 
 
 def test_a_nul_within_a_string_is_refused_and_named() -> None:
-    with pytest.raises(DataError, match=r"string 1 holds a NUL.*'b\\x00c'"):
+    with pytest.raises(DataError, match=r"String 1 holds a NUL.*'b\\x00c'"):
         terminate(["a", "b\0c"])
 
 
 def test_a_block_that_is_cut_short_is_refused() -> None:
-    with pytest.raises(DataError, match=r"b'Graz.x00Li' is not ended by a NUL"):
+    with pytest.raises(DataError, match=r"b'Graz.x00Li' does not end in a NUL"):
         TextColumn.terminated(b"Graz\0Li")
 
 

@@ -20,7 +20,7 @@ from tests.toys import GRAPHS, corpus_index
 
 from graphwright import DataError, Evidence, Graph, OptionError
 from graphwright.graph.columns import TextColumn
-from graphwright.graph.export import FORMS, Written, export, form_of, write_graphml, write_json
+from graphwright.graph.export import FORMATS, Exported, export, format_of, write_graphml, write_json
 from graphwright.graph.graph import Columns, Csr, Kind
 from graphwright.graph.passages import Passages
 
@@ -53,7 +53,7 @@ def clean(text: str, form: str) -> str:
     return "".join("\ufffd" if ord(c) in set(forbidden) else c for c in text)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_toy_graphs_come_back_equal_with_parallel_edges_and_loops(name: str, form: str, tmp_path: Path) -> None:
     graph = GRAPHS[name]
@@ -68,7 +68,7 @@ def test_toy_graphs_come_back_equal_with_parallel_edges_and_loops(name: str, for
 
 def test_both_forms_of_an_index_hold_the_same_and_say_where_it_came_from(tmp_path: Path) -> None:
     graph = corpus_index().graph
-    for form in FORMS:
+    for form in FORMATS:
         export(graph, tmp_path / f"corpus.{form}")
     nodes, edges = held(read(tmp_path / "corpus.json"))
     assert (nodes, edges) == held(read(tmp_path / "corpus.graphml"))
@@ -89,11 +89,11 @@ def test_both_forms_of_an_index_hold_the_same_and_say_where_it_came_from(tmp_pat
     assert all(data.get("text", " ".join(graph.triple(e))) == graph.edge_text(e) for e, (*_, data) in edges.items())
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 @given(triples=st.lists(st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT), max_size=6))
 def test_any_names_give_a_document_that_can_be_read(form: str, triples: list[tuple[str, str, str]]) -> None:
     graph, file = Graph.from_triples(triples), StringIO(newline="")
-    FORMS[form](graph, file, None)
+    FORMATS[form](graph, file, None)
     text = file.getvalue()
     text.encode("utf-8")
     if form == "json":
@@ -137,7 +137,7 @@ def full() -> Graph:
     )
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_every_attribute_has_its_place_and_nothing_empty_is_said(form: str, tmp_path: Path) -> None:
     export(full(), tmp_path / f"full.{form}")
     nodes, edges = held(read(tmp_path / f"full.{form}"))
@@ -170,7 +170,7 @@ def test_every_attribute_has_its_place_and_nothing_empty_is_said(form: str, tmp_
     }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_a_part_keeps_the_ids_of_its_snapshot(form: str, tmp_path: Path) -> None:
     graph = GRAPHS["family"]
     part = graph.part([1, 2, 3])
@@ -179,7 +179,7 @@ def test_a_part_keeps_the_ids_of_its_snapshot(form: str, tmp_path: Path) -> None
     assert sorted(nodes) == [1, 2, 3] and sorted(edges) == part.edges.tolist()
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_evidence_is_written_with_its_first_rank_and_best_score(form: str, tmp_path: Path) -> None:
     graph = GRAPHS["line"]
     # A path a-b-c, then the triple c-d, which brings its ends along, then b alone.
@@ -233,7 +233,7 @@ def test_passages_alone_meet_in_what_they_mention() -> None:
     assert "Graz" not in names
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_infinite_scores_are_left_out_and_nothing_found_is_an_empty_graph(form: str, tmp_path: Path) -> None:
     export(GRAPHS["line"], tmp_path / f"x.{form}", evidence=Evidence.of_nodes([0, 1], [math.inf, 0.1 + 0.2]))
     nodes, _ = held(read(tmp_path / f"x.{form}"))
@@ -244,26 +244,26 @@ def test_infinite_scores_are_left_out_and_nothing_found_is_an_empty_graph(form: 
 
 
 def test_evidence_of_another_graph_is_refused_and_the_file_stays(tmp_path: Path) -> None:
-    path = tmp_path / "kin.json"
+    path = tmp_path / "family.json"
     path.write_text("before")
-    with pytest.raises(OptionError, match="holds node 99, and the graph has 5 nodes"):
+    with pytest.raises(OptionError, match="holds node 99, but the graph has 5 nodes"):
         export(GRAPHS["line"], path, evidence=Evidence.of_nodes([99]))
-    with pytest.raises(OptionError, match="holds edge 4, and the graph has 4 edges"):
+    with pytest.raises(OptionError, match="holds edge 4, but the graph has 4 edges"):
         export(GRAPHS["line"], path, evidence=Evidence.of_edges([4]))
-    assert path.read_text() == "before" and os.listdir(tmp_path) == ["kin.json"]
+    assert path.read_text() == "before" and os.listdir(tmp_path) == ["family.json"]
 
 
 def test_a_failure_half_way_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(graph: Graph, file: Any, evidence: Evidence | None) -> Written:
+    def broken(graph: Graph, file: Any, evidence: Evidence | None) -> Exported:
         file.write("half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setitem(FORMS, "json", broken)
-    path = tmp_path / "kin.json"
+    monkeypatch.setitem(FORMATS, "json", broken)
+    path = tmp_path / "family.json"
     path.write_text("before")
     with pytest.raises(DataError, match=r"cannot be written.*No space left"):
         export(GRAPHS["line"], path)
-    assert path.read_text() == "before" and os.listdir(tmp_path) == ["kin.json"]
+    assert path.read_text() == "before" and os.listdir(tmp_path) == ["family.json"]
 
 
 def test_a_link_stays_and_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
@@ -272,18 +272,18 @@ def test_a_link_stays_and_what_is_no_file_is_never_replaced(tmp_path: Path) -> N
     export(GRAPHS["line"], tmp_path / "link.json")
     assert (tmp_path / "link.json").is_symlink() and json.loads((tmp_path / "real.json").read_text())["nodes"]
     os.mkfifo(tmp_path / "pipe.json")
-    with pytest.raises(OptionError, match="is not a file"):
+    with pytest.raises(OptionError, match="is not a regular file"):
         export(GRAPHS["line"], tmp_path / "pipe.json")
     with pytest.raises(DataError, match="cannot be written"):
-        export(GRAPHS["line"], tmp_path / "none" / "kin.json")
+        export(GRAPHS["line"], tmp_path / "none" / "family.json")
 
 
 def test_the_form_is_that_of_the_name_unless_given() -> None:
-    assert form_of(Path("KIN.GRAPHML")) == "graphml"
-    with pytest.raises(OptionError, match=r"'kin\.xml' says no format; choose one: graphml, json"):
-        form_of(Path("kin.xml"))
+    assert format_of(Path("FAMILY.GRAPHML")) == "graphml"
+    with pytest.raises(OptionError, match=r"'family\.xml' has no known extension; choose a format: graphml, json"):
+        format_of(Path("family.xml"))
     with pytest.raises(OptionError, match="no format 'gexf'"):
-        form_of(Path("kin.json"), "gexf")
+        format_of(Path("family.json"), "gexf")
 
 
 @pytest.mark.parametrize("write", [write_graphml, write_json])

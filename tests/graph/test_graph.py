@@ -88,7 +88,7 @@ def test_holds_and_local_are_about_this_part() -> None:
 
 @pytest.mark.parametrize("bad", [("a", "b"), "abc", ("a", 1, "c"), None, ("a", "b", "c", "d")])
 def test_what_is_no_triple_is_named(bad: object) -> None:
-    with pytest.raises(OptionError, match=r"triple 1 is .* three strings"):
+    with pytest.raises(OptionError, match=r"Triple 1 is .* three strings"):
         Graph.from_triples([("x", "y", "z"), bad])  # type: ignore[list-item]
 
 

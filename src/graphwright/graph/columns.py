@@ -1,4 +1,4 @@
-"""A column of strings in one block of UTF-8, so that millions of names open at once and cost no memory."""
+"""TextColumn: strings in one block of UTF-8, so that millions of names open at once and cost no memory."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def terminate(strings: Iterable[str]) -> bytes:
     b'Graz\\x00\\x00\\xc5\\x81\\xc3\\xb3d\\xc5\\xba\\x00'
     """
     listed = list(strings)
-    blob = _joined(listed)
-    if blob.count(b"\0") != len(listed):
-        at, found = next((i, s) for i, s in enumerate(listed) if "\0" in s)
-        raise DataError(f"string {at} holds a NUL, which ends strings here: {found[:80]!r}. Take it out.")
-    return blob
+    block = _joined(listed)
+    if block.count(b"\0") != len(listed):
+        at, text = next((i, s) for i, s in enumerate(listed) if "\0" in s)
+        raise DataError(f"String {at} holds a NUL character, which ends strings here: {text[:80]!r}. Remove it.")
+    return block
 
 
 def _joined(strings: list[str]) -> bytes:
@@ -38,7 +38,7 @@ def _joined(strings: list[str]) -> bytes:
 class TextColumn(Sequence[str]):
     """Strings by position: `data: uint8[bytes]` holds them end to end, `offsets: int64[n + 1]` their borders.
 
-    Both arrays may be memory-mapped; a string is decoded when it is asked for.
+    Both arrays may be memory-mapped; a string is decoded when it is read.
 
     >>> column = TextColumn.of(["Graz", "", "Łódź"])
     >>> len(column), column[2], column[-3], list(column)
@@ -68,9 +68,9 @@ class TextColumn(Sequence[str]):
 
     @classmethod
     def terminated(cls, blob: bytes) -> TextColumn:
-        """Make a column of strings that are each ended by one NUL byte, as `terminate` writes them.
+        """Make a column of strings that each end in one NUL byte, as `terminate` writes them.
 
-        Raises DataError when bytes stand behind the last NUL.
+        Raises DataError when bytes follow the last NUL.
 
         >>> list(TextColumn.terminated(b"Graz\\0\\0Linz\\0"))
         ['Graz', '', 'Linz']
@@ -78,7 +78,7 @@ class TextColumn(Sequence[str]):
         joined = np.frombuffer(blob, np.uint8)
         ends = np.flatnonzero(joined == 0)
         if joined.size and joined[-1]:
-            raise DataError(f"{blob[-80:]!r} is not ended by a NUL byte, as each string must be. Is it cut short?")
+            raise DataError(f"{blob[-80:]!r} does not end in a NUL byte, as each string must. Is it cut short?")
         offsets = np.zeros(ends.size + 1, np.int64)
         offsets[1:] = ends - np.arange(ends.size)
         data = joined[joined != 0]
@@ -105,8 +105,8 @@ class TextColumn(Sequence[str]):
         ['ax', 'b']
         """
         n = len(first)
-        turns = np.stack((np.arange(n), np.arange(n, n + len(second))), axis=1).ravel()
-        both = cls.joined((first, second)).gather(turns)
+        alternating = np.stack((np.arange(n), np.arange(n, n + len(second))), axis=1).ravel()
+        both = cls.joined((first, second)).gather(alternating)
         return cls(both.data, np.ascontiguousarray(both.offsets[::2]))
 
     def __len__(self) -> int:
@@ -134,7 +134,7 @@ class TextColumn(Sequence[str]):
     def gather(self, ids: ArrayLike) -> TextColumn:
         """Return the strings at `ids: int64[k]`, in that order, as a column.
 
-        Raises ValueError for an id that is no position; negative ones are none.
+        Raises ValueError for an id that is not a position from 0 on.
 
         >>> list(TextColumn.of(["a", "b", "c"]).gather([2, 0]))
         ['c', 'a']
@@ -160,47 +160,44 @@ class TextColumn(Sequence[str]):
         >>> first, last = column.ends("b", order, prefix=True); order[first:last].tolist()
         [0, 2, 3]
         """
-        sought = text.encode("utf-8", "surrogatepass")
-        first = self._bisect(order, sought, 0)
-        if not prefix:
-            return first, self._bisect(order, sought + b"\0", first)
-        # No byte of UTF-8 is 0xff, so this comes after all that begins with the text.
-        return first, self._bisect(order, sought + b"\xff", first)
+        key = text.encode("utf-8", "surrogatepass")
+        first = self._bisect(order, key, 0)
+        # No byte of UTF-8 is 0xff, so the prefix with it sorts after all strings that begin with the prefix.
+        return first, self._bisect(order, key + (b"\xff" if prefix else b"\0"), first)
 
-    def alike(self, text: str, order: NDArray[np.int64], most: int = 5) -> list[str]:
-        """Return texts that begin as `text` does for as long as any, capital letters aside; its equals come first.
+    def alike(self, text: str, order: NDArray[np.int64], max_texts: int = 5) -> list[str]:
+        """Return texts that share the longest beginning with `text`, ignoring case; texts equal to it come first.
 
-        Costs a few bisections a letter at any size: of the ways to write a beginning only those that are there are
-        followed, and the first 32 of them.
+        Costs a few bisections a letter at any size: of the spellings of a beginning only those in the column are
+        followed, and at most 32 of them.
 
         >>> column = TextColumn.of(["Katrin Vogel", "Katrin", "Wismar"])
         >>> column.alike("katrin vogel", column.order()), column.alike("Katrin V.", column.order())
         (['Katrin Vogel'], ['Katrin Vogel'])
         """
-        begins = [""]
+        prefixes = [""]
         for letter in text:
-            longer = [
-                begin + one for begin in begins for one in dict.fromkeys((letter, letter.lower(), letter.upper()))
-            ]
-            there = [one for one in longer if len(set(self.ends(one, order, prefix=True))) == 2][:32]
-            if not there:
+            spellings = dict.fromkeys((letter, letter.lower(), letter.upper()))
+            longer = (prefix + spelling for prefix in prefixes for spelling in spellings)
+            present = [prefix for prefix in longer if len(set(self.ends(prefix, order, prefix=True))) == 2][:32]
+            if not present:
                 break
-            begins = there
-        found = []
-        for begin in filter(None, begins):
-            first, last = self.ends(begin, order, prefix=True)
-            found += self.take(order[first : min(last, first + most)])
-        return sorted(dict.fromkeys(found), key=lambda one: one.casefold() != text.casefold())[:most]
+            prefixes = present
+        texts = []
+        for prefix in filter(None, prefixes):
+            first, last = self.ends(prefix, order, prefix=True)
+            texts += self.take(order[first : min(last, first + max_texts)])
+        return sorted(dict.fromkeys(texts), key=lambda other: other.casefold() != text.casefold())[:max_texts]
 
     def first(self, text: str, order: NDArray[np.int64], low: int = 0) -> int:
-        """Return where in `order`, from `low` on, `text` stands or would stand."""
+        """Return the position in `order`, from `low` on, of `text` or where it would be inserted."""
         return self._bisect(order, text.encode("utf-8", "surrogatepass"), low)
 
-    def _bisect(self, order: NDArray[np.int64], sought: bytes, low: int) -> int:
+    def _bisect(self, order: NDArray[np.int64], key: bytes, low: int) -> int:
         high = len(order)
         while low < high:
             middle = (low + high) // 2
-            if self._bytes(int(order[middle])) < sought:
+            if self._bytes(int(order[middle])) < key:
                 low = middle + 1
             else:
                 high = middle

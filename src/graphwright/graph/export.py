@@ -1,4 +1,4 @@
-"""A graph, or what a retrieval found in it, as GraphML and as node-link JSON, for other tools to read.
+"""Export a graph, or the evidence retrieved from it, as GraphML or node-link JSON.
 
 Both formats hold the same. Ids of nodes and edges are those of the snapshot.
 
@@ -6,10 +6,10 @@ Both formats hold the same. Ids of nodes and edges are those of the snapshot.
 |---|---|
 | node | `name`, `kind`; `text` where it is not the name; of a chunk also `document`, `title`, `start`, `end` |
 | edge | `relation`; `text` where a text states it; `chunks`, the names of the chunks it came from |
-| both | with evidence `rank`, the first piece that holds it, from 1, and `score`, its best piece's |
+| both | with evidence `rank`, that of the first item that holds it, from 1, and `score`, that of its best item |
 
-An attribute that has nothing to say is left out. GraphML has no lists, so that `chunks` is there a JSON list in a
-string. What a format cannot hold becomes U+FFFD: control characters in XML, lone surrogates in both.
+Empty attributes are left out. GraphML has no lists, so that `chunks` is there a JSON list in a
+string. Characters that a format cannot hold become U+FFFD: control characters in XML, lone surrogates in both.
 
 networkx reads them back, parallel edges kept:
 `read_graphml(path, node_type=int, edge_key_type=int, force_multigraph=True)`, and
@@ -32,62 +32,61 @@ from graphwright.files import whole
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph, Kind
 
-__all__ = ["FORMS", "Written", "export", "form_of", "write_graphml", "write_json"]
+__all__ = ["FORMATS", "Exported", "export", "format_of", "write_graphml", "write_json"]
 
 Attributes = dict[str, Any]
 
 _NODE = {"name": "string", "kind": "string", "text": "string"}
 _CHUNK = {"document": "string", "title": "string", "start": "long", "end": "long"}
 _EDGE = {"relation": "string", "text": "string", "chunks": "string"}
-_FOUND = {"rank": "long", "score": "double"}
+_RANKED = {"rank": "long", "score": "double"}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# A carriage return would be read back as a line feed if it stood there as it is.
+# An XML reader turns a bare carriage return into a line feed.
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 
 
-class Written(NamedTuple):
-    """How many nodes and edges were written."""
+class Exported(NamedTuple):
+    """Number of nodes and edges written."""
 
     nodes: int
     edges: int
 
 
-def export(graph: Graph, path: str | Path, form: str | None = None, evidence: Evidence | None = None) -> Written:
-    """Write a graph to a file, which is replaced at one stroke: on an error it is as it was before.
+def export(graph: Graph, path: str | Path, form: str | None = None, evidence: Evidence | None = None) -> Exported:
+    """Write a graph to a file. The file is replaced atomically: after an error it is unchanged.
 
-    `form`: graphml or json; by the end of the file's name unless given. `evidence`: only what its pieces hold is
-    written: nodes, edges, and the ends of edges. Where no piece holds an edge, what the passages among the nodes
-    mention, and the edges of `graph` between all of these, are written too, without rank and score. Memory does not
-    grow with the graph.
-    Raises OptionError for another form, DataError where the file cannot be written.
+    `form`: graphml or json (default: by the file's extension). `evidence`: write only the nodes and edges of its items,
+    and the ends of those edges. Where no item holds an edge, the entities that its passages mention, and the edges of
+    `graph` between all of these, are written too, without rank and score. Memory does not grow with the graph.
+    Raises OptionError for an unknown format, DataError if the file cannot be written.
 
     >>> import tempfile; graph = Graph.from_triples([("Mur", "flows through", "Graz")])
     >>> export(graph, Path(tempfile.mkdtemp()) / "rivers.graphml")
-    Written(nodes=2, edges=1)
+    Exported(nodes=2, edges=1)
     """
     place = Path(path)
-    write = FORMS[form_of(place, form)]
+    write = FORMATS[format_of(place, form)]
     if place.exists() and not place.is_file():
-        raise OptionError(f"{place} is not a file, and would be replaced by one. Name a file.")
+        raise OptionError(f"{place} is not a regular file. Give the path of a file.")
     with whole(place) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
         return write(graph, file, evidence)
 
 
-def form_of(path: Path, form: str | None = None) -> str:
-    """Return the form given, else the one that the end of the file's name says. Raises OptionError for another.
+def format_of(path: Path, form: str | None = None) -> str:
+    """Return the format given, or the one that the file's extension names. Raises OptionError for an unknown one.
 
-    >>> form_of(Path("kin.graphml")), form_of(Path("kin.txt"), "json")
+    >>> format_of(Path("family.graphml")), format_of(Path("family.txt"), "json")
     ('graphml', 'json')
     """
-    found = path.suffix.lstrip(".").lower() if form is None else form
-    if found not in FORMS:
-        asked = f"the end of {path.name!r} says no format" if form is None else f"there is no format {form!r}"
-        raise OptionError(f"{asked}; choose one: {', '.join(FORMS)}.")
-    return found
+    name = path.suffix.lstrip(".").lower() if form is None else form
+    if name not in FORMATS:
+        problem = f"{path.name!r} has no known extension" if form is None else f"There is no format {form!r}"
+        raise OptionError(f"{problem}; choose a format: {', '.join(FORMATS)}.")
+    return name
 
 
-def write_graphml(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Written:
+def write_graphml(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
     """Write GraphML to an open UTF-8 text file; see `export`.
 
     >>> import sys; graph = Graph.from_triples([("Mur", "<<", "Graz")])
@@ -97,12 +96,12 @@ def write_graphml(graph: Graph, file: TextIO, evidence: Evidence | None = None) 
     <edge id="0" source="0" target="1"><data key="edge_relation">&lt;&lt;</data></edge>
     </graph>
     </graphml>
-    Written(nodes=2, edges=1)
+    Exported(nodes=2, edges=1)
     """
     part = _Part(graph, evidence)
-    found = {} if evidence is None else _FOUND
+    ranked = {} if evidence is None else _RANKED
     file.write('<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
-    for of, attributes in (("node", {**_NODE, **_CHUNK, **found}), ("edge", {**_EDGE, **found})):
+    for of, attributes in (("node", {**_NODE, **_CHUNK, **ranked}), ("edge", {**_EDGE, **ranked})):
         for name, kind in attributes.items():
             file.write(f'<key id="{of}_{name}" for="{of}" attr.name="{name}" attr.type="{kind}"/>\n')
     file.write('<graph edgedefault="directed">\n')
@@ -114,7 +113,7 @@ def write_graphml(graph: Graph, file: TextIO, evidence: Evidence | None = None) 
     return part.size
 
 
-def write_json(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Written:
+def write_json(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
     """Write node-link JSON to an open UTF-8 text file, one line for each node and edge; see `export`.
 
     >>> import sys; graph = Graph.from_triples([("Mur", "flows through", "Graz")])
@@ -125,7 +124,7 @@ def write_json(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> 
     ], "edges": [
     {"source": 0, "target": 1, "key": 0, "relation": "flows through"}
     ]}
-    Written(nodes=2, edges=1)
+    Exported(nodes=2, edges=1)
     """
     part = _Part(graph, evidence)
     file.write('{"directed": true, "multigraph": true, "graph": {}, "nodes": [')
@@ -137,46 +136,49 @@ def write_json(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> 
     return part.size
 
 
-FORMS: dict[str, Callable[[Graph, TextIO, Evidence | None], Written]] = {"graphml": write_graphml, "json": write_json}
+FORMATS: dict[str, Callable[[Graph, TextIO, Evidence | None], Exported]] = {
+    "graphml": write_graphml,
+    "json": write_json,
+}
 
 
 class _Part:
-    """What is written: ids of nodes and edges, and for those that evidence holds their rank and score."""
+    """The nodes and edges to write, with the rank and score of those that evidence holds."""
 
     def __init__(self, graph: Graph, evidence: Evidence | None) -> None:
         self.graph = graph
         self.nodes, self.edges = graph.nodes, graph.edges
-        self.node_found: dict[int, Attributes] = {}
-        self.edge_found: dict[int, Attributes] = {}
+        self.node_ranks: dict[int, Attributes] = {}
+        self.edge_ranks: dict[int, Attributes] = {}
         if evidence is not None:
             _check(graph, evidence)
             self._mark(evidence)
-            self.nodes, self.edges = _ascending(self.node_found), _ascending(self.edge_found)
+            self.nodes, self.edges = _ascending(self.node_ranks), _ascending(self.edge_ranks)
             if not len(self.edges):
                 self._connect()
 
     @property
-    def size(self) -> Written:
-        return Written(len(self.nodes), len(self.edges))
+    def size(self) -> Exported:
+        return Exported(len(self.nodes), len(self.edges))
 
     def _connect(self) -> None:
-        """Put edges between nodes that were found without any; passages meet in the entities that they mention."""
+        """Add the edges between nodes, and the entities that passages mention, where evidence has no edges."""
         columns = self.graph.columns
         chunks = self.nodes[columns.kinds[self.nodes] == Kind.CHUNK]
-        named = columns.tails[columns.out.rows(chunks)]
-        near = self.graph.part(np.concatenate((self.nodes, named)))
+        mentioned = columns.tails[columns.out.rows(chunks)]
+        near = self.graph.part(np.concatenate((self.nodes, mentioned)))
         self.nodes, self.edges = np.union1d(self.nodes, near.nodes), near.edges
 
     def _mark(self, evidence: Evidence) -> None:
         for at, (nodes, edges) in enumerate(evidence):
             score = -math.inf if evidence.scores is None else float(evidence.scores[at])
-            for ids, found in (
-                (np.concatenate((nodes, self.graph.ends(edges))), self.node_found),
-                (edges, self.edge_found),
+            for ids, ranks in (
+                (np.concatenate((nodes, self.graph.ends(edges))), self.node_ranks),
+                (edges, self.edge_ranks),
             ):
                 for i in ids.tolist():
-                    mark = found.setdefault(i, {"rank": at + 1})
-                    # No format holds infinity in a way that all read.
+                    mark = ranks.setdefault(i, {"rank": at + 1})
+                    # Readers disagree on how infinity is written.
                     if math.isfinite(score) and score > mark.get("score", -math.inf):
                         mark["score"] = score
 
@@ -184,28 +186,28 @@ class _Part:
         columns = self.graph.columns
         for node in map(int, self.nodes):
             name = columns.names[node]
-            made: Attributes = {"name": name, "kind": Kind(columns.kinds[node]).name.lower()}
+            attributes: Attributes = {"name": name, "kind": Kind(columns.kinds[node]).name.lower()}
             if columns.texts is not None and (text := columns.texts[node]) != name:
-                made["text"] = text
+                attributes["text"] = text
             passage = None if columns.passages is None else columns.passages.of(node)
             if passage is not None:
-                made["document"] = passage.document
+                attributes["document"] = passage.document
                 if passage.title:
-                    made["title"] = passage.title
-                made["start"], made["end"] = passage.start, passage.end
-            yield node, made | self.node_found.get(node, {})
+                    attributes["title"] = passage.title
+                attributes["start"], attributes["end"] = passage.start, passage.end
+            yield node, attributes | self.node_ranks.get(node, {})
 
     def described_edges(self) -> Iterator[tuple[int, int, int, Attributes]]:
         columns = self.graph.columns
         for edge in map(int, self.edges):
-            made: Attributes = {"relation": columns.relations[int(columns.relation[edge])]}
+            attributes: Attributes = {"relation": columns.relations[int(columns.relation[edge])]}
             if columns.edge_text is not None and columns.edge_text[edge] >= 0:
-                made["text"] = self.graph.edge_text(edge)
+                attributes["text"] = self.graph.edge_text(edge)
             chunks = () if columns.edge_chunks is None else columns.edge_chunks.row(edge)
             if len(chunks):
-                made["chunks"] = columns.names.take(chunks)
-            made |= self.edge_found.get(edge, {})
-            yield edge, int(columns.heads[edge]), int(columns.tails[edge]), made
+                attributes["chunks"] = columns.names.take(chunks)
+            attributes |= self.edge_ranks.get(edge, {})
+            yield edge, int(columns.heads[edge]), int(columns.tails[edge]), attributes
 
 
 def _check(graph: Graph, evidence: Evidence) -> None:
@@ -216,8 +218,8 @@ def _check(graph: Graph, evidence: Evidence) -> None:
     ):
         if len(ids) and ids.max() >= count:
             raise OptionError(
-                f"the evidence holds {what} {ids.max()}, and the graph has {count} {what}s. "
-                f"Export it with the graph that it was found in."
+                f"The evidence holds {what} {ids.max()}, but the graph has {count} {what}s. "
+                f"Export it with the graph that it was retrieved from."
             )
 
 

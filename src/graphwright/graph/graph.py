@@ -1,4 +1,4 @@
-"""The graph: an immutable snapshot over arrays, and compact parts of it that keep snapshot ids."""
+"""Graph: an immutable snapshot over arrays, and compact parts of it that keep snapshot ids."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ from graphwright.kernels.csr import group, induced, undirected
 
 __all__ = ["ABOUT", "ALIAS", "MENTIONS", "REFERS", "SYNONYM", "WRITTEN", "Columns", "Csr", "Graph", "Kind"]
 
-# Relations that an index gives its edges besides those that texts state.
-ABOUT = "about"  # chunk to the entity that its title names
-MENTIONS = "mentions"  # chunk to any other entity in it
-ALIAS = "alias"  # a shorter name to the entities that it may mean
-SYNONYM = "synonym"  # two names whose vectors are close
-REFERS = "refers to"  # chunk to the first one of a document that its own refers to; between entities it is stated
-
+# Relations that an index adds to those that texts state.
+ABOUT = "about"  # from a chunk to the entity that its title names
+MENTIONS = "mentions"  # from a chunk to any other entity in it
+ALIAS = "alias"  # from a shorter name to the entities that it may mean
+SYNONYM = "synonym"  # between two names whose vectors are close
+REFERS = "refers to"  # from a chunk to the first chunk of a document that its own document refers to
 
 Ids32 = NDArray[np.int32]
 WRITTEN = 20
-"""Triples of a node that are written out as its passage, on a graph without passages."""
+"""Number of triples of a node that stand for its passage, on a graph without passages."""
 
 
 class Kind(IntEnum):
-    """What a node stands for."""
+    """Kind of a node."""
 
     ENTITY = 0
     CHUNK = 1
@@ -45,7 +44,7 @@ class Kind(IntEnum):
 
 
 class Csr(NamedTuple):
-    """Compressed rows: the values of row i are `values[indptr[i]:indptr[i + 1]]`."""
+    """Compressed sparse rows: the values of row i are `values[indptr[i]:indptr[i + 1]]`."""
 
     indptr: Ints
     values: Ids32
@@ -66,13 +65,13 @@ class Csr(NamedTuple):
 
 @dataclass(eq=False)
 class Columns:
-    """All that a snapshot knows, by snapshot id; n nodes and m edges. Parts of a graph share one of these.
+    """The arrays of a snapshot, by snapshot id; n nodes and m edges. Parts of a graph share one of these.
 
     `names`, `texts`: n strings each (`texts` is None where every text is the name); `kinds: uint8[n]`.
     `heads`, `tails`: int32[m]; `relation: int32[m]` numbers into `relations`; `edge_text: int32[m]`
     numbers into `sentences`, -1 where the text is "head relation tail".
     `node_chunks`, `edge_chunks`: the chunk nodes that each node and edge came from.
-    `aliases`: further names, sorted, `alias_node: int64` the node that each means.
+    `aliases`: further names, sorted, and `alias_node: int64`, the node that each means.
     """
 
     names: TextColumn
@@ -118,7 +117,7 @@ class Columns:
         return Csr(*group(len(self.names), self.tails, np.arange(len(self.tails), dtype=np.int32)))
 
     def between_entities(self, edges: Ints | Ids32) -> NDArray[np.bool_]:
-        """Return which edges join two entities; those of passages say no more than where something stands."""
+        """Return which edges join two entities, and not a passage with what it mentions."""
         heads, tails = self.kinds[self.heads[edges]], self.kinds[self.tails[edges]]
         inside: NDArray[np.bool_] = (heads != Kind.CHUNK) & (tails != Kind.CHUNK)
         return inside
@@ -130,24 +129,24 @@ class Columns:
         if self.edge_chunks is None:
             return Csr(*group(len(self.names), np.empty(0, np.int32), edges[:0]))
         owner = np.repeat(edges, np.diff(self.edge_chunks.indptr))
-        kept = self.between_entities(owner)
-        return Csr(*group(len(self.names), self.edge_chunks.values[kept], owner[kept]))
+        inside = self.between_entities(owner)
+        return Csr(*group(len(self.names), self.edge_chunks.values[inside], owner[inside]))
 
     def by_relation(self, *relations: str) -> Csr:
         """Return the neighbours of each node over edges of these relations, both directions, without self-loops."""
-        kept = self._by_relation.get(relations)
-        if kept is None:
-            wanted = [i for i, name in enumerate(self.relations) if name in relations]
-            chosen = np.isin(self.relation, wanted)
-            kept = Csr(*undirected(len(self.names), self.heads[chosen], self.tails[chosen]))
-            self._by_relation[relations] = kept
-        return kept
+        neighbours = self._by_relation.get(relations)
+        if neighbours is None:
+            numbers = [i for i, name in enumerate(self.relations) if name in relations]
+            edges = np.isin(self.relation, numbers)
+            neighbours = Csr(*undirected(len(self.names), self.heads[edges], self.tails[edges]))
+            self._by_relation[relations] = neighbours
+        return neighbours
 
     @cached_property
     def references(self) -> tuple[Ids32, Ids32]:
         """Heads and tails of the edges from passages to those that their documents refer to, by edge id."""
-        named = [i for i, name in enumerate(self.relations) if name == REFERS]
-        edges = np.flatnonzero(np.isin(self.relation, named)) if named else np.empty(0, np.int64)
+        numbers = [i for i, name in enumerate(self.relations) if name == REFERS]
+        edges = np.flatnonzero(np.isin(self.relation, numbers)) if numbers else np.empty(0, np.int64)
         chunks = (self.kinds[self.heads[edges]] == Kind.CHUNK) & (self.kinds[self.tails[edges]] == Kind.CHUNK)
         return self.heads[edges[chunks]], self.tails[edges[chunks]]
 
@@ -169,9 +168,9 @@ class Columns:
 
 
 class Graph:
-    """The space that is searched: nodes with names and texts, and directed labelled edges, parallel ones allowed.
+    """Nodes with names and texts, and directed labelled edges, parallel ones allowed.
 
-    Ids are those of the snapshot, in a part of the graph too.
+    A part of a graph keeps the ids of the snapshot.
 
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Lothair II"), ("Lothair II", "spouse", "Teutberga")])
     >>> len(graph), graph.names[1], graph.id("Teutberga"), graph.edge_text(1)
@@ -184,7 +183,7 @@ class Graph:
     __slots__ = ("__dict__", "_edges", "_nodes", "columns")
 
     def __init__(self, columns: Columns, nodes: Ints | None = None, edges: Ints | None = None) -> None:
-        """Hold a snapshot, or with ascending snapshot ids `nodes` and `edges` a part of it."""
+        """Make a graph of a snapshot, or of a part of it: ascending snapshot ids `nodes` and `edges`."""
         self.columns = columns
         self._nodes = nodes
         self._edges = edges
@@ -260,7 +259,7 @@ class Graph:
         return positions[positions >= 0]
 
     def at(self, positions: ArrayLike) -> Ints:
-        """Return the snapshot ids of positions in `nodes`; costs what is asked for, however large the graph.
+        """Return the snapshot ids of positions in `nodes`; the cost does not depend on the size of the graph.
 
         >>> Graph.from_triples([("a", "r", "b"), ("b", "r", "c")]).part([1, 2]).at([1]).tolist()
         [2]
@@ -271,10 +270,7 @@ class Graph:
     def _local(self, ids: Ints) -> Ints:
         if self._nodes is None:
             return np.where((ids >= 0) & (ids < len(self)), ids, -1)
-        if not len(self._nodes):
-            return np.full(len(ids), -1)
-        at = np.minimum(np.searchsorted(self._nodes, ids), len(self._nodes) - 1)
-        return np.where(self._nodes[at] == ids, at, -1)
+        return _positions(self._nodes, ids)
 
     @cached_property
     def adjacency(self) -> Csr:
@@ -294,41 +290,40 @@ class Graph:
         """
         inside = np.unique(np.asarray(nodes, np.int64))
         inside = inside[self.holds(inside)]
-        within = Graph(self.columns, inside, np.empty(0, np.int64))
-        found = self.columns.out.rows(inside)
-        found = np.sort(found[within.holds(self.columns.tails[found])])
-        if self._edges is not None and len(found):
-            at = np.minimum(np.searchsorted(self._edges, found), max(len(self._edges) - 1, 0))
-            found = found[self._edges[at] == found] if len(self._edges) else found[:0]
-        for array in (inside, found):
+        without_edges = Graph(self.columns, inside, np.empty(0, np.int64))
+        edges = self.columns.out.rows(inside)
+        edges = np.sort(edges[without_edges.holds(self.columns.tails[edges])])
+        if self._edges is not None:
+            edges = edges[_positions(self._edges, edges) >= 0]
+        for array in (inside, edges):
             array.flags.writeable = False
-        return Graph(self.columns, inside, found)
+        return Graph(self.columns, inside, edges)
 
     def ids(self, name: str) -> Ints:
         """Return the ids of all nodes here of exactly that name, ascending."""
         order = self.columns.name_order
         first, last = self.names.ends(name, order)
-        found = np.sort(order[first:last])
-        return found[self.holds(found)]
+        nodes = np.sort(order[first:last])
+        return nodes[self.holds(nodes)]
 
     def id(self, name: str) -> int:
         """Return the id of the node of that name, the smallest if several have it.
 
         Raises DataError for a name that no node here has.
         """
-        found = self.ids(name)
-        if len(found):
-            return int(found[0])
+        nodes = self.ids(name)
+        if len(nodes):
+            return int(nodes[0])
         order = self.columns.name_order
-        near = [one for one in self.names.alike(name.strip(), order) if len(self.ids(one))]
-        same = [one for one in near if one.casefold() == name.strip().casefold()]
+        near = [other for other in self.names.alike(name.strip(), order) if len(self.ids(other))]
+        same = [other for other in near if other.casefold() == name.strip().casefold()]
         hint = f" Did you mean {same[0]!r}?" if same else meant(name, near)
         if not hint:
             first = self.names.first(name, order)
             around = self.names.take(order[max(first - 1, 0) : first + 2])
-            beside = near or [one for one in around if len(self.ids(one))]
+            beside = near or [other for other in around if len(self.ids(other))]
             hint = f" Near it in alphabetical order: {', '.join(map(repr, beside)) or '-'}."
-        raise DataError(f"No node of {self!r} is named {name!r}; a name is given as it is written in the graph.{hint}")
+        raise DataError(f"No node of {self!r} is named {name!r}; give a name as it is written in the graph.{hint}")
 
     def text(self, node: int) -> str:
         """Return a node's text, by default its name."""
@@ -340,12 +335,12 @@ class Graph:
         return self.passages.title_of(node) if self.passages is not None else ""
 
     def reading(self, node: int) -> str:
-        """Return a node's text as a model should read it: a passage has its document's title before it."""
+        """Return a node's text for a model: a passage with its document's title before it."""
         text, title = self.text(node), self.title_of(node)
         return f"{title}\n{text}" if title else text
 
     def passage(self, node: int) -> str:
-        """Return what is read and quoted of a node: a passage's text; without passages its first triples, written out.
+        """Return the text of a node that is read and quoted: a passage's text; on a graph without passages its triples.
 
         >>> Graph.from_triples([("Graz", "lies_on", "Mur"), ("Ida", "born_in", "Graz")]).passage(0)
         'Graz lies on Mur. Ida born in Graz.'
@@ -354,11 +349,9 @@ class Graph:
             return self.text(node)
         c = self.columns
         edges = np.union1d(c.out.row(node)[:WRITTEN], c.into.row(node)[:WRITTEN])[:WRITTEN]
-        said = []
-        for edge in edges.tolist():
-            head, relation, tail = self.triple(edge)
-            said.append(f"{head} {relation.replace('_', ' ')} {tail}.")
-        return " ".join(said) or self.text(node)
+        triples = (self.triple(edge) for edge in edges.tolist())
+        sentences = (f"{head} {relation.replace('_', ' ')} {tail}." for head, relation, tail in triples)
+        return " ".join(sentences) or self.text(node)
 
     def triple(self, edge: int) -> tuple[str, str, str]:
         """Return the names of an edge: head, relation, tail."""
@@ -381,27 +374,27 @@ class Graph:
         """Return the edges here that join two nodes, in either direction, ascending."""
         c = self.columns
         out, back = c.out.row(a).astype(np.int64), c.into.row(a).astype(np.int64)
-        found = np.unique(np.concatenate((out[c.tails[out] == b], back[c.heads[back] == b])))
-        return found if self._edges is None else found[np.isin(found, self._edges, assume_unique=True)]
+        edges = np.unique(np.concatenate((out[c.tails[out] == b], back[c.heads[back] == b])))
+        return edges if self._edges is None else edges[np.isin(edges, self._edges, assume_unique=True)]
 
     def chunks_of(self, nodes: Sequence[int] | Ints = (), edges: Sequence[int] | Ints = ()) -> Ints:
         """Return the chunk nodes that these nodes and edges came from, ascending; a chunk comes from itself."""
         c = self.columns
         ids = np.asarray(nodes, np.int64)
-        found = [ids[c.kinds[ids] == Kind.CHUNK]]
+        chunks = [ids[c.kinds[ids] == Kind.CHUNK]]
         if c.node_chunks is not None:
-            found.append(c.node_chunks.rows(ids))
+            chunks.append(c.node_chunks.rows(ids))
         if c.edge_chunks is not None:
-            found.append(c.edge_chunks.rows(np.asarray(edges, np.int64)))
-        return np.unique(np.concatenate(found))
+            chunks.append(c.edge_chunks.rows(np.asarray(edges, np.int64)))
+        return np.unique(np.concatenate(chunks))
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """Where its parts are in memory: graphs made of the very same arrays are the same graph."""
+        """Identity of the arrays that it is made of: graphs with equal places are the same graph."""
         return id(self.columns), id(self._nodes), id(self._edges)
 
     def afresh(self) -> Graph:
-        """Return this graph as it was made, without what was worked out from it since, such as its adjacency."""
+        """Return this graph without the values computed from it since, such as its adjacency."""
         return Graph(self.columns, self._nodes, self._edges)
 
     @property
@@ -421,12 +414,16 @@ class Graph:
         return f"Graph({len(self)} of {n} nodes, {len(self.edges)} of {m} edges, {self.checksum[:8]})"
 
 
+def _positions(values: Ints, ids: Ints) -> Ints:
+    """Return where each of `ids` is in ascending `values`, -1 where it is not."""
+    if not len(values):
+        return np.full(len(ids), -1)
+    at = np.minimum(np.searchsorted(values, ids), len(values) - 1)
+    return np.where(values[at] == ids, at, -1)
+
+
 def _checked(triple: object, at: int) -> tuple[str, str, str]:
-    head: object = None
-    relation: object = None
-    tail: object = None
-    if isinstance(triple, Sequence) and len(triple) == 3:
-        head, relation, tail = triple
-    if isinstance(triple, str) or not (isinstance(head, str) and isinstance(relation, str) and isinstance(tail, str)):
-        raise OptionError(f"triple {at} is {triple!r}; a triple is three strings: head, relation, tail.")
-    return head, relation, tail
+    match triple:
+        case (str(head), str(relation), str(tail)):
+            return head, relation, tail
+    raise OptionError(f"Triple {at} is {triple!r}; a triple must be three strings: head, relation, tail.")

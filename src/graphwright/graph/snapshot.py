@@ -1,4 +1,4 @@
-"""A graph on disk: one npy file per array, memory-mapped when it is opened."""
+"""Snapshot format: a graph on disk, one npy file per array, memory-mapped when opened."""
 
 from __future__ import annotations
 
@@ -20,57 +20,55 @@ from graphwright.graph.passages import Passages
 __all__ = ["load_array", "load_graph", "save_array", "save_graph"]
 
 FORMAT = 1
-# Computed once and kept on disk, because they take time on large graphs.
+# Derived arrays are stored, because they take long to compute on large graphs.
 _DERIVED = ("adjacency", "out", "into", "name_order")
 _NAMED = {"TextColumn": ("data", "offsets"), "Csr": ("indptr", "values")}
 
 
 def save_graph(graph: Graph, folder: Path) -> None:
-    """Write a whole snapshot into a new folder; every file is on disk when this returns."""
+    """Write a snapshot into a new folder; every file is on disk when this returns."""
     folder.mkdir(parents=True)
     columns = graph.columns
     shapes: dict[str, str] = {}
     for field in dataclasses.fields(columns):
         _save(getattr(columns, field.name), folder, field.name, shapes)
     for name in _DERIVED:
-        known = name in vars(columns)
+        cached = name in vars(columns)
         _save(getattr(columns, name), folder, name, shapes)
-        if not known:  # of a large graph they are gigabytes each
+        if not cached:  # free it again: gigabytes on a large graph
             vars(columns).pop(name)
-    described = {"format": FORMAT, "checksum": columns.checksum, "shapes": shapes}
+    manifest = {"format": FORMAT, "checksum": columns.checksum, "shapes": shapes}
     path = folder / "graph.json"
-    path.write_text(json.dumps(described, indent=1), encoding="utf-8")
+    path.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     flush(path)
 
 
 def load_graph(folder: Path) -> Graph:
     """Open a snapshot that `save_graph` wrote. Raises StoreError if it is missing, cut short or of another format."""
     try:
-        described = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
+        manifest = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StoreError(f"{folder} holds no readable graph ({error}).") from error
-    if not isinstance(described, dict) or described.get("format") != FORMAT:
-        described = described if isinstance(described, dict) else {}
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        written = manifest.get("format") if isinstance(manifest, dict) else None
         raise StoreError(
-            f"{folder} was written in format {described.get('format')}; this version reads format {FORMAT}. "
+            f"{folder} was written in format {written}; this version reads format {FORMAT}. "
             f"Build the index again with this version."
         )
     try:
-        values = {name: _load(shape, folder, name) for name, shape in described["shapes"].items()}
+        values = {name: _load(shape, folder, name) for name, shape in manifest["shapes"].items()}
         derived = {name: values.pop(name) for name in _DERIVED}
         columns = Columns(**values)
-        vars(columns).update(derived, checksum=described["checksum"])
-        if wrong := _misfit(columns):
-            raise StoreError(f"{folder}: {wrong} of the graph is cut short; build the index again.")
+        vars(columns).update(derived, checksum=manifest["checksum"])
+        if damaged := _wrong_length(columns):
+            raise StoreError(f"{folder}: {damaged} of the graph is cut short; build the index again.")
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise StoreError(
-            f"{folder} is not a graph that was written whole ({error!r}); build the index again."
-        ) from error
+        raise StoreError(f"{folder} holds an incomplete graph ({error!r}); build the index again.") from error
     return Graph(columns)
 
 
-def _misfit(columns: Columns) -> str:
-    """Name an array that is not as long as it has to be, "" if all are."""
+def _wrong_length(columns: Columns) -> str:
+    """Return the name of an array of the wrong length, "" if there is none."""
     n, m = len(columns.kinds), len(columns.heads)
     lengths: dict[str, tuple[Any, int]] = {
         "names": (columns.names, n),
@@ -107,12 +105,12 @@ def load_array(path: Path) -> np.ndarray[Any, Any]:
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, ValueError) and path.exists() and _is_empty(path):
             return np.load(path)  # type: ignore[no-any-return]
-        reason = "missing" if isinstance(error, FileNotFoundError) else "cut short, or not what was written"
+        reason = "missing" if isinstance(error, FileNotFoundError) else "cut short or damaged"
         raise StoreError(f"{path} is {reason}; build the index again.") from error
 
 
 def _is_empty(path: Path) -> bool:
-    """Whether the file holds an array of no elements, which cannot be mapped."""
+    """Return whether the file holds an empty array, which cannot be mapped."""
     try:
         return np.load(path).size == 0  # type: ignore[no-any-return]
     except (OSError, ValueError, EOFError):
