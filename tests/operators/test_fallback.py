@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.toys import GRAPHS, corpus_index, same
 
-from graphwright import Generate, Evidence, Induce, KHop, NeedsError, OrElse, SentenceReader, Sources, Triples, start
+from graphwright import Generate, Evidence, Induce, KHop, NeedsError, OrElse, SentenceReader, ToPassages, Triples, start
 from graphwright.operators.control import Reached, Repeat
 from graphwright.operators.operator import Keep, Operator
 
@@ -48,11 +48,11 @@ def test_needs_of_both_are_checked_before_either_runs() -> None:
 
 
 def test_what_only_one_gives_is_not_relied_on() -> None:
-    assert OrElse(Triples() >> Sources(), Triples()).gives == ("evidence",)
+    assert OrElse(Triples() >> ToPassages(), Triples()).gives == ("evidence",)
 
 
 def test_an_answer_of_the_first_ends_it() -> None:
     snapshot = corpus_index().snapshot
-    first = Triples() >> Sources() >> Generate(SentenceReader(snapshot.encoder))
+    first = Triples() >> ToPassages() >> Generate(SentenceReader(snapshot.encoder))
     state = OrElse(first, Triples())(start("Who founded the abbey of Erstein?", snapshot.graph))
     assert state.answer is not None and state.answer.found

@@ -20,7 +20,7 @@ from graphwright import (
     MiniLMReader,
     Operator,
     Relax,
-    Sources,
+    ToPassages,
     Specialise,
     Unite,
     VectorSearch,
@@ -41,10 +41,10 @@ def chain(llm: LLM | None) -> Operator:
     names, triples = SNAPSHOT.names, SNAPSHOT.triples
     assert names is not None
     vectors = joined(names, SNAPSHOT.passages)
-    preview = VectorSearch(SNAPSHOT.passages) % 4 >> Sources() >> AnswerIfEnough(llm or FactReader(MiniLMReader()))
+    preview = VectorSearch(SNAPSHOT.passages) % 4 >> ToPassages() >> AnswerIfEnough(llm or FactReader(MiniLMReader()))
     anchors = LatentKeywords(llm) >> Specialise(llm) >> Relax(llm, names, triples)
     groups = anchors >> GroupAnchors(names, triples, SNAPSHOT.words, llm)
-    found = preview >> groups >> Bubble(vectors) >> Coverage(vectors) % 3 >> Unite() >> Sources(limit=5)
+    found = preview >> groups >> Bubble(vectors) >> Coverage(vectors) % 3 >> Unite() >> ToPassages(limit=5)
     return found >> HybridPrompt() >> Generate(llm) if llm else found
 
 

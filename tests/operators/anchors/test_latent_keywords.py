@@ -10,7 +10,7 @@ from tests.toys import GRAPHS, corpus_index
 from graphwright import Anchor, Graph, OptionError, Ranking, ScriptedLLM, VectorSearch, start
 from graphwright.operators.anchors.keywords import Keywords
 from graphwright.operators.anchors.latent_keywords import LatentKeywords
-from graphwright.operators.select.passages import Sources
+from graphwright.operators.select.to_passages import ToPassages
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
@@ -123,7 +123,7 @@ def test_anchors_that_are_there_stay_and_come_first() -> None:
 
 
 def test_it_reads_what_a_search_previewed() -> None:
-    chain = VectorSearch(SNAPSHOT.passages) % 3 >> Sources() >> LatentKeywords()
+    chain = VectorSearch(SNAPSHOT.passages) % 3 >> ToPassages() >> LatentKeywords()
     assert "Teutberga" in [a.text for a in chain(start(QUESTION, GRAPH)).anchors or ()]
     assert LatentKeywords()(start("Who?", Graph.from_triples([]))).anchors == ()
 

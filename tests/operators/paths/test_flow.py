@@ -12,10 +12,10 @@ from graphwright import (
     FlowPaths,
     GlobalEdges,
     Graph,
-    NearSources,
+    ToPassages,
     NeedsError,
     OptionError,
-    PathSources,
+    ToPassages,
     VectorIndex,
     VectorSearch,
     start,
@@ -137,16 +137,16 @@ def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> N
     triple = next(e for e in graph.edges.tolist() if (graph.columns.kinds[graph.ends([e])] == Kind.ENTITY).all())
     nodes = graph.ends([triple])
     state = start("?", graph, evidence=Evidence.of_pieces([(nodes, [triple])], [0.8]))
-    found = PathSources()(state).passages
+    found = ToPassages(mentions=0.1)(state).passages
     assert found is not None
     stating, naming = graph.chunks_of((), [triple]), graph.chunks_of(nodes)
     expected = {c: 0.8 if c in stating else pytest.approx(0.08) for c in naming.tolist()}
     assert dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True)) == expected
-    assert PathSources(limit=1)(state).passages.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
+    assert ToPassages(limit=1, mentions=0.1)(state).passages.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
     # A passage on the path is behind it, whatever the edges say; without scores the rank counts.
     chunk = int(graph.passages.nodes[0])  # type: ignore[union-attr]
     on_it = start("?", graph, evidence=Evidence.of_pieces([(nodes, [triple]), ([chunk], [])]))
-    ranked = PathSources(named=0.0)(on_it).passages
+    ranked = ToPassages(mentions=0.0)(on_it).passages
     assert ranked is not None
     scores = dict(zip(ranked.ids.tolist(), ranked.scores.tolist(), strict=True))
     assert scores[chunk] == (1.0 if chunk in stating else 0.5)
@@ -155,12 +155,12 @@ def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> N
 def test_without_passages_the_nodes_take_their_place() -> None:
     graph = GRAPHS["line"]
     state = start("?", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])], [0.9, 0.4]))
-    found = PathSources()(state).passages
+    found = ToPassages(mentions=0.1)(state).passages
     assert found is not None and found.ids.tolist() == [0, 1, 2, 3] and found.scores.tolist() == [0.9, 0.9, 0.4, 0.4]
     with pytest.raises(OptionError, match=r"named=2\.0"):
-        PathSources(named=2.0)
+        ToPassages(mentions=2.0)
     with pytest.raises(OptionError, match="limit=0"):
-        PathSources(limit=0)
+        ToPassages(limit=0, mentions=0.1)
 
 
 def test_paths_that_would_cost_too_much_stay_shorter_and_the_trace_says_so() -> None:
@@ -179,23 +179,23 @@ def test_near_sources_are_all_passages_behind_and_the_nearest_come_first() -> No
     graph = SNAPSHOT.graph
     state = (VectorSearch(SNAPSHOT.names) % 6 >> FlowPaths() % 5)(start("Whom did Lothair II marry?", graph))
     assert state.evidence is not None
-    found = NearSources(SNAPSHOT.passages)(state).passages
-    everything = PathSources()(state).passages
+    found = ToPassages(index=SNAPSHOT.passages, weight=0.0)(state).passages
+    everything = ToPassages(mentions=0.1)(state).passages
     assert found is not None and everything is not None and set(found.ids.tolist()) == set(everything.ids.tolist())
     question = SNAPSHOT.encoder.encode([state.question.text])[0]
     unit = SNAPSHOT.encoder.encode([graph.reading(int(v)) for v in found.ids])
     assert found.scores.tolist() == pytest.approx((unit @ question).tolist(), abs=1e-5)
     assert (np.diff(found.scores) <= 0).all()
-    assert NearSources(SNAPSHOT.passages, limit=2)(state).passages.ids.tolist() == found.ids[:2].tolist()  # type: ignore[union-attr]
-    assert (NearSources(SNAPSHOT.passages) % 1)(state).passages.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
+    assert ToPassages(2, index=SNAPSHOT.passages, weight=0.0)(state).passages.ids.tolist() == found.ids[:2].tolist()  # type: ignore[union-attr]
+    assert (ToPassages(index=SNAPSHOT.passages, weight=0.0) % 1)(state).passages.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
 
 
 def test_near_sources_has_passages_behind_further_edges_too() -> None:
     graph = SNAPSHOT.graph
     state = start("Which river flows through Graz?", graph, evidence=Evidence.of_nodes([]))
-    assert len(NearSources(SNAPSHOT.passages)(state).passages) == 0  # type: ignore[arg-type]
+    assert len(ToPassages(index=SNAPSHOT.passages, weight=0.0)(state).passages) == 0  # type: ignore[arg-type]
     themes = GlobalEdges(SNAPSHOT.triples, limit=2, asked=True)
-    found = NearSources(SNAPSHOT.passages, edges=themes)(state).passages
+    found = ToPassages(index=SNAPSHOT.passages, weight=0.0, items=WithEdges(themes))(state).passages
     assert found is not None and set(found.ids.tolist()) == set(graph.chunks_of((), themes(state)).tolist())
     assert graph.passages is not None and graph.passages.of(int(found.ids[0])).document == "mur"
 
@@ -206,10 +206,10 @@ def test_near_sources_without_passages_are_nodes_and_a_zero_vector_is_last() -> 
     vectors[1] = 0
     index = VectorIndex.from_array(vectors, vectors_of(graph).encoder)
     state = start("d", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])]))
-    found = NearSources(index)(state).passages
+    found = ToPassages(index=index, weight=0.0)(state).passages
     assert found is not None and found.ids[0] == graph.id("d") and sorted(found.ids.tolist()) == [0, 1, 2, 3]
     assert found.scores[found.ids == 1] == 0
     with pytest.raises(OptionError, match=r"NearSources\(limit=0\)"):
-        NearSources(index, limit=0)
+        ToPassages(0, index=index, weight=0.0)
     with pytest.raises(NeedsError, match="NearSources"):
-        NearSources(index)(start("?", graph))
+        ToPassages(index=index, weight=0.0)(start("?", graph))

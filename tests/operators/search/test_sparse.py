@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index, loose
 
-from graphwright import HashSparseEncoder, ScoreSum, Sources, SparseIndex, SparseSearch, VectorSearch, start
+from graphwright import HashSparseEncoder, ScoreSum, ToPassages, SparseIndex, SparseSearch, VectorSearch, start
 
 texts = st.lists(st.lists(st.sampled_from(["fox", "hen", "Mur", "tax", "law"]), max_size=5), min_size=1, max_size=12)
 
@@ -46,9 +46,9 @@ def test_it_stands_in_pipelines_and_shows_as_its_source() -> None:
     snapshot = corpus_index().snapshot
     index = SparseIndex.of(snapshot.graph, HashSparseEncoder())
     search = SparseSearch(index)
-    assert repr(search % 2 >> Sources()) == f"SparseSearch({index!r}) % 2 >> Sources()"
+    assert repr(search % 2 >> ToPassages()) == f"SparseSearch({index!r}) % 2 >> ToPassages()"
     state = start("Who founded the abbey of Erstein?", snapshot.graph)
-    after = (ScoreSum(VectorSearch(snapshot.passages), search) % 2 >> Sources())(state)
+    after = (ScoreSum(VectorSearch(snapshot.passages), search) % 2 >> ToPassages())(state)
     assert after.passages is not None and len(after.passages) == 2
     assert {snapshot.graph.title_of(node) for node in after.passages.ids.tolist()} == {
         "Ermengarde of Tours",

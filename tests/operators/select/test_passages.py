@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import Evidence, OptionError, Sources, start
+from graphwright import Evidence, OptionError, ToPassages, start
 from graphwright.operators.state import State
 
 GRAPH = corpus_index().graph
@@ -28,25 +28,25 @@ def held(name: str) -> list[int]:
 def test_a_passage_has_the_score_of_its_first_piece() -> None:
     lothair, tours = GRAPH.id("Lothair II"), GRAPH.id("Ermengarde of Tours")
     assert len(held("Lothair II")) > 1 and set(held("Lothair II")) & set(held("Ermengarde of Tours"))
-    found = ranked(Sources(), Evidence.of_nodes([lothair, tours, 5], [0.9, 0.4, 0.2]))
+    found = ranked(ToPassages(), Evidence.of_nodes([lothair, tours, 5], [0.9, 0.4, 0.2]))
     wanted = {5: 0.2} | dict.fromkeys(held("Ermengarde of Tours"), 0.4) | dict.fromkeys(held("Lothair II"), 0.9)
     assert found == sorted(wanted.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def test_unscored_pieces_count_as_one_over_rank() -> None:
-    assert ranked(Sources(), Evidence.of_nodes([4, 1, 4, 3])) == [(4, 1.0), (1, 1 / 2), (3, 1 / 4)]
+    assert ranked(ToPassages(), Evidence.of_nodes([4, 1, 4, 3])) == [(4, 1.0), (1, 1 / 2), (3, 1 / 4)]
 
 
 def test_triples_and_paths_come_from_the_chunks_that_state_them() -> None:
     edges = [e for e in GRAPH.edges.tolist() if GRAPH.columns.edge_chunks.row(e).size]  # type: ignore[union-attr]
     for edge in edges:
         (chunk,) = GRAPH.columns.edge_chunks.row(edge).tolist()  # type: ignore[union-attr]
-        assert ranked(Sources(), Evidence.of_edges([edge], [2.0])) == [(chunk, 2.0)]
+        assert ranked(ToPassages(), Evidence.of_edges([edge], [2.0])) == [(chunk, 2.0)]
     path = Evidence.of_pieces([([2, 4], [edges[0]])], [0.5])
-    assert {c for c, _ in ranked(Sources(), path)} == {2, 4, *GRAPH.chunks_of(edges=edges[:1]).tolist()}
+    assert {c for c, _ in ranked(ToPassages(), path)} == {2, 4, *GRAPH.chunks_of(edges=edges[:1]).tolist()}
 
 
-@pytest.mark.parametrize("op", [Sources(limit=2), Sources() % 2, Sources(limit=2) % 4, Sources(limit=5) % 2], ids=repr)
+@pytest.mark.parametrize("op", [ToPassages(limit=2), ToPassages() % 2, ToPassages(limit=2) % 4, ToPassages(limit=5) % 2], ids=repr)
 def test_the_smaller_of_limit_and_cut_holds_and_ties_fall_by_id(op: object) -> None:
     assert ranked(op, Evidence.of_nodes([5, 3, 4, 1], [0.9, 0.5, 0.5, 0.5])) == [(5, 0.9), (1, 0.5)]
     # The second of two equal pieces comes from a passage with a smaller id than the first.
@@ -59,12 +59,12 @@ def test_the_smaller_of_limit_and_cut_holds_and_ties_fall_by_id(op: object) -> N
 def test_a_graph_without_passages_gives_nodes() -> None:
     graph = GRAPHS["family"]
     edge = Evidence.of_edges([3], [0.5])
-    found = Sources()(start("?", graph, evidence=edge)).passages
+    found = ToPassages()(start("?", graph, evidence=edge)).passages
     assert found is not None and found.ids.tolist() == sorted(graph.ends([3]).tolist())
-    nodes = (Sources() % 1)(start("?", graph, evidence=Evidence.of_nodes([2, 1], [0.5, 0.5]))).passages
+    nodes = (ToPassages() % 1)(start("?", graph, evidence=Evidence.of_nodes([2, 1], [0.5, 0.5]))).passages
     assert nodes is not None and nodes.ids.tolist() == [1]
 
 
 def test_a_limit_below_one_is_refused() -> None:
     with pytest.raises(OptionError, match=r"limit=0.*1 or more"):
-        Sources(limit=0)
+        ToPassages(limit=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.toys import GRAPHS, corpus_index, vectors_of
 
-from graphwright import Evidence, OptionError, WeighedSources, start
+from graphwright import Evidence, OptionError, ToPassages, start
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -16,7 +16,7 @@ QUESTION = "Who founded the abbey of Erstein?"
 def test_a_worked_formula(weight: float) -> None:
     pieces = [([GRAPH.id("Lothair II"), GRAPH.id("Graz")], []), ([GRAPH.id("Ermengarde of Tours")], [])]
     state = start(QUESTION, GRAPH, evidence=Evidence.of_pieces(pieces, [0.3, 0.9]))
-    chunks = WeighedSources(index=SNAPSHOT.passages, weight=weight)(state).passages
+    chunks = ToPassages(index=SNAPSHOT.passages, weight=weight)(state).passages
     query = SNAPSHOT.encoder.encode([QUESTION])[0]
     expected = {}
     for (nodes, _), score in zip(pieces, (0.3, 0.9), strict=True):
@@ -29,7 +29,7 @@ def test_a_worked_formula(weight: float) -> None:
 
 def test_pieces_without_scores_count_by_rank_and_the_limit_holds() -> None:
     nodes = [GRAPH.id("Bread"), GRAPH.id("Graz")]
-    heavy = WeighedSources(1, SNAPSHOT.passages, weight=100.0)
+    heavy = ToPassages(1, SNAPSHOT.passages, weight=100.0)
     chunks = heavy(start("Graz", GRAPH, evidence=Evidence.of_nodes(nodes))).passages
     assert chunks is not None and GRAPH.passages.of(int(chunks.ids[0])).document == "bread"  # type: ignore[union-attr]
     assert len(chunks) == 1
@@ -37,7 +37,7 @@ def test_pieces_without_scores_count_by_rank_and_the_limit_holds() -> None:
 
 def test_nodes_take_the_place_of_passages_that_are_not_there() -> None:
     graph = GRAPHS["family"]
-    step = WeighedSources(index=vectors_of(graph))
+    step = ToPassages(index=vectors_of(graph))
     chunks = step(start("Gisela", graph, evidence=Evidence.of_nodes([graph.id("Bertha"), graph.id("Gisela")]))).passages
     assert chunks is not None and chunks.ids[0] == graph.id("Gisela")
 
@@ -45,4 +45,4 @@ def test_nodes_take_the_place_of_passages_that_are_not_there() -> None:
 @pytest.mark.parametrize("options", [{"index": None}, {"weight": -1.0}, {"limit": 0}])
 def test_what_cannot_be_used_is_refused(options: dict[str, object]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
-        WeighedSources(**{"index": SNAPSHOT.passages, **options})  # type: ignore[arg-type]
+        ToPassages(**{"index": SNAPSHOT.passages, **options})  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from graphwright import (
     EntityGraph,
     OptionError,
     OverlapCrossEncoder,
-    Sources,
+    ToPassages,
     STeX,
     VectorIndex,
     VectorSearch,
@@ -114,7 +114,7 @@ def test_a_knowledge_graph_is_its_own_graph_of_entities() -> None:
 def test_search_reranking_and_expansion_stay_among_entities_and_lead_to_passages() -> None:
     assert SNAPSHOT.names is not None
     loop = GRanker(OverlapCrossEncoder()) >> (Keep() | STeX(SNAPSHOT.names) % 3) >> GRanker(OverlapCrossEncoder())
-    state = (OnGraph(EntityGraph(), VectorSearch(SNAPSHOT.names) % 3 >> loop) >> Sources())(start("Who founded Erstein?", GRAPH))
+    state = (OnGraph(EntityGraph(), VectorSearch(SNAPSHOT.names) % 3 >> loop) >> ToPassages())(start("Who founded Erstein?", GRAPH))
     assert state.graph is GRAPH and state.evidence is not None and state.passages is not None
     assert len(state.evidence) == 6 and (GRAPH.columns.kinds[state.evidence.nodes] == Kind.ENTITY).all()
     assert set(state.passages.ids.tolist()) == set(GRAPH.chunks_of(state.evidence.nodes).tolist())

@@ -26,7 +26,7 @@ from graphwright import (
     PassageGraph,
     OptionError,
     Settings,
-    Sources,
+    ToPassages,
     start,
 )
 from graphwright.index.extraction import Extraction, Mention
@@ -129,9 +129,9 @@ def test_a_step_sees_passages_next_to_each_other_and_the_graph_comes_back() -> N
 
 
 def test_wiring_is_that_of_the_step() -> None:
-    step = OnGraph(PassageGraph(3), KHop(1) >> Sources())
+    step = OnGraph(PassageGraph(3), KHop(1) >> ToPassages())
     assert step.needs == ("evidence|anchors",) and "chunks" in step.gives
-    assert repr(step) == "OnGraph(PassageGraph(3), KHop(1) >> Sources())" and OnGraph(PassageGraph(), Keep()).capped(3) == OnGraph(PassageGraph(), 
+    assert repr(step) == "OnGraph(PassageGraph(3), KHop(1) >> ToPassages())" and OnGraph(PassageGraph(), Keep()).capped(3) == OnGraph(PassageGraph(), 
         Keep()
     )
     with pytest.raises(NeedsError, match="KHop"):

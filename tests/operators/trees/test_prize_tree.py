@@ -17,7 +17,7 @@ from graphwright import (
     HashEncoder,
     OptionError,
     Prizes,
-    PrizeSources,
+    PrizedItems,
     PrizeTree,
     State,
     VectorIndex,
@@ -177,7 +177,7 @@ class TestPrizeSources:
 
     def test_passages_have_the_prizes_that_come_from_them(self) -> None:
         state = PrizeTree(self.prizes)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
-        chunks, graph = PrizeSources(prizes=self.prizes)(state).passages, SNAPSHOT.graph
+        chunks, graph = ToPassages(items=PrizedItems(self.prizes), summed=True)(state).passages, SNAPSHOT.graph
         of_nodes, of_edges = self.prizes(state)
         nodes, edges = state.evidence.piece(0)  # type: ignore[union-attr]
         expected: dict[int, float] = {}
@@ -189,15 +189,15 @@ class TestPrizeSources:
                 expected[chunk] = expected.get(chunk, 0.0) + prize
         assert chunks is not None and len(chunks) > 1
         assert dict(zip(chunks.ids.tolist(), chunks.scores.tolist(), strict=True)) == pytest.approx(expected)
-        few = PrizeSources(1, self.prizes)(state).passages
+        few = ToPassages(1, items=PrizedItems(self.prizes), summed=True)(state).passages
         assert few is not None and few.ids.tolist() == chunks.ids[:1].tolist()
 
     def test_nodes_take_the_place_of_passages_that_are_not_there(self) -> None:
         graph = GRAPHS["family"]
         state = start("Gisela", graph, evidence=Evidence.of_pieces([([4, 5], [5])], [1.0]))
-        chunks = PrizeSources(prizes=prizes_of(graph, 1))(state).passages
+        chunks = ToPassages(items=PrizedItems(prizes_of(graph, 1)), summed=True)(state).passages
         assert chunks is not None and chunks.ids[0] == graph.id("Gisela")
 
     def test_prizes_are_needed(self) -> None:
         with pytest.raises(OptionError, match="prizes=None"):
-            PrizeSources()
+            PrizedItems()

@@ -10,17 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
-from graphwright.graph.evidence import Evidence, Ints, Ranking, item_text
-from graphwright.graph.graph import Graph, Kind
-from graphwright.index.vector_index import VectorIndex
+from graphwright.graph.evidence import Evidence, Ints, item_text
+from graphwright.graph.graph import Graph
 from graphwright.kernels.flow import MOST, flow_paths
 from graphwright.operators.operator import Ranker
 from graphwright.operators.paths.paths import edges_between
 from graphwright.operators.run import Run
-from graphwright.operators.select.passages import Sources
 from graphwright.operators.state import State
 
-__all__ = ["THRESHOLD", "FlowPaths", "NearSources", "PathSources", "path_text"]
+__all__ = ["FlowPaths", "WithEdges"]
 
 THRESHOLD = 1e-4
 
@@ -119,80 +117,16 @@ def _pointers(lengths: Ints) -> Ints:
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
 
 
-@dataclass(frozen=True, repr=False)
-class PathSources(Sources):
-    """Passages behind paths: those that stand on them or state their edges, then those that name their nodes.
+@dataclass(frozen=True)
+class WithEdges:
+    """The evidence with further edges as items, for `ToPassages(items=...)`.
 
-    A passage has the score of the best path whose edges it states, or that it stands on (1/rank where paths have no
-    scores); one that only names a node of a path `named` times that, since a node is named in many that have nothing
-    to do with the path. `limit`: passages in all. On a graph without passages the nodes of the paths take their place.
+    `edges`: a function that gives the edges, such as GlobalEdges.
     """
 
-    named: float = 0.1
+    edges: Callable[[State, Run], Ints]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.named <= 1:
-            raise OptionError(f"PathSources(named={self.named!r}): a share from 0 to 1.")
-
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Collect the passages."""
-        found = state.evidence
-        if found is None:
-            return state
-        best: dict[int, float] = {}
-        scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
-        for (nodes, edges), score in zip(found, scores.tolist(), strict=True):
-            for chunks, share in self._shares(state.graph, nodes, edges):
-                for chunk in chunks.tolist():
-                    best[chunk] = max(best.get(chunk, -np.inf), share * score)
-        wanted = min((n for n in (self.limit, k) if n is not None), default=len(best))
-        return state.with_(passages=Ranking.of(list(best), list(best.values())).top(wanted))
-
-    def _shares(self, graph: Graph, nodes: Ints, edges: Ints) -> list[tuple[Ints, float]]:
-        if graph.passages is None:
-            return [(nodes if len(nodes) else graph.ends(edges), 1.0)]
-        on_it = nodes[graph.columns.kinds[nodes] == Kind.CHUNK]
-        return [(on_it, 1.0), (graph.chunks_of((), edges), 1.0), (graph.chunks_of(nodes), self.named)]
-
-
-@dataclass(frozen=True, repr=False)
-class NearSources(Ranker):
-    """Passages behind the evidence and behind further edges, those nearest to the question first.
-
-    How reliable a path is says how close its ends are in the graph, and nothing of the question. A passage stands
-    behind what names a node of the evidence, or states an edge; its score is the cosine with the question. `index`:
-    vectors of passages; `edges`: what finds the further edges, as `GlobalEdges`; `limit`: passages in all. On a graph
-    without passages the nodes of the evidence and the ends of the edges take their place.
-
-    >>> from graphwright.models.fake import HashEncoder; from graphwright.operators.state import start
-    >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
-    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> paths = Evidence.of_pieces([([0, 1, 2], [0, 1])])
-    >>> graph.names.take(NearSources(index, limit=1)(start("Who was Godfrid?", graph, evidence=paths)).passages.ids)
-    ['Godfrid']
-    """
-
-    index: VectorIndex
-    limit: int | None = None
-    edges: Callable[[State], Ints] | None = None
-    needs = ("evidence",)
-    gives = ("passages",)
-
-    def __post_init__(self) -> None:
-        if self.limit is not None and self.limit < 1:
-            raise OptionError(f"NearSources(limit={self.limit!r}): a number of passages, 1 or more, or None.")
-
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Collect the passages."""
-        found, graph = state.evidence, state.graph
-        if found is None:
-            return state
-        edges = found.edges if self.edges is None else np.append(found.edges, self.edges(state))
-        if graph.passages is None:
-            behind = np.unique(np.append(found.nodes, graph.ends(edges)))
-        else:
-            behind = graph.chunks_of(found.nodes, edges)
-        near = self.index.cosines(behind, self.index.encode(state.question.text, run))
-        wanted = min((n for n in (self.limit, k) if n is not None), default=len(behind))
-        return state.with_(passages=Ranking.of(behind, near).top(wanted))
+    def __call__(self, state: State, run: Run) -> Evidence:
+        """Return the evidence, unscored, with the edges after it."""
+        evidence = Evidence.of_nodes([]) if state.evidence is None else state.evidence
+        return evidence.unscored().union(Evidence.of_edges(self.edges(state, run)))

@@ -16,10 +16,9 @@ from graphwright.kernels.rank import top
 from graphwright.kernels.steiner import prize_tree
 from graphwright.operators.operator import Operator, source_of
 from graphwright.operators.run import Run
-from graphwright.operators.select.summed import SummedSources
 from graphwright.operators.state import State
 
-__all__ = ["PrizeSources", "PrizeTree", "Prizes"]
+__all__ = ["PrizedItems", "PrizeTree", "Prizes"]
 
 _RESTART = 0.5  # so that the walk stays near, and costs what is near
 _BARE = 0.01  # what a part of the tree without a prize counts for a passage that states it
@@ -172,29 +171,21 @@ def _placed(amounts: Amounts, ids: Ints) -> Scores:
     return values
 
 
-@dataclass(frozen=True, repr=False)
-class PrizeSources(SummedSources):
-    """Passages behind a tree by the prizes of those of its nodes and edges that come from them.
+@dataclass(frozen=True)
+class PrizedItems:
+    """The nodes and edges of a tree as single items, scored by their prizes, for `ToPassages(items=..., summed=True)`.
 
-    A passage has the sum of the prizes, a node or edge without one counting 0.01, so that of equals the one that states
-    more of the tree comes first. `prizes`: those that the tree was found by. `limit`: passages in all.
+    A node or edge without a prize counts 0.01, so that of two equal passages the one that states more of the tree
+    comes first. `prizes`: those that the tree was found by.
     """
 
-    prizes: Prizes | None = None
+    prizes: Prizes
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.prizes, Prizes):
-            raise OptionError(f"PrizeSources(prizes={self.prizes!r}): give the prizes that the tree was found by.")
-
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Collect the passages, and rank them."""
-        found, prizes = state.evidence, self.prizes
-        if found is None or prizes is None:
-            return state
-        of_nodes, of_edges = prizes(state, run)
+    def __call__(self, state: State, run: Run) -> Evidence:
+        """Return the items."""
+        evidence = Evidence.of_nodes([]) if state.evidence is None else state.evidence
+        of_nodes, of_edges = self.prizes(state, run)
         parts: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
-        parts |= {((v,), ()): of_nodes.get(v, _BARE) for v in found.nodes.tolist()}
-        parts |= {((), (e,)): of_edges.get(e, _BARE) for e in found.edges.tolist()}
-        apart = state.with_(evidence=Evidence.of_pieces(parts, list(parts.values())))
-        return super().ranked(apart, run, k).with_(evidence=found)
+        parts |= {((node,), ()): of_nodes.get(node, _BARE) for node in evidence.nodes.tolist()}
+        parts |= {((), (edge,)): of_edges.get(edge, _BARE) for edge in evidence.edges.tolist()}
+        return Evidence.of_pieces(parts, list(parts.values()))
