@@ -33,7 +33,7 @@ from lego_systems import ACCELERATED, EDGES_KEPT, SETS, Kit, questions, sweeps, 
 
 import graphwright as gw
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
-from graphwright.kernels.components import components
+from graphwright.kernels.hops import components
 from graphwright.models.base import metered
 from graphwright.operators.operator import Keep, Then
 

@@ -17,9 +17,9 @@ import numpy as np
 
 import graphwright as gw
 from graphwright.data.questions import read_questions
-from graphwright.kernels.components import components
-from graphwright.methods.lego import cell, lego
-from graphwright.methods.systems import explored, planned, selected
+from graphwright.kernels.hops import components
+from graphwright.methods.papers.lego import cell, lego
+from graphwright.methods.papers.lego_systems import explored, planned, selected
 from graphwright.models.base import metered
 from graphwright.models.cache import CachedEncoder
 
@@ -95,7 +95,7 @@ def prunings(graph, folder, count, encoder):
         for by, model in (("E", encoder), ("BM25", gw.BM25())):
             for kind in ("TP", "EP", "NP"):
                 made[f"{kind}-{by} {kept}"] = cell(f"PPR+{kind}-{by}", gw.Keep(), {by: model}, edges=kept)
-        hidden = gw.Relations() >> gw.Masked(gw.Rerank(encoder)) >> gw.EdgesBy() % kept >> gw.InduceEdges()
+        hidden = gw.Relations() >> gw.MaskEntities(gw.Rerank(encoder)) >> gw.EdgesBy() % kept >> gw.InduceEdges()
         made[f"EP-E masked {kept}"] = PPR >> hidden
     return {name: (operator, subgraph) for name, operator in made.items()}, sample(folder, min(count, 20))
 
@@ -108,9 +108,9 @@ def first_plan(operator, graph, hops, question):
 
 def plans(graph, folder, count, encoder):
     ranked, paths = gw.Rerank(encoder), gw.RelationPaths(3)
-    made = {"as it is": paths >> ranked, "masked": paths >> gw.Masked(ranked)}
+    made = {"as it is": paths >> ranked, "masked": paths >> gw.MaskEntities(ranked)}
     for each in (0.1, 0.15, 0.2):
-        made[f"masked, shorter {each}"] = paths >> gw.Shorter(gw.Masked(ranked), each)
+        made[f"masked, shorter {each}"] = paths >> gw.LengthPenalty(gw.MaskEntities(ranked), each)
     return {name: (operator, first_plan) for name, operator in made.items()}, sample(folder, count, "train", seed=1)
 
 

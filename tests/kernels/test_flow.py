@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphwright.kernels.compiled import workspace
 from graphwright.kernels.csr import undirected
 from graphwright.kernels.flow import flow_paths
-from graphwright.kernels.workspace import workspace
 
 Found = dict[tuple[int, ...], Fraction]
 

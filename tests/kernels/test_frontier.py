@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphwright.kernels.compiled import workspace
 from graphwright.kernels.csr import undirected
 from graphwright.kernels.frontier import Around, frontier, products, smooth
-from graphwright.kernels.workspace import workspace
 
 pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30)
 lists = st.lists(st.integers(0, 9), unique=True, max_size=10)

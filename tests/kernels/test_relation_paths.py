@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphwright.kernels.compiled import workspace
 from graphwright.kernels.csr import group
 from graphwright.kernels.relation_paths import Front, Labelled, leading, walks_by
-from graphwright.kernels.workspace import workspace
 
 Triple = tuple[int, int, int]  # head, relation, tail
 RELATIONS = 3

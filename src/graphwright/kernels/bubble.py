@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels import expansion as at
-from graphwright.kernels.compiled import Ids, Pointers, node_ids, readonly
+from graphwright.kernels.compiled import Ids, Pointers, node_ids, readonly, workspace
 from graphwright.kernels.expansion import Costs, Tables
-from graphwright.kernels.workspace import release, workspace
 
 __all__ = ["Costs", "Meeting", "bubble", "node_costs"]
 
@@ -107,16 +106,13 @@ def bubble(
         marks=scratch.marks,
         queue=scratch.queue,
     )
-    try:
+    with scratch:
         at.begin(tables, groups)
         while not at.expand(*graph, costs, tables, groups, min(int(hops), n), int(budget)):
             tables = _grown(tables, groups, int(budget))
         found = list(_meetings(tables, groups))
         scratch.marks[tables.nodes[: tables.place[at.COUNT], at.NODE], 0] = 0
         scratch.marks[scratch.queue[: tables.place[at.BALL]], 1] = 0
-    except BaseException:
-        release()  # an interrupt leaves marks behind
-        raise
     return found
 
 

@@ -1,19 +1,18 @@
-"""Adjacency as compressed sparse rows: built from edges, grouped, cut to a part of its nodes."""
+"""Compressed sparse rows: adjacency from edges, values grouped by key, and induced subgraphs."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphwright.kernels.compiled import Ids, Pointers, kernel, node_ids, readonly
-from graphwright.kernels.workspace import workspace
+from graphwright.kernels.compiled import Ids, Pointers, kernel, node_ids, readonly, workspace
 
 __all__ = ["group", "induced", "undirected"]
 
 
 @kernel
 def _scatter(keys: Ids, values: Ids, cursor: Pointers, out: Ids) -> None:
-    """Put each value at its key's cursor, in the order given."""
+    """Write each value at its key's cursor, in the order given."""
     for i in range(keys.size):
         key = keys[i]
         out[cursor[key]] = values[i]
@@ -22,10 +21,10 @@ def _scatter(keys: Ids, values: Ids, cursor: Pointers, out: Ids) -> None:
 
 @kernel
 def _transpose(indptr: Pointers, neighbours: Ids, cursor: Pointers, out: Ids) -> None:
-    """Write the transpose, rows ascending, without self-loops and repeats; `cursor` ends behind each row.
+    """Write the transpose, rows ascending, without self-loops and repeats; `cursor` ends after each row.
 
-    Nodes are visited in ascending order, so each row of the transpose fills up in ascending order, and
-    a repeat is equal to the entry before it: a sort in linear time.
+    Nodes are visited in ascending order, so each row of the transpose is filled in ascending order, and a repeat
+    equals the entry before it: a sort in linear time.
     """
     for v in range(indptr.size - 1):
         for i in range(indptr[v], indptr[v + 1]):
@@ -50,7 +49,7 @@ def _squeeze(starts: Pointers, ends: Pointers, out: Ids, indptr: Pointers) -> No
 
 @kernel
 def _induce(indptr: Pointers, neighbours: Ids, nodes: Ids, marks: Ids, rows: Pointers, out: Ids) -> None:
-    """Write the rows of `nodes`, in positions in `nodes`; leave `marks` as it was found, zero."""
+    """Write the rows of `nodes` as positions in `nodes`; `marks` is zero before and after."""
     for i in range(nodes.size):
         marks[nodes[i], 0] = i + 1
     size = 0
@@ -74,11 +73,11 @@ def _starts(counts: Pointers) -> Pointers:
 def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> tuple[Pointers, Ids]:
     """Return the undirected adjacency of `n` nodes joined by the edges heads[i] - tails[i].
 
-    Each distinct neighbour is listed once, ascending; self-loops are left out. O(n + m): a counting
-    sort by one end, then a transposition that sorts by the other (Gustavson, 1978).
+    Each distinct neighbour is listed once, ascending; self-loops are left out. O(n + m): a counting sort by one end,
+    then a transposition that sorts by the other (Gustavson, 1978).
 
     Returns `indptr`, int64[n + 1], and `neighbours`, int32[m], both read-only.
-    Raises ValueError when an end is not a node, or when the two arrays differ in length.
+    Raises ValueError for an end that is not a node, or if the two arrays differ in length.
 
     >>> indptr, neighbours = undirected(4, [2, 0, 1, 0, 3], [0, 1, 0, 2, 3])
     >>> indptr.tolist(), neighbours.tolist()
@@ -105,9 +104,9 @@ def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> tuple[Pointers, Id
 def group(n: int, keys: ArrayLike, values: ArrayLike) -> tuple[Pointers, Ids]:
     """Return `values` grouped by key, each group in the order given: a stable counting sort, O(n + m).
 
-    `keys` are 0 to n - 1; `values` any int32, such as edge or chunk ids. Group v is
-    `values[indptr[v] : indptr[v + 1]]` of what is returned, both read-only: int64[n + 1], int32[m].
-    Raises ValueError when a key is out of range, or when the two arrays differ in length.
+    `keys` are 0 to n - 1; `values` any int32, such as edge or chunk ids. Returns `indptr`, int64[n + 1], and `grouped`,
+    int32[m], both read-only; group v is `grouped[indptr[v] : indptr[v + 1]]`.
+    Raises ValueError for a key out of range, or if the two arrays differ in length.
 
     >>> indptr, grouped = group(3, [2, 0, 2], [10, 11, 12])
     >>> indptr.tolist(), grouped.tolist()
@@ -124,9 +123,9 @@ def group(n: int, keys: ArrayLike, values: ArrayLike) -> tuple[Pointers, Ids]:
 def induced(indptr: Pointers, neighbours: Ids, nodes: ArrayLike) -> tuple[Pointers, Ids]:
     """Return the adjacency among `nodes` alone, renumbered by position in `nodes`.
 
-    `nodes` are distinct and ascending, so rows stay ascending. The cost is proportional to the edges of
-    `nodes`, whatever the size of the graph. Both arrays returned are read-only.
-    Raises ValueError when an id is not a node, or when `nodes` is not strictly ascending.
+    `nodes` are distinct and ascending, so rows stay ascending. The cost is proportional to the edges of `nodes`. Both
+    arrays returned are read-only.
+    Raises ValueError for an id that is not a node, or if `nodes` is not strictly ascending.
 
     >>> path = undirected(4, [0, 1, 2], [1, 2, 3])
     >>> [part.tolist() for part in induced(*path, [0, 2, 3])]
@@ -135,13 +134,13 @@ def induced(indptr: Pointers, neighbours: Ids, nodes: ArrayLike) -> tuple[Pointe
     n = indptr.size - 1
     nodes = node_ids(nodes, n, "nodes")
     if np.any(np.diff(nodes) <= 0):
-        raise ValueError("nodes must be strictly ascending, and is not. Pass np.unique(nodes).")
+        raise ValueError("nodes is not strictly ascending. Pass np.unique(nodes).")
     rows = np.zeros(nodes.size + 1, np.int64)
     out = np.empty(int((indptr[nodes + 1] - indptr[nodes]).sum()), np.int32)
     _induce(readonly(indptr, np.int64), readonly(neighbours, np.int32), nodes, workspace(n).marks, rows, out)
     return readonly(rows, np.int64), readonly(out[: rows[-1]].copy(), np.int32)
 
 
-def _same_length(one: str, size: int, other: str, other_size: int) -> None:
+def _same_length(name: str, size: int, other: str, other_size: int) -> None:
     if size != other_size:
-        raise ValueError(f"{one} holds {size} values and {other} {other_size}. Pass one of each per entry.")
+        raise ValueError(f"{name} holds {size} values and {other} {other_size}. Pass arrays of equal length.")

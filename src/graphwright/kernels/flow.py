@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, node_ids, readonly
-from graphwright.kernels.workspace import Workspace, release, workspace
+from graphwright.kernels.compiled import Floats, Ids, Pointers, Workspace, kernel, node_ids, readonly, workspace
 
 __all__ = ["MOST", "FlowPathTable", "flow_paths"]
 
@@ -261,11 +260,8 @@ def flow_paths(
     ids = readonly(np.unique(node_ids(ends, n, "ends")), np.int32)
     graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
     scratch = workspace(n)
-    try:
+    with scratch:
         found = _from_each(graph, ids, float(decay), float(threshold), hops, per_pair, most, scratch)
-    except BaseException:
-        release()  # an interrupt leaves marks behind
-        raise
     nodes, scores = _united(found.nodes, found.scores, per_pair)
     return FlowPathTable(nodes, scores, found.touched, found.shortened)
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, node_ids, readonly
-from graphwright.kernels.workspace import release, workspace
+from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, node_ids, readonly, workspace
 
 __all__ = ["Around", "frontier", "products", "smooth"]
 
@@ -222,14 +221,11 @@ def frontier(indptr: Pointers, neighbours: Ids, ranked: ArrayLike) -> tuple[Ids,
     """
     n = indptr.size - 1
     ids, scratch = node_ids(ranked, n, "ranked"), workspace(n)
-    try:
+    with scratch:
         size = _reach(readonly(indptr, np.int64), readonly(neighbours, np.int32), ids, scratch.marks, scratch.queue)
         nodes = scratch.queue[:size].copy()
         best, held = scratch.marks[nodes, 0], scratch.marks[nodes, 1]
         scratch.marks[nodes] = 0
-    except BaseException:
-        release()  # an interrupt leaves marks behind
-        raise
     return nodes, best, held
 
 
@@ -360,9 +356,6 @@ def smooth(indptr: Pointers, neighbours: Ids, nodes: ArrayLike, signal: ArrayLik
     if len(set(ids.tolist())) < ids.size:
         raise ValueError(f"nodes holds {ids.size - len(set(ids.tolist()))} repeats. Pass each node once.")
     out, scratch = np.empty(rows.shape, np.float32), workspace(n)
-    try:
+    with scratch:
         _smooth(readonly(indptr, np.int64), readonly(neighbours, np.int32), ids, rows, float(alpha), scratch.marks, out)
-    except BaseException:
-        release()
-        raise
     return out

@@ -1,14 +1,249 @@
-"""A shortest path, found from both ends: how a passage was reached."""
+"""Many paths at once: all simple ones from some nodes, or the shortest ones from each of them.
+
+Paths are found layer by layer, by their number of edges, as a tree of prefixes: each path is a node and the path that
+it prolongs. A layer is written in the order of the one before it, neighbours ascending, so paths come ordered by length
+and then by their nodes, without a sort, and whoever wants the first k pays for no more layers than hold them.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphwright.kernels.compiled import Ids, Pointers, kernel, node_ids, readonly
-from graphwright.kernels.workspace import release, workspace
+from graphwright.kernels.compiled import Ids, Pointers, kernel, node_ids, readonly, workspace
 
-__all__ = ["nearest_path"]
+__all__ = ["joining_edges", "shortest_paths", "simple_paths"]
+
+Layer = tuple[Ids, Pointers]
+Grow = Callable[[Ids, Pointers, int, int, int], int]
+
+
+@kernel
+def _prolong(
+    indptr: Pointers, neighbours: Ids, nodes: Ids, parents: Pointers, first: int, last: int, room: int
+) -> int:  # fmt: skip
+    """Write each path from `first` to `last` behind them, one edge longer, no node twice; return where they end.
+
+    Stops where `room` paths were written.
+    """
+    size = last
+    for at in range(first, last):
+        v = nodes[at]
+        for i in range(indptr[v], indptr[v + 1]):
+            if size == last + room:
+                return size
+            u = neighbours[i]
+            up = at
+            while up >= 0 and nodes[up] != u:
+                up = parents[up]
+            if up < 0:
+                nodes[size] = u
+                parents[size] = at
+                size += 1
+    return size
+
+
+@kernel
+def _advance(
+    indptr: Pointers, neighbours: Ids, every: bool, marks: Ids, nodes: Ids, parents: Pointers, first: int, last: int,
+    room: int,
+) -> int:  # fmt: skip
+    """Write the paths from `first` to `last` behind them that stay shortest with one edge more, as `_prolong` does.
+
+    `marks` holds 1 + distance of the nodes reached. Of several paths to a node the first is kept, or `every` one.
+    """
+    size = last
+    for at in range(first, last):
+        v = nodes[at]
+        reached = marks[v, 0] + 1
+        for i in range(indptr[v], indptr[v + 1]):
+            u = neighbours[i]
+            if marks[u, 0] == 0 or (every and marks[u, 0] == reached):
+                if size == last + room:
+                    return size
+                marks[u, 0] = reached
+                nodes[size] = u
+                parents[size] = at
+                size += 1
+    return size
+
+
+@kernel
+def _unroll(nodes: Ids, parents: Pointers, first: int, ends: Pointers, out: Ids) -> None:
+    """Write the paths from `first` on in full, each read back from its end."""
+    for i in range(ends.size):
+        at = first + i
+        place = ends[i]
+        while at >= 0:
+            place -= 1
+            out[place] = nodes[at]
+            at = parents[at]
+
+
+def simple_paths(
+    indptr: Pointers, neighbours: Ids, sources: ArrayLike, length: int, k: int | None = None
+) -> tuple[Ids, Pointers]:
+    """Return all paths of 1 to `length` edges that begin at a source and hold no node twice; with `k` the first k.
+
+    They are ordered by number of edges, then by their nodes. Path i is `nodes[ptr[i] : ptr[i + 1]]` of the int32
+    `nodes` and the int64 `ptr` that are returned. Memory is proportional to the paths, work to the neighbours of
+    their ends.
+    Raises ValueError for a source that is no node, or a negative `length`.
+
+    >>> from graphwright.kernels.csr import undirected
+    >>> nodes, ptr = simple_paths(*undirected(3, [0, 1, 0], [1, 2, 2]), [0], 2)
+    >>> [nodes[a:b].tolist() for a, b in zip(ptr, ptr[1:])]
+    [[0, 1], [0, 2], [0, 1, 2], [0, 2, 1]]
+    """
+    if length < 0:
+        raise ValueError(f"length is {length}. Pass how many edges a path may have, 0 or more.")
+    roots = np.unique(node_ids(sources, indptr.size - 1, "sources"))
+    graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
+    return _paths(_grown(graph[0], roots, min(length, indptr.size), k, lambda *layer: _prolong(*graph, *layer)))
+
+
+def shortest_paths(
+    indptr: Pointers, neighbours: Ids, sources: ArrayLike, *, every: bool = False, k: int | None = None
+) -> tuple[Ids, Pointers]:
+    """Return for each source and each other node that it reaches a path of fewest edges; with `k` the first k of all.
+
+    Of several paths it is the one whose nodes are smallest first; with `every` all of them are given. They are ordered
+    by number of edges, then by their nodes, and returned as by `simple_paths`. Breadth first from each source: the cost
+    is that of the layers looked at, and with `every` of the paths in them.
+    Raises ValueError for a source that is no node.
+
+    >>> from graphwright.kernels.csr import undirected
+    >>> square = undirected(4, [0, 0, 1, 2], [1, 2, 3, 3])
+    >>> nodes, ptr = shortest_paths(*square, [0])
+    >>> [nodes[a:b].tolist() for a, b in zip(ptr, ptr[1:])]
+    [[0, 1], [0, 2], [0, 1, 3]]
+    >>> shortest_paths(*square, [0], every=True)[0].tolist()[-3:]
+    [0, 2, 3]
+    """
+    n = indptr.size - 1
+    roots = np.unique(node_ids(sources, n, "sources"))
+    graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
+    found = [_paths(_from_one(graph, int(root), every, k)) for root in roots]
+    if len(found) == 1:
+        return found[0]
+    sizes = np.concatenate([np.empty(0, np.int64), *(np.diff(ptr) for _, ptr in found)])
+    flat = np.concatenate([np.empty(0, np.int32), *(nodes for nodes, _ in found)])
+    begins = np.cumsum(sizes) - sizes
+    # ToPassages ascend and each one's paths are in order: a stable sort by length puts all of them in order.
+    order = np.argsort(sizes, kind="stable")[:k]
+    ptr = _running(sizes[order])
+    place = np.arange(ptr[-1]) - np.repeat(ptr[:-1] - begins[order], sizes[order])
+    return flat[place], ptr
+
+
+def _from_one(graph: tuple[Pointers, Ids], root: int, every: bool, k: int | None) -> tuple[Layer, list[int]]:
+    n = graph[0].size - 1
+    scratch = workspace(n)
+    start = np.array([root], np.int32)
+    with scratch:
+        scratch.marks[root, 0] = 1
+        grown = _grown(graph[0], start, n, k, lambda *layer: _advance(*graph, every, scratch.marks, *layer))
+        scratch.marks[grown[0][0]] = 0
+    return grown
+
+
+def _grown(indptr: Pointers, roots: Ids, length: int, k: int | None, grow: Grow) -> tuple[Layer, list[int]]:
+    """Return the tree of prefixes below `roots`, with at most `k` paths, and where each layer of it begins and ends."""
+    nodes, parents = roots.copy(), np.full(roots.size, -1, np.int64)
+    borders = [0, roots.size]
+    room = np.iinfo(np.int64).max if k is None else k
+    while len(borders) <= length + 1 and borders[-1] > borders[-2] and room:
+        first, last = borders[-2:]
+        ends = nodes[first:last]
+        most = min(int((indptr[ends + 1] - indptr[ends]).sum()), room)
+        if last + most > nodes.size:
+            more = max(last + most, 2 * nodes.size) - nodes.size
+            nodes = np.concatenate((nodes, np.empty(more, np.int32)))
+            parents = np.concatenate((parents, np.empty(more, np.int64)))
+        borders.append(int(grow(nodes, parents, first, last, most)))
+        room -= borders[-1] - last
+    return (nodes[: borders[-1]], parents[: borders[-1]]), borders
+
+
+def _paths(grown: tuple[Layer, list[int]]) -> tuple[Ids, Pointers]:
+    """Write a tree of prefixes out as paths; the roots alone are none."""
+    (nodes, parents), borders = grown
+    sizes = np.repeat(np.arange(2, len(borders)), np.diff(borders[1:]))
+    ptr = _running(sizes)
+    out = np.empty(ptr[-1], np.int32)
+    _unroll(nodes, parents, borders[1], ptr[1:], out)
+    return out, ptr
+
+
+def _running(sizes: Pointers) -> Pointers:
+    ptr = np.zeros(sizes.size + 1, np.int64)
+    np.cumsum(sizes, out=ptr[1:])
+    return ptr
+
+
+@kernel
+def _least(
+    v: int, u: int, indptr: Pointers, edges: Ids, ends: Ids, held: Pointers, some: bool, best: int
+) -> int:  # fmt: skip
+    """Return the smallest edge id that is below `best`, in the row of v, ends at u, and is held; else `best`."""
+    for i in range(indptr[v], indptr[v + 1]):
+        edge = edges[i]
+        if ends[edge] == u and edge < best:
+            at = np.searchsorted(held, edge) if some else 0
+            if not some or (at < held.size and held[at] == edge):
+                best = edge
+    return best
+
+
+@kernel
+def _join(
+    one: Pointers, other: Pointers, out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids,
+    held: Pointers, some: bool, found: Pointers,
+) -> None:  # fmt: skip
+    """Write the smallest edge between one[i] and other[i], searched for at the end that has fewer edges."""
+    for i in range(one.size):
+        a, b = one[i], other[i]
+        here = out_ptr[a + 1] - out_ptr[a] + into_ptr[a + 1] - into_ptr[a]
+        if out_ptr[b + 1] - out_ptr[b] + into_ptr[b + 1] - into_ptr[b] < here:
+            a, b = b, a
+        best = _least(a, b, out_ptr, out, tails, held, some, heads.size)
+        found[i] = _least(a, b, into_ptr, into, heads, held, some, best)
+
+
+def joining_edges(
+    one: ArrayLike,
+    other: ArrayLike,
+    out: tuple[Pointers, Ids],
+    into: tuple[Pointers, Ids],
+    heads: Ids,
+    tails: Ids,
+    held: ArrayLike | None = None,
+) -> Pointers:
+    """Return for each pair one[i], other[i] the smallest edge that joins them, in whichever direction: int64.
+
+    `out` and `into` list the edges that begin and end at each node, `heads` and `tails` the ends of each edge; with
+    `held`, ascending, only those edges count. Costs the edges of the less connected node of each pair.
+    Raises ValueError where a pair is not joined, or holds no node.
+
+    >>> from graphwright.kernels.csr import group
+    >>> heads, tails = [0, 1, 0], [1, 0, 2]
+    >>> out, into = group(3, heads, range(3)), group(3, tails, range(3))
+    >>> joining_edges([1, 2], [0, 0], out, into, heads, tails).tolist()
+    [0, 2]
+    """
+    n, m = out[0].size - 1, len(heads)
+    a, b = (readonly(node_ids(ids, n, "the pairs"), np.int64) for ids in (one, other))
+    rows = [(readonly(ptr, np.int64), readonly(edges, np.int32)) for ptr, edges in (out, into)]
+    ends = readonly(heads, np.int32), readonly(tails, np.int32)
+    within = readonly([] if held is None else held, np.int64)
+    found = np.empty(a.size, np.int64)
+    _join(a, b, *rows[0], *rows[1], *ends, within, held is not None, found)
+    if (found == m).any():
+        at = int((found == m).argmax())
+        raise ValueError(f"nodes {a[at]} and {b[at]} are not joined. Pass neighbours.")
+    return found
 
 
 @kernel
@@ -96,16 +331,13 @@ def nearest_path(indptr: Pointers, neighbours: Ids, sources: ArrayLike, target: 
     graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
     scratch = workspace(n)
     orders, sizes = (scratch.order, scratch.queue), [ids.size, 1]
-    try:
+    with scratch:
         for side, begin in enumerate((ids, end)):
             orders[side][: begin.size] = begin
             scratch.marks[begin, side] = 1
         path = _search(*graph, limit, scratch.marks, orders, sizes)
         for order, size in zip(orders, sizes, strict=True):
             scratch.marks[order[:size]] = 0
-    except BaseException:
-        release()  # an interrupt leaves marks behind
-        raise
     return path
 
 

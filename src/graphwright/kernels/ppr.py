@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.compiled import Floats, Ids, Pointers, node_ids, readonly
+from graphwright.kernels.compiled import Floats, Ids, Pointers, node_ids, readonly, workspace
 from graphwright.kernels.push import Push
 from graphwright.kernels.sweep import Walk, kth, settled, swept
-from graphwright.kernels.workspace import release, workspace
 
 __all__ = ["push_ppr"]
 
@@ -108,13 +107,10 @@ def _best(nodes: Ids, scores: Floats, k: int | None) -> tuple[Ids, Floats]:
 
 def _pushed(walk: Walk, k: int) -> tuple[Ids, Floats]:
     """Push until the top k is stable; go over to sweeps when these are cheaper, or k holds all."""
-    try:
-        push = Push(walk, max(k, _LEAST_K), workspace(walk.indptr.size - 1))
+    with workspace(walk.indptr.size - 1) as scratch:
+        push = Push(walk, max(k, _LEAST_K), scratch)
         nodes, scores, stable = _rounds(push, k)
         push.clear()
-    except BaseException:
-        release()  # an interrupt leaves the workspace half used
-        raise
     if stable:
         return nodes, scores
     return swept(walk, k, nodes, scores) if nodes.size > k else settled(walk)

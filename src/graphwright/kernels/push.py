@@ -11,9 +11,8 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, readonly
+from graphwright.kernels.compiled import Floats, Ids, Pointers, Workspace, kernel, readonly
 from graphwright.kernels.sweep import Walk
-from graphwright.kernels.workspace import Workspace
 
 __all__ = ["Push"]
 

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphwright.kernels.compiled import Ids, Pointers, kernel, readonly
-from graphwright.kernels.workspace import release, workspace
+from graphwright.kernels.compiled import Ids, Pointers, kernel, readonly, workspace
 
 __all__ = ["Front", "Labelled", "leading", "walks_by"]
 
@@ -160,12 +159,9 @@ def leading(
     steps = np.empty((starts[-1], _FIELDS), np.int32)
     ptr = np.empty(starts.size, np.int64)
     n = graph.out_ptr.size - 1
-    try:
+    with workspace(n) as scratch:
         _scatter(*graph, *parts, source, came, cursor, steps)
-        _merge(steps, readonly(starts, np.int64), workspace(n).marks, ptr)
-    except BaseException:
-        release()  # an interrupt leaves marks behind
-        raise
+        _merge(steps, readonly(starts, np.int64), scratch.marks, ptr)
     return {
         int(at): Front(*(readonly(column, np.int32) for column in steps[begin:end].T))
         for at, begin, end in zip(used, ptr[:-1], ptr[1:], strict=True)
@@ -209,18 +205,15 @@ def walks_by(graph: Labelled, source: int, ways: tuple[int, ...], most: int) -> 
     nodes, edges = np.array([source], np.int32), np.array([-1], np.int32)
     parents, first, last, came = np.zeros(1, np.int64), 0, 1, _NONE
     n = graph.out_ptr.size - 1
-    try:
+    with workspace(n) as scratch:
         for way in ways:
             ptr = graph.out_ptr if way & 1 else graph.into_ptr
             ends = nodes[first:last]
             room = min(int((ptr[ends + 1] - ptr[ends]).sum()), most)
             nodes, edges = (np.concatenate((part, np.empty(room, np.int32))) for part in (nodes, edges))
             parents = np.concatenate((parents, np.empty(room, np.int64)))
-            size = _prolong(*graph, way, came, nodes, edges, parents, first, last, room, workspace(n).marks)
+            size = _prolong(*graph, way, came, nodes, edges, parents, first, last, room, scratch.marks)
             nodes, edges, parents, first, last, came = nodes[:size], edges[:size], parents[:size], last, size, way
-    except BaseException:
-        release()
-        raise
     rows, steps = last - first, len(ways)
     along, by = np.empty((rows, steps + 1), np.int32), np.empty((rows, steps), np.int32)
     at = np.arange(first, last)

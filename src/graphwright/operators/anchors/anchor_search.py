@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.index.name_index import name_index_of
 from graphwright.index.vector_index import VectorIndex
-from graphwright.kernels.rank import top
+from graphwright.kernels.ranking import top
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import lengths_of, name_words

@@ -15,7 +15,7 @@ from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Columns, Graph, Kind
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.index.vector_index import VectorIndex, normalised
-from graphwright.kernels.rank import top
+from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Floats
 from graphwright.operators.communities.summaries import Summaries, for_each
 from graphwright.operators.operator import Ranker

@@ -13,7 +13,7 @@ from graphwright.graph.graph import Columns, Graph
 from graphwright.index.clustering import clusters
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.index.vector_index import VectorIndex, normalised
-from graphwright.kernels.rank import top
+from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Floats
 from graphwright.operators.communities.summaries import central, for_each, lead, passage_line, summarised
 from graphwright.operators.operator import Ranker, source_of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
-from graphwright.kernels.simple_paths import joining_edges, shortest_paths, simple_paths
+from graphwright.kernels.paths import joining_edges, shortest_paths, simple_paths
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

@@ -11,7 +11,7 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph, Kind
-from graphwright.kernels.pieces import rank_pieces
+from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import Ranker
 from graphwright.operators.rerank.scorer import Scorer, checked, ranked_by, score_function
@@ -73,7 +73,7 @@ class MultiHopRerank(Ranker):
         scores = score_function(self.model, state, run)(found)
         first = self._shares(scores)
         total = first.copy()
-        best = rank_pieces(scores, found.nodes, found.node_ptr, found.edges, found.edge_ptr)[: self.contexts]
+        best = rank_items(scores, found.nodes, found.node_ptr, found.edges, found.edge_ptr)[: self.contexts]
         for at in best.tolist():
             names = _named(state, found.take([at]))
             if names:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
-from graphwright.kernels.pieces import rank_pieces
+from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import source_of
 from graphwright.operators.run import Run
@@ -165,7 +165,7 @@ def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
 
 def ranked_by(pieces: Evidence, scores: Scores, k: int | None = None) -> Evidence:
     """Return the k best pieces (all, if None) with these scores: the higher score first, then the smaller ids."""
-    order = rank_pieces(scores, pieces.nodes, pieces.node_ptr, pieces.edges, pieces.edge_ptr, k)
+    order = rank_items(scores, pieces.nodes, pieces.node_ptr, pieces.edges, pieces.edge_ptr, k)
     kept, best = pieces.unscored().take(order.tolist()), scores[order]
     best.flags.writeable = False
     return type(pieces)(kept.nodes, kept.node_ptr, kept.edges, kept.edge_ptr, best)

@@ -13,7 +13,7 @@ from graphwright.graph.graph import Columns, Graph, Kind
 from graphwright.index.name_index import name_index_of
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex
-from graphwright.kernels.rank import top
+from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.run import Run
 from graphwright.text.names import normal_form

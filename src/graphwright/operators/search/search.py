@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Evidence
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex
-from graphwright.kernels.rank import top
+from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run

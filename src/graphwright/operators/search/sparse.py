@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graphwright.graph.evidence import Evidence
 from graphwright.index.sparse_index import SparseIndex
-from graphwright.kernels.rank import top
+from graphwright.kernels.ranking import top
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

@@ -13,7 +13,7 @@ from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import ABOUT, Graph
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex
-from graphwright.kernels.rank import top
+from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run

@@ -9,7 +9,7 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph, Kind
-from graphwright.kernels.components import components
+from graphwright.kernels.hops import components
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

@@ -16,7 +16,7 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Csr, Graph, Kind
 from graphwright.index.vector_index import VectorIndex
-from graphwright.kernels.rank import top
+from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Usage
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run

@@ -12,7 +12,7 @@ from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ppr import push_ppr
-from graphwright.kernels.rank import top
+from graphwright.kernels.ranking import top
 from graphwright.kernels.steiner import prize_tree
 from graphwright.operators.operator import Operator, source_of
 from graphwright.operators.run import Run

@@ -1,0 +1,212 @@
+"""Prompts that show paths to a language model, the most reliable last (PathRAG, Eq. 5 and 6)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.constraints import AtLeast, Checked
+from graphwright.generate.prompts import PassagePrompt, Room, passage_numbers
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Graph
+from graphwright.index.vector_index import VectorIndex
+from graphwright.kernels.ranking import top
+from graphwright.operators.anchors.keywords import themes
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
+from graphwright.operators.search.nearest import lengths_of
+from graphwright.operators.state import State
+from graphwright.prompts import data_line, messages
+from graphwright.text.words import words
+
+__all__ = ["FlatPrompt", "GlobalEdges", "PathPrompt", "steps_of"]
+
+_MAX_COMPARED = 5_000  # edges that are compared by words
+
+
+@dataclass(frozen=True)
+class GlobalEdges(Checked):
+    """Find the edges that are nearest to the question's themes, as LightRAG retrieves them for global keywords.
+
+    `triples`: vectors of edges (`Snapshot.triples`). An edge's score is its largest cosine with any theme; of edges
+    with the same text the first counts. `limit`: the largest number of edges. Without vectors the edges at the nodes
+    of the evidence are compared by words: by the share of the themes' words that an edge's text holds.
+    `asked`: take the question itself as the only theme, as is done without a language model.
+
+    >>> from graphwright import Evidence, start
+    >>> from graphwright.operators.anchors.keywords import Keywords
+    >>> from graphwright.operators.run import Run
+    >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein Abbey"), ("Ermengarde", "married", "Lothair I")])
+    >>> state = Keywords()(start("Which abbey was founded by Ermengarde?", graph, evidence=Evidence.of_nodes([0])))
+    >>> GlobalEdges(None)(state, Run()).tolist()
+    [0]
+    """
+
+    triples: VectorIndex | None
+    limit: Annotated[int, AtLeast(1)] = 10
+    asked: bool = False
+
+    def __call__(self, state: State, run: Run) -> Ints:
+        """Return the edges, best first."""
+        queries = [state.question.text] if self.asked else [theme.text for theme in themes(state)]
+        if not queries:
+            return np.empty(0, np.int64)
+        if self.triples is None:
+            ids, scores = _by_words(state, queries, run)
+        else:
+            ids, scores = _by_vectors(self.triples, state, queries, run)
+        # One sentence states many edges, so more are ranked than are returned.
+        edge_of: dict[str, int] = {}
+        for edge in ids[top(scores, min(20 * self.limit, len(ids)))].tolist():
+            edge_of.setdefault(state.graph.edge_text(edge), edge)
+            if len(edge_of) == self.limit:
+                break
+        return np.array(list(edge_of.values()), np.int64)
+
+
+def _by_vectors(index: VectorIndex, state: State, queries: list[str], run: Run) -> tuple[Ints, NDArray[np.float64]]:
+    ids, rows = index.rows_of(index.ids if state.graph.whole else state.graph.edges)
+    lengths = lengths_of(index)
+    best = np.full(len(index.vectors), -np.inf)
+    for text in queries:
+        query = index.encode(text)
+        norms = lengths * np.linalg.norm(query)
+        best = np.maximum(best, np.divide(index.scores(query), norms, out=np.zeros(len(norms)), where=norms > 0))
+    return ids, best[rows]
+
+
+def _by_words(state: State, queries: list[str], run: Run) -> tuple[Ints, NDArray[np.float64]]:
+    run.note("there are no vectors of triples; the triples at the evidence were compared with the themes by words")
+    graph, evidence, columns = state.graph, state.evidence, state.graph.columns
+    nodes = np.empty(0, np.int64)
+    if evidence is not None:
+        nodes = np.unique(np.append(evidence.nodes, graph.ends(evidence.edges)))
+    ids = np.unique(np.append(columns.out.rows(nodes), columns.into.rows(nodes)))
+    if not graph.whole:
+        ids = ids[np.isin(ids, graph.edges, assume_unique=True)]
+    ids = ids[columns.between_entities(ids)][:_MAX_COMPARED]
+    sought = set(words(" ".join(queries)))
+    shares = [len(sought.intersection(words(graph.edge_text(edge)))) / max(len(sought), 1) for edge in ids.tolist()]
+    scores = np.array(shares, np.float64)
+    return ids[scores > 0], scores[scores > 0]
+
+
+@dataclass(frozen=True, repr=False)
+class PathPrompt(Operator):
+    """Write a prompt of the question and the paths in ascending order of reliability, the best last (PathRAG, Eq. 6).
+
+    A path is one line of JSON with its number, which is its rank, the numbers of the passages that state it, and its
+    steps (Eq. 5): the texts of nodes and edges in walk order, parallel edges together. Other evidence is shown alike.
+    `edges`: finds the edges that are shown after the question, as `GlobalEdges`. `passages`: how many of the best
+    passages are shown before the paths, to be quoted; the paper shows none.
+
+    `tokens`: room for the whole prompt, estimated; passages take half of it at most, then come the best paths, then
+    edges. What does not fit is left out, but the texts of the best path are cut.
+
+    >>> from graphwright import Evidence, start
+    >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
+    >>> paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.9, 0.7])
+    >>> print("\\n".join(PathPrompt()(start("Who?", graph, evidence=paths)).prompt.splitlines()[-2:]))
+    {"path": 2, "steps": ["Bertha", "Bertha mother of Gisela", "Gisela", "Gisela wife of Godfrid", "Godfrid"]}
+    {"path": 1, "steps": ["Bertha", "Bertha mother of Gisela", "Gisela"]}
+    """
+
+    tokens: Annotated[int, AtLeast(2_000)] = 8_000
+    edges: GlobalEdges | None = None
+    passages: Annotated[int, AtLeast(0)] = 0
+    needs = ("evidence",)
+    gives = ("prompt",)
+    template: ClassVar[str] = "pathrag"  # the prompt's name
+
+    def apply(self, state: State, run: Run) -> State:
+        """Write the prompt."""
+        question = data_line({"question": state.question.text})
+        room = Room(self.tokens, messages(self.template, question=question, lines=""))
+        lines = PassagePrompt(self.passages, 2 * self.tokens).lines(state) if self.passages else {}
+        passages = room.fitting(lines, share=0.5)
+        evidence = room.take(self._evidence(state, passage_numbers(state, passages), room.tokens))
+        edges = () if self.edges is None else self.edges(state, run).tolist()
+        relations = room.take(data_line({"relation": state.graph.edge_text(edge)}) for edge in edges)
+        joined = "\n".join((*relations, *passages.values(), *reversed(evidence)))
+        return state.with_(prompt="\n\n".join(messages(self.template, question=question, lines=joined)))
+
+    def _evidence(self, state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:
+        """Yield the lines of the evidence, the best first; `numbers` are those of the shown passages, by node."""
+        graph = state.graph
+        for rank, (nodes, edges) in enumerate(state.evidence or (), 1):
+            steps = [f"passage {numbers[v]}" if v in numbers else text for v, text in steps_of(graph, nodes, edges)]
+            sources = {*graph.chunks_of((), edges).tolist(), *nodes.tolist()} & numbers.keys()
+            about = {"path": rank} | ({"passages": sorted(numbers[node] for node in sources)} if sources else {})
+            yield _path_line(about, steps, tokens if rank == 1 else None)
+
+
+@dataclass(frozen=True, repr=False)
+class FlatPrompt(PathPrompt):
+    """Write a prompt of the question and the nodes and edges of the paths, each once and apart (PathRAG, RQ3: flat).
+
+    The paper compares PathPrompt with it (Table 3): it is shorter and loses how things are connected. Options are
+    those of PathPrompt. The content of the best paths stands last, edges before nodes.
+
+    >>> from graphwright import Evidence, start
+    >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
+    >>> paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.9, 0.7])
+    >>> print("\\n".join(FlatPrompt()(start("Who?", graph, evidence=paths)).prompt.splitlines()[-5:]))
+    {"relation": "Gisela wife of Godfrid"}
+    {"relation": "Bertha mother of Gisela"}
+    {"entity": "Godfrid"}
+    {"entity": "Gisela"}
+    {"entity": "Bertha"}
+    """
+
+    template: ClassVar[str] = "pathrag_flat"
+
+    def _evidence(self, state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:
+        """Yield the lines of nodes, then those of edges, each text once."""
+        steps = [step for item in state.evidence or () for step in steps_of(state.graph, *item)]
+        entities = dict.fromkeys(text for node, text in steps if node >= 0 and node not in numbers)
+        relations = dict.fromkeys(text for node, text in steps if node < 0)
+        yield from (data_line({"entity": text}) for text in entities)
+        yield from (data_line({"relation": text}) for text in relations)
+
+
+def _path_line(about: Mapping[str, object], steps: list[str], tokens: int | None) -> str:
+    """Return the line of a path; its texts are cut if it takes more than `tokens`."""
+
+    def line(length: int) -> str:
+        return data_line({**about, "steps": [step[:length] for step in steps]})
+
+    length = max(map(len, steps), default=0)
+    if tokens is None or Room(tokens).fitting({0: line(length)}):
+        return line(length)
+    fits = bisect_right(range(length + 1), 0, key=lambda n: not Room(tokens).fitting({0: line(n)}))
+    return line(max(fits - 1, 0))
+
+
+def steps_of(graph: Graph, nodes: Ints, edges: Ints) -> list[tuple[int, str]]:
+    """Return the texts along an item, each with its node, -1 for edges: of a path nodes and edges in turn (Eq. 5).
+
+    Between two nodes stand the texts of all edges that join them; if one of the two is a passage, the relations alone.
+    An item that is no path has the texts of its nodes, then those of its edges.
+
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "a")])
+    >>> steps_of(graph, np.array([1, 0]), np.array([0]))
+    [(1, 'b'), (-1, 'a r b; b s a'), (0, 'a')]
+    """
+    texts = [(node, graph.reading(node)) for node in nodes.tolist()]
+    between = [graph.edges_between(a, b).tolist() for a, b in pairwise(nodes.tolist())]
+    if len(between) != len(edges) or not all(e in joins for e, joins in zip(edges.tolist(), between, strict=True)):
+        return texts + [(-1, graph.edge_text(edge)) for edge in edges.tolist()]
+    steps = texts[:1]
+    for joins, after in zip(between, texts[1:], strict=True):
+        steps += [(-1, "; ".join(dict.fromkeys(_edge_text(graph, edge) for edge in joins))), after]
+    return steps
+
+
+def _edge_text(graph: Graph, edge: int) -> str:
+    return graph.edge_text(edge) if graph.columns.between_entities(np.array([edge]))[0] else graph.triple(edge)[1]

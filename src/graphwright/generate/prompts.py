@@ -1,0 +1,268 @@
+"""Prompts that show passages to a language model: alone, with triples, or with reports about many of them."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+from graphwright.constraints import AtLeast
+from graphwright.generate.citations import passage_text
+from graphwright.kernels.ranking import top
+from graphwright.models.budget import estimated_tokens
+from graphwright.models.protocols import PassageText
+from graphwright.operators.communities.communities import found_communities
+from graphwright.operators.communities.raptor import SummaryTree
+from graphwright.operators.communities.summaries import Summaries
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
+from graphwright.prompts import data_line, messages
+
+__all__ = [
+    "CommunityReports",
+    "HybridPrompt",
+    "PassagePrompt",
+    "ReportPrompt",
+    "Room",
+    "TreeReports",
+    "instructions",
+    "passage_numbers",
+    "passages_in",
+]
+
+Key = TypeVar("Key")
+
+_MAX_TITLE = 200  # characters of a title
+_PASSAGE = '{"passage": '
+_MIN_FIRST = 2_000  # characters that the first passage of a hybrid prompt always has
+_TRIPLES = 0.25  # share of a hybrid prompt that triples may take while passages wait
+_MAX_RELATIONS = 30
+
+
+@dataclass(frozen=True, repr=False)
+class PassagePrompt(Operator):
+    """Write a prompt of the question and the best passages, each one line of JSON.
+
+    A line has the passage's number, which is its rank, its title and its text. Characters that could end the line or
+    the text are escaped, so that no text can pass for another passage or for an instruction.
+    `characters`: room for all lines. A passage that does not fit is left out, but the first is cut.
+
+    >>> from graphwright import Graph, Ranking, start
+    >>> state = start("Where?", Graph.from_triples([("Graz", "in", "Austria")])).with_(passages=Ranking.of([0], [1]))
+    >>> print(PassagePrompt()(state).prompt.splitlines()[-1])
+    {"passage": 1, "title": "", "text": "Graz in Austria."}
+    """
+
+    passages: Annotated[int, AtLeast(1)] = 8
+    characters: Annotated[int, AtLeast(2_000)] = 24_000
+    needs = ("passages",)
+    gives = ("prompt",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Write the prompt."""
+        lines = "\n".join(self.lines(state).values())
+        question = data_line({"question": state.question.text})
+        return state.with_(prompt=messages("answer", question=question, passages=lines)[1])
+
+    def lines(self, state: State) -> dict[int, str]:
+        """Return the passages' lines by number."""
+        nodes = [] if state.passages is None else state.passages.ids[: self.passages].tolist()
+        room, lines = self.characters, {}
+        for number, node in enumerate(nodes, 1):
+            passage = passage_text(state.graph, node)
+            line = _line(passage, number)
+            if len(line) > room and number == 1:
+                line = _cut_line(passage, room)
+            if len(line) <= room:
+                room -= len(line) + 1
+                lines[number] = line
+        return lines
+
+
+@dataclass(frozen=True, repr=False)
+class HybridPrompt(Operator):
+    """Write a prompt of the question, the evidence as triples, and the passages (BubbleRAG, section 3.6).
+
+    There is one line of JSON for each triple between two names, in the order of the evidence, without repetitions,
+    with the numbers of the shown passages that state it. The best `passages` follow as in PassagePrompt, to be quoted.
+    `tokens`: room for the whole prompt, estimated; triples take a quarter of it at most, or what passages leave. What
+    does not fit is left out, but the first passage is cut.
+
+    >>> from graphwright import Evidence, Graph, Ranking, start
+    >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "died in", "851")])
+    >>> state = start("Who?", graph, evidence=Evidence.of_edges([0, 1])).with_(passages=Ranking.of([1], [1.0]))
+    >>> print("\\n".join(HybridPrompt()(state).prompt.splitlines()[-3:]))
+    {"triple": ["Lothair II", "mother", "Ermengarde"]}
+    {"triple": ["Ermengarde", "died in", "851"]}
+    {"passage": 1, "title": "", "text": "Lothair II mother Ermengarde. Ermengarde died in 851."}
+    """
+
+    tokens: Annotated[int, AtLeast(4_000)] = 8_000
+    passages: Annotated[int, AtLeast(1)] = 15
+    needs = ("evidence",)
+    gives = ("prompt",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Write the prompt."""
+        question = data_line({"question": state.question.text})
+        room = Room(self.tokens, messages("bubblerag", question=question, lines=""))
+        reserved = Room(int(_TRIPLES * room.tokens)).take(_triples(state, {}))
+        passages = self._passages(state, room.tokens - _size(reserved))
+        room.spend(passages.values())
+        # Once the passages are chosen, triples name them, and take the room that is left.
+        triples = room.take(_triples(state, passage_numbers(state, passages)))
+        prompt = messages("bubblerag", question=question, lines="\n".join((*triples, *passages.values())))
+        return state.with_(prompt="\n\n".join(prompt))
+
+    def _passages(self, state: State, tokens: int) -> dict[int, str]:
+        """Return the lines of passages that fit; a first one that is too long is cut to ever fewer characters."""
+        lines: dict[int, str] = {}
+        for characters in (4 * tokens, 2 * tokens, tokens, _MIN_FIRST):
+            lines = PassagePrompt(self.passages, max(characters, _MIN_FIRST)).lines(state)
+            if _size([*lines.values()][:1]) <= tokens:
+                break
+        return Room(tokens).fitting(lines)
+
+
+@dataclass(frozen=True)
+class CommunityReports:
+    """Find the summaries of the communities that hold most of the evidence.
+
+    `level`: the level of the communities; `limit`: the largest number of summaries.
+    """
+
+    summaries: Summaries
+    level: Annotated[int, AtLeast(0)] = 2
+    limit: Annotated[int, AtLeast(1)] = 3
+
+    def __call__(self, state: State, run: Run) -> list[str]:
+        """Return the summaries, best first."""
+        communities = found_communities(state, self.summaries, self.level)[: self.limit]
+        return self.summaries.texts(run, state.graph, self.level, communities)
+
+
+@dataclass(frozen=True)
+class TreeReports:
+    """Find the summaries of a tree that are nearest to the question; `limit`: the largest number of summaries."""
+
+    tree: SummaryTree
+    limit: Annotated[int, AtLeast(1)] = 5
+
+    def __call__(self, state: State, run: Run) -> list[str]:
+        """Return the summaries, best first."""
+        tree = self.tree.of(run, state.graph)
+        scores = tree.vectors[len(tree.leaves) :] @ self.tree.passages.encode(state.question.text)
+        return [tree.texts[at] for at in top(scores, self.limit).tolist()]
+
+
+@dataclass(frozen=True, repr=False)
+class ReportPrompt(Operator):
+    """Write a prompt of the question, reports, relations of the evidence and the best passages, each a line of JSON.
+
+    `reports`: a function that returns the texts of reports, best first, as `CommunityReports` or `TreeReports`. Quotes
+    come from the passages. `tokens`: room for the whole prompt, estimated; passages take half of it at most, then come
+    reports, then at most 30 distinct relations. What does not fit is left out.
+    """
+
+    reports: Callable[[State, Run], list[str]]
+    passages: Annotated[int, AtLeast(1)] = 8
+    tokens: Annotated[int, AtLeast(2_000)] = 8_000
+    needs = ("passages",)
+    gives = ("prompt",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Write the prompt."""
+        question, graph = data_line({"question": state.question.text}), state.graph
+        room = Room(self.tokens, messages("reports", question=question, lines=""))
+        passages = room.take(PassagePrompt(self.passages, 2 * self.tokens).lines(state).values(), share=0.5)
+        texts = enumerate(self.reports(state, run), 1)
+        reports = room.take(data_line({"report": number, "text": text}) for number, text in texts)
+        edges = [] if state.evidence is None else state.evidence.edges.tolist()
+        statements = list(dict.fromkeys(graph.edge_text(edge) for edge in edges))[:_MAX_RELATIONS]
+        relations = room.take(data_line({"relation": text}) for text in statements)
+        lines = "\n".join((*reports, *relations, *passages))
+        return state.with_(prompt="\n\n".join(messages("reports", question=question, lines=lines)))
+
+
+class Room:
+    """The tokens that are left in a prompt, by estimate.
+
+    >>> room = Room(8)
+    >>> room.take(["a line of words", "a line that is much too long", "short"]), room.tokens
+    (['a line of words', 'short'], 1)
+    """
+
+    def __init__(self, tokens: int, template: Iterable[str] = ()) -> None:
+        """Start with all tokens but those of the template's parts."""
+        self.tokens = tokens - estimated_tokens("\n\n".join(template))
+
+    def take(self, lines: Iterable[str], share: float = 1.0) -> list[str]:
+        """Return the lines that fit, each tried in turn, in at most a share of the room, and reduce the room."""
+        return list(self.fitting(dict(enumerate(lines)), share).values())
+
+    def fitting(self, lines: Mapping[Key, str], share: float = 1.0) -> dict[Key, str]:
+        """Return the lines that fit, as `take` does, with their keys."""
+        limit, fitting = int(share * self.tokens), {}
+        for key, line in lines.items():
+            size = _size([line])
+            if size <= limit:
+                limit -= size
+                fitting[key] = line
+        self.spend(fitting.values())
+        return fitting
+
+    def spend(self, lines: Iterable[str]) -> None:
+        """Reduce the room by these lines."""
+        self.tokens -= _size(lines)
+
+
+def instructions() -> str:
+    """Return the system part of the prompt for an answer."""
+    return messages("answer", question="", passages="")[0]
+
+
+def passages_in(prompt: str) -> dict[int, str]:
+    """Return the texts of the passages that a prompt shows, by number; none if it has no such lines.
+
+    >>> passages_in('Passages:\\n{"passage": 2, "title": "", "text": "Graz in Austria."}')
+    {2: 'Graz in Austria.'}
+    """
+    lines = (json.loads(line) for line in prompt.split("\n") if line.startswith(_PASSAGE))
+    return {passage["passage"]: passage["text"] for passage in lines}
+
+
+def passage_numbers(state: State, numbers: Iterable[int]) -> dict[int, int]:
+    """Return the numbers of the passages that are shown, by node."""
+    ids = [] if state.passages is None else state.passages.ids.tolist()
+    return {ids[number - 1]: number for number in numbers}
+
+
+def _line(passage: PassageText, number: int, characters: int | None = None) -> str:
+    return data_line({"passage": number, "title": passage.title[:_MAX_TITLE], "text": passage.text[:characters]})
+
+
+def _cut_line(passage: PassageText, room: int) -> str:
+    """Return the first passage with as much of its text as there is room for; escapes take room too."""
+    fits = bisect_right(range(len(passage.text) + 1), room, key=lambda characters: len(_line(passage, 1, characters)))
+    return _line(passage, 1, fits - 1)
+
+
+def _size(lines: Iterable[str]) -> int:
+    """Return the estimated tokens of lines, each with its line end."""
+    return sum(estimated_tokens(line) + 1 for line in lines)
+
+
+def _triples(state: State, numbers: Mapping[int, int]) -> Iterator[str]:
+    """Yield the lines of the evidence's triples, each once, with the numbers of the shown passages that state them."""
+    if state.evidence is None:
+        return
+    graph, edges = state.graph, state.evidence.edges
+    sources: dict[tuple[str, str, str], set[int]] = {}
+    for edge in dict.fromkeys(edges[graph.columns.between_entities(edges)].tolist()):
+        sources.setdefault(graph.triple(edge), set()).update(graph.chunks_of((), [edge]).tolist())
+    for triple, passages in sources.items():
+        shown = sorted(numbers[passage] for passage in passages & numbers.keys())
+        yield data_line({"triple": triple} | ({"passages": shown} if shown else {}))
