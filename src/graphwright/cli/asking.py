@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.padding import Padding
@@ -22,10 +21,12 @@ from graphwright.cli.terminal import clean, note, plain_table, print_json, progr
 from graphwright.data.questions import read_questions
 from graphwright.errors import OptionError
 from graphwright.generate.stream import listening
-from graphwright.index.within import Within
 from graphwright.index_folder import Index
 from graphwright.methods.registry import METHODS
 from graphwright.operators.state import Answer, Question, State
+
+if TYPE_CHECKING:
+    from graphwright.cli.options import AnswerModelOptions, QueryOptions
 
 __all__ = ["ask", "retrieve", "run_demo", "show_state"]
 
@@ -34,59 +35,42 @@ _ANSWER_PASSAGES, _RETRIEVED_PASSAGES = 5, 10  # shown on a terminal, unless --t
 _DEMO_QUESTIONS = (2, 1)  # positions of two bundled questions whose answers fit on a screen
 
 
-def ask(
-    folder: Path,
-    question: str,
-    entities: Sequence[str] | None,
-    method: str | None,
-    top_k: int | None,
-    within: Within | None,
-    options: dict[str, Any],
-    *,
-    as_json: bool,
-    explain: bool,
-) -> None:
+def ask(folder: Path, question: str, query: QueryOptions, model: AnswerModelOptions) -> None:
     """Ask a question and print the answer. On a terminal, the text of a language model is shown while it is written."""
+    settings, options, part = model.settings(folder), query.method_options(), query.filter()
+    if settings is not None:
+        options["llm"] = model.client(settings, folder)
     index = open_index(folder)
-    live = "llm" in options and not as_json and sys.stdout.isatty()
+    live = settings is not None and not query.as_json and sys.stdout.isatty()
     with listening(_show_draft) if live else nullcontext():
-        state = index.ask(_question(question, entities, index), method, within=within, **options)
+        state = index.ask(_question(question, query, index), query.method, filter=part, **options)
     if live:
         print("\n")
-    if as_json:
-        print_json(state.to_dict(method=method or index.method, top_k=top_k))
-    else:
-        show_state(state, top_k or _ANSWER_PASSAGES, explain=explain)
+    _show(state, index, query, _ANSWER_PASSAGES)
 
 
-def retrieve(
-    folder: Path,
-    question: str,
-    entities: Sequence[str] | None,
-    method: str | None,
-    top_k: int | None,
-    within: Within | None,
-    options: dict[str, Any],
-    *,
-    as_json: bool,
-    explain: bool,
-) -> None:
+def retrieve(folder: Path, question: str, query: QueryOptions) -> None:
     """Retrieve passages for a question and print them."""
-    if method in METHODS and METHODS[str(method)].required:
-        raise OptionError(f"{method} asks a language model only and retrieves nothing; use graphwright ask … --llm.")
+    if query.method in METHODS and METHODS[str(query.method)].required:
+        raise OptionError(f"{query.method} asks a language model only, and retrieves nothing; use graphwright ask.")
+    options, part = query.method_options(), query.filter()
     index = open_index(folder)
-    state = index.retrieve(_question(question, entities, index), method, within=within, **options)
-    if as_json:
-        print_json(state.to_dict(method=method or index.method, top_k=top_k))
-    else:
-        show_state(state, top_k or _RETRIEVED_PASSAGES, explain=explain)
+    state = index.retrieve(_question(question, query, index), query.method, filter=part, **options)
+    _show(state, index, query, _RETRIEVED_PASSAGES)
 
 
-def _question(text: str, entities: Sequence[str] | None, index: Index) -> Question:
-    """Return a question about these nodes of an index. Raises DataError for a name that no node has."""
-    for name in entities or ():
+def _question(text: str, query: QueryOptions, index: Index) -> Question:
+    """Return the question with its entities. Raises DataError for a name that no node has."""
+    for name in query.entity or ():
         index.graph.id(name)
-    return Question(text, entities=tuple(entities or ()))
+    return Question(text, entities=tuple(query.entity or ()))
+
+
+def _show(state: State, index: Index, query: QueryOptions, passages: int) -> None:
+    if query.as_json:
+        print_json(state.to_dict(method=query.method or index.method, top_k=query.top_k))
+    else:
+        show_state(state, query.top_k or passages, explain=query.explain)
 
 
 def _show_draft(text: str) -> None:

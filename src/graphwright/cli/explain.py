@@ -1,245 +1,217 @@
-"""How a state came about, printed for people: what the question names, the pieces found, and what each step did."""
+"""Explanation of a state, printed for people: anchors, items of evidence, and what each step did."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from itertools import pairwise
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from graphwright.cli.printable import counted, printable
+from graphwright.cli.terminal import clean, counted, plain_table, shortened
 from graphwright.graph.evidence import Ints, Piece
 from graphwright.graph.graph import Graph, Kind
-from graphwright.operators.anchors.keywords import Theme
 from graphwright.operators.state import Anchor, State, Step
 
-__all__ = ["anchored", "show_explanation"]
+__all__ = ["show_explanation"]
 
-_NAMES, _EDGES = 4, 3  # of an anchor
-_PIECES, _TRIPLES = 8, 12  # of a step, and of a piece
-_LONG = 44  # characters of a name or a relation
-_SCORES = {"FlowPaths": "reliability"}  # what scores are called, where not just that
+_MAX_NAMES, _MAX_EDGES = 4, 3  # of an anchor
+_MAX_ITEMS, _MAX_TRIPLES = 8, 12  # of a step; of an item
+_NAME_WIDTH, _RESULT_WIDTH = 44, 100
+_SCORES = {"FlowPaths": "reliability"}  # names of scores that have one of their own
+_FIELDS = ("answer", "prompt", "passages", "evidence", "anchors", "graph")  # most telling first
 
 
 def show_explanation(console: Console, state: State) -> None:
-    """Print the anchors with their weights, the pieces with their scores, and the trace."""
-    steps = list(_with_before(state))
+    """Print the anchors with their weights, the items of evidence with their scores, and the steps."""
+    steps = list(_steps(state))
     _show_anchors(console, steps)
     for before, step in steps:
-        after = step.after
-        if after is not None and after.evidence is not None and _set(before, after) == "evidence":
-            _show_pieces(console, step, after)
-    _show_trace(console, steps)
+        if step.after is not None and step.after.evidence is not None and _changed(before, step.after) == "evidence":
+            _show_items(console, step, step.after)
+    _show_steps(console, steps)
 
 
-def anchored(state: State) -> State:
-    """Return the state that the last step which set anchors left: a branch may have kept them to itself.
-
-    >>> from graphwright import Graph, Keep, Link, start
-    >>> state = (Keep() | Link())(start("Where is Graz?", Graph.from_triples([("Graz", "on the", "Mur")])))
-    >>> state.anchors, anchored(state).anchors
-    (None, (Anchor('Graz', nodes=[0], edges=[], weight=1.0),))
-    """
-    setting = (
-        s.after for before, s in _with_before(state) if s.after is not None and _set(before, s.after) == "anchors"
-    )
-    return next(iter(reversed(list(setting))), state)
-
-
-def _with_before(state: State) -> Iterator[tuple[State | None, Step]]:
-    """Yield each step with the state that the one before it left."""
+def _steps(state: State) -> Iterator[tuple[State | None, Step]]:
+    """Yield each step with the state before it."""
     before: State | None = None
     for step in state.trace:
         yield before, step
         before = step.after or before
 
 
-def _set(before: State | None, after: State) -> str:
-    """Return the field that a step set, the last one of those that it may have set; "" if none."""
-    for name in ("answer", "prompt", "chunks", "evidence", "anchors", "graph"):
+def _changed(before: State | None, after: State) -> str:
+    """Return the most telling field that a step changed; "" if none."""
+    for name in _FIELDS:
         value = getattr(after, name)
         if value is not None and (before is None or value is not getattr(before, name)):
             return name
     return ""
 
 
-def _table(title: str) -> Table:
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, title=Text(title, "bold"), title_justify="left", expand=True)
-
-
 def _show_anchors(console: Console, steps: list[tuple[State | None, Step]]) -> None:
-    """Print the anchors: those of the first step that set some, then what each further step changed."""
-    table = _table("What the question names")
+    """Print the first anchors, and those that later steps added or changed."""
+    table = plain_table("Anchors", expand=True)
     table.add_column("step", no_wrap=True, style="dim")
     table.add_column("weight", justify="right", style="dim")
     table.add_column("words", ratio=2)
-    table.add_column("may mean", ratio=3)
+    table.add_column("nodes and edges", ratio=3)
     for before, step in steps:
-        if step.after is None or _set(before, step.after) != "anchors":
+        if step.after is None or _changed(before, step.after) != "anchors":
             continue
-        held = set() if before is None else set(before.anchors or ())
-        label = _kind(step)
+        known = set() if before is None else set(before.anchors or ())
+        label = _name_of(step)
         for anchor in step.after.anchors or ():
-            if anchor not in held:
-                words = Text(printable(anchor.text)).append("  (theme)" if isinstance(anchor, Theme) else "", "dim")
-                table.add_row(label, f"{anchor.weight:.2f}", words, _meant(step.after.graph, anchor))
+            if anchor not in known:
+                words = Text(clean(anchor.text)).append("" if anchor.kind == "entity" else f"  ({anchor.kind})", "dim")
+                table.add_row(label, f"{anchor.weight:.2f}", words, _meaning(step.after.graph, anchor))
                 label = ""
     if table.row_count:
         console.print(table)
 
 
-def _meant(graph: Graph, anchor: Anchor) -> Text:
-    """Return the names of an anchor's nodes, then its edges, each on a line of its own."""
-    names = ", ".join(_name(graph, node) for node in anchor.nodes[:_NAMES].tolist())
-    lines = [Text(names + _more(len(anchor.nodes), _NAMES))] if names else []
-    lines += [_arrow(graph, edge) for edge in anchor.edges[:_EDGES].tolist()]
-    if len(anchor.edges) > _EDGES:
-        lines.append(Text(_more(len(anchor.edges), _EDGES).strip(), "dim"))
-    return Text("\n").join(lines)
+def _meaning(graph: Graph, anchor: Anchor) -> Text:
+    """Return the names of an anchor's nodes, and its edges, one on a line."""
+    names = ", ".join(_name(graph, node) for node in anchor.nodes[:_MAX_NAMES].tolist())
+    lines = [Text(names + _more(len(anchor.nodes), _MAX_NAMES))] if names else []
+    return Text("\n").join([*lines, *_triples(graph, anchor.edges.tolist(), _MAX_EDGES)])
 
 
-def _more(count: int, shown: int) -> str:
-    return f" and {count - shown} more" if count > shown else ""
+def _triples(graph: Graph, edges: list[int], limit: int) -> list[Text]:
+    more = _more(len(edges), limit).strip()
+    return [*(_triple(graph, edge) for edge in edges[:limit]), *([Text(more, "dim")] if more else [])]
 
 
-def _show_pieces(console: Console, step: Step, state: State) -> None:
-    """Print the best pieces of what a step found, if they are more than single nodes."""
-    found = state.evidence
-    if found is None or not len(found.edges):
+def _more(count: int, limit: int) -> str:
+    return f" and {count - limit} more" if count > limit else ""
+
+
+def _show_items(console: Console, step: Step, state: State) -> None:
+    """Print the best items of evidence that a step gave, unless all of them are single nodes."""
+    evidence = state.evidence
+    if evidence is None or not len(evidence.edges):
         return
-    shown = f", the best {_PIECES}" if len(found) > _PIECES else ""
-    table = _table(f"{_kind(step)}: {counted(len(found), 'piece')}{shown}")
+    best = f", the best {_MAX_ITEMS}" if len(evidence) > _MAX_ITEMS else ""
+    table = plain_table(f"{_name_of(step)}: {counted(len(evidence), 'item')}{best}", expand=True)
     table.add_column("", justify="right", style="dim")
-    if found.scores is not None:
-        table.add_column(_SCORES.get(_kind(step), "score"), justify="right", style="dim")
-    table.add_column("piece", ratio=1)
-    for at, piece in enumerate(found.top(_PIECES)):
-        score = [] if found.scores is None else [f"{found.scores[at]:.3g}"]
-        table.add_row(str(at + 1), *score, _drawn(state.graph, piece))
+    if evidence.scores is not None:
+        table.add_column(_SCORES.get(_name_of(step), "score"), justify="right", style="dim")
+    table.add_column("item", ratio=1)
+    for position, item in enumerate(evidence.top(_MAX_ITEMS)):
+        score = [] if evidence.scores is None else [f"{evidence.scores[position]:.3g}"]
+        table.add_row(str(position + 1), *score, _drawn(state.graph, item))
     console.print(table)
 
 
-def _drawn(graph: Graph, piece: Piece) -> Text:
-    """Return a path as names and arrows in turn, anything else as its triples, a line each, and names that are left."""
-    nodes, edges = (part.tolist() for part in piece)
-    between = list(pairwise(nodes))
-    if len(edges) == len(between) and all(_joins(graph, *step) for step in zip(edges, between, strict=True)):
+def _drawn(graph: Graph, item: Piece) -> Text:
+    """Return a path as names and arrows, and any other item as its triples and its other nodes."""
+    nodes, edges = (part.tolist() for part in item)
+    hops = list(pairwise(nodes))
+    if [sorted(graph.ends([edge]).tolist()) for edge in edges] == [sorted(hop) for hop in hops]:
         path = Text(_name(graph, nodes[0]))
         for edge, node in zip(edges, nodes[1:], strict=True):
-            path.append(_relation(graph, edge, forth=graph.columns.tails[edge] == node), "dim")
+            path.append(_relation(graph, edge, forward=graph.columns.tails[edge] == node), "dim")
             path.append(_name(graph, node))
         return path
-    lines = [_arrow(graph, edge) for edge in edges[:_TRIPLES]]
-    lines += [Text(_more(len(edges), _TRIPLES).strip(), "dim")] if len(edges) > _TRIPLES else []
+    lines = _triples(graph, edges, _MAX_TRIPLES)
     ends = set(graph.ends(edges).tolist())
-    alone = [node for node in nodes if node not in ends]
-    if alone:
-        names = ", ".join(_name(graph, node) for node in alone[:_TRIPLES])
-        lines.append(Text(names + _more(len(alone), _TRIPLES)))
+    others = [node for node in nodes if node not in ends]
+    if others:
+        names = ", ".join(_name(graph, node) for node in others[:_MAX_TRIPLES])
+        lines.append(Text(names + _more(len(others), _MAX_TRIPLES)))
     return Text("\n").join(lines)
 
 
-def _joins(graph: Graph, edge: int, ends: tuple[int, int]) -> bool:
-    return set(ends) == set(graph.ends([edge]).tolist())
-
-
-def _arrow(graph: Graph, edge: int) -> Text:
+def _triple(graph: Graph, edge: int) -> Text:
     head, tail = graph.ends([edge]).tolist()
-    return Text(_name(graph, head)).append(_relation(graph, edge, forth=True), "dim").append(_name(graph, tail))
+    return Text(_name(graph, head)).append(_relation(graph, edge, forward=True), "dim").append(_name(graph, tail))
 
 
-def _relation(graph: Graph, edge: int, *, forth: bool) -> str:
-    name = _short(graph.triple(edge)[1])
-    return f" — {name} → " if forth else f" ← {name} — "
+def _relation(graph: Graph, edge: int, *, forward: bool) -> str:
+    name = shortened(graph.triple(edge)[1], _NAME_WIDTH)
+    return f" — {name} → " if forward else f" ← {name} — "
 
 
 def _name(graph: Graph, node: int) -> str:
-    """Return a node's name, of a passage its id with its document's title."""
+    """Return the name of a node; for a passage its id and its document's title."""
     name = graph.names[node]
     if graph.passages is not None and graph.columns.kinds[node] == Kind.CHUNK:
         name = f"{name} {graph.passages.title_of(node)}"
-    return _short(name)
+    return shortened(name, _NAME_WIDTH)
 
 
-def _short(text: str) -> str:
-    return textwrap.shorten(printable(text), _LONG, placeholder=" …") if len(text) > _LONG else printable(text)
-
-
-def _kind(step: Step) -> str:
+def _name_of(step: Step) -> str:
     return step.operator.partition("(")[0]
 
 
-def _show_trace(console: Console, steps: list[tuple[State | None, Step]]) -> None:
-    table = _table("What each step did")
+def _show_steps(console: Console, steps: list[tuple[State | None, Step]]) -> None:
+    table = plain_table("Steps", expand=True)
     table.add_column("step", ratio=3, overflow="fold")
-    table.add_column("found", ratio=4, overflow="fold")
+    table.add_column("result", ratio=4, overflow="fold")
     for name in ("ms", "model ms", "texts", "LLM tokens"):
         table.add_column(name, justify="right", no_wrap=True)
     for before, step in steps:
         usage = step.usage
-        model = f"{1000 * usage.seconds:.1f}" if usage.calls else ""
-        tokens = usage.prompt_tokens + usage.completion_tokens
-        counts = (f"{1000 * step.seconds:.1f}", model, str(usage.texts or ""), f"{tokens:,}" if tokens else "")
-        table.add_row(Text(_brief(step.operator)), Text(_found(before, step)), *counts)
-    total = sum(step.seconds for _, step in steps)
-    models = sum(step.usage.seconds for _, step in steps)
-    tokens = sum(step.usage.prompt_tokens + step.usage.completion_tokens for _, step in steps)
-    sums = (f"{1000 * total:.1f}", f"{1000 * models:.1f}", "", f"{tokens:,}" if tokens else "")
-    table.add_row(Text("in all", "bold"), "", *sums)
+        texts, model_seconds = str(usage.texts or ""), usage.seconds if usage.calls else None
+        counts = _counts(step.seconds, model_seconds, texts, usage.prompt_tokens + usage.completion_tokens)
+        table.add_row(Text(_brief(step.operator)), Text(_result(before, step)), *counts)
+    usages = [step.usage for _, step in steps]
+    tokens = sum(usage.prompt_tokens + usage.completion_tokens for usage in usages)
+    total = _counts(sum(step.seconds for _, step in steps), sum(usage.seconds for usage in usages), "", tokens)
+    table.add_row(Text("total", "bold"), "", *total)
     console.print(table)
 
 
-def _brief(operator: str) -> str:
-    """Return an expression with what stands in brackets inside of brackets left out.
+def _counts(seconds: float, model_seconds: float | None, texts: str, tokens: int) -> tuple[str, str, str, str]:
+    model = "" if model_seconds is None else f"{1000 * model_seconds:.1f}"
+    return f"{1000 * seconds:.1f}", model, texts, f"{tokens:,}" if tokens else ""
 
-    >>> _brief("Answer(FactReader(MiniLMReader(), SentenceReader(MiniLM())))"), _brief("Keywords() % 3")
-    ('Answer(FactReader(…))', 'Keywords() % 3')
+
+def _brief(operator: str) -> str:
+    """Return an expression with nested brackets shortened.
+
+    >>> _brief("Generate(FactReader(MiniLMReader(), SentenceReader(MiniLM())))"), _brief("Keywords() % 3")
+    ('Generate(FactReader(…))', 'Keywords() % 3')
     """
-    made, depth = [], 0
-    for at, sign in enumerate(operator):
+    brief, depth = [], 0
+    for position, sign in enumerate(operator):
         depth -= sign == ")"
         if depth < 2:
-            made.append(sign)
+            brief.append(sign)
         depth += sign == "("
-        if sign == "(" and depth == 2 and operator[at + 1 : at + 2] != ")":
-            made.append("…")
-    return "".join(made)
+        if sign == "(" and depth == 2 and operator[position + 1 : position + 2] != ")":
+            brief.append("…")
+    return "".join(brief)
 
 
-def _found(before: State | None, step: Step) -> str:
-    """Say in a line what a step left: how many anchors or pieces, or the best nodes or passages, and its notes."""
-    after = step.after
-    said = "" if after is None else _left(_set(before, after), after)
-    return "; ".join(filter(None, (said, *map(printable, step.notes))))
+def _result(before: State | None, step: Step) -> str:
+    """Return the size of what a step gave with its best nodes or passages, and the step's notes."""
+    result = "" if step.after is None else _size(_changed(before, step.after), step.after)
+    return "; ".join(filter(None, (result, *map(clean, step.notes))))
 
 
-def _left(name: str, state: State) -> str:
-    """Say what is in a field of a state."""
+def _size(field: str, state: State) -> str:
     graph = state.graph
-    if name == "answer" and state.answer is not None:
-        count = len(state.answer.citations)
-        return f"an answer with {counted(count, 'citation')}"
-    if name == "prompt":
+    if field == "answer" and state.answer is not None:
+        return f"an answer with {counted(len(state.answer.citations), 'citation')}"
+    if field == "prompt":
         return f"a prompt of {len(state.prompt or ''):,} characters"
-    if name == "chunks" and state.chunks is not None:
-        return _counted(len(state.chunks), "passage", _names(graph, state.chunks.ids))
-    if name == "evidence" and state.evidence is not None:
-        # Others stand in a table of their own.
-        best = "" if len(state.evidence.edges) else "; ".join(_names(graph, v) for v, _ in state.evidence.top(3))
-        return _counted(len(state.evidence), "piece", best)
-    if name == "anchors":
-        return _counted(len(state.anchors or ()), "anchor", "")
-    return counted(len(graph), "node") if name else ""
+    if field == "passages" and state.passages is not None:
+        return _with_best(len(state.passages), "passage", _names(graph, state.passages.ids))
+    if field == "evidence" and state.evidence is not None:
+        # Items with edges are shown in a table of their own.
+        best = (
+            "" if len(state.evidence.edges) else "; ".join(_names(graph, nodes) for nodes, _ in state.evidence.top(3))
+        )
+        return _with_best(len(state.evidence), "item", best)
+    if field == "anchors":
+        return counted(len(state.anchors or ()), "anchor")
+    return counted(len(graph), "node") if field else ""
 
 
 def _names(graph: Graph, nodes: Ints) -> str:
     return ", ".join(_name(graph, node) for node in nodes[:3].tolist())
 
 
-def _counted(count: int, what: str, best: str) -> str:
-    more = f": {textwrap.shorten(best, 100, placeholder=' …')}" if best else ""
-    return f"{counted(count, what)}{more}"
+def _with_best(count: int, noun: str, best: str) -> str:
+    return counted(count, noun) + (f": {shortened(best, _RESULT_WIDTH)}" if best else "")

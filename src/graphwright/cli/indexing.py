@@ -11,27 +11,26 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphwright.cli.options import llm_client
 from graphwright.cli.terminal import clean, counted, note, print_json, progress_bar, shortened, tokens_and_cost
 from graphwright.data.dumps import dump_of
 from graphwright.data.openie import read_openie
 from graphwright.errors import DataError, OptionError
 from graphwright.index.build import Progress, Settings
-from graphwright.index.generative import estimate
+from graphwright.index.generative import GenerativeExtractor, estimate
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.precomputed import Precomputed
-from graphwright.index_folder import Added, Index
+from graphwright.index_folder import Changes, Index
 from graphwright.models.base import metered
 from graphwright.models.named import encoder_named
 from graphwright.models.protocols import Usage
 
 if TYPE_CHECKING:
+    from graphwright.cli.options import ExtractionOptions
     from graphwright.data.base import Skipped
     from graphwright.index.extraction import Excerpt, Extractor
     from graphwright.models.settings import LLMSettings
 
-__all__ = ["Result", "add_to", "change", "estimate_for", "extractor_factory", "import_graph", "openie_extractor"]
-__all__ += ["paths_that_exist", "report", "show_estimate"]
+__all__ = ["Result", "add_documents", "extract_again", "import_graph", "remove_documents", "report", "sync_folder"]
 
 _MAX_FAILURES, _MAX_SKIPPED = 3, 10  # shown on a terminal
 _COUNTS = ("added", "replaced", "unchanged", "removed", "kept", "skipped")
@@ -42,50 +41,111 @@ class Result:
     """Changes that a command made to an index, their duration and the usage of models."""
 
     index: Index
-    added: Added
+    changes: Changes
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
 
 
-def extractor_factory(
-    settings: LLMSettings | None,
-    folder: Path,
+def add_documents(
+    paths: list[Path],
+    into: Path,
+    settings: Mapping[str, Any],
+    encoder: str | None,
+    model: ExtractionOptions,
+    openie: Path | None,
     *,
-    gleanings: bool,
-    max_tokens: int | None,
-    max_cost: float | None,
-    dry_run: bool = False,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Add documents to an index, or in a dry run print what extraction by a language model would cost.
+
+    `settings` and `encoder` are those of a new index. `openie`: a file of extractions, instead of a model.
+    """
+    if openie is not None and (model.llm or dry_run):
+        raise OptionError("--openie replaces extraction; leave out --llm and --estimate.")
+    llm = None if openie is not None else model.settings(into)
+    _check_paths(paths)
+    if dry_run:
+        with tempfile.TemporaryDirectory() as scratch:
+            exists = (into / "index.sqlite").exists()
+            index = Index.open(into) if exists else Index.create(Path(scratch) / "index", settings=Settings(**settings))
+            with index:
+                chunks = index.unseen(paths)
+        _show_estimate(chunks, llm, model, as_json=as_json)
+        return
+    skipped: list[Skipped] = []
+    if openie is None:
+        make_extractor = _extractor_factory(llm, into, model)
+    else:
+        extractor = Precomputed.of(read_openie(openie, skipped.append))
+        make_extractor = lambda: extractor  # noqa: E731
+    result = _change_or_create(into, settings, encoder, make_extractor, lambda index, show: index.add(paths, show))
+    report(result, skipped, as_json=as_json)
+
+
+def sync_folder(folder: Path, into: Path, encoder: str | None, model: ExtractionOptions, *, as_json: bool) -> None:
+    """Make an index match a folder of documents."""
+    make_extractor = _extractor_factory(model.settings(into), into, model)
+    _check_paths([folder])
+    result = _change_or_create(into, {}, encoder, make_extractor, lambda index, show: index.sync(folder, show))
+    report(result, [], as_json=as_json)
+
+
+def extract_again(
+    folder: Path, ids: list[str] | None, model: ExtractionOptions, *, dry_run: bool, as_json: bool
+) -> None:
+    """Extract again from stored documents, or in a dry run print the cost. Exits with 1 if every chunk failed."""
+    llm = model.settings(folder)
+    if llm is None and not model.offline:
+        raise OptionError("reextract needs --llm MODEL or a settings.toml that names one; or --offline for the rules.")
+    index = Index.open(folder, extractor=_extractor_factory(llm, folder, model, dry_run=dry_run)())
+    if dry_run:
+        _show_estimate(index.unlike(ids), llm, model, as_json=as_json)
+        return
+    result = _change(index, lambda index, show: index.reextract(ids, show))
+    report(result, [], as_json=as_json)
+    if result.changes.waiting and not result.changes.deepened:
+        raise SystemExit(1)
+
+
+def remove_documents(folder: Path, ids: list[str]) -> None:
+    """Remove documents from an index."""
+    with Index.open(folder) as index:
+        print(f"removed {counted(len(index.remove(ids).removed), 'document')}")
+
+
+def _extractor_factory(
+    llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False
 ) -> Callable[[], Extractor]:
     """Return a function that makes the extractor, to be called once the index folder exists.
 
     The LLM extractor caches replies in that folder. In a dry run it sends nothing and needs no key.
     """
-    if settings is None:
-        if max_tokens is not None or max_cost is not None or gleanings:
+    if llm is None:
+        if model.max_tokens is not None or model.max_cost is not None or model.gleanings:
             raise OptionError("--max-tokens, --max-cost and --gleanings are for a language model; add --llm MODEL.")
         return LexicalExtractor
 
     def make() -> Extractor:
-        from graphwright.index.generative import GenerativeExtractor
-
-        client = None if dry_run else llm_client(settings, folder, max_tokens=max_tokens, max_cost=max_cost)
-        model = client or settings.endpoint(api_key="none")
-        return GenerativeExtractor(model, second_look=gleanings or settings.second_look, threads=settings.concurrency)
+        client = llm.endpoint(api_key="none") if dry_run else model.client(llm, folder)
+        return GenerativeExtractor(client, second_look=model.gleanings or llm.second_look, threads=llm.concurrency)
 
     return make
 
 
-def openie_extractor(path: Path, skipped: list[Skipped]) -> Extractor:
-    """Return an extractor that takes entities and triples from an OpenIE file."""
-    return Precomputed.of(read_openie(path, skipped.append))
+def _check_paths(paths: list[Path]) -> None:
+    """Raise DataError if a path does not exist."""
+    missing = [path for path in paths if not path.exists()]
+    if missing:
+        raise DataError(f"{missing[0]} does not exist; nothing was indexed. Check the path.")
 
 
-def add_to(
+def _change_or_create(
     into: Path,
     settings: Mapping[str, Any],
     encoder: str | None,
     make_extractor: Callable[[], Extractor],
-    work: Callable[[Index, Progress], Added],
+    work: Callable[[Index, Progress], Changes],
 ) -> Result:
     """Change an index, which is created if it does not exist, and deleted again if nothing could be added."""
     created, contents = not (into / "index.sqlite").exists(), set(into.iterdir()) if into.is_dir() else None
@@ -94,7 +154,7 @@ def add_to(
     else:
         _check_unchanged(into, encoder, settings)
     try:
-        return change(Index.open(into, extractor=make_extractor()), work)
+        return _change(Index.open(into, extractor=make_extractor()), work)
     except BaseException:
         if created and not Index.open(into).documents:
             _delete_index(into, contents)
@@ -123,11 +183,11 @@ def _delete_index(into: Path, contents: set[Path] | None) -> None:
         into.rmdir()
 
 
-def change(index: Index, work: Callable[[Index, Progress], Added]) -> Result:
+def _change(index: Index, work: Callable[[Index, Progress], Changes]) -> Result:
     """Change an index, with progress and usage on stderr."""
-    result, start = Result(index, Added()), time.perf_counter()
+    result, start = Result(index, Changes()), time.perf_counter()
     with metered() as result.usage, progress_bar(result.usage) as show:
-        result.added = work(index, show)
+        result.changes = work(index, show)
     result.seconds = time.perf_counter() - start
     return result
 
@@ -170,35 +230,9 @@ def import_graph(
     note(f'Next: graphwright ask "…" --index {into}')
 
 
-def paths_that_exist(paths: list[Path]) -> list[Path]:
-    """Return the paths. Raises DataError if one does not exist."""
-    missing = [path for path in paths if not path.exists()]
-    if missing:
-        raise DataError(f"{missing[0]} does not exist; nothing was indexed. Check the path.")
-    return paths
-
-
-def estimate_for(
-    paths: list[Path],
-    into: Path,
-    settings: Mapping[str, Any],
-    llm: LLMSettings | None,
-    *,
-    gleanings: bool,
-    as_json: bool,
-) -> None:
-    """Print the estimated cost of extracting from these paths with a language model; writes and sends nothing."""
-    with tempfile.TemporaryDirectory() as scratch:
-        exists = (into / "index.sqlite").exists()
-        index = Index.open(into) if exists else Index.create(Path(scratch) / "index", settings=Settings(**settings))
-        with index:
-            chunks = index.unseen(paths)
-    show_estimate(chunks, llm, gleanings=gleanings, as_json=as_json)
-
-
-def show_estimate(chunks: list[Excerpt], llm: LLMSettings | None, *, gleanings: bool, as_json: bool) -> None:
+def _show_estimate(chunks: list[Excerpt], llm: LLMSettings | None, model: ExtractionOptions, *, as_json: bool) -> None:
     """Print the estimated cost of extracting from these chunks."""
-    gleanings = gleanings or (llm is not None and llm.second_look)
+    gleanings = model.gleanings or (llm is not None and llm.second_look)
     estimated = estimate(chunks, second_look=gleanings, prices=None if llm is None else llm.prices)
     if as_json:
         print_json({name: getattr(estimated, name) for name in estimated.__slots__})
@@ -210,16 +244,16 @@ def show_estimate(chunks: list[Excerpt], llm: LLMSettings | None, *, gleanings: 
 
 def report(result: Result, skipped: list[Skipped], *, as_json: bool) -> None:
     """Print the changes, and the documents and chunks that could not be read."""
-    added, info = result.added, result.index.info()
-    added.skipped += skipped
-    counts = {name: len(getattr(added, name)) for name in _COUNTS}
+    changes, info = result.changes, result.index.info()
+    changes.skipped += skipped
+    counts = {name: len(getattr(changes, name)) for name in _COUNTS}
     if as_json:
         print_json({**counts, **_details(result), "seconds": result.seconds, "index": info})
         return
-    _show_notes(added, result.index.path)
+    _show_notes(changes, result.index.path)
     summary = [f"{count:,} {name}" for name, count in counts.items() if count or name == "added"]
-    if added.deepened:
-        summary.append(f"{counted(added.deepened, 'chunk')} read by the model")
+    if changes.deepened:
+        summary.append(f"{counted(changes.deepened, 'chunk')} read by the model")
     print(", ".join(summary))
     if spending := tokens_and_cost(result.usage):
         print(f"language model: {spending}")
@@ -231,17 +265,17 @@ def report(result: Result, skipped: list[Skipped], *, as_json: bool) -> None:
 
 
 def _details(result: Result) -> dict[str, Any]:
-    added, usage = result.added, result.usage
+    changes, usage = result.changes, result.usage
     return {
-        "skipped": [{"path": item.path, "reason": item.reason} for item in added.skipped],
-        "kept_documents": added.kept,
-        "unread": added.unread,
-        "resumed": added.resumed,
-        "unfit": dict(added.unfit),
-        "deepened": added.deepened,
+        "skipped": [{"path": item.path, "reason": item.reason} for item in changes.skipped],
+        "kept_documents": changes.kept,
+        "unread": changes.unread,
+        "resumed": changes.resumed,
+        "unfit": dict(changes.unfit),
+        "deepened": changes.deepened,
         "waiting": [
             {"document": document, "chunk": f"{document}#{position}", "reason": reason}
-            for document, position, reason in added.waiting
+            for document, position, reason in changes.waiting
         ],
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -253,29 +287,30 @@ def _first(names: list[str]) -> str:
     return ", ".join(names[:3]) + " …" * (len(names) > 3)
 
 
-def _show_notes(added: Added, into: Path) -> None:
+def _show_notes(changes: Changes, into: Path) -> None:
     """Print to stderr what the counts alone do not say."""
-    for item in added.skipped[:_MAX_SKIPPED]:
+    for item in changes.skipped[:_MAX_SKIPPED]:
         note(f"skipped {item.path}: {item.reason}")
-    if len(added.skipped) > _MAX_SKIPPED:
-        note(f"… and {len(added.skipped) - _MAX_SKIPPED} more; --json lists all")
-    if added.kept:
+    if len(changes.skipped) > _MAX_SKIPPED:
+        note(f"… and {len(changes.skipped) - _MAX_SKIPPED} more; --json lists all")
+    if changes.kept:
+        kept, unread = shlex.quote(clean(changes.kept[0])), _first(changes.unread)
         note(
-            f"note: {counted(len(added.kept), 'document')} not found in the folder, but kept, because unreadable files "
-            f"may contain them: {_first(added.kept)}. Repair {_first(added.unread)} and sync again, or remove what is "
-            f"gone: graphwright remove {shlex.quote(clean(added.kept[0]))} --index {shlex.quote(clean(str(into)))}"
+            f"note: {counted(len(changes.kept), 'document')} not found in the folder, but kept, because files that "
+            f"cannot be read may contain them: {_first(changes.kept)}. Repair {unread} and sync again, or remove what "
+            f"is gone: graphwright remove {kept} --index {shlex.quote(clean(str(into)))}"
         )
-    if added.resumed:
+    if changes.resumed:
         note("note: an interrupted run was finished; the documents that it had stored count as unchanged.")
-    for reason, count in added.unfit.items():
+    for reason, count in changes.unfit.items():
         note(
             f"note: {reason} in {counted(count, 'document')}. Names cannot be recognised by capital letters there; "
             f"frequent terms are used instead, so the graph is weaker."
         )
-    if added.waiting:
+    if changes.waiting:
         note(
-            f"note: extraction failed for {counted(len(added.waiting), 'chunk')}. They are indexed by the offline "
+            f"note: extraction failed for {counted(len(changes.waiting), 'chunk')}. They are indexed by the offline "
             f"rules for now; the next run with a language model retries them. --json lists all:"
         )
-        for document, position, reason in added.waiting[:_MAX_FAILURES]:
+        for document, position, reason in changes.waiting[:_MAX_FAILURES]:
             note(f"  {document}#{position}: {shortened(reason, 160)}")

@@ -1,11 +1,13 @@
-"""Options that several commands share, and the language model and the filter that they describe."""
+"""Options that several commands share: single ones, and groups of them as dataclasses."""
 
 from __future__ import annotations
 
+import inspect
 import os
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,120 +18,71 @@ if TYPE_CHECKING:
     from graphwright.models.protocols import LLM
     from graphwright.models.settings import LLMSettings
 
-__all__ = [
-    "AsJson",
-    "BaseUrl",
-    "ChunkTokens",
-    "Document",
-    "DocumentFolder",
-    "Encoder",
-    "Entity",
-    "Explain",
-    "Gleanings",
-    "IndexFolder",
-    "Into",
-    "Llm",
-    "MaxCost",
-    "MaxTokens",
-    "Method",
-    "Offline",
-    "Overlap",
-    "Prices",
-    "Retriever",
-    "TopK",
-    "Where",
-    "filter_of",
-    "llm_client",
-    "llm_settings",
-    "names_in",
-]
+__all__ = ["AnswerModelOptions", "ExtractionOptions", "ModelOptions", "QueryOptions", "expanded", "names_in"]
 
 IndexFolder = Annotated[Path, typer.Option("--index", help="Index folder.")]
 Into = Annotated[Path, typer.Option("--into", help="Index folder; created if it does not exist.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
+Estimate = Annotated[bool, typer.Option("--estimate", help="Print the estimated cost, and change nothing.")]
 Method = Annotated[
     str | None,
-    typer.Option(
-        "--method",
-        "-m",
-        help="Retrieval method; 'graphwright methods' lists them (default: ppr; rog for an imported graph).",
-    ),
+    typer.Option("--method", "-m", help="Retrieval method, see 'graphwright methods' (default: ppr; graphs: rog)."),
 ]
-Entity = Annotated[
-    list[str] | None,
-    typer.Option("--entity", help="Name of a node that the question is about, instead of linking. Repeatable."),
-]
-Retriever = Annotated[
-    Path | None, typer.Option("--retriever", help="Trained retriever for --method reg; see 'graphwright train'.")
-]
-TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Number of passages.")]
-Document = Annotated[list[str] | None, typer.Option("--document", help="Search only this document id. Repeatable.")]
-DocumentFolder = Annotated[
-    str | None, typer.Option("--folder", help="Search only documents whose id lies in this folder.")
-]
-Where = Annotated[
-    list[str] | None,
-    typer.Option("--where", help="Search only documents with this metadata, as NAME=VALUE. Repeatable."),
-]
-Explain = Annotated[bool, typer.Option("--explain", help="Show what each step did, and its time and tokens.")]
-
-Encoder = Annotated[
-    str | None,
-    typer.Option(
-        help="Text encoder of a new index: minilm (embedded), sbert:NAME or endpoint:MODEL@URL (default: minilm)."
-    ),
-]
-ChunkTokens = Annotated[
-    int | None, typer.Option(min=16, help="Maximum tokens of a chunk, for a new index (default: 200).")
-]
-Overlap = Annotated[
-    int | None, typer.Option(min=0, help="Tokens that neighbouring chunks share, for a new index (default: 40).")
-]
-
-Llm = Annotated[str | None, typer.Option("--llm", help="Language model, by its name on the server.")]
 BaseUrl = Annotated[
     str | None,
-    typer.Option(
-        "--base-url", help="OpenAI-compatible server, such as http://localhost:11434/v1 (default: OpenAI's own)."
-    ),
+    typer.Option("--base-url", help="OpenAI-compatible server (default: OpenAI), as http://localhost:11434/v1."),
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Use no language model, even if settings.toml names one.")]
-Gleanings = Annotated[bool, typer.Option("--gleanings", help="Extract twice, to find what the first pass missed.")]
-Prices = Annotated[
-    str | None, typer.Option("--prices", help="Price of a million input and output tokens, such as 0.15,0.60.")
+Encoder = Annotated[
+    str | None,
+    typer.Option(help="Encoder of a new index: minilm (embedded, default), sbert:NAME or endpoint:MODEL@URL."),
 ]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=0, help="Stop before more LLM tokens are used.")]
-MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop before the LLM costs more.")]
 
 
-def llm_settings(
-    folder: Path, llm: str | None, base_url: str | None, prices: str | None = None, *, offline: bool = False
-) -> LLMSettings | None:
-    """Return the settings of the language model: the options, else the settings.toml of the index folder.
+@dataclass(frozen=True)
+class ModelOptions:
+    """The language model of a command, and its budget."""
 
-    None if there is no language model. Raises OptionError for options that contradict each other.
-    """
-    from graphwright.models.settings import SETTINGS, LLMSettings, read_settings
+    llm: Annotated[str | None, typer.Option("--llm", help="Language model, by its name on the server.")] = None
+    base_url: BaseUrl = None
+    prices: Annotated[
+        str | None, typer.Option("--prices", help="Price of a million input and output tokens, such as 0.15,0.60.")
+    ] = None
+    max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=0, help="Maximum number of LLM tokens.")] = None
+    max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Maximum cost of the LLM.")] = None
 
-    if offline:
-        if llm or base_url:
-            raise OptionError("--offline uses no language model; leave out --llm and --base-url.")
-        return None
-    settings = read_settings(folder / SETTINGS)
-    if settings is None and llm is None:
-        if base_url:
-            raise OptionError(f"--base-url {base_url} names a server but no model; add --llm MODEL.")
-        return None
-    if settings is None:
-        settings = LLMSettings(str(llm), base_url)
-    elif llm not in (None, settings.model):  # the stored prices are those of another model
-        settings = replace(settings, prompt_price=None, completion_price=None)
-    settings = replace(settings, model=llm or settings.model, base_url=base_url or settings.base_url)
-    if prices is None:
-        return settings
-    prompt_price, completion_price = _two_prices(prices)
-    return replace(settings, prompt_price=prompt_price, completion_price=completion_price)
+    def settings(self, folder: Path) -> LLMSettings | None:
+        """Return the settings of the language model: the options, else the settings.toml of the index folder.
+
+        None if there is no language model. Raises OptionError for options that contradict each other.
+        """
+        from graphwright.models.settings import SETTINGS, LLMSettings, read_settings
+
+        settings = read_settings(folder / SETTINGS)
+        if settings is None and self.llm is None:
+            if self.base_url:
+                raise OptionError(f"--base-url {self.base_url} names a server but no model; add --llm MODEL.")
+            return None
+        if settings is None:
+            settings = LLMSettings(str(self.llm), self.base_url)
+        elif self.llm not in (None, settings.model):  # the stored prices are those of another model
+            settings = replace(settings, prompt_price=None, completion_price=None)
+        settings = replace(settings, model=self.llm or settings.model, base_url=self.base_url or settings.base_url)
+        if self.prices is None:
+            return settings
+        prompt_price, completion_price = _two_prices(self.prices)
+        return replace(settings, prompt_price=prompt_price, completion_price=completion_price)
+
+    def client(self, settings: LLMSettings, folder: Path) -> LLM:
+        """Return a client of the language model that stays in the budget and caches replies in the index folder."""
+        from graphwright.index.layout import Layout
+        from graphwright.models.budget import BudgetedLLM
+        from graphwright.models.replies import CachedLLM
+
+        model: LLM = settings.endpoint()
+        if self.max_tokens is not None or self.max_cost is not None:
+            model = BudgetedLLM(model, self.max_tokens, self.max_cost)
+        writable = os.access(folder, os.W_OK) or not folder.exists()  # a missing folder will be created by its command
+        return CachedLLM(model, Layout(folder).replies) if writable else model
 
 
 def _two_prices(prices: str) -> tuple[float, float]:
@@ -142,36 +95,81 @@ def _two_prices(prices: str) -> tuple[float, float]:
     return prompt_price, completion_price
 
 
-def llm_client(
-    settings: LLMSettings, folder: Path, *, max_tokens: int | None = None, max_cost: float | None = None
-) -> LLM:
-    """Return a client of the language model that stays within a budget and caches replies in the index folder."""
-    from graphwright.index.layout import IndexLayout
-    from graphwright.models.budget import BudgetedLLM
-    from graphwright.models.replies import CachedLLM
+@dataclass(frozen=True)
+class AnswerModelOptions(ModelOptions):
+    """The language model of a command, which may be turned off."""
 
-    model: LLM = settings.endpoint()
-    if max_tokens is not None or max_cost is not None:
-        model = BudgetedLLM(model, max_tokens, max_cost)
-    writable = os.access(folder, os.W_OK) or not folder.exists()  # a missing folder will be created by its command
-    return CachedLLM(model, IndexLayout(folder).replies) if writable else model
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Use no language model, even if settings.toml names one.")
+    ] = False
 
-
-def filter_of(documents: list[str] | None, folder: str | None, where: list[str] | None) -> Filter | None:
-    """Return the filter that --document, --folder and --where describe; None if none is given."""
-    from graphwright.index.filter import Filter
-
-    if documents is None and folder is None and not where:
+    def settings(self, folder: Path) -> LLMSettings | None:
+        """Return the settings of the language model; None if it is turned off."""
+        if not self.offline:
+            return super().settings(folder)
+        if self.llm or self.base_url:
+            raise OptionError("--offline uses no language model; leave out --llm and --base-url.")
         return None
-    metadata: dict[str, str] = {}
-    for pair in where or ():
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise OptionError(f"--where is {pair!r}; give NAME=VALUE, such as --where year=2024")
-        if name in metadata:
-            raise OptionError(f"--where names {name!r} twice; a document has one value for it. Give it once.")
-        metadata[name] = value
-    return Filter(documents, folder, metadata)
+
+
+@dataclass(frozen=True)
+class ExtractionOptions(AnswerModelOptions):
+    """The language model that extracts entities and relations."""
+
+    gleanings: Annotated[
+        bool, typer.Option("--gleanings", help="Extract twice, to find what the first pass missed.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """A method, its number of passages, and the documents that it searches."""
+
+    method: Method = None
+    entity: Annotated[
+        list[str] | None,
+        typer.Option("--entity", help="Name of a node that the question is about, instead of linking. Repeatable."),
+    ] = None
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Number of passages.")] = None
+    document: Annotated[
+        list[str] | None, typer.Option("--document", help="Search only the document with this id. Repeatable.")
+    ] = None
+    folder: Annotated[
+        str | None, typer.Option("--folder", help="Search only documents whose id lies in this folder.")
+    ] = None
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", help="Search only documents with this metadata, as NAME=VALUE. Repeatable."),
+    ] = None
+    retriever: Annotated[
+        Path | None, typer.Option("--retriever", help="Trained retriever for --method reg; see 'graphwright train'.")
+    ] = None
+    as_json: AsJson = False
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each step did, its time and its tokens.")] = (
+        False
+    )
+
+    def filter(self) -> Filter | None:
+        """Return the filter that --document, --folder and --where describe; None if none is given."""
+        from graphwright.index.filter import Filter
+
+        if self.document is None and self.folder is None and not self.where:
+            return None
+        metadata: dict[str, str] = {}
+        for pair in self.where or ():
+            name, equals, value = pair.partition("=")
+            if not equals:
+                raise OptionError(f"--where is {pair!r}; give NAME=VALUE, such as --where year=2024")
+            if name in metadata:
+                raise OptionError(f"--where names {name!r} twice; a document has one value for it. Give it once.")
+            metadata[name] = value
+        return Filter(self.document, self.folder, metadata)
+
+    def method_options(self) -> dict[str, Any]:
+        """Return the options of the method: a trained retriever, if one is given."""
+        if self.retriever is not None and self.method != "reg":
+            raise OptionError(f"--retriever is for --method reg; the method is {self.method or 'not given'}.")
+        return {} if self.retriever is None else {"retriever": self.retriever}
 
 
 def names_in(text: str | None) -> tuple[str, ...] | None:
@@ -181,3 +179,33 @@ def names_in(text: str | None) -> tuple[str, ...] | None:
     (('passages', 'names'), None)
     """
     return None if text is None else tuple(name for name in map(str.strip, text.split(",")) if name)
+
+
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes every field of its dataclass parameters as an option of its own.
+
+    >>> @expanded
+    ... def ask(question: str, query: QueryOptions) -> None:
+    ...     print(question, query.top_k)
+    >>> ask(question="Who?", **vars(QueryOptions(top_k=3)))
+    Who? 3
+    """
+    declared = inspect.signature(command, eval_str=True).parameters.values()
+    groups = {p.name: p.annotation for p in declared if is_dataclass(p.annotation)}
+    parameters: list[inspect.Parameter] = []
+    for parameter in declared:
+        group = groups.get(parameter.name)
+        some = [parameter] if group is None else inspect.signature(group, eval_str=True).parameters.values()
+        parameters += (p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in some)
+
+    def run(**values: Any) -> None:
+        built = {
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**values, **built)
+
+    run.__doc__, run.__name__ = command.__doc__, command.__name__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run

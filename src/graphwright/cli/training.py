@@ -1,229 +1,212 @@
-"""What the train commands do: labels from questions and answers, and retrievers from labels."""
+"""The train commands: labels from questions and answers, and retrievers from labels."""
 
 from __future__ import annotations
 
-import json
-import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphwright.cli.model import BaseUrl, MaxCost, MaxTokens, Model, PerMillion, client, settings_for
-from graphwright.cli.printable import counted
+from graphwright.cli.options import AsJson, IndexFolder, ModelOptions, expanded
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
     from graphwright.index.snapshot import Snapshot
     from graphwright.learn.train.examples import Examples
-    from graphwright.learn.train.labels import Labels, Progress
+    from graphwright.learn.train.labels import Labels
     from graphwright.learn.train.refine import Refiner
 
 __all__ = ["train"]
 
 train = typer.Typer(
-    help="Train a retriever on questions and answers over an index's graph, for --method reg.",
+    help="Train a retriever for --method reg on questions with answers.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-Questions = Annotated[Path, typer.Argument(help="Questions with answers: JSON lines, the RoG form, or MetaQA's.")]
-Folder = Annotated[Path, typer.Option("--index", help="The index folder.")]
-Unusable = Annotated[
-    float, typer.Option("--unusable", min=0, max=1, help="The share of questions that may be left out.")
-]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Use only so many questions, drawn by seed.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of what is drawn.")]
-Refine = Annotated[
-    str,
-    typer.Option(
-        "--refine", help="What chooses paths: explains; near; weak, all shortest ones; llm, the model of --llm."
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+_LEVELS = {
+    "triple": "Train the triple retriever, a small network.",
+    "entity": "Train the entity retriever, a graph network.",
+    "path": "Train the path retriever, a decoder of relation paths.",
+}
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """The questions to learn from, and the choice of the paths to learn."""
+
+    refine: Annotated[
+        str,
+        typer.Option("--refine", help="Paths to learn: neighbours, cosine, shortest (all shortest paths), or llm."),
+    ] = "neighbours"
+    max_unusable: Annotated[
+        float, typer.Option("--max-unusable", min=0, max=1, help="Maximum share of questions that cannot be used.")
+    ] = 0.1
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Number of questions to sample (default: all).")
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", help="Random seed.")] = 0
+
+    def examples(self, questions: Path, snapshot: Snapshot) -> Examples:
+        """Read the questions, or a sample of them."""
+        import numpy as np
+
+        from graphwright.cli.terminal import counted, note
+        from graphwright.learn.train.examples import Examples, read_examples
+
+        examples = read_examples(questions, snapshot.graph, names=snapshot.names, unusable=self.max_unusable)
+        if examples.left_out:
+            note(f"{counted(len(examples.left_out), 'question')} left out. The first: {examples.left_out[0]}")
+        if self.limit is None or self.limit >= len(examples.found):
+            return examples
+        positions = np.sort(np.random.default_rng(self.seed).permutation(len(examples.found))[: self.limit])
+        return Examples(tuple(examples.found[int(position)] for position in positions), examples.left_out)
+
+    def refiner(self, snapshot: Snapshot) -> Refiner:
+        """Return the choice of paths that needs no language model."""
+        from graphwright.learn.train.refine import Explains, Near, Weak
+
+        if self.refine == "llm":
+            raise OptionError("--refine llm is for 'graphwright train labels'; train on its file by --labels FILE.")
+        refiners: dict[str, Refiner] = {
+            "neighbours": Explains(snapshot.encoder),
+            "cosine": Near(snapshot.encoder),
+            "shortest": Weak(),
+        }
+        if self.refine not in refiners:
+            raise OptionError(f"--refine is {self.refine!r}; choose from {', '.join(refiners)} and llm.")
+        return refiners[self.refine]
 
 
 @train.command()
+@expanded
 def labels(
-    questions: Questions,
-    index: Folder,
-    into: Annotated[Path, typer.Option("--into", help="The file of labels; an interrupted run goes on there.")],
-    refine: Refine = "explains",
-    unusable: Unusable = 0.1,
-    limit: Limit = None,
-    seed: Seed = 0,
-    llm: Model = None,
-    base_url: BaseUrl = None,
-    prices: PerMillion = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
+    questions: Annotated[
+        Path, typer.Argument(help="Questions with answers: JSON lines, or the format of RoG or of MetaQA.")
+    ],
+    index: IndexFolder,
+    into: Annotated[Path, typer.Option("--into", help="File of labels; an interrupted run resumes.")],
+    options: LabelOptions,
+    model: ModelOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Choose the paths that explain the answers: what a retriever learns to find."""
-    from graphwright.cli.indexing import progress_bar
+    """Choose the paths that a retriever will learn to find."""
+    from graphwright.cli.terminal import note, progress_bar
+    from graphwright.learn.train.labels import make_labels
 
-    ix = _snapshot(index)
-    chooses = _refiner(refine, index, ix, llm, base_url, prices, max_tokens, max_cost)
-    found = _examples(questions, ix, unusable, limit, seed)
+    snapshot = _snapshot(index)
+    if options.refine == "llm":
+        refiner = _llm_refiner(index, model)
+    elif model.llm or model.base_url:
+        raise OptionError(f"--refine {options.refine} uses no language model; leave out --llm, or give --refine llm.")
+    else:
+        refiner = options.refiner(snapshot)
+    examples = options.examples(questions, snapshot)
     with progress_bar() as show:
-        made = _labels(ix, found, chooses, into, show)
+        made = make_labels(snapshot.graph, examples, refiner, into, progress=show)
     _report(made, as_json)
-    print(f"labels: {into}", file=sys.stderr)
+    note(f"labels: {into}")
 
 
 @train.command()
 def combine(
-    one: Annotated[Path, typer.Argument(help="A file of labels.")],
-    other: Annotated[Path, typer.Argument(help="Another, over the same graph.")],
-    index: Folder,
-    into: Annotated[Path, typer.Option("--into", help="The file of labels that is made.")],
+    first: Annotated[Path, typer.Argument(help="File of labels.")],
+    second: Annotated[Path, typer.Argument(help="Another file of labels over the same graph.")],
+    index: IndexFolder,
+    into: Annotated[Path, typer.Option("--into", help="File of the combined labels.")],
     how: Annotated[str, typer.Option("--how", help="union or intersection.")] = "intersection",
     as_json: AsJson = False,
 ) -> None:
-    """Make one file of labels of two: what both chose, or what either did."""
+    """Combine two files of labels: their union or intersection."""
     from graphwright.learn.train.labels import common, read_labels, united, write_labels
 
-    ways = {"union": united, "intersection": common}
-    if how not in ways:
-        raise OptionError(f"--how {how}: union or intersection.")
+    combinations = {"union": united, "intersection": common}
+    if how not in combinations:
+        raise OptionError(f"--how is {how!r}; give union or intersection.")
     graph = _snapshot(index).graph
-    made = ways[how](read_labels(one, graph), read_labels(other, graph))
-    write_labels(into, graph, made)
-    _report(made, as_json)
+    combined = combinations[how](read_labels(first, graph), read_labels(second, graph))
+    write_labels(into, graph, combined)
+    _report(combined, as_json)
 
 
-def _command(level: str, about: str) -> None:
-    """Make the command that trains one level of retriever."""
+def _add_command(level: str) -> None:
+    """Add the command that trains retrievers of a level."""
 
+    @expanded
     def run(
+        *,
         questions: Annotated[
-            Path | None, typer.Argument(help="Questions with answers; not needed with --labels.")
+            Path | None, typer.Argument(help="Questions with answers; left out with --labels.")
         ] = None,
-        index: Annotated[Path | None, typer.Option("--index", help="The index folder.")] = None,
-        into: Annotated[Path | None, typer.Option("--into", help="The file of the retriever.")] = None,
-        labels: Annotated[Path | None, typer.Option("--labels", help="Labels that were made before.")] = None,
-        refine: Refine = "explains",
+        index: IndexFolder,
+        into: Annotated[Path, typer.Option("--into", help="File of the retriever.")],
+        labels: Annotated[Path | None, typer.Option("--labels", help="File of labels, instead of questions.")] = None,
         epochs: Annotated[
-            int | None, typer.Option("--epochs", min=1, help="At most; it ends when it learns no more.")
+            int | None, typer.Option("--epochs", min=1, help="Maximum epochs; training stops early if it can.")
         ] = None,
         names: Annotated[
-            bool, typer.Option("--names/--no-names", help="Read the names of nodes too, not only where they lie.")
+            bool, typer.Option("--names/--no-names", help="Use the names of nodes, besides their position.")
         ] = False,
-        unusable: Unusable = 0.1,
-        limit: Limit = None,
-        seed: Seed = 0,
+        options: LabelOptions,
         as_json: AsJson = False,
     ) -> None:
-        if index is None or into is None:
-            raise OptionError("--index FOLDER and --into FILE are needed.")
-        if (questions is None) == (labels is None):
-            raise OptionError("give questions with answers, or --labels that were made of them; one of the two.")
-        _train(level, questions, index, into, labels, refine, epochs, names, unusable, limit, seed, as_json)
+        from graphwright.cli.terminal import progress_bar
+        from graphwright.learn.train.fit import Schedule, torch_or_error
+        from graphwright.learn.train.labels import make_labels, read_labels
+        from graphwright.learn.train.run import train_retriever
 
-    run.__doc__ = about
+        if (questions is None) == (labels is None):
+            raise OptionError(f"train {level} needs questions with answers, or --labels FILE; give one of the two.")
+        torch_or_error()  # before minutes of labelling
+        snapshot = _snapshot(index)
+        with progress_bar() as show:
+            if questions is None:
+                learned = read_labels(labels, snapshot.graph)
+            else:
+                refiner, examples = options.refiner(snapshot), options.examples(questions, snapshot)
+                file = into.with_name(f"{into.name}.labels.jsonl")
+                learned = make_labels(snapshot.graph, examples, refiner, file, progress=show)
+            schedule = Schedule(epochs=epochs, seed=options.seed)
+            retriever = train_retriever(snapshot, learned, level, names=names, schedule=schedule, progress=show)
+        retriever.save(into)
+        _report(learned, as_json, retriever=into, about=retriever.about)
+
+    run.__doc__ = _LEVELS[level]
     train.command(level)(run)
 
 
-_command("triple", "Train the triple retriever: question, relation and distances into a small network.")
-_command("entity", "Train the entity retriever: a graph network over what lies around the question's entities.")
-_command("path", "Train the path retriever: a small decoder that writes relation paths; the quickest to train.")
-
-
-def _train(
-    level: str,
-    questions: Path | None,
-    index: Path,
-    into: Path,
-    labels: Path | None,
-    refine: str,
-    epochs: int | None,
-    names: bool,
-    unusable: float,
-    limit: int | None,
-    seed: int,
-    as_json: bool,
-) -> None:
-    from graphwright.cli.indexing import progress_bar
-    from graphwright.learn.train.fit import Schedule, torch_or_error
-    from graphwright.learn.train.labels import read_labels
-    from graphwright.learn.train.run import train_retriever
-
-    torch_or_error()  # before minutes of labelling
-    ix = _snapshot(index)
-    learned = None if labels is None else read_labels(labels, ix.graph)
-    found = None if questions is None else _examples(questions, ix, unusable, limit, seed)
-    with progress_bar() as show:
-        if learned is None:
-            assert found is not None  # one of the two was given
-            beside = into.with_name(into.name + ".labels.jsonl")
-            learned = _labels(ix, found, _refiner(refine, index, ix), beside, show)
-        made = train_retriever(
-            ix, learned, level, names=names, schedule=Schedule(epochs=epochs, seed=seed), progress=show
-        )
-    made.save(into)
-    _report(learned, as_json, retriever=into, about=made.about)
+for _level in _LEVELS:
+    _add_command(_level)
 
 
 def _snapshot(index: Path) -> Snapshot:
-    from graphwright.cli.show import opened
+    from graphwright.cli.inspection import open_index
 
-    return opened(index).snapshot
-
-
-def _examples(questions: Path, ix: Snapshot, unusable: float, limit: int | None, seed: int) -> Examples:
-    import numpy as np
-
-    from graphwright.learn.train.examples import Examples, read_examples
-
-    made = read_examples(questions, ix.graph, names=ix.names, unusable=unusable)
-    if made.left_out:
-        print(f"{counted(len(made.left_out), 'question')} left out; the first: {made.left_out[0]}", file=sys.stderr)
-    if limit is None or limit >= len(made.found):
-        return made
-    drawn = np.sort(np.random.default_rng(seed).permutation(len(made.found))[:limit])
-    return Examples(tuple(made.found[int(at)] for at in drawn), made.left_out)
+    return open_index(index).snapshot
 
 
-def _refiner(
-    name: str,
-    index: Path,
-    ix: Snapshot,
-    llm: str | None = None,
-    base_url: str | None = None,
-    prices: str | None = None,
-    max_tokens: int | None = None,
-    max_cost: float | None = None,
-) -> Refiner:
-    from graphwright.learn.train.refine import Chosen, Explains, Near, Weak
+def _llm_refiner(index: Path, model: ModelOptions) -> Refiner:
+    from graphwright.learn.train.refine import Chosen
 
-    if name == "llm":
-        settings = settings_for(index, llm, base_url, prices)
-        if settings is None:
-            raise OptionError("--refine llm needs a language model: add --llm MODEL, and --base-url URL of its server.")
-        return Chosen(client(settings, index, max_tokens=max_tokens, max_cost=max_cost))
-    if llm or base_url:
-        raise OptionError(f"--refine {name} asks no language model; leave --llm out, or give --refine llm.")
-    made: dict[str, Refiner] = {"explains": Explains(ix.encoder), "near": Near(ix.encoder), "weak": Weak()}
-    if name not in made:
-        raise OptionError(f"--refine {name}: there are {', '.join(made)} and llm.")
-    return made[name]
+    settings = model.settings(index)
+    if settings is None:
+        raise OptionError("--refine llm needs a language model: add --llm MODEL, and --base-url URL of its server.")
+    return Chosen(model.client(settings, index))
 
 
-def _labels(ix: Snapshot, examples: Examples, refiner: Refiner, into: Path, show: Progress) -> Labels:
-    from graphwright.learn.train.labels import make_labels
+def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
+    """Print what the labels contain, and of a trained retriever its best scores and its file."""
+    from graphwright.cli.terminal import print_json
 
-    return make_labels(ix.graph, examples, refiner, into, progress=show)
-
-
-def _report(made: Labels, as_json: bool, **more: Any) -> None:
-    said = {**made.summary(), **({"retriever": str(more["retriever"]), "about": more["about"]} if more else {})}
+    summary = labels.summary()
     if as_json:
-        print(json.dumps(said, ensure_ascii=False))
+        print_json({**summary, **{name: str(v) if isinstance(v, Path) else v for name, v in trained.items()}})
         return
-    for name, value in made.summary().items():
+    for name, value in summary.items():
         print(f"{name}: {value:,.2f}" if isinstance(value, float) else f"{name}: {value:,}")
-    for name, value in (more.get("about") or {}).items():
+    for name, value in trained.get("about", {}).items():
         if isinstance(value, list):
             print(f"{name}: {max(value):.3f}")
-    if more:
-        print(f"retriever: {more['retriever']}")
+    if trained:
+        print(f"retriever: {trained['retriever']}")
