@@ -22,7 +22,7 @@ from itertools import product
 from pathlib import Path
 
 from graphwright import METHODS
-from graphwright.cli.indexing import progress_bar
+from graphwright.cli.terminal import progress_bar
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from graphwright import METHODS
-from graphwright.cli.indexing import progress_bar
+from graphwright.cli.terminal import progress_bar
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run
 from graphwright.evaluate.statistics import paired_test

@@ -167,7 +167,7 @@ def test_the_command_imports_asks_and_says_what_was_left_out(tmp_path):
         (["kb.docx"], 1, "no form of triples"),
         (["kb.tsv", "--columns", "1,2,8"], 1, "no column '8'"),
         (["kb.tsv", "--embed", "everything"], 2, "choose from passages, names, triples"),
-        (["kb.tsv", "--malformed", "0"], 1, "line 2: 'broken'"),
+        (["kb.tsv", "--max-malformed", "0"], 1, "line 2: 'broken'"),
         (["kb.tsv", "--encoder", "word2vec"], 2, "word2vec"),
     ],
 )

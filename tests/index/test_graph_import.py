@@ -166,7 +166,7 @@ def test_of_a_small_file_few_rows_may_be_malformed_and_those_are_shown(tmp_path)
     assert read(tmp_path / "1", path).malformed == 2
     path.write_text("a\tr\tb\n" * 17 + "c\td\n" * 2)
     with pytest.raises(
-        DataError, match=r"2 of 19 rows are malformed, more than one in ten.*line 18: 'c\\td'.*--malformed"
+        DataError, match=r"2 of 19 rows are malformed, more than one in ten.*line 18: 'c\\td'.*--max-malformed"
     ):
         read(tmp_path / "2", path)
     assert read(tmp_path / "3", path, malformed=2).malformed == 2

@@ -247,7 +247,7 @@ class _Reader:
             if bad > max(self.share * rows, 1):  # one odd line, a footer perhaps, is no sign of a wrong form
                 raise DataError(
                     f"{file.path}: {bad:,} of {rows:,} rows are malformed, more than one in ten; nothing was "
-                    f"imported. {'; '.join(self._examples(file, roles))}. Mend them, or allow for more: --malformed."
+                    f"imported. {'; '.join(self._examples(file, roles))}. Mend them, or allow for more: --max-malformed."
                 )
         count = int(self.db.execute(f"SELECT count(*) FROM codes WHERE role = {TRIPLE}").fetchone()[0])
         if not count:

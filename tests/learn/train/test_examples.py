@@ -99,7 +99,7 @@ def test_a_question_that_cannot_be_learned_from_is_named_with_its_line_and_what_
     message = str(raised.value)
     assert f"{path}:3: question 'bad' " in message and said in message
     assert message.startswith("1 of 2 questions cannot be learned from; at most 10% may be left out. The first:\n")
-    assert message.endswith("Mend them, or allow for more with unusable (--unusable 1).")
+    assert message.endswith("Mend them, or allow for more with unusable (--max-unusable 1).")
     # Where that share may be left out it is, and stands in what is returned.
     kept = read_examples(path, FILMS, unusable=0.5)
     assert [one.id for one in kept.found] == ["good"]

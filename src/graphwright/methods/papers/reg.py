@@ -1,0 +1,135 @@
+"""ReG: triples near the question, reorganised into evidence chains from the entities that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from graphwright.generate.answer import Generate
+from graphwright.generate.chains import ChainAnswer, ChainPrompt
+from graphwright.generate.targets import TargetAnswer
+from graphwright.index.snapshot import Snapshot
+from graphwright.learn.retrievers.checkpoint import Checkpoint
+from graphwright.learn.retrievers.ends import Ends
+from graphwright.learn.retrievers.explain import Explain
+from graphwright.learn.retrievers.load import load_retriever
+from graphwright.learn.retrievers.path import PathRetriever
+from graphwright.learn.retrievers.retriever import Retriever
+from graphwright.methods.house.baselines import answering
+from graphwright.models.protocols import LLM, CrossEncoder, Encoder
+from graphwright.operators.anchors.link_entities import LinkEntities
+from graphwright.operators.control import OnGraph
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.paths.chains import Chains, MergeChains
+from graphwright.operators.paths.paths import ShortestPaths
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.search.search import EdgeSearch
+from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.subgraph.narrow import Induce, Triples
+from graphwright.operators.subgraph.views import StatementGraph
+from graphwright.operators.subgraph.walk import PersonalizedPageRank
+
+__all__ = ["evidence_chains", "explained", "gnn_rag", "reg", "retrieved", "subgraphrag"]
+
+_NAMES = 10  # nodes of a knowledge graph shown for each passage: each is only a name
+
+
+def evidence_chains(
+    scorer: Encoder | CrossEncoder | Operator | Retriever,
+    triples: int = 500,
+    nodes: int = 1000,
+    length: int | None = None,
+) -> Operator:
+    """Return the steps from anchors to merged chains: retrieve triples, then reorganise (ReG@Triple, @Entity, @Path).
+
+    `scorer`: a trained retriever, a model that reads each triple, or a search that ranks the triples of the graph.
+    `nodes`, `triples`, `length`: the size of the PPR subgraph that the retriever sees, K and L. A path retriever gives
+    chains already, walked in the whole graph.
+
+    >>> from graphwright.models.fake import HashEncoder
+    >>> evidence_chains(HashEncoder(), length=2)
+    PersonalizedPageRank(each=True) % 1000 >> Induce() >> Triples() >> Rerank(HashEncoder(dimension=64)) % 500 >>
+    Chains(length=2) >> MergeChains()
+    """
+    if isinstance(scorer, PathRetriever):
+        return scorer.search(triples) >> MergeChains()
+    return retrieved(scorer, triples, nodes) >> Chains(length) >> MergeChains()
+
+
+def retrieved(scorer: Encoder | CrossEncoder | Operator | Retriever, triples: int, nodes: int) -> Operator:
+    """Return the retrieval of triples from the PPR subgraph of the anchors."""
+    if isinstance(scorer, Retriever):
+        best = scorer.search(triples)
+    else:
+        best = scorer % triples if isinstance(scorer, Operator) else Triples() >> Rerank(scorer) % triples
+    return PersonalizedPageRank(each=True) % nodes >> Induce() >> best
+
+
+def explained(
+    retriever: Retriever, triples: int = 500, nodes: int = 1000, length: int = 3, paths: int = 10
+) -> Operator:
+    """Return the chains of a trained retriever, ranked by how well each relation path explains the answer.
+
+    Offline twin of a language model that reads the chains; `paths`: the number of relation paths.
+    """
+    if isinstance(retriever, PathRetriever):
+        return retriever.search(triples)
+    return retrieved(retriever, triples, nodes) >> Explain(retriever, length, paths=paths)
+
+
+def subgraphrag(retriever: Retriever, triples: int = 100, nodes: int = 1000) -> Operator:
+    """Return SubgraphRAG (Li et al., 2025): the best triples by a triple retriever, not reorganised.
+
+    Its retriever is trained on all shortest paths (`graphwright train triple --refine shortest`).
+    """
+    return retrieved(retriever, triples, nodes)
+
+
+def gnn_rag(retriever: Retriever, paths: int = 32, nodes: int = 1000) -> Operator:
+    """Return GNN-RAG (Mavromatis and Karypis, 2024): shortest paths to the nodes that a graph network scores highest.
+
+    `retriever`: an entity retriever; that of the paper is trained on answers alone.
+    """
+    return PersonalizedPageRank(each=True) % nodes >> Induce() >> ShortestPaths() >> Rerank(Ends(retriever)) % paths
+
+
+def reg(
+    ix: Snapshot,
+    top_k: int = 20,
+    triples: int = 500,
+    nodes: int = 1000,
+    length: int | None = None,
+    *,
+    retriever: Retriever | Checkpoint | Path | str | None = None,
+    scorer: Encoder | CrossEncoder | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages by evidence chains: the triples nearest to the question, walked from its entities (ReG).
+
+    `retriever`: a retriever trained on questions and answers (`graphwright train`), or its file. `nodes`: the size of
+    the PPR subgraph that the retriever sees; `triples`, `length`: K and L. `scorer`: replaces a trained retriever, by
+    default the index's encoder with the stored vectors of triples. Without these every triple of the subgraph is
+    encoded for each question: embed them with Settings(embed=("passages", "triples")). On a knowledge graph without
+    passages the answer is the ends of the chain nearest to the question, or of the chain that a trained retriever
+    ranks first.
+    """
+    trained = None if retriever is None else _loaded(ix, retriever)
+    ranker = EdgeSearch(ix.triples) if scorer is None and ix.triples is not None else scorer or ix.encoder
+    if trained is not None and llm is None:
+        # No language model reads the chains, so the best come first.
+        chains = explained(trained, triples, nodes, length or 3)
+    else:
+        chains = evidence_chains(trained or ranker, triples, nodes, length)
+    # Keep() leaves the graph whole for the steps after the chains.
+    linked = LinkEntities(ix.names) >> (Keep() | chains)
+    if ix.graph.passages is not None:
+        return linked >> answering(ix, llm, sources=ToPassages(top_k), prompt=ChainPrompt())
+    if llm is not None:
+        return linked >> ToPassages(_NAMES * top_k) >> ChainPrompt(_NAMES * top_k) >> Generate(llm)
+    if trained is not None:
+        scored = LinkEntities(ix.names) >> OnGraph(StatementGraph(), chains)  # beside Keep() scores would be lost
+        return scored >> ToPassages(top_k) >> TargetAnswer(tied=True)
+    return linked >> ToPassages(top_k) >> ChainAnswer(ix.encoder)
+
+
+def _loaded(ix: Snapshot, retriever: Retriever | Checkpoint | Path | str) -> Retriever:
+    return retriever if isinstance(retriever, Retriever) else load_retriever(retriever, ix.encoder, ix.names)
