@@ -129,12 +129,12 @@ from graphwright.index.vector_index import joined
 from graphwright.models.protocols import Completion
 from graphwright.operators.control import OnGraph
 from graphwright.operators.anchors.group_anchors import GroupAnchors
-from graphwright.operators.anchors.latent_keywords import LatentKeywords
+from graphwright.operators.anchors.keywords import LatentKeywords
 from graphwright.operators.anchors.relax import Relax
-from graphwright.operators.anchors.specialise import Specialise
+from graphwright.operators.anchors.relax import Specialise
 from graphwright.operators.operator import Both, Cut, Then
 from graphwright.operators.search.support import SupportSearch
-from graphwright.operators.select.pairs import Pairs
+from graphwright.operators.select.complement import Pairs
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot

@@ -5,7 +5,7 @@ import pytest
 from tests.toys import GRAPHS
 
 from graphwright import Anchor, Evidence, OptionError, start
-from graphwright.operators.subgraph.seeds import seeds
+from graphwright.operators.subgraph.walk import seeds
 
 FAMILY = GRAPHS["family"]
 LINE = GRAPHS["line"]

@@ -167,13 +167,15 @@ class Run:
         self.usage.add(completion.usage)
         return completion
 
-    def reply(self, llm: LLM, prompt: str, schema: type[Any], **values: str) -> Any | None:
-        """Return the reply to a named prompt as an instance of the schema; None, with a note, where it does not fit.
+    def reply(self, llm: LLM, prompt: str, **values: str) -> Any | None:
+        """Return the reply to a prompt as an instance of its schema; None, with a note, where it does not fit.
 
-        The caller then takes the step's offline twin.
+        `prompt`: its name; `values`: the texts that go into it. After None the caller takes the step's offline twin.
         """
+        from graphwright.prompts.replies import REPLIES  # pydantic is slow to import
+
         try:
-            return self.complete(llm, *messages(prompt, **values), schema=schema).value
+            return self.complete(llm, *messages(prompt, **values), schema=REPLIES[prompt]).value
         except LLMResponseError:
             self.note("the model's reply did not fit the schema; the step was done without a model")
             return None

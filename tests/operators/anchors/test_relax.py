@@ -8,7 +8,7 @@ import pytest
 from tests.toys import corpus_index
 
 from graphwright import Anchor, Graph, OptionError, Ranking, ScriptedLLM, start
-from graphwright.operators.anchors.preview import previewed, stated
+from graphwright.operators.anchors.keywords import previewed, stated
 from graphwright.operators.anchors.relax import Relax
 from graphwright.operators.state import State
 

@@ -17,7 +17,7 @@ from graphwright import Graph, HashEncoder, Index, OptionError, ScriptedLLM, Sum
 from graphwright.index.vector_index import normalised
 from graphwright.models.bills import Bill, billed
 from graphwright.operators.communities.summaries import Gist, central
-from graphwright.operators.search.central import most_central
+from graphwright.operators.communities.summaries import most_central
 
 pytest.importorskip("igraph")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, corpus_index, ledger_of
+from tests.toys import GRAPHS, corpus_index, chunk_columns_of
 
 from graphwright import (
     Evidence,
@@ -43,7 +43,7 @@ def graph_of(*stated: tuple[str, str, str], described: str = "") -> Graph:
         Mention(name, description=described) for name in dict.fromkeys(n for h, t, _ in stated for n in (h, t))
     )
     made = Extraction(mentions, tuple(Relation(head, "r", tail, text) for head, tail, text in stated))
-    return MergedChunks(ledger_of([("d", "", "t", made)])).graph(NONE)
+    return MergedChunks(chunk_columns_of([("d", "", "t", made)])).graph(NONE)
 
 
 def by_hand(graph: Graph, most: int) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.toys import CORPUS, GRAPHS, corpus_index, ledger_of
+from tests.toys import CORPUS, GRAPHS, corpus_index, chunk_columns_of
 
 from graphwright import (
     Document,
@@ -67,7 +67,7 @@ def linked_by_alias() -> Graph:
         ("b", "Ereshkigal", "Ereshkigal met Lilu.", Extraction((Mention("Lilu"), Mention("Ereshkigal")))),
         ("c", "Bread", "Bread is baked.", Extraction()),
     ]
-    return MergedChunks(ledger_of(docs)).graph(np.empty((0, 2), np.int64))
+    return MergedChunks(chunk_columns_of(docs)).graph(np.empty((0, 2), np.int64))
 
 
 @pytest.mark.parametrize("shared", [0, 1, 2, 3, 5, 100])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, corpus_index, ledger_of
+from tests.toys import GRAPHS, corpus_index, chunk_columns_of
 
 from graphwright import Evidence, Graph, Grow, HashEncoder, OptionError, ScriptedLLM, VectorIndex, start
 from graphwright.graph.graph import Kind
@@ -164,7 +164,7 @@ def test_a_sentence_that_states_many_edges_leaves_room_for_others() -> None:
         (Mention("Anna"), *map(Mention, names), Mention("Bert")),
         (*(Relation("Anna", "saw", x, "lake stone") for x in names), Relation("Anna", "saw", "Bert", "stone")),
     )
-    graph = MergedChunks(ledger_of([("d", "", "", made)])).graph(np.empty((0, 2), np.int64))
+    graph = MergedChunks(chunk_columns_of([("d", "", "", made)])).graph(np.empty((0, 2), np.int64))
     [(_, edges)] = grown(Grow(), asked([([graph.id("Anna")], [])], graph, "lake stone?"))
     assert [graph.edge_text(e) for e in edges] == ["lake stone", "stone"]
 

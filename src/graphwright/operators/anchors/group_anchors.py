@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -157,7 +156,7 @@ def _sorted_by(model: LLM, state: State, run: Run, found: Sequence[Anchor]) -> l
     candidates = list(keywords)
     lines = (_line(state.graph, number, c, keywords[c]) for number, c in enumerate(candidates, 1))
     question = data_line({"question": state.question.text})
-    said = run.reply(model, "bubblerag_groups", _schema(), question=question, candidates="\n".join(lines))
+    said = run.reply(model, "bubblerag_groups", question=question, candidates="\n".join(lines))
     if said is None:
         return []
     taken: set[int] = set()
@@ -190,11 +189,3 @@ def _line(graph: Graph, number: int, candidate: Candidate, keywords: Sequence[st
     what, i = candidate
     text = graph.names[i] if what == "name" else graph.edge_text(i)
     return data_line({"candidate": number, "for": keywords, what: text[:_SHOWN]})
-
-
-@cache
-def _schema() -> type[Any]:
-    from pydantic import create_model
-
-    group = create_model("Group", intent=(str, ...), numbers=(list[int], ...), weight=(float, ...))
-    return create_model("Groups", groups=(list[group], ...))  # type: ignore[valid-type]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from graphwright.operators.communities.summaries import Summaries, for_each
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts import data_line, messages
+from graphwright.prompts import data_line
 
 __all__ = ["CommunitySearch", "EntitySearch", "Helpful", "Surroundings", "found_communities"]
 
@@ -253,9 +252,9 @@ class Helpful(Ranker):
 
     def _rated(self, run: Run, question: str, texts: list[str]) -> list[float]:
         lines = "\n".join(data_line({"number": n, "text": text}) for n, text in enumerate(texts, 1))
-        asked = messages("helpful", question=data_line({"question": question}), summaries=lines)
         scores = [0.0] * len(texts)
-        ratings = run.complete(self.model, *asked, schema=_schema()).value.ratings
+        reply = run.reply(self.model, "helpful", question=data_line({"question": question}), summaries=lines)
+        ratings = [] if reply is None else reply.ratings
         for rating in ratings:
             if 1 <= rating.number <= len(texts):
                 scores[rating.number - 1] = min(max(rating.helpful, 0), 100) / 100
@@ -263,15 +262,6 @@ class Helpful(Ranker):
         if strange:
             run.note(f"{strange} of {len(ratings)} numbers rated were passed over: there are {len(texts)} summaries")
         return scores
-
-
-@cache
-def _schema() -> type[Any]:
-    """Return what a reply must be, as a pydantic model."""
-    from pydantic import create_model
-
-    rating = create_model("Rating", number=(int, ...), helpful=(int, ...))
-    return create_model("Ratings", ratings=(list[rating], ...))  # type: ignore[valid-type]
 
 
 _described_of: SnapshotCache[tuple[Ints, Floats]] = SnapshotCache()

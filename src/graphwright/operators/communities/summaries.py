@@ -1,4 +1,4 @@
-"""What many passages come to: the statements that are most central to them, or what a language model writes."""
+"""Summaries of communities and clusters: their most central statements, or a language model's text."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cache
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from graphwright.errors import LLMResponseError, OptionError
+from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.index.clustering import Communities, communities, needs_igraph
@@ -21,11 +21,10 @@ from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.models.protocols import LLM, Floats, Usage
 from graphwright.operators.operator import source_of
 from graphwright.operators.run import Run
-from graphwright.operators.search.central import most_central
-from graphwright.prompts import data_line, messages
+from graphwright.prompts import data_line
 from graphwright.text.sentences import sentence_spans
 
-__all__ = ["Gist", "Summaries", "central", "for_each", "lead", "passage_line", "summarised"]
+__all__ = ["Gist", "Summaries", "central", "for_each", "lead", "most_central", "passage_line", "summarised"]
 
 _CALLS = 8  # at a time
 _LOOKED_AT = 2_000  # statements of a community, so that the time is bounded
@@ -188,10 +187,8 @@ def passage_line(graph: Graph, node: int) -> str:
 
 def summarised(run: Run, model: LLM, prompt: str, lines: str, instead: str) -> str:
     """Return what a language model writes about some lines of data, or `instead` where it writes nothing of use."""
-    try:
-        text: str = run.complete(model, *messages(prompt, lines=lines), schema=_schema()).value.summary.strip()
-    except LLMResponseError:
-        text = ""
+    reply = run.reply(model, prompt, lines=lines)
+    text: str = "" if reply is None else reply.summary.strip()
     if not text:
         run.note("the model wrote no summary; the most central statements stand for it")
     return text or instead
@@ -208,12 +205,34 @@ def for_each(work: Callable[[Asked], Given], items: Iterable[Asked]) -> list[Giv
             raise
 
 
-@cache
-def _schema() -> type[Any]:
-    from pydantic import create_model
-
-    return create_model("WrittenSummary", summary=(str, ...))
-
-
 _gists: SnapshotCache[tuple[Ints, list[Gist], Floats]] = SnapshotCache()
 _written: SnapshotCache[_Written] = SnapshotCache()
+
+
+_WEIGHT = 0.7
+_SAME = 0.9
+
+
+def most_central(
+    vectors: Floats, counts: Floats, k: int, group: Ints | None = None
+) -> tuple[Ints, NDArray[np.float64]]:
+    """Return the positions of the k best by maximal marginal relevance, and their values, which descend.
+
+    The value of i is 0.7 · counts[i] / max(counts) - 0.3 · s, with s its largest cosine with one taken before; what
+    says the same as that one (s of 0.9 or more) is not taken. `vectors`: unit rows, float32[n, d]. `group`: of those
+    with equal numbers only one is taken.
+    """
+    value = _WEIGHT * counts.astype(np.float64) / max(float(counts.max(initial=0.0)), 1e-9)
+    likeness = np.zeros(len(value))
+    best: list[int] = []
+    values: list[float] = []
+    free = np.ones(len(value), bool)
+    while len(best) < k and free.any():
+        current = np.where(free, value - (1 - _WEIGHT) * likeness, -np.inf)
+        at = int(current.argmax())
+        best.append(at)
+        values.append(float(current[at]))
+        likeness = np.maximum(likeness, vectors @ vectors[at])
+        free &= likeness < _SAME
+        free &= np.arange(len(value)) != at if group is None else group != group[at]
+    return np.array(best, np.int64), np.array(values)

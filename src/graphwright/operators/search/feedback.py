@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +16,7 @@ from graphwright.operators.rerank.granker import retrieved
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import State
-from graphwright.prompts import data_line, messages
+from graphwright.prompts import data_line
 
 __all__ = ["Feedback", "HypotheticalPassage"]
 
@@ -94,19 +92,11 @@ class HypotheticalPassage(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Have a passage written, and search."""
-        asked = messages("hypothetical_passage", question=data_line({"question": state.question.text}))
-        passage = run.complete(self.model, *asked, schema=_schema()).value.passage.strip()
+        reply = run.reply(self.model, "hypothetical_passage", question=data_line({"question": state.question.text}))
+        passage = "" if reply is None else reply.passage.strip()
         query = self.index.encode(state.question.text, run)
         if passage:
             query = (query + self.index.encode(passage, run)) / np.float32(2)
         else:
             run.note("the model wrote no passage; the question is searched with alone")
         return state.with_(evidence=nearest(self.index, query, state, k))
-
-
-@cache
-def _schema() -> type[Any]:
-    """Return what a reply must be, as a pydantic model."""
-    from pydantic import create_model
-
-    return create_model("HypotheticalPassage", passage=(str, ...))

@@ -12,7 +12,7 @@ from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex
-from graphwright.operators.anchors.anchor_search import AnchorSearch
+from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest

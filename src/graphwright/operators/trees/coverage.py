@@ -1,4 +1,4 @@
-"""Ranking of pieces by how near they are to the question and how much of it they cover."""
+"""Ranking of items by their distance to the question and its coverage, and their union."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from numbers import Real
 import numpy as np
 
 from graphwright.errors import OptionError
-from graphwright.graph.evidence import Ints, Piece
+from graphwright.graph.evidence import Evidence, Ints, Piece
+from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 
-__all__ = ["Coverage"]
+__all__ = ["Coverage", "Unite"]
 
 _EPSILON = 1e-6
 _ONE_GROUP = 1.1
@@ -80,3 +81,63 @@ def _covers(nodes: Ints, edges: Ints, anchor: Anchor) -> bool:
     """Return whether a piece holds one of the anchor's nodes or edges."""
     held = ((anchor.nodes, nodes), (anchor.edges, edges))
     return any(not set(wanted.tolist()).isdisjoint(there.tolist()) for wanted, there in held)
+
+
+@dataclass(frozen=True, repr=False)
+class Unite(Operator):
+    """Merge the pieces into one, each node and edge where it first stands; unscored (BubbleRAG, section 3.6).
+
+    It is connected where the pieces overlap. With `apart`, pieces that share no node, not even by way of others,
+    stay apart, in the order of the first of each. A triple counts by its ends.
+
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("d", "r", "e")])
+    >>> state = start("?", graph, evidence=Evidence.of_pieces([([1, 0], [0]), ([3, 4], [2]), ([1, 2], [1])]))
+    >>> [part.tolist() for part in Unite()(state).evidence.piece(0)]
+    [[1, 0, 3, 4, 2], [0, 2, 1]]
+    >>> Unite(apart=True)(state).evidence.identities()
+    [((1, 0, 2), (0, 1)), ((3, 4), (2,))]
+    """
+
+    apart: bool = False
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Merge the pieces."""
+        if state.evidence is None:
+            return state
+        pieces = [(_listed(state.graph, *piece), piece[1]) for piece in state.evidence]
+        groups = _overlapping(pieces) if self.apart else [pieces] if pieces else []
+        return state.with_(evidence=Evidence.of_pieces(map(_merged, groups)))
+
+
+def _listed(graph: Graph, nodes: Ints, edges: Ints) -> Ints:
+    """Return the nodes of a piece; those of one that lists none are its edges' ends."""
+    return nodes if len(nodes) else graph.ends(edges)
+
+
+def _overlapping(pieces: list[Piece]) -> list[list[Piece]]:
+    """Return the pieces in groups that share nodes, each group and all of them in the order given."""
+    at = list(range(len(pieces)))
+
+    def root(i: int) -> int:
+        while at[i] != i:
+            at[i] = at[at[i]]
+            i = at[i]
+        return i
+
+    owner: dict[int, int] = {}
+    for i, (nodes, _) in enumerate(pieces):
+        for v in nodes.tolist():
+            a, b = root(owner.setdefault(v, i)), root(i)
+            at[max(a, b)] = min(a, b)
+    groups: dict[int, list[Piece]] = {}
+    for i, piece in enumerate(pieces):
+        groups.setdefault(root(i), []).append(piece)
+    return list(groups.values())
+
+
+def _merged(pieces: list[Piece]) -> tuple[list[int], list[int]]:
+    nodes, edges = (np.concatenate(parts).tolist() for parts in zip(*pieces, strict=True))
+    return list(dict.fromkeys(nodes)), list(dict.fromkeys(edges))

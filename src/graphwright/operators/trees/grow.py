@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from numbers import Real
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -179,7 +178,6 @@ def _asked(
     said = run.reply(
         model,
         "bubblerag_grow",
-        _schema(),
         question=data_line({"question": state.question.text}),
         found="\n".join(data_line({"found": t}) for t in known) or "(nothing)",
         most=str(most),
@@ -192,10 +190,3 @@ def _asked(
     if wrong:
         run.note(f"{wrong} of {len(said.numbers)} numbers chosen were passed over: not there, or given twice")
     return _Said([candidates[n - 1] for n in numbers[:most]], said.enough)
-
-
-@cache
-def _schema() -> type[Any]:
-    from pydantic import create_model
-
-    return create_model("Next", numbers=(list[int], ...), enough=(bool, ...))

@@ -1,10 +1,9 @@
-"""Retrieval and reasoning in turn: each sentence of a chain of thought is what is searched with next (IRCoT)."""
+"""Retrieval and reasoning in turn: search with the last sentence of a chain of thought (IRCoT)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from graphwright.operators.operator import Operator, Wrapper
 from graphwright.operators.rerank.granker import retrieved
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
-from graphwright.prompts import data_line, messages
+from graphwright.prompts import data_line
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
 
@@ -86,24 +85,18 @@ class Think(Operator):
         return state.with_(anchors=(*held, Anchor(thought, kind="thought")))
 
 
-@cache
-def _schema() -> type[Any]:
-    """Return what a reply must be, as a pydantic model."""
-    from pydantic import create_model
-
-    return create_model("NextThought", enough=(bool, ...), thought=(str, ...))
-
-
 def _written(model: LLM, state: State, run: Run, nodes: list[int]) -> str:
     """Return the sentence that a language model writes, "" where it needs none or repeats itself."""
     shown = [_parts(state.graph, node) for node in nodes]
     lines = [data_line({"passage": n, "title": t, "text": text[:_ROOM]}) for n, (t, text) in enumerate(shown, 1)]
     had = _thoughts(state)
     question = data_line({"question": state.question.text})
-    asked = messages("ircot", question=question, passages="\n".join(lines), thoughts=data_line({"thoughts": had}))
-    said = run.complete(model, *asked, schema=_schema()).value
-    thought = " ".join(said.thought.split())
-    return "" if said.enough or thought in had else thought
+    thoughts = data_line({"thoughts": had})
+    reply = run.reply(model, "ircot", question=question, passages="\n".join(lines), thoughts=thoughts)
+    if reply is None:
+        return ""
+    thought = " ".join(reply.thought.split())
+    return "" if reply.enough or thought in had else thought
 
 
 def _nearest(encoder: Encoder, state: State, run: Run, nodes: list[int]) -> str:

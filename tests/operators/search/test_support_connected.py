@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.operators.plain_world import NAMES, TITLES, World, worlds
-from tests.toys import GRAPHS, ledger_of, merged_graph
+from tests.toys import GRAPHS, chunk_columns_of, merged_graph
 
 from graphwright import Graph
 from graphwright.graph.graph import Csr
 from graphwright.index.extraction import Extraction, Mention
 from graphwright.index.merge import MergedChunks
-from graphwright.operators.search.connected import expand, rarity, reach
+from graphwright.operators.search.support import expand, rarity, reach
 
 # What nobody writes out, a shorter name of a title, is named by its normal form.
 WRITTEN = {name.lower(): name for name in [*NAMES, *TITLES]}
@@ -92,7 +92,7 @@ def test_a_name_and_what_it_may_mean_in_every_passage_say_nothing() -> None:
 
 def test_a_passage_that_another_refers_to_is_nothing_that_it_mentions() -> None:
     docs = [("d0", "", "", Extraction((Mention("Anna"),))), ("d1", "", "", Extraction((Mention("Bert"),)))]
-    graph = MergedChunks(ledger_of(docs, {"d0": ["d1"]})).graph(np.empty((0, 2), np.int64))
+    graph = MergedChunks(chunk_columns_of(docs, {"d0": ["d1"]})).graph(np.empty((0, 2), np.int64))
     assert 1 in graph.columns.adjacency.row(0)
     assert graph.names.take(reach(graph, np.array([0, 1]))[0]) == ["Anna", "Bert"]
 

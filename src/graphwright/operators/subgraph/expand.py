@@ -1,4 +1,4 @@
-"""STeX: the neighbours of what was retrieved, by structure and by meaning (FastInsight)."""
+"""Expansion of the evidence by its neighbours: STeX (FastInsight) and the frontier of GAR."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from graphwright.graph.graph import Csr
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.frontier import Around, products
 from graphwright.models.protocols import Floats
-from graphwright.operators.operator import Ranker
+from graphwright.operators.operator import Ranker, Wrapper, top_of
 from graphwright.operators.rerank.granker import retrieved
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["STeX"]
+__all__ = ["Frontier", "STeX", "Unseen"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,3 +95,64 @@ class _Last(threading.local):
             self.adjacency, self.around = None, Around(*adjacency)
         self.around.forget()
         self.adjacency, self.question = adjacency, asked  # last, should this be interrupted
+
+
+@dataclass(frozen=True, repr=False)
+class Frontier(Ranker):
+    """New neighbours of the evidence's nodes, each with the score of the best node that it is next to.
+
+    The frontier of graph-based adaptive reranking (MacAvaney, Tonellotto and Macdonald, 2022, Algorithm 1): whom a
+    reranker liked, their neighbours it reads next. Without scores the evidence counts by 1/rank; a triple stands for
+    both its ends. Inside `state.graph`.
+
+    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "d"), ("b", "r", "c"), ("d", "r", "e")])
+    >>> found = Frontier()(start("?", graph, evidence=Evidence.of_nodes([0, 3], [0.5, 0.9]))).evidence
+    >>> graph.names.take(found.nodes), found.scores.tolist()
+    (['c', 'e', 'b'], [0.9, 0.9, 0.5])
+    """
+
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        """Rank the neighbours."""
+        found = state.evidence or Evidence.of_nodes([])
+        scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
+        liked: dict[int, float] = {}
+        for (nodes, edges), score in zip(found, scores.tolist(), strict=True):
+            for node in (nodes if len(nodes) else state.graph.ends(edges)).tolist():
+                liked[node] = max(score, liked.get(node, score))
+        # Best first, so that the first node that lists a neighbour is its best.
+        nodes = np.array(sorted(liked, key=lambda node: -liked[node]), np.int64)
+        nodes = nodes[state.graph.holds(nodes)]
+        adjacency, local = state.graph.adjacency, state.graph.local(nodes)
+        near, first = np.unique(adjacency.rows(local), return_index=True)
+        values = np.repeat([liked[node] for node in nodes.tolist()], np.diff(adjacency.indptr)[local])[first]
+        new = ~np.isin(near, local)
+        reached = Evidence.of_nodes(state.graph.at(near[new]), values[new])
+        return state.with_(evidence=reached if k is None else reached.top(k))
+
+
+@dataclass(frozen=True, repr=False)
+class Unseen(Wrapper):
+    """The pieces that a step gives and the evidence does not hold yet: `Keep() | Unseen(search) % 10` goes on in it.
+
+    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
+    >>> from graphwright.operators.subgraph.walk import KHop
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
+    >>> state = start("?", graph, evidence=Evidence.of_nodes([1, 2]))
+    >>> (Unseen(KHop(1)) % 1)(state).evidence.nodes.tolist()
+    [0]
+    """
+
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+        """Run the step for as many more as there may be to leave out, and keep the k best of the others."""
+        if state.answer is not None:
+            return state
+        held = set() if state.evidence is None else set(state.evidence.identities())
+        after = self.step.execute(state, run, None if k is None else k + len(held))
+        if after.evidence is None or not held:
+            return top_of(after, self.gives, k)
+        kept = [at for at, key in enumerate(after.evidence.identities()) if key not in held]
+        return top_of(after.with_(evidence=after.evidence.take(kept)), self.gives, k)

@@ -9,7 +9,7 @@ from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Anchor, Graph, OptionError, Ranking, ScriptedLLM, VectorSearch, start
 from graphwright.operators.anchors.keywords import Keywords
-from graphwright.operators.anchors.latent_keywords import LatentKeywords
+from graphwright.operators.anchors.keywords import LatentKeywords
 from graphwright.operators.select.to_passages import ToPassages
 from graphwright.operators.state import State
 

@@ -8,7 +8,7 @@ import pytest
 from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Anchor, Graph, Keywords, OptionError, ScriptedLLM, start
-from graphwright.operators.anchors.specialise import Specialise, is_definite
+from graphwright.operators.anchors.relax import Specialise, is_definite
 from graphwright.operators.state import State
 
 FAMILY = GRAPHS["family"]

@@ -10,7 +10,7 @@ from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Graph, Kind, Ranking, start
 from graphwright.graph.graph import ABOUT, MENTIONS
-from graphwright.operators.anchors.preview import passage_lines, previewed, stated
+from graphwright.operators.anchors.keywords import passage_lines, previewed, stated
 
 GRAPH = corpus_index().graph
 CHUNKS = np.flatnonzero(GRAPH.columns.kinds == Kind.CHUNK)

@@ -1,0 +1,132 @@
+"""Replies that prompts ask for, as pydantic models; imported when a language model is first used."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+__all__ = ["REPLIES"]
+
+
+class KeywordsReply(BaseModel):
+    """Names and themes of a question (`pathrag_keywords`)."""
+
+    names: list[str]
+    themes: list[str]
+
+
+class LatentKeywordsReply(BaseModel):
+    """Names of a question, names that it only implies, and relations (`bubblerag_keywords`)."""
+
+    names: list[str]
+    implied: list[str]
+    relations: list[str]
+
+
+class Constraint(BaseModel):
+    """A keyword, by number, and its specific wording."""
+
+    keyword: int
+    text: str
+
+
+class ConstraintsReply(BaseModel):
+    """Specific wordings of loose keywords (`bubblerag_constraints`)."""
+
+    constraints: list[Constraint]
+
+
+class Match(BaseModel):
+    """A keyword and the entries that it may mean, all by number."""
+
+    keyword: int
+    entries: list[int]
+
+
+class MatchesReply(BaseModel):
+    """Entries of the first passages that keywords may mean (`bubblerag_relax`)."""
+
+    matches: list[Match]
+
+
+class Group(BaseModel):
+    """Candidates, by number, that mean one thing, and the weight of that."""
+
+    intent: str
+    numbers: list[int]
+    weight: float
+
+
+class GroupsReply(BaseModel):
+    """Groups of anchors (`bubblerag_groups`)."""
+
+    groups: list[Group]
+
+
+class GrowReply(BaseModel):
+    """Neighbours to add to an item, by number, and whether the item is enough (`bubblerag_grow`)."""
+
+    numbers: list[int]
+    enough: bool
+
+
+class ChoiceReply(BaseModel):
+    """Numbers of the chosen candidates, best first (`choose`, `choose_again`)."""
+
+    numbers: list[int]
+
+
+class Rating(BaseModel):
+    """Helpfulness of a summary, by number, from 0 to 100."""
+
+    number: int
+    helpful: int
+
+
+class RatingsReply(BaseModel):
+    """Helpfulness of community summaries (`helpful`)."""
+
+    ratings: list[Rating]
+
+
+class SummaryReply(BaseModel):
+    """Summary of a community or a cluster (`community`, `cluster`)."""
+
+    summary: str
+
+
+class PlansReply(BaseModel):
+    """Relation paths that may lead to an answer (`plan`)."""
+
+    plans: list[list[str]]
+
+
+class PassageReply(BaseModel):
+    """A passage that could answer the question (`hypothetical_passage`)."""
+
+    passage: str
+
+
+class ThoughtReply(BaseModel):
+    """The next sentence of a chain of thought, or that no more is needed (`ircot`)."""
+
+    enough: bool
+    thought: str
+
+
+REPLIES: dict[str, type[BaseModel]] = {
+    "bubblerag_constraints": ConstraintsReply,
+    "bubblerag_groups": GroupsReply,
+    "bubblerag_grow": GrowReply,
+    "bubblerag_keywords": LatentKeywordsReply,
+    "bubblerag_relax": MatchesReply,
+    "choose": ChoiceReply,
+    "choose_again": ChoiceReply,
+    "cluster": SummaryReply,
+    "community": SummaryReply,
+    "helpful": RatingsReply,
+    "hypothetical_passage": PassageReply,
+    "ircot": ThoughtReply,
+    "pathrag_keywords": KeywordsReply,
+    "plan": PlansReply,
+}
+"""The reply of each prompt that operators use, by the prompt's name."""
