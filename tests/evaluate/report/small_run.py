@@ -11,7 +11,7 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 from selectolax.lexbor import LexborNode as Node
 
-from graphwright.evaluate.report import write_report
+from graphwright.evaluate.report.write import write_report
 
 METRICS = ("recall@5", "ndcg@10", "exact match")
 HOSTILE = (
@@ -26,7 +26,7 @@ HOSTILE = (
     "../../etc/passwd",
     "half \ud800 pair",
 )
-OPERATORS = ("Link()", "VectorSearch(VectorIndex(9 × 4, 1f)) % 20", "Sources()")
+OPERATORS = ("LinkEntities()", "VectorSearch(VectorIndex(9 × 4, 1f)) % 20", "ToPassages()")
 HELD = (None, 0.9, 0.6)
 
 Row = dict[str, Any]
@@ -53,7 +53,7 @@ def row(method: str, question: str, *, recall: float = 0.5, seconds: float = 0.0
         "evidence": [{"text": "Mur flows into Drava", "score": 0.8}, {"text": "Graz lies on Mur", "score": None}],
         "answer": {
             "text": "River 1, as it seems.",
-            "answers": ["River 1"],
+            "short": ["River 1"],
             "found": True,
             "citations": [
                 {"document": "d 1", "chunk": "d 1#0", "start": 2, "end": 9, "text": "River 1", "path": ["a", "r", "b"]}

@@ -8,11 +8,12 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 from tests.evaluate.report.small_run import row, summary, text
 
-from graphwright import Keep, Link, PersonalizedPageRank, Repeat, ShortestPaths, Sources, VectorIndex, VectorSearch
+from graphwright import Keep, LinkEntities, PersonalizedPageRank, Repeat, ShortestPaths, ToPassages, VectorIndex, VectorSearch
 from graphwright.evaluate.report.branches import feeds
 from graphwright.evaluate.report.stages import stages
 from graphwright.operators.fusion import ScoreSum
-from graphwright.operators.operator import Operator, Reached
+from graphwright.operators.control import Reached
+from graphwright.operators.operator import Operator
 
 INDEX = VectorIndex.from_array([[1.0], [0.0]])
 
@@ -98,7 +99,7 @@ def test_no_part_where_it_is_not_known_what_steps_hold() -> None:
     assert stages(of) is None
 
 
-LINK, KEEP, SOURCES, PATHS = Link(), Keep(), Sources(), ShortestPaths()
+LINK, KEEP, SOURCES, PATHS = LinkEntities(), Keep(), ToPassages(), ShortestPaths()
 WALK, SEARCH = PersonalizedPageRank() % 9, VectorSearch(INDEX) % 5
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.evaluate.report.small_run import questions, rows, summary, text, written
 
 from graphwright.errors import DataError
-from graphwright.evaluate.report import write_report
+from graphwright.evaluate.report.write import write_report
 
 
 def test_report_is_a_page_markdown_tables_and_a_run_of_each_method(tmp_path: Path) -> None:

@@ -1,43 +1,119 @@
-"""Charts as SVG: marks with their intervals and the front of the best, and curves with their intervals.
+"""Lay out charts: axes with ticks, marks, the Pareto front, curves and labels that do not overlap.
 
-Colours, fonts and strokes are the page's (`page.css`), so that a chart is light or dark as the page is. What a mark is
-stands in its title, which browsers show when it is pointed at.
+The result is geometry in chart units; `templates/chart.svg.j2` draws it, and `templates/page.css` gives it colours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
-from graphwright.evaluate.report.axes import Axis
-from graphwright.evaluate.report.labels import Box, Label, place, shortened, width
-from graphwright.evaluate.report.markup import Child, Markup, number, tag
+from graphwright.evaluate.report.figures import number
 
-__all__ = ["Curve", "Mark", "Scale", "curves", "front", "scatter"]
+__all__ = ["Axis", "Box", "Chart", "Curve", "Label", "Mark", "Scale", "curves", "pareto_front", "place", "scatter"]
 
-Write = Callable[[float], str]
+Point = tuple[float, float]
 
-_PLACE = 16  # characters of a name along an axis
+_ZERO = 34.0  # width of the place for 0 on a logarithmic axis
+_LINE = 13.0  # height of a line of text
+_NEAR, _FAR = 8.0, 20.0  # distances of a label from its mark
+_CATEGORY = 16  # characters of a category on an axis
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis from the value `low` at `start` to `high` at `end`.
+
+    `log`: logarithmic. `zero`: a logarithmic axis keeps a place for 0 at its beginning.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+    zero: bool = False
+
+    @classmethod
+    def over(
+        cls,
+        values: Iterable[float],
+        start: float,
+        end: float,
+        *,
+        log: bool = False,
+        limits: tuple[float, float] | None = None,
+    ) -> Axis:
+        """Return an axis that covers the values with a margin, which stays inside `limits`.
+
+        >>> Axis.over([0.2, 0.6], 0, 100, limits=(0, 1)).ticks()
+        [0.2, 0.3, 0.4, 0.5, 0.6]
+        >>> Axis.over([2, 300, 0], 0, 100, log=True).ticks()
+        [0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0]
+        """
+        values = list(values)
+        if log:
+            positive = [value for value in values if value > 0] or [1.0]
+            low, high = min(positive) / 1.3, max(positive) * 1.3
+            return cls(low, high, start, end, True, any(value <= 0 for value in values))
+        low, high = min(values), max(values)
+        margin = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
+        low, high = low - margin, high + margin
+        if limits is not None:
+            low, high = max(low, limits[0]), min(high, limits[1])
+        return cls(low, high, start, end)
+
+    def at(self, value: float) -> float:
+        """Return the position of a value."""
+        if not self.log:
+            return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+        begin = self.start + (math.copysign(_ZERO, self.end - self.start) if self.zero else 0.0)
+        if value <= 0:
+            return (self.start + begin) / 2
+        return begin + math.log(value / self.low) / math.log(self.high / self.low) * (self.end - begin)
+
+    def ticks(self, max_ticks: int = 8) -> list[float]:
+        """Return round values on the axis, ascending."""
+        powers = self._powers(max_ticks) if self.log else []
+        ticks = powers if len(powers) > 2 else self._steps(max_ticks)
+        return [0, *ticks] if self.zero else ticks
+
+    def _steps(self, max_ticks: int) -> list[float]:
+        size = 10.0 ** math.floor(math.log10((self.high - self.low) / max_ticks))
+        step = next(size * by for by in (1, 2, 5, 10, 20) if (self.high - self.low) / (size * by) <= max_ticks)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [round(n * step, 12) for n in range(first, last + 1)]
+
+    def _powers(self, max_ticks: int) -> list[float]:
+        low, high = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        for digits in ((1, 2, 5), (1, 3), (1,)):
+            ticks = [round(digit * 10.0**n, 12) for n in range(low, high + 1) for digit in digits]
+            ticks = [value for value in ticks if self.low <= value <= self.high]
+            if len(ticks) <= max_ticks:
+                return ticks
+        return ticks[:: -(-len(ticks) // max_ticks)]
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What an axis shows: its name, and how values are written.
+    """An axis as the caller wants it: its name, the format of values, and its kind.
 
-    `log`: distances are ratios. `within`: ends that no value passes. `zero`: the axis begins at 0.
+    `log`: logarithmic. `limits`: values that it never passes. `zero`: it begins at 0.
     """
 
     name: str
-    write: Write
+    write: Callable[[float], str]
     log: bool = False
-    within: tuple[float, float] | None = None
+    limits: tuple[float, float] | None = None
     zero: bool = False
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A mark of a chart: where it lies, the ends of its interval upwards, and what is said of it."""
+    """A data point with the interval of `y` and a tooltip."""
 
     name: str
     x: float
@@ -49,195 +125,269 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """Marks in order that belong together, under a name."""
+    """Marks in order, joined by a line."""
 
     name: str
     marks: tuple[Mark, ...]
 
 
 @dataclass(frozen=True)
-class _Frame:
-    """The axes of a chart and what is drawn of them."""
+class Box:
+    """A rectangle."""
 
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlap(self, other: Box) -> float:
+        """Return the area that two boxes have in common."""
+        across = min(self.right, other.right) - max(self.left, other.left)
+        down = min(self.bottom, other.bottom) - max(self.top, other.top)
+        return max(across, 0.0) * max(down, 0.0)
+
+
+@dataclass(frozen=True)
+class Label:
+    """The position of a name: the left end of its base line; `far` ones are joined with their mark by a line."""
+
+    x: float
+    y: float
+    far: bool
+
+
+@dataclass(frozen=True)
+class Name:
+    """A drawn label: text, position, end of the line to its mark if it has one."""
+
+    text: str
+    x: float
+    y: float
+    strong: bool
+    leader: tuple[Point, Point] | None = None
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A drawn mark: position, ends of its interval, shape (circle, diamond or square) and CSS class."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    tip: str
+    shape: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class DrawnCurve:
+    """A drawn curve: its spots, its line and the band of its intervals, as SVG points."""
+
+    spots: list[Spot]
+    line: str
+    band: str
+
+
+@dataclass
+class Chart:
+    """A chart as its template draws it."""
+
+    label: str
+    size: tuple[int, int]
+    kind: str
     x: Axis
     y: Axis
-    drawn: Markup
+    x_name: str
+    y_name: str
+    x_ticks: list[tuple[float, str]]
+    y_ticks: list[tuple[float, str]]
+    stairs: str = ""
+    spots: list[Spot] = field(default_factory=list)
+    names: list[Name] = field(default_factory=list)
+    curves: list[DrawnCurve] = field(default_factory=list)
 
-    @property
-    def bounds(self) -> Box:
-        return Box(self.x.start - 4, self.y.end, self.x.end + 8, self.y.start)
+    def position(self, mark: Mark) -> Point:
+        """Return the position of a mark."""
+        return self.x.at(mark.x), self.y.at(mark.y)
+
+    def spot(self, mark: Mark, shape: str, kind: str = "") -> Spot:
+        """Return a mark as it is drawn."""
+        return Spot(*self.position(mark), self.y.at(mark.low), self.y.at(mark.high), mark.tip, shape, kind)
 
 
-def front(marks: Sequence[Mark]) -> list[int]:
-    """Return the marks that no other beats: none is as good for less, or better for as little. By what they cost.
+def pareto_front(marks: Sequence[Mark]) -> list[int]:
+    """Return the marks that no other one beats, by ascending cost: none is as good for less, or better for as little.
 
-    >>> front([Mark(name, x, y, y, y, "") for name, x, y in [("a", 2, 0.5), ("b", 1, 0.4), ("c", 3, 0.5)]])
+    >>> pareto_front([Mark(name, x, y, y, y, "") for name, x, y in [("a", 2, 0.5), ("b", 1, 0.4), ("c", 3, 0.5)]])
     [1, 0]
     """
-    found: list[int] = []
+    front: list[int] = []
     for at in sorted(range(len(marks)), key=lambda at: (marks[at].x, -marks[at].y)):
-        best = marks[found[-1]] if found else None
+        best = marks[front[-1]] if front else None
         if best is None or marks[at].y > best.y or (marks[at].x, marks[at].y) == (best.x, best.y):
-            found.append(at)
-    return found
+            front.append(at)
+    return front
 
 
 def scatter(
     marks: Sequence[Mark], x: Scale, y: Scale, *, baseline: str = "", size: tuple[int, int] = (420, 340), kind: str = ""
-) -> Markup:
-    """Return marks over what they cost, more being better upwards, with the front of those that none beats.
+) -> Chart:
+    """Return quality over cost with the Pareto front.
 
-    Those of the front and the baseline have their names beside them, others where there is room.
+    Marks of the front and the baseline are always named, others where there is room.
     """
-    frame = _frame([(m.x, m.low, m.high) for m in marks], x, y, size)
-    at = [(frame.x.at(mark.x), frame.y.at(mark.y)) for mark in marks]
-    best = front(marks)
-    first = [*best, *(i for i, mark in enumerate(marks) if mark.name == baseline and i not in best)]
+    chart = _chart(f"{y.name} against {x.name}, {len(marks)} methods", marks, x, y, size, kind)
+    front = pareto_front(marks)
+    first = [*front, *(i for i, mark in enumerate(marks) if mark.name == baseline and i not in front)]
     rest = sorted(set(range(len(marks))) - set(first), key=lambda i: -marks[i].y)
+    for i in (*rest, *first[::-1]):
+        is_baseline = marks[i].name == baseline
+        classes = " ".join(name for name, applies in (("front", i in front), ("baseline", is_baseline)) if applies)
+        chart.spots.append(chart.spot(marks[i], "diamond" if is_baseline else "circle", classes or "other"))
+    at = [chart.position(mark) for mark in marks]
+    chart.stairs = _points(_stairs([at[i] for i in front], chart.x.end + 8))
     names = [shortened(mark.name) for mark in marks]
-    labels = place(at, names, [*first, *rest], len(first), frame.bounds)
-    spots = [_spot(frame, marks[i], at[i], _kind(i in best, marks[i].name == baseline)) for i in [*rest, *first[::-1]]]
-    return _svg(
-        f"{y.name} against {x.name}, {len(marks)} methods",
-        size,
-        kind,
-        frame.drawn,
-        _stairs(frame, [at[i] for i in best]),
-        spots,
-        [_name(labels[i], names[i], at[i], i in first) for i in labels],
-    )
-
-
-def _kind(on_front: bool, baseline: bool) -> str:
-    return " ".join(name for name, held in (("front", on_front), ("baseline", baseline)) if held) or "other"
-
-
-def _stairs(frame: _Frame, at: Sequence[tuple[float, float]]) -> Markup | None:
-    """Return the line that parts what is reached from what is not."""
-    if not at:
-        return None
-    points = [at[0]]
-    for before, after in pairwise(at):
-        points += [(after[0], before[1]), after]
-    points.append((frame.x.end + 8, at[-1][1]))
-    return tag("polyline", points=_points(points), class_="stairs")
-
-
-def _spot(frame: _Frame, mark: Mark, at: tuple[float, float], kind: str) -> Markup:
-    x, y = at
-    low, high = frame.y.at(mark.low), frame.y.at(mark.high)
-    shape = (
-        tag("path", d=f"M{number(x)} {number(y - 6)}l6 6l-6 6l-6 -6z")
-        if "baseline" in kind
-        else tag("circle", cx=x, cy=y, r=4.5)
-    )
-    whisker = tag("line", x1=x, x2=x, y1=low, y2=high) if mark.high > mark.low else None
-    return tag("g", tag("title", mark.tip), whisker, shape, class_=f"mark {kind}")
-
-
-def _name(label: Label, name: str, at: tuple[float, float], strong: bool) -> Markup:
-    text = tag("text", name, x=label.x, y=label.y, class_="name strong" if strong else "name")
-    if not label.far:
-        return text
-    end = label.x if label.x > at[0] else min(label.x + width(name), at[0])
-    return tag("g", tag("line", x1=at[0], y1=at[1], x2=end, y2=label.y - 4, class_="leader"), text)
+    bounds = Box(chart.x.start - 4, chart.y.end, chart.x.end + 8, chart.y.start)
+    labels = place(at, names, [*first, *rest], len(first), bounds)
+    chart.names = [_name(label, names[i], at[i], i in first) for i, label in labels.items()]
+    return chart
 
 
 def curves(
-    lines: Sequence[Curve], x: Scale, y: Scale, *, places: Sequence[str] = (), size: tuple[int, int] = (420, 300)
-) -> Markup:
-    """Return curves through their marks with bands of their intervals; a legend is the page's.
+    lines: Sequence[Curve], x: Scale, y: Scale, *, categories: Sequence[str] = (), size: tuple[int, int] = (420, 300)
+) -> Chart:
+    """Return curves with the bands of their intervals.
 
-    `places`: names along the x axis where its values are no numbers but 0, 1, 2 and so on into them.
+    `categories`: names along the x axis, where x values are not numbers but positions in this list.
     """
     marks = [mark for line in lines for mark in line.marks]
-    frame = _frame([(m.x, m.low, m.high) for m in marks], x, y, size, places)
-    drawn = [_curve(frame, line, at) for at, line in enumerate(lines)]
-    return _svg(f"{y.name} by {x.name}, {len(lines)} curves", size, "", frame.drawn, drawn)
+    chart = _chart(f"{y.name} by {x.name}, {len(lines)} curves", marks, x, y, size, "", categories)
+    for at, line in enumerate(lines):
+        shape = ("circle", "square", "diamond")[at % 3]
+        spots = [chart.spot(mark, shape) for mark in line.marks]
+        upper, lower = [(spot.x, spot.high) for spot in spots], [(spot.x, spot.low) for spot in spots]
+        band = _points([*upper, *lower[::-1]]) if len(spots) > 1 else ""
+        chart.curves.append(DrawnCurve(spots, _points([(spot.x, spot.y) for spot in spots]), band))
+    return chart
 
 
-def _curve(frame: _Frame, line: Curve, at: int) -> Markup:
-    points = [(frame.x.at(mark.x), frame.y.at(mark.y)) for mark in line.marks]
-    upper = [(x, frame.y.at(mark.high)) for (x, _), mark in zip(points, line.marks, strict=True)]
-    lower = [(x, frame.y.at(mark.low)) for (x, _), mark in zip(points, line.marks, strict=True)]
-    spots = []
-    for mark, (x, y), (_, top), (_, bottom) in zip(line.marks, points, upper, lower, strict=True):
-        whisker = tag("line", x1=x, x2=x, y1=top, y2=bottom) if mark.high > mark.low else None
-        spots.append(tag("g", tag("title", mark.tip), whisker, _shape(at, x, y), class_="mark"))
-    return tag(
-        "g",
-        tag("polygon", points=_points([*upper, *lower[::-1]]), class_="band") if len(points) > 1 else None,
-        tag("polyline", points=_points(points), class_="line"),
-        spots,
-        class_=f"curve c{at % 8}",
-    )
-
-
-def _shape(at: int, x: float, y: float) -> Markup:
-    """Return the mark of a curve: not its colour alone tells it from the others."""
-    if at % 3 == 1:
-        return tag("rect", x=x - 4, y=y - 4, width=8, height=8)
-    if at % 3 == 2:
-        return tag("path", d=f"M{number(x)} {number(y - 5.5)}l5.5 5.5l-5.5 5.5l-5.5 -5.5z")
-    return tag("circle", cx=x, cy=y, r=4.5)
-
-
-def _frame(
-    held: Sequence[tuple[float, float, float]],
+def _chart(
+    label: str,
+    marks: Sequence[Mark],
     x: Scale,
     y: Scale,
     size: tuple[int, int],
-    places: Sequence[str] = (),
-) -> _Frame:
-    wide, high = size
-    left, right, top, bottom = 46.0, wide - 16.0, 30.0, high - 44.0
-    ends = [end for _, *interval in held for end in interval]
-    down = Axis.over([*ends, 0.0] if y.zero else ends, bottom, top, within=y.within)
-    inset = max((width(shortened(name, _PLACE), 11) / 2 - 10 for name in places), default=0.0)
-    values = [value for value, *_ in held]
-    if places:
-        across = Axis(0, max(len(places) - 1, 1), left + inset, right - inset)
+    kind: str,
+    categories: Sequence[str] = (),
+) -> Chart:
+    """Return a chart with axes that cover the marks and their intervals."""
+    width, height = size
+    left, right, top, bottom = 46.0, width - 16.0, 30.0, height - 44.0
+    ends = [end for mark in marks for end in (mark.low, mark.high)]
+    down = Axis.over([*ends, 0.0] if y.zero else ends, bottom, top, limits=y.limits)
+    if categories:
+        inset = max(text_width(shortened(name, _CATEGORY), 11) / 2 - 10 for name in categories)
+        inset = max(inset, 0.0)
+        across = Axis(0, max(len(categories) - 1, 1), left + inset, right - inset)
+        ticks = [(across.at(at), shortened(name, _CATEGORY)) for at, name in enumerate(categories)]
     else:
-        across = Axis.over(values, left, right, log=x.log, within=x.within)
-    parts = [tag("text", y.name, x=4, y=14, class_="axis-name")]
-    named_x = f"{x.name}, logarithmic" if x.log else x.name
-    parts.append(tag("text", named_x, x=right, y=high - 6, class_="axis-name end"))
-    for value in down.ticks(6):
-        at = down.at(value)
-        parts.append(tag("line", x1=left, x2=right, y1=at, y2=at, class_="grid"))
-        parts.append(tag("text", y.write(value), x=left - 8, y=at + 4, class_="tick end"))
-    parts.append(tag("line", x1=left, x2=right, y1=bottom, y2=bottom, class_="axis"))
-    named = list(enumerate(places)) if places else _spread(across, x.write)
-    for value, text in named:
-        at = across.at(value)
-        parts.append(tag("line", x1=at, x2=at, y1=bottom, y2=bottom + 4, class_="axis"))
-        parts.append(tag("text", shortened(text, _PLACE), x=at, y=bottom + 18, class_="tick middle"))
-    return _Frame(across, down, tag("g", parts, class_="frame"))
+        across = Axis.over([mark.x for mark in marks], left, right, log=x.log, limits=x.limits)
+        ticks = _separate_ticks(across, x.write)
+    x_name = f"{x.name}, logarithmic" if x.log else x.name
+    y_ticks = [(down.at(value), y.write(value)) for value in down.ticks(6)]
+    return Chart(label, size, kind, across, down, x_name, y.name, ticks, y_ticks)
 
 
-def _spread(axis: Axis, write: Write) -> list[tuple[float, str]]:
-    """Return the ticks of the x axis with their names, without those that would touch or repeat one before."""
-    found: list[tuple[float, str]] = []
+def _separate_ticks(axis: Axis, write: Callable[[float], str]) -> list[tuple[float, str]]:
+    """Return the ticks of the x axis that neither touch nor repeat the one before."""
+    ticks: list[tuple[float, str]] = []
     for value in axis.ticks():
-        text = write(value)
-        apart = not found or axis.at(value) - axis.at(found[-1][0]) > (width(text) + width(found[-1][1])) / 2 + 8
-        if apart and text not in (name for _, name in found):
-            found.append((value, text))
-    return found
+        at, text = axis.at(value), write(value)
+        apart = not ticks or at - ticks[-1][0] > (text_width(text) + text_width(ticks[-1][1])) / 2 + 8
+        if apart and text not in (name for _, name in ticks):
+            ticks.append((at, shortened(text, _CATEGORY)))
+    return ticks
 
 
-def _points(points: Sequence[tuple[float, float]]) -> str:
+def _stairs(front: Sequence[Point], end: float) -> list[Point]:
+    """Return the line below the Pareto front."""
+    points = [front[0]]
+    for before, after in pairwise(front):
+        points += [(after[0], before[1]), after]
+    return [*points, (end, front[-1][1])]
+
+
+def _points(points: Iterable[Point]) -> str:
     return " ".join(f"{number(x)},{number(y)}" for x, y in points)
 
 
-def _svg(name: str, size: tuple[int, int], kind: str, *content: Child) -> Markup:
-    wide, high = size
-    return tag(
-        "svg",
-        *content,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {wide} {high}",
-        role="img",
-        aria_label=name,
-        class_=f"chart {kind}".strip(),
-    )
+def _name(label: Label, text: str, at: Point, strong: bool) -> Name:
+    if not label.far:
+        return Name(text, label.x, label.y, strong)
+    end = label.x if label.x > at[0] else min(label.x + text_width(text), at[0])
+    return Name(text, label.x, label.y, strong, (at, (end, label.y - 4)))
+
+
+def place(
+    marks: Sequence[Point], names: Sequence[str], order: Sequence[int], required: int, bounds: Box
+) -> dict[int, Label]:
+    """Return positions for the names of marks, by mark.
+
+    `order`: the marks to name, the most important first. The first `required` of them get a label in any case, at the
+    position that hides least; each other one only where its label hides neither a mark nor another label.
+    """
+    taken = [Box(x - 5, y - 5, x + 5, y + 5) for x, y in marks]
+    labels: dict[int, Label] = {}
+    for turn, mark in enumerate(order):
+        choices = [
+            (sum(box.overlap(other) for other in taken) + 9 * _outside(box, bounds), rank, label, box)
+            for rank, (label, box) in enumerate(_around(*marks[mark], text_width(names[mark])))
+        ]
+        hidden, _, label, box = min(choices, key=lambda choice: choice[:2])
+        if hidden < 1 or turn < required:
+            labels[mark] = label
+            taken.append(box)
+    return labels
+
+
+def _around(x: float, y: float, width: float) -> Iterator[tuple[Label, Box]]:
+    """Yield the positions beside a mark, best first."""
+    for offset in (_NEAR, _FAR):
+        middle, slant = x - width / 2, 0.75 * offset
+        for left, base in (
+            (x + offset, y + 4),
+            (x - offset - width, y + 4),
+            (middle, y - offset),
+            (middle, y + offset + 9),
+            (x + slant, y - slant),
+            (x + slant, y + slant + 8),
+            (x - slant - width, y - slant),
+            (x - slant - width, y + slant + 8),
+        ):
+            yield Label(left, base, offset == _FAR), Box(left, base - _LINE + 3, left + width, base + 3)
+
+
+def _outside(box: Box, bounds: Box) -> float:
+    return (box.right - box.left) * (box.bottom - box.top) - box.overlap(bounds)
+
+
+def text_width(text: str, size: float = 12.0) -> float:
+    """Return the approximate width of a text.
+
+    >>> round(text_width("bm25")), round(text_width("検索"))
+    (29, 25)
+    """
+    return sum(size * (1.05 if unicodedata.east_asian_width(letter) in "WF" else 0.6) for letter in text)
+
+
+def shortened(text: str, max_characters: int = 26) -> str:
+    """Return a text with an ellipsis in its middle where it is too long.
+
+    >>> shortened("a name that is longer than is good"), shortened("bm25")
+    ('a name that is …an is good', 'bm25')
+    """
+    if len(text) <= max_characters:
+        return text
+    tail = (max_characters - 1) * 2 // 5
+    return f"{text[: max_characters - 1 - tail]}…{text[-tail:]}"

@@ -1,4 +1,4 @@
-"""How figures are written for people: percents, times, sizes, probabilities."""
+"""Format figures for people: percentages, times, counts and p values, and the order of methods in a report."""
 
 from __future__ import annotations
 
@@ -10,37 +10,88 @@ from typing import Any
 __all__ = [
     "LEVEL",
     "amount",
-    "corrected",
+    "answer_metric",
+    "clean",
+    "corrected_p",
     "counted",
+    "failed_wholly",
+    "in_words",
+    "is_share",
     "isolated",
-    "listed",
+    "joined",
     "llm_tokens",
+    "main_error",
+    "metric_names",
     "milliseconds",
+    "number",
+    "operator_name",
     "p_value",
-    "quality",
-    "shared",
-    "short",
+    "ranked",
+    "relative_time",
+    "score",
     "signed",
-    "times",
-    "worded",
 ]
 
 LEVEL = 0.05
-"""A difference whose corrected p is not below it may well be chance."""
+"""Significance level of the corrected p values."""
+
+Summary = Mapping[str, Any]
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+# Code points that neither XML nor UTF-8 can hold.
+_INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 
-def shared(summary: Mapping[str, Any], metric: str) -> bool:
-    """Whether a metric is a share in all methods, from 0 to 1, and so is written in percent."""
-    held = [of["metrics"][metric]["mean"] for of in summary["methods"].values() if metric in of["metrics"]]
-    return all(0 <= mean <= 1 for mean in held)
+def ranked(summary: Summary) -> list[str]:
+    """Return the methods' names by the primary metric, best first; of equals the faster one first.
+
+    Methods that failed on every question follow, and those without the metric come last.
+    """
+    methods = summary["methods"]
+
+    def key(name: str) -> tuple[bool, bool, float, float]:
+        method = methods[name]
+        metric = method["metrics"].get(summary["primary"])
+        mean = -round(metric["mean"], 9) if metric else 0.0
+        return metric is None, failed_wholly(method), mean, method["milliseconds"]["p50"]
+
+    return sorted(methods, key=key)
 
 
-def quality(value: float, percent: bool) -> str:
+def failed_wholly(method: Mapping[str, Any]) -> bool:
+    """Return whether a method failed on every question, so that its metrics mean nothing."""
+    return bool(method.get("failed")) and method["failed"] >= method.get("questions", 0)
+
+
+def main_error(method: Mapping[str, Any]) -> str:
+    """Return the most frequent error of a method, "" where none is known."""
+    errors: Mapping[str, int] = method.get("errors") or {}
+    return max(errors, key=lambda text: errors[text], default="")
+
+
+def metric_names(summary: Summary) -> list[str]:
+    """Return the names of the metrics that at least one method has, the primary one first."""
+    names = dict.fromkeys([summary["primary"], *(metric["name"] for metric in summary["metrics"])])
+    return [name for name in names if any(name in method["metrics"] for method in summary["methods"].values())]
+
+
+def answer_metric(summary: Summary) -> str | None:
+    """Return the metric that describes the answers best, None where no answer metric is a share."""
+    of_answers = {metric["name"] for metric in summary["metrics"] if metric.get("kind") == "answer"}
+    names = [name for name in metric_names(summary) if name in of_answers and is_share(summary, name)]
+    return next((name for name in (summary["primary"], "hits@1", "token f1", *names) if name in names), None)
+
+
+def is_share(summary: Summary, metric: str) -> bool:
+    """Return whether a metric lies between 0 and 1 for all methods, and so is written in percent."""
+    methods = summary["methods"].values()
+    return all(0 <= method["metrics"][metric]["mean"] <= 1 for method in methods if metric in method["metrics"])
+
+
+def score(value: float, percent: bool) -> str:
     """Return a metric's value without a unit.
 
-    >>> quality(0.9336, True), quality(2.5, False)
+    >>> score(0.9336, True), score(2.5, False)
     ('93.4', '2.500')
     """
     return f"{100 * value:.1f}" if percent else f"{value:.3f}"
@@ -52,19 +103,20 @@ def signed(value: float, percent: bool) -> str:
     >>> signed(0.147, True), signed(-0.0392, True), signed(0.0, True)
     ('+14.7', '−3.9', '±0.0')
     """
-    text = quality(abs(value), percent)
+    text = score(abs(value), percent)
     sign = "±" if not float(text) else "+" if value > 0 else "−"
     return sign + text
 
 
-def corrected(against: Mapping[str, Any]) -> float:
-    """Return the p-value that counts: the corrected one where there is one."""
-    found = against.get("corrected")
-    return float(against["p"] if found is None else found)
+def corrected_p(against: Mapping[str, Any]) -> float | None:
+    """Return the p value of a difference, corrected where a corrected one is known; None where it was not tested."""
+    p = against.get("corrected")
+    p = against.get("p") if p is None else p
+    return None if p is None else float(p)
 
 
 def p_value(p: float) -> str:
-    """Return a probability with its name.
+    """Return a p value with its symbol.
 
     >>> p_value(0.0004), p_value(0.0132)
     ('p < 0.001', 'p = 0.013')
@@ -73,7 +125,7 @@ def p_value(p: float) -> str:
 
 
 def milliseconds(value: float) -> str:
-    """Return a time in milliseconds with two figures that count, or all before the point.
+    """Return a time in milliseconds with two significant digits, or as a whole number.
 
     >>> milliseconds(0.0123), milliseconds(3.24), milliseconds(41.7), milliseconds(12345.6)
     ('0.01', '3.2', '42', '12,346')
@@ -92,10 +144,19 @@ def amount(value: float) -> str:
     return f"{value:.2g}" if value < 1 else f"{value:.1f}"
 
 
-def times(ratio: float, other: str) -> str:
-    """Say how a time compares with that of another: `ratio` of it. Within a tenth they are alike.
+def number(value: float) -> str:
+    """Return a coordinate with at most two decimals.
 
-    >>> times(1.6, "ppr"), times(12.2, "ppr"), times(0.5, "ppr"), times(1.02, "ppr")
+    >>> number(3.0), number(0.126), number(-0.001)
+    ('3', '0.13', '0')
+    """
+    return "0" if abs(value) < 0.005 else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def relative_time(ratio: float, other: str) -> str:
+    """Return how a time compares with that of another method; `ratio` is the quotient of the two.
+
+    >>> relative_time(1.6, "ppr"), relative_time(12.2, "ppr"), relative_time(0.5, "ppr"), relative_time(1.02, "ppr")
     ('1.6 times as long as ppr', '12 times as long as ppr', '50 % of the time of ppr', 'about as long as ppr')
     """
     if 0.9 < ratio < 1 / 0.9:
@@ -106,37 +167,37 @@ def times(ratio: float, other: str) -> str:
     return f"{share} % of the time of {other}"
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return names as a sentence has them.
+def joined(names: Sequence[str]) -> str:
+    """Return names as an enumeration.
 
-    >>> listed(["a"]), listed(["a", "b", "c"])
+    >>> joined(["a"]), joined(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def counted(count: int, one: str, many: str = "") -> str:
-    """Return a count with its noun, small ones in words.
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, small counts in words.
 
     >>> counted(3, "method"), counted(1, "method"), counted(1000, "question")
     ('three methods', 'one method', '1,000 questions')
     """
-    return f"{worded(count)} {one if count == 1 else many or one + 's'}"
+    return f"{in_words(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def worded(count: int) -> str:
-    """Return a count, a small one in words.
+def in_words(count: int) -> str:
+    """Return a count, small ones in words.
 
-    >>> worded(7), worded(1000)
+    >>> in_words(7), in_words(1000)
     ('seven', '1,000')
     """
     return _WORDS[count] if 0 <= count < len(_WORDS) else f"{count:,}"
 
 
-def short(operator: str) -> str:
+def operator_name(operator: str) -> str:
     """Return an operator's name without its arguments.
 
-    >>> short("VectorSearch(VectorIndex(9 × 4, 1f)) % 20"), short("(Keep() | STeX(k=(1, 2)) % 10) % 9")
+    >>> operator_name("VectorSearch(VectorIndex(9 × 4, 1f)) % 20"), operator_name("(Keep() | STeX(k=(1, 2)) % 10) % 9")
     ('VectorSearch', 'Keep | STeX')
     """
     bare, before = operator, ""
@@ -147,15 +208,24 @@ def short(operator: str) -> str:
 
 
 def isolated(name: str) -> str:
-    """Return a name for a sentence, so that letters written from right to left leave the rest of it as it is.
+    """Return a name for a sentence; one written from right to left is isolated from the text around it.
 
     >>> isolated("ppr"), len(isolated("\u05e9\u05d9"))
     ('ppr', 4)
     """
-    turned = any(unicodedata.bidirectional(letter) in {"R", "AL", "AN"} for letter in name)
-    return f"\u2068{name}\u2069" if turned else name
+    from_right = any(unicodedata.bidirectional(letter) in {"R", "AL", "AN"} for letter in name)
+    return f"\u2068{name}\u2069" if from_right else name
 
 
-def llm_tokens(of: Mapping[str, Any]) -> float:
-    """Return the tokens of language models that a question took, those of prompts and of replies."""
-    return float(of.get("prompt_tokens") or 0) + float(of.get("completion_tokens") or 0)
+def llm_tokens(method: Mapping[str, Any]) -> float:
+    """Return the tokens of language models per question, those of prompts and of replies."""
+    return float(method.get("prompt_tokens") or 0) + float(method.get("completion_tokens") or 0)
+
+
+def clean(text: str) -> str:
+    """Return a text with invalid code points replaced: control characters and unpaired surrogates.
+
+    >>> clean("a\\x00b\\ud800") == "a\\ufffdb\\ufffd"
+    True
+    """
+    return _INVALID.sub("\ufffd", text)

@@ -1,22 +1,22 @@
 "use strict";
-// Nothing here makes mark-up of text: texts are set as text, whatever they hold.
+// Texts are always set as text, never parsed as HTML.
 (() => {
   document.documentElement.classList.add("js");
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
   function el(name, attributes = {}, ...children) {
-    const made = document.createElement(name);
+    const node = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
-      if (value === true) made.setAttribute(key, "");
-      else if (value !== false && value != null) made.setAttribute(key, value);
+      if (value === true) node.setAttribute(key, "");
+      else if (value !== false && value != null) node.setAttribute(key, value);
     }
-    made.append(...children.flat(2).filter((child) => child != null && child !== false));
-    return made;
+    node.append(...children.flat(2).filter((child) => child != null && child !== false));
+    return node;
   }
-  const plain = (text) => String(text).replace(/[\u202a-\u202e]/g, "\ufffd"); // what would turn around the text after it
+  const plain = (text) => String(text).replace(/[\u202a-\u202e]/g, "\ufffd"); // bidi overrides reverse the text after them
   const own = (text, name = "bdi", attributes = {}) => el(name, { dir: "auto", ...attributes }, plain(text));
 
-  // One choice of the metric for the whole page.
+  // The selected metric applies to the whole page.
   function choose(metric) {
     for (const select of all("select.choose-metric")) select.value = metric;
     for (const part of all("[data-metric]")) part.hidden = part.dataset.metric !== metric;
@@ -29,12 +29,12 @@
     });
   }
 
-  // Tables that can be sorted.
+  // Sortable tables.
   function sort(table, at, header, buttons) {
-    const held = header.getAttribute("aria-sort");
+    const current = header.getAttribute("aria-sort");
     const first = header.dataset.best === "least" ? "ascending" : "descending";
     const other = first === "ascending" ? "descending" : "ascending";
-    const order = held === first ? other : first;
+    const order = current === first ? other : first;
     for (const one of buttons) one.removeAttribute("aria-sort");
     header.setAttribute("aria-sort", order);
     const sign = order === "ascending" ? 1 : -1;
@@ -55,7 +55,7 @@
     });
   }
 
-  // Bars: milliseconds, or shares of each method's own time; a step is lit by pointing at it.
+  // Bars of time: milliseconds or shares of each method's time; pointing at a step highlights it.
   for (const button of all("[data-bars]")) {
     const part = button.closest("section");
     button.addEventListener("click", () => {
@@ -74,7 +74,7 @@
     }
   }
 
-  // What a mark is, at once and on touch too.
+  // Tooltips, on touch screens too.
   const tip = el("div", { class: "tip", hidden: true, role: "presentation" });
   document.body.append(tip);
   for (const title of all(".mark > title")) {
@@ -98,7 +98,7 @@
   document.addEventListener("pointerdown", show);
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
 
-  // The questions.
+  // Question by question.
   const room = document.getElementById("asked");
   if (!room) return;
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -228,13 +228,13 @@
   function side(question, method, row, rows) {
     const head = own(data.methods[method], "h4");
     if (!row) return el("div", { class: "side" }, head, el("p", { class: "quiet" }, "Not asked."));
-    // Eight parts in any case, so that those of two methods stand beside each other.
+    // Always eight parts, so that those of two methods are aligned.
     return el("div", { class: "side" }, [
       head,
       row.x ? own(row.x, "p", { class: "error" }) : row.a && answer(row.a),
       metrics(row, rows),
       (row.n[0] || question.g.length) && documents(question, row),
-      row.p.length && pieces(row),
+      row.p.length && evidence(row),
       row.a && row.a.c.length && citations(row.a),
       row.s.length && steps(row),
       costs(row),
@@ -267,12 +267,12 @@
     return part(name, el("ol", { class: "ranks" }, first, later));
   }
 
-  function pieces(row) {
-    const count = `${row.p.length} ${row.p.length === 1 ? "piece" : "pieces"}`;
+  function evidence(row) {
+    const count = `${row.p.length} ${row.p.length === 1 ? "item" : "items"}`;
     const scored = row.p.some(([, score]) => score != null);
-    const name = !scored ? `${count} as they came, not ranked` : row.n[1] > row.p.length ? `the first ${count}` : count;
+    const name = !scored ? `${count} not ranked` : row.n[1] > row.p.length ? `the first ${count}` : count;
     return part(`Evidence, ${name}`, el("ol", { class: "ranks" }, row.p.map(([text, score], at) => el("li", {},
-      el("span", { class: "rank" }, String(at + 1)), own(text, "bdi", { class: "piece" }),
+      el("span", { class: "rank" }, String(at + 1)), own(text, "bdi", { class: "item" }),
       el("span", { class: "score" }, score == null ? "" : String(score))))));
   }
 
