@@ -66,7 +66,7 @@ def test_a_graph_read_from_disk_is_taken_as_it_is(tmp_path):
 
 def test_what_would_reach_outside_memory_is_refused():
     graph = undirected(3, [0], [1])
-    with pytest.raises(ValueError, match=r"tails holds 3, and the graph's nodes are 0 to 2"):
+    with pytest.raises(ValueError, match=r"tails holds 3, but the graph's nodes are 0 to 2"):
         undirected(3, [0], [3])
     with pytest.raises(ValueError, match=r"nodes holds -1"):
         induced(*graph, [-1, 0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphwright.kernels.messages import Messages, gathered, returned
+from graphwright.kernels.messages import Messages, aggregate, gradients
 
 
 def one_node(values: list[float]) -> Messages:
@@ -19,18 +19,18 @@ def one_node(values: list[float]) -> Messages:
 def test_the_deviation_of_great_values_that_are_near_each_other_is_told() -> None:
     values = [4000.0, 4000.5, 3999.5] * 100
     # Mean of squares less square of mean is not told in float32, whose numbers about 4000² are 1 apart.
-    assert gathered(one_node(values)).said[0, 3] == pytest.approx(np.std(values), rel=1e-3)
-    assert gathered(one_node([4000.25] * 300)).said[0, 3] == pytest.approx(1e-3, rel=1e-3)
+    assert aggregate(one_node(values)).stats[0, 3] == pytest.approx(np.std(values), rel=1e-3)
+    assert aggregate(one_node([4000.25] * 300)).stats[0, 3] == pytest.approx(1e-3, rel=1e-3)
 
 
 def test_of_equal_messages_the_first_is_the_greatest_and_the_least() -> None:
-    assert gathered(one_node([2, 7, 7, 1, 1])).top[0].tolist() == [1, 3]
-    assert gathered(one_node([0, 0, 0])).top[0].tolist() == [0, 0]
+    assert aggregate(one_node([2, 7, 7, 1, 1])).top[0].tolist() == [1, 3]
+    assert aggregate(one_node([0, 0, 0])).top[0].tolist() == [0, 0]
 
 
 def test_a_node_that_nothing_leads_to_gathers_nothing() -> None:
-    found = gathered(one_node([-2, -3]))
-    assert found.said[0].tolist() == pytest.approx([-2.5, -2, -3, 0.5], rel=1e-5) and not found.said[1].any()
+    found = aggregate(one_node([-2, -3]))
+    assert found.stats[0].tolist() == pytest.approx([-2.5, -2, -3, 0.5], rel=1e-5) and not found.stats[1].any()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -41,10 +41,10 @@ def test_the_gradient_is_that_of_small_differences(seed: int) -> None:
     slope = draw.normal(0, 1, (4, 8)).astype(np.float32)
 
     def said(x: np.ndarray, gates: np.ndarray) -> float:
-        return float((gathered(Messages(ptr, begin, gate, x, gates)).said.astype(float) * slope).sum())
+        return float((aggregate(Messages(ptr, begin, gate, x, gates)).stats.astype(float) * slope).sum())
 
     messages = Messages(ptr, begin, gate, x, gates)
-    found = returned(messages, gathered(messages), slope)
+    found = gradients(messages, aggregate(messages), slope)
     for which, values in enumerate((x, gates)):
         for at in np.ndindex(values.shape):
             moved = []

@@ -136,7 +136,7 @@ def test_it_is_the_first_of_all_shortest_paths(case):
     assert found.tolist() == (best if len(best) <= limit + 1 else [])
 
 
-def test_nonsense_is_refused():
+def test_bad_sources_targets_and_limits_are_refused():
     graph = undirected(3, [0], [1])
     with pytest.raises(ValueError, match="target holds 3"):
         nearest_path(*graph, [0], 3, 2)

@@ -1,4 +1,4 @@
-"""Around a ranked list of nodes: who is next to it, how near in meaning, and what neighbours say of each other."""
+"""Nodes next to a ranked list, scored by similarity and structure (STeX), and smoothing among neighbours (GRanker)."""
 
 from __future__ import annotations
 
@@ -10,41 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, node_ids, readonly, workspace
 
-__all__ = ["Around", "frontier", "products", "smooth"]
+__all__ = ["Around", "products", "smooth"]
 
 Singles = NDArray[np.float32]
-_SUMS = 64  # a constant, or loops over it are compiled to slower code
-
-
-@kernel
-def _reach(indptr: Pointers, neighbours: Ids, ranked: Ids, marks: Ids, queue: Ids) -> int:
-    """Write the nodes next to `ranked` into `queue`; mark each with its best rank and with how many it is next to.
-
-    Ranks are met in order, so the first that reaches a node is its best. `ranked` itself is marked -1.
-    """
-    for i in range(ranked.size):
-        marks[ranked[i], 0] = -1
-    size = 0
-    for i in range(ranked.size):
-        v = ranked[i]
-        for j in range(indptr[v], indptr[v + 1]):
-            u = neighbours[j]
-            if marks[u, 0] == 0:
-                marks[u, 0] = i + 1
-                queue[size] = u
-                size += 1
-            marks[u, 1] += 1
-    for i in range(ranked.size):
-        marks[ranked[i], 0] = 0
-        marks[ranked[i], 1] = 0
-    return size
+_SUMS = 64  # a constant, so that loops over it are vectorised
 
 
 @kernel
 def _place(v: int, place_of: Ids, met: Ids, begins: Pointers, size: int) -> int:
-    """Return where node v stands in `met[:size]`; where it does not, put it at `size`."""
+    """Return the place of node v in `met[:size]`, adding it at `size` where it is new."""
     at = int(place_of[v])
-    if at < size and met[at] == v:  # of a node that was not met, `place_of` says anything
+    if at < size and met[at] == v:  # `place_of` is arbitrary for a new node
         return at
     place_of[v], met[size], begins[size] = size, v, -1
     return size
@@ -54,10 +30,10 @@ def _place(v: int, place_of: Ids, met: Ids, begins: Pointers, size: int) -> int:
 def _meet(
     indptr: Pointers, neighbours: Ids, ranked: Ids, place_of: Ids, met: Ids, begins: Pointers, near: Ids, used: Pointers
 ) -> None:
-    """Add to `met` the nodes of `ranked` and those next to them, and to `near` the places of each one's neighbours.
+    """Add the nodes of `ranked` and their neighbours to `met`, and the places of each node's neighbours to `near`.
 
-    Those of the node at place p begin at `begins[p]`, -1 until it is ranked. `used` are the lengths of `met` and
-    `near`: written last, so that what an earlier call wrote beyond them does not count.
+    The neighbours of the node at place p begin at `begins[p]`, -1 until it is ranked. `used` holds the lengths of `met`
+    and `near`; it is written last, so that an interrupted call leaves no entries.
     """
     size, end = used
     for i in range(ranked.size):
@@ -115,18 +91,18 @@ def _score(
     beta: float,
     nodes: Ids,
 ) -> Floats:
-    """Write the best nodes next to `ranked`, not in it and not NaN in `similar` to `nodes`; return their scores.
+    """Write the best nodes next to `ranked`, not in it and not NaN in `similar`, to `nodes`; return their scores.
 
-    Ranks are met in order, so the first that reaches a node is its best. A node next to one of the list only needs no
-    degree: there |A(n)| - 1 is 0.
+    The list is visited in rank order, so the first rank that reaches a node is its best. A node next to one node of
+    the list needs no degree: there |A(n)| - 1 is 0.
     """
-    best, held = np.zeros(similar.size, np.int32), np.zeros(similar.size, np.int32)
+    best, counts = np.zeros(similar.size, np.int32), np.zeros(similar.size, np.int32)
     for i in range(ranked.size):
         p = place_of[ranked[i]]
         for j in range(begins[p], begins[p] + indptr[ranked[i] + 1] - indptr[ranked[i]]):
             if best[near[j]] == 0:
                 best[near[j]] = i + 1
-            held[near[j]] += 1
+            counts[near[j]] += 1
     for i in range(ranked.size):
         best[place_of[ranked[i]]] = 0
     size, scores = 0, np.empty(nodes.size)
@@ -136,9 +112,9 @@ def _score(
         structure = 0.0
         if ranked.size > 1:
             structure = 1.0 - (best[p] - 1.0) / (ranked.size - 1.0)
-        if held[p] > 1:
+        if counts[p] > 1:
             degree = indptr[met[p] + 1] - indptr[met[p]]
-            structure += (held[p] - 1.0) / (min(degree, ranked.size) - 1.0)
+            structure += (counts[p] - 1.0) / (min(degree, ranked.size) - 1.0)
         score = similar[p] + beta * structure
         if size < nodes.size or score > scores[0] or (score == scores[0] and met[p] < nodes[0]):
             size = _keep(scores, nodes, size, score, met[p])
@@ -147,20 +123,20 @@ def _score(
 
 @kernel
 def _products(table: Singles, rows: Ids, query: Singles, out: Singles) -> None:
-    """Write each row's product.
+    """Write the dot product of each row with `query`.
 
-    The sums of a row are added up in one order, so its product has the same bits whichever rows come with it.
+    The terms of a row are added in one order, so its product does not depend on the other rows.
     """
     sums = np.empty(_SUMS, np.float32)
     whole = query.size - query.size % _SUMS
     for first in range(0, rows.size, 8):
         last = min(first + 8, rows.size)
-        # Far rows are slow to come: a number of each cache line is asked for, so that all are on their way at once.
-        asked = np.float32(0.0)
+        # Touch each cache line of the next rows first, so that they are fetched in parallel.
+        touched = np.float32(0.0)
         for i in range(first, last):
             for j in range(0, query.size, 16):
-                asked += table[rows[i], j]
-        out[first] = asked
+                touched += table[rows[i], j]
+        out[first] = touched  # keeps the loop from being removed
         for i in range(first, last):
             row = table[rows[i]]
             sums[:] = 0.0
@@ -179,12 +155,12 @@ def _products(table: Singles, rows: Ids, query: Singles, out: Singles) -> None:
 def _smooth(
     indptr: Pointers, neighbours: Ids, nodes: Ids, signal: Singles, alpha: float, marks: Ids, out: Singles
 ) -> None:
-    """Write (1 - alpha) H + alpha P H, a row without neighbours as it is; leave `marks` as it was found, zero.
+    """Write (1 - alpha) H + alpha P H, and copy rows without neighbours; `marks` is zero before and after.
 
-    Neighbours come by id, so that the sums do not depend on the order of `nodes`.
+    Neighbours are visited by id, so the sums do not depend on the order of `nodes`.
     """
     mean = np.empty(signal.shape[1], np.float64)
-    likely = np.zeros(4096, np.bool_)  # by the last bits of an id: most neighbours are not among `nodes`, nor look it
+    likely = np.zeros(4096, np.bool_)  # a filter by the last bits of an id: most neighbours are not among `nodes`
     for i in range(nodes.size):
         marks[nodes[i], 0] = i + 1
         likely[nodes[i] & 4095] = True
@@ -200,42 +176,20 @@ def _smooth(
                 for column in range(mean.size):
                     mean[column] += weight * row[column]
         share = alpha / total if total else 0.0
-        kept = 1.0 - alpha if total else 1.0
+        own = 1.0 - alpha if total else 1.0
         for column in range(mean.size):
-            out[i, column] = kept * signal[i, column] + share * mean[column]
+            out[i, column] = own * signal[i, column] + share * mean[column]
     for i in range(nodes.size):
         marks[nodes[i], 0] = 0
 
 
-def frontier(indptr: Pointers, neighbours: Ids, ranked: ArrayLike) -> tuple[Ids, Ids, Ids]:
-    """Return the nodes that are next to a list of distinct nodes and not in it.
-
-    Returns `nodes`, each once, in the order in which they are met; `best`, the rank (from 1) of the first node of
-    the list that each is next to; and `held`, how many of the list each is next to: three of int32, equally long.
-    The cost is proportional to the edges of `ranked`.
-    Raises ValueError for an id that is no node.
-
-    >>> from graphwright.kernels.csr import undirected
-    >>> [part.tolist() for part in frontier(*undirected(5, [0, 1, 2, 3, 0], [1, 2, 3, 4, 3]), [2, 0])]
-    [[1, 3], [1, 1], [2, 2]]
-    """
-    n = indptr.size - 1
-    ids, scratch = node_ids(ranked, n, "ranked"), workspace(n)
-    with scratch:
-        size = _reach(readonly(indptr, np.int64), readonly(neighbours, np.int32), ids, scratch.marks, scratch.queue)
-        nodes = scratch.queue[:size].copy()
-        best, held = scratch.marks[nodes, 0], scratch.marks[nodes, 1]
-        scratch.marks[nodes] = 0
-    return nodes, best, held
-
-
 class Around:
-    """The nodes around those that a search retrieves: what one call finds out, the next need not.
+    """The nodes next to a growing ranked list, with neighbours and similarities cached between calls.
 
-    As a search grows, its list holds the nodes that it held before, in another order, and more. The neighbours of each
-    are fetched once, and each of them is asked once how similar it is. What is found does not depend on what was asked
-    before. Takes 4 bytes a node of the graph (counted when touched), 20 for each node that is met and 4 for each edge
-    of those that were ranked, up to twice that as it grows. For one thread.
+    As a search grows, its list holds the earlier nodes in another order, and more. The neighbours of each node are
+    fetched once, and the similarity of each neighbour is computed once. Results do not depend on earlier calls. Takes
+    4 bytes a node of the graph (mapped when touched), 20 for each node met and 4 for each edge of the ranked nodes, up
+    to twice that as it grows. For one thread.
 
     >>> from graphwright.kernels.csr import undirected
     >>> around = Around(*undirected(5, [0, 1, 2, 3, 0], [1, 2, 3, 4, 3]))
@@ -251,11 +205,11 @@ class Around:
         self._near: Ids = np.empty(0, np.int32)
         self._used: Pointers = np.zeros(2, np.int64)
         self._similar: Floats = np.empty(0)
-        self._told = 0  # how many of `_met` are in `_similar`
+        self._known = 0  # number of nodes of `_met` with an entry in `_similar`
 
     def forget(self) -> None:
-        """Begin anew, as with another similarity; costs nothing."""
-        self._used[:], self._told = 0, 0
+        """Clear the caches, for another similarity."""
+        self._used[:], self._known = 0, 0
 
     def scores(
         self,
@@ -266,18 +220,17 @@ class Around:
     ) -> tuple[Ids, Floats]:
         """Return the k best (all, if None) of the nodes that are next to a list and not in it, and their scores.
 
-        S(n) = similarity + β I(n), where I(n) = 1 - (best - 1)/(R - 1) if R > 1, plus (held - 1)/(C - 1) if C > 1: the
-        list has R distinct nodes, `held` of them next to n, the best of those at rank `best` from 1, and
-        C = min(deg(n), R) (FastInsight, Algorithm 3). The nodes are int32, each once, in no order, the scores float64;
-        of equal scores that of the smaller id is better.
-        `similarity` gives each of some nodes, int64[m], a number, float64[m], NaN to leave it out; it is asked for
-        those that were not met before.
-        Costs what is met for the first time, and little for each edge of `ranked` and each node met.
-        Raises ValueError for an id that is no node.
+        S(n) = similarity + β I(n), where I(n) = 1 - (best - 1)/(R - 1) if R > 1, plus (c - 1)/(C - 1) if C > 1: the
+        list has R distinct nodes, c of them next to n, the best of those at rank `best` from 1, and C = min(deg(n), R)
+        (FastInsight, Algorithm 3). The nodes are int32, each once, unsorted, the scores float64; of equal scores that
+        of the smaller id is better.
+        `similarity` maps nodes, int64[m], to float64[m], NaN to leave a node out; it is called for new nodes only.
+        The cost is that of the new nodes, and little for each edge of `ranked` and each node met.
+        Raises ValueError for an id that is not a node.
         """
         ids = node_ids(ranked, self._place_of.size, "ranked")
         size = self._meet(ids)
-        self._tell(similarity, size)
+        self._compare(similarity, size)
         similar = readonly(self._similar[:size], np.float64)
         nodes = np.empty(size if k is None else min(size, max(k, 0)), np.int32)
         scores = _score(
@@ -285,22 +238,24 @@ class Around:
         )  # fmt: skip
         return nodes[: scores.size], scores
 
-    def _tell(self, similarity: Callable[[NDArray[np.int64]], ArrayLike], size: int) -> None:
-        new = self._met[self._told : size].astype(np.int64)
+    def _compare(self, similarity: Callable[[NDArray[np.int64]], ArrayLike], size: int) -> None:
+        new = self._met[self._known : size].astype(np.int64)
         if new.size:
-            told = np.asarray(similarity(new), np.float64)
-            if told.shape != new.shape:
-                raise ValueError(f"similarity gave numbers of shape {told.shape} for {new.size} nodes. Give one each.")
+            values = np.asarray(similarity(new), np.float64)
+            if values.shape != new.shape:
+                raise ValueError(
+                    f"similarity gave shape {values.shape} for {new.size} nodes. Return one number for each."
+                )
             self._similar = _room(self._similar, size)
-            self._similar[self._told : size] = told
-            self._told = size
+            self._similar[self._known : size] = values
+            self._known = size
 
     def _meet(self, ids: Ids) -> int:
         size, end = self._used.tolist()
-        most = int((self._indptr[ids + 1] - self._indptr[ids]).sum())
-        self._met = _room(self._met, size + most + ids.size)
-        self._begins = _room(self._begins, size + most + ids.size)
-        self._near = _room(self._near, end + most)
+        degrees = int((self._indptr[ids + 1] - self._indptr[ids]).sum())
+        self._met = _room(self._met, size + degrees + ids.size)
+        self._begins = _room(self._begins, size + degrees + ids.size)
+        self._near = _room(self._near, end + degrees)
         _meet(
             self._indptr, self._neighbours, ids, self._place_of, self._met, self._begins, self._near, self._used
         )  # fmt: skip
@@ -308,7 +263,7 @@ class Around:
 
 
 def _room(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """Return the array, or a copy of at least twice its length where it has not `size` entries."""
+    """Return the array, or a copy of at least twice its length where it is shorter than `size`."""
     if len(array) >= size:
         return array
     longer = np.empty(max(size, 2 * len(array)), array.dtype)
@@ -319,31 +274,31 @@ def _room(array: NDArray[Any], size: int) -> NDArray[Any]:
 def products(table: ArrayLike, rows: ArrayLike, query: ArrayLike) -> Singles:
     """Return the dot product of each of `rows`, int[m], of `table: float32[n, d]` with `query`: float32[m].
 
-    For a few thousand rows of a large table. A row's product has the same bits whatever else is asked for.
+    For a few thousand rows of a large table. A row's product does not depend on the other rows, to the last bit.
     Raises ValueError for a row that the table does not have, or a query of another length.
 
     >>> products([[1, 0], [0, 1], [2, 2]], [2, 0], [0.5, 0.25]).tolist()
     [1.5, 0.5]
     """
-    held, asked = readonly(table, np.float32), readonly(query, np.float32)
-    if held.ndim != 2 or asked.shape != held.shape[1:]:
-        raise ValueError(f"the table has shape {held.shape}, the query {asked.shape}. Pass one number per column.")
-    wanted = node_ids(rows, len(held), "rows")
-    out = np.empty(wanted.size, np.float32)
-    _products(held, wanted, asked, out)
+    matrix, vector = readonly(table, np.float32), readonly(query, np.float32)
+    if matrix.ndim != 2 or vector.shape != matrix.shape[1:]:
+        raise ValueError(f"the table has shape {matrix.shape}, the query {vector.shape}. Pass one number per column.")
+    at = node_ids(rows, len(matrix), "rows")
+    out = np.empty(at.size, np.float32)
+    _products(matrix, at, vector, out)
     return out
 
 
 def smooth(indptr: Pointers, neighbours: Ids, nodes: ArrayLike, signal: ArrayLike, alpha: float) -> Singles:
-    """Return rows of numbers, each drawn towards those of the node's neighbours among `nodes`.
+    """Smooth the row of each node towards the rows of its neighbours among `nodes`.
 
     H' = (1 - α) H + α P H, with W_ij = 1/deg(j) where nodes i and j are neighbours, else 0, and P the rows of W
     divided by their sums (FastInsight, Algorithm 2, lines 2 to 6; one gradient step on the Laplacian-regularised
-    objective). deg counts all neighbours in the graph, whether among `nodes` or not. A node without a neighbour
-    among them keeps its row, for which line 5 would divide by zero.
+    objective). deg counts all neighbours in the graph. A node without a neighbour among `nodes` keeps its row (line 5
+    would divide by zero).
 
     `nodes` are distinct, in any order; `signal: float32[len(nodes), h]`; returns the same shape.
-    Raises ValueError for an id that is no node or repeated, or where nodes and rows are not equally many.
+    Raises ValueError for an id that is not a node or is repeated, or unless there is one row for each node.
 
     >>> from graphwright.kernels.csr import undirected
     >>> smooth(*undirected(3, [0], [1]), [1, 0, 2], [[1.0], [0.0], [5.0]], 0.25).tolist()
@@ -352,7 +307,7 @@ def smooth(indptr: Pointers, neighbours: Ids, nodes: ArrayLike, signal: ArrayLik
     n = indptr.size - 1
     ids, rows = node_ids(nodes, n, "nodes"), readonly(signal, np.float32)
     if rows.ndim != 2 or len(rows) != ids.size:
-        raise ValueError(f"there are {ids.size} nodes and rows of shape {rows.shape}. Pass one row per node.")
+        raise ValueError(f"Got rows of shape {rows.shape} for {ids.size} nodes. Pass one row per node.")
     if len(set(ids.tolist())) < ids.size:
         raise ValueError(f"nodes holds {ids.size - len(set(ids.tolist()))} repeats. Pass each node once.")
     out, scratch = np.empty(rows.shape, np.float32), workspace(n)

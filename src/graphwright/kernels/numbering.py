@@ -1,4 +1,4 @@
-"""Numbering: each distinct 64-bit code gets the next number at its first appearance."""
+"""Numbering of distinct 64-bit codes by first appearance."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from graphwright.kernels.compiled import Ids, kernel, readonly
 __all__ = ["Numbering"]
 
 Codes = NDArray[np.uint64]
-_FULL = 0.75  # of the slots; longer runs of taken ones would be walked beyond
+_FULL = 0.75  # share of slots in use before the table grows
 _FIRST = 1 << 16
 _ONE = np.uint64(1)
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: multiplied by it, close codes lie far apart
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads close codes
 
 
 @kernel
-def _take(codes: Codes, slots: Codes, shift: int, size: int, most: int, out: Ids) -> tuple[int, int]:
-    """Number codes by first appearance until `most` are known; return how many codes were taken, how many are known.
+def _take(codes: Codes, slots: Codes, shift: int, size: int, capacity: int, out: Ids) -> tuple[int, int]:
+    """Number codes by first appearance up to `capacity`; return how many were read and how many are distinct.
 
-    A slot holds a code and its number plus 1, side by side: one cache line a look-up. `shift` leaves the topmost
-    bits of the spread code, as many as number the slots.
+    A slot holds a code and its number plus 1, side by side: one cache line a look-up. `shift` leaves as many of the
+    topmost bits of the spread code as number the slots.
     """
     last = np.uint64(len(slots) - 1)
     for i in range(codes.size):
@@ -29,7 +29,7 @@ def _take(codes: Codes, slots: Codes, shift: int, size: int, most: int, out: Ids
         while slots[at, 1] != 0 and slots[at, 0] != codes[i]:
             at = (at + _ONE) & last
         if slots[at, 1] == 0:
-            if size == most:
+            if size == capacity:
                 return i, size
             size += 1
             slots[at, 0], slots[at, 1] = codes[i], np.uint64(size)
@@ -39,7 +39,7 @@ def _take(codes: Codes, slots: Codes, shift: int, size: int, most: int, out: Ids
 
 @kernel
 def _find(codes: Codes, slots: Codes, shift: int, out: Ids) -> None:
-    """Write the number of each code, -1 for one that is not known."""
+    """Write the number of each code, -1 for an unknown one."""
     last = np.uint64(len(slots) - 1)
     for i in range(codes.size):
         at = (codes[i] * _SPREAD) >> np.uint64(shift)
@@ -50,7 +50,7 @@ def _find(codes: Codes, slots: Codes, shift: int, out: Ids) -> None:
 
 @kernel
 def _move(old: Codes, slots: Codes, shift: int) -> None:
-    """Put what the old slots hold into larger ones."""
+    """Move the entries of the old slots into larger ones."""
     last = np.uint64(len(slots) - 1)
     for i in range(len(old)):
         if old[i, 1] != 0:
@@ -63,7 +63,7 @@ def _move(old: Codes, slots: Codes, shift: int) -> None:
 class Numbering:
     """A table from 64-bit codes, such as hashes of names, to numbers from 0 in the order of first appearance.
 
-    Open addressing with linear probing (Knuth, volume 3, 6.4), at most three quarters full: 16 bytes a slot, so that
+    Open addressing with linear probing (Knuth, volume 3, 6.4), at most three quarters full: 16 bytes a slot, so
     100 million codes take 2.1 GB. Raises ValueError beyond 2^31 - 2 codes.
 
     >>> numbering = Numbering()
@@ -81,26 +81,26 @@ class Numbering:
         return self._size
 
     def take(self, codes: ArrayLike) -> Ids:
-        """Return the number of each code, numbering those that are new: int32[len(codes)]."""
-        left, found = _codes(codes), []
+        """Return the number of each code, numbering new ones: int32[len(codes)]."""
+        remaining, numbers = _codes(codes), []
         while True:
-            most = min(int(len(self._slots) * _FULL), np.iinfo(np.int32).max - 1)
-            out = np.empty(left.size, np.int32)
-            taken, self._size = _take(left, self._slots, self._shift, self._size, most, out)
-            found.append(out[:taken])
-            if taken == left.size:
-                return np.concatenate(found)
+            capacity = min(int(len(self._slots) * _FULL), np.iinfo(np.int32).max - 1)
+            out = np.empty(remaining.size, np.int32)
+            taken, self._size = _take(remaining, self._slots, self._shift, self._size, capacity, out)
+            numbers.append(out[:taken])
+            if taken == remaining.size:
+                return np.concatenate(numbers)
             if self._size > len(self._slots) * _FULL - 1:
                 self._grow()
             else:
-                raise ValueError(f"there are more than {self._size} distinct codes, and numbers are 31 bits wide.")
-            left = left[taken:]
+                raise ValueError(f"There are more than {self._size} distinct codes, too many for 31-bit numbers.")
+            remaining = remaining[taken:]
 
     def find(self, codes: ArrayLike) -> Ids:
         """Return the number of each code, -1 for one that was never taken: int32[len(codes)]."""
-        given = _codes(codes)
-        out = np.empty(given.size, np.int32)
-        _find(given, self._slots, self._shift, out)
+        values = _codes(codes)
+        out = np.empty(values.size, np.int32)
+        _find(values, self._slots, self._shift, out)
         return out
 
     @property
