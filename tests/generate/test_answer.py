@@ -10,10 +10,10 @@ import networkx as nx
 import pytest
 from tests.toys import CORPUS, GRAPHS, as_networkx, corpus_index, family_state
 
-from graphwright import Answer, Graph, HashEncoder, Index, OptionError, SentenceReader, start
+from graphwright import Generate, Graph, HashEncoder, Index, OptionError, SentenceReader, start
 from graphwright.generate.cite import walk_to
 from graphwright.graph.evidence import Ranking
-from graphwright.models.base import Span
+from graphwright.models.protocols import Span
 from graphwright.operators.state import Anchor, State
 
 GRAPH = corpus_index().graph
@@ -41,7 +41,7 @@ def ranked(*chunks: str, **more: object) -> State:
 
 def test_each_citation_is_what_stands_in_the_document_and_the_text_is_all_of_them() -> None:
     sought = ("She founded the abbey of Erstein in Alsace.", "It was destroyed in 1525", "Bread is baked")
-    answer = Answer(Scripted(sought))(ranked("bread", "erstein", "ermengarde")).answer
+    answer = Generate(Scripted(sought))(ranked("bread", "erstein", "ermengarde")).answer
     assert answer is not None and answer.found and answer.text == " ".join(sought)
     texts = {str(d["id"]): str(d["text"]) for d in CORPUS}
     assert [(c.document, c.chunk) for c in answer.citations] == [
@@ -57,23 +57,23 @@ def test_a_chunk_amid_a_document_is_cited_by_the_characters_of_the_document(tmp_
     index.add([{"id": "diary", "title": "Diary of a journey", "text": text}])
     passages = index.graph.passages
     assert passages is not None and len(passages) > 3
-    state = start("?", index.graph).with_(chunks=Ranking.of([2, 3], [2, 1]))
-    for citation in Answer(SentenceReader(HashEncoder(), least=-1.0))(state).answer.citations:  # type: ignore[union-attr]
+    state = start("?", index.graph).with_(passages=Ranking.of([2, 3], [2, 1]))
+    for citation in Generate(SentenceReader(HashEncoder(), least=-1.0))(state).answer.citations:  # type: ignore[union-attr]
         assert citation.start >= passages.start[2] > 0 and citation.chunk in ("diary#2", "diary#3")
         assert text[citation.start : citation.end] == citation.text != ""
 
 
 def test_only_the_best_passages_are_read() -> None:
     state = ranked("bread", "erstein", "ermengarde")
-    answer = Answer(Scripted(("She founded", "It was destroyed"), passages=2), passages=2)(state).answer
+    answer = Generate(Scripted(("She founded", "It was destroyed"), passages=2), passages=2)(state).answer
     assert answer is not None and answer.text == "It was destroyed"
     with pytest.raises(OptionError, match="passages=0"):
-        Answer(Scripted(()), passages=0)
+        Generate(Scripted(()), passages=0)
 
 
 @pytest.mark.parametrize("chunks", [(), ("bread", "erstein")])
 def test_where_nothing_is_found_nothing_is_cited(chunks: tuple[str, ...]) -> None:
-    answer = Answer(Scripted(("xyz",)))(ranked(*chunks)).answer
+    answer = Generate(Scripted(("xyz",)))(ranked(*chunks)).answer
     assert answer is not None and not answer.found and answer.citations == ()
     assert answer.text == "Nothing in the documents answers this."
 
@@ -120,12 +120,12 @@ def test_walks_begin_at_the_nearest_anchor_and_stay_in_a_part() -> None:
 def test_a_graph_without_passages_cites_its_nodes() -> None:
     state = family_state()
     gisela = state.graph.id("Gisela")
-    (citation,) = Answer(Scripted(("Gis",)))(state.with_(chunks=Ranking.of([gisela], [1]))).answer.citations  # type: ignore[union-attr]
+    (citation,) = Generate(Scripted(("Gis",)))(state.with_(passages=Ranking.of([gisela], [1]))).answer.citations  # type: ignore[union-attr]
     assert (citation.document, citation.chunk, citation.text) == ("", "Gisela", "Gis")
     assert state.graph.passage(gisela)[citation.start : citation.end] == "Gis"
     assert citation.path[0] == "Lothair II" and citation.path[-1] == "Gisela"
 
 
 def test_what_stands_in_the_title_only_is_not_cited_as_nothing() -> None:
-    answer = Answer(Scripted(("Mur (river)",)))(ranked("mur")).answer
+    answer = Generate(Scripted(("Mur (river)",)))(ranked("mur")).answer
     assert answer is not None and all(c.text for c in answer.citations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import Keep, NeedsError, Only, Sources, VectorSearch, start
+from graphwright import Keep, NeedsError, Only, ToPassages, VectorSearch, start
 from graphwright.generate.broad import Broad, is_broad, names_nothing
 from graphwright.graph.graph import Kind
 
@@ -79,10 +79,10 @@ def test_the_step_runs_for_broad_questions_only() -> None:
     for question in (*UNNAMED[:3], *NAMED[:2], *ORDINARY[:3]):
         found = SEARCH(start(question, SNAPSHOT.graph))
         broad, unnamed = question in UNNAMED + NAMED, question in UNNAMED
-        assert (Broad(Sources())(found).chunks is not None) == broad
-        assert (Broad(Sources(), unnamed=True)(found).chunks is not None) == unnamed
+        assert (Broad(ToPassages())(found).passages is not None) == broad
+        assert (Broad(ToPassages(), unnamed=True)(found).passages is not None) == unnamed
         if not broad:
-            assert Broad(Sources())(found) is found
+            assert Broad(ToPassages())(found) is found
             assert (Broad(SEARCH) % 2)(found).evidence.identities() == found.evidence.top(2).identities()  # type: ignore[union-attr]
     assert (Broad(SEARCH) % 2)(start(UNNAMED[0], SNAPSHOT.graph)).evidence.identities() == (  # type: ignore[union-attr]
         SEARCH % 2
@@ -90,10 +90,10 @@ def test_the_step_runs_for_broad_questions_only() -> None:
 
 
 def test_what_it_may_give_does_not_count_as_given() -> None:
-    assert Broad(SEARCH).gives == ("evidence",) and Broad(Sources()).needs == ("evidence",)
+    assert Broad(SEARCH).gives == ("evidence",) and Broad(ToPassages()).needs == ("evidence",)
     with pytest.raises(NeedsError, match="needs 'evidence'"):
-        (Broad(SEARCH) >> Sources())(start("What are the themes?", SNAPSHOT.graph))
-    assert (SEARCH >> Broad(Keep()) >> Sources()).needs == ()
+        (Broad(SEARCH) >> ToPassages())(start("What are the themes?", SNAPSHOT.graph))
+    assert (SEARCH >> Broad(Keep()) >> ToPassages()).needs == ()
 
 
 def test_it_reads_as_it_is_written_and_passes_caps_on() -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from graphwright import (
-    Answer,
+    Generate,
     ChainAnswer,
     ChainPrompt,
     Chains,
@@ -82,11 +82,11 @@ def test_a_language_model_answers_and_cites_the_nodes_of_a_graph() -> None:
         assert "Chain 2. Ridley Scott" in user and "You answer a question from evidence chains" in user
         number = next(n for n, text in passages_in(user).items() if text == "Legend has genre Fantasy.")
         cited = [{"passage": number, "quote": "Fantasy"}, {"passage": 1, "quote": "Musical"}]
-        return json.dumps({"found": True, "answer": "Fantasy [1]. Musical [2].", "citations": cited})
+        return json.dumps({"found": True, "text": "Fantasy [1]. Musical [2].", "citations": cited})
 
     state = chained(FILMS, "Ridley Scott")
-    state = state.with_(chunks=Ranking.of(range(len(state.graph)), range(len(state.graph), 0, -1)))
-    answer = (ChainPrompt() >> Answer(ScriptedLLM(reply)))(state).answer
+    state = state.with_(passages=Ranking.of(range(len(state.graph)), range(len(state.graph), 0, -1)))
+    answer = (ChainPrompt() >> Generate(ScriptedLLM(reply)))(state).answer
     assert answer is not None and answer.text == "Fantasy [1]. Musical."
     assert [c.text for c in answer.citations] == ["Fantasy"]
     assert answer.citations[0].path == ("Ridley Scott", "directed_by⁻¹", "Legend", "has_genre", "Fantasy")

@@ -10,12 +10,12 @@ import pytest
 from tests.models.llm_server import LLMServer
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import FactReader, MiniLMReader, OptionError, Ranking, ScriptedLLM, Sources, VectorSearch, start
-from graphwright.generate.answer import Answer
+from graphwright import FactReader, MiniLMReader, OptionError, Ranking, ScriptedLLM, ToPassages, VectorSearch, start
+from graphwright.generate.answer import Generate
 from graphwright.generate.enough import AnswerIfEnough, SureReader
 from graphwright.generate.prompt import PassagePrompt, instructions, passages_in
 from graphwright.generate.stream import listening
-from graphwright.models.base import Span
+from graphwright.models.protocols import Span
 from graphwright.models.endpoint import Endpoint
 from graphwright.operators.operator import Then
 from graphwright.operators.state import State
@@ -29,12 +29,12 @@ QUESTION = "Which abbey did Ermengarde found?"
 def seen(question: str = QUESTION, *documents: str) -> State:
     names = documents or ("bread", "ermengarde", "erstein")
     ids = [GRAPH.id(f"{name}#0") for name in names]
-    return start(question, GRAPH).with_(chunks=Ranking.of(ids, range(len(ids), 0, -1)))
+    return start(question, GRAPH).with_(passages=Ranking.of(ids, range(len(ids), 0, -1)))
 
 
 def reply(answer: str, *citations: tuple[int, str], found: bool = True) -> str:
     quoted = [{"passage": passage, "quote": quote} for passage, quote in citations]
-    return json.dumps({"found": found, "answer": answer, "citations": quoted})
+    return json.dumps({"found": found, "text": answer, "citations": quoted})
 
 
 def test_a_model_that_finds_enough_answers_with_checked_quotes_in_one_call() -> None:
@@ -49,7 +49,7 @@ def test_a_model_that_finds_enough_answers_with_checked_quotes_in_one_call() -> 
     assert [(c.document, c.text) for c in after.answer.citations] == [("ermengarde", FOUNDED)]
     ((system, user),) = asked
     assert system == instructions() and "If they do not hold all" in user
-    assert list(passages_in(user).values()) == [GRAPH.text(int(c)) for c in after.chunks.ids]  # type: ignore[union-attr]
+    assert list(passages_in(user).values()) == [GRAPH.text(int(c)) for c in after.passages.ids]  # type: ignore[union-attr]
     assert after.prompt is None and after.trace[-1].usage.calls == 1
 
 
@@ -80,7 +80,7 @@ def test_what_is_not_enough_or_not_checked_or_malformed_leaves_the_state_alone(
     before = seen()
     after = AnswerIfEnough(ScriptedLLM(replies))(before)
     assert after.with_(trace=()) == before.with_(trace=()) or after.answer is None
-    assert after.chunks is before.chunks and after.prompt is None and after.evidence is None
+    assert after.passages is before.passages and after.prompt is None and after.evidence is None
     assert after.trace[-1].notes == notes and after.trace[-1].usage.completion_tokens >= 0
 
 
@@ -93,15 +93,15 @@ def test_only_so_many_passages_are_shown_and_without_any_nobody_is_asked() -> No
 
     AnswerIfEnough(ScriptedLLM(model), passages=2)(seen())
     assert list(passages_in(shown[0])) == [1, 2]
-    empty = start(QUESTION, GRAPH).with_(chunks=Ranking.of([], []))
+    empty = start(QUESTION, GRAPH).with_(passages=Ranking.of([], []))
     assert AnswerIfEnough(ScriptedLLM([]))(empty).answer is None
 
 
 def test_an_answer_ends_the_pipeline_and_its_absence_does_not() -> None:
-    search = VectorSearch(SNAPSHOT.passages) % 3 >> Sources()
+    search = VectorSearch(SNAPSHOT.passages) % 3 >> ToPassages()
     for first, expected in ((reply("Erstein [1].", (1, "Erstein")), 1), (reply("", found=False), 2)):
         llm = ScriptedLLM([first, reply("At last [1].", (1, "Erstein"))])
-        chain = search >> AnswerIfEnough(llm) >> PassagePrompt() >> Answer(llm)
+        chain = search >> AnswerIfEnough(llm) >> PassagePrompt() >> Generate(llm)
         after = chain(start("Where is the abbey of Erstein?", GRAPH))
         assert after.answer is not None and after.answer.text == ("Erstein [1]." if expected == 1 else "At last [1].")
         assert sum(step.usage.calls for step in after.trace if step.usage.completion_tokens) == expected

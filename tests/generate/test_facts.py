@@ -4,9 +4,9 @@ import pytest
 from tests.models.test_reading import GRAZ, QUESTION, TEXTS
 from tests.toys import loose
 
-from graphwright import Answer, FactReader, HashEncoder, OptionError, Ranking, SentenceReader, start
+from graphwright import Generate, FactReader, HashEncoder, OptionError, Ranking, SentenceReader, start
 from graphwright.generate.facts import asks_for_fact
-from graphwright.models.base import Span
+from graphwright.models.protocols import Span
 
 FACTS = """Who founded the abbey of Erstein?
 When did Lothair die?
@@ -171,10 +171,10 @@ def test_a_text_of_its_own_is_taken_at_its_word():
 
 def test_the_answer_is_the_span_and_the_citation_the_sentence():
     graph = loose(["a", GRAZ.partition("\n")[2]])
-    state = start(QUESTION, graph).with_(chunks=Ranking.of([1], [1.0]))
+    state = start(QUESTION, graph).with_(passages=Ranking.of([1], [1.0]))
     text = graph.text(1)
     at = text.index("1585") + 1
-    answered = Answer(FactReader(Told(Span(0, at, at + 4, 0.9)), SentenceReader(HashEncoder())))(state)
+    answered = Generate(FactReader(Told(Span(0, at, at + 4, 0.9)), SentenceReader(HashEncoder())))(state)
     assert answered.answer.text == "1585" and answered.answer.found
     [cited] = answered.answer.citations
     assert cited.text.startswith("Its university") and text[cited.start : cited.end] == cited.text

@@ -17,7 +17,7 @@ from graphwright import (
     HashEncoder,
     OptionError,
     PathPrompt,
-    PathSources,
+    ToPassages,
     VectorIndex,
     VectorSearch,
     start,
@@ -101,7 +101,7 @@ def test_no_text_can_pass_for_a_line_or_an_instruction() -> None:
 
 
 def found() -> State:
-    search = VectorSearch(SNAPSHOT.names) % 6 >> FlowPaths() % 5 >> PathSources()
+    search = VectorSearch(SNAPSHOT.names) % 6 >> FlowPaths() % 5 >> ToPassages(mentions=0.1)
     return search(start("Whom did Lothair II marry?", SNAPSHOT.graph))
 
 

@@ -34,7 +34,7 @@ def asked(nodes: list[str], edges: list[int] | None = None) -> State:
     pieces = [([GRAPH.id(name)], []) for name in nodes] + [([], [e]) for e in edges or []]
     chunks = Ranking.of(SNAPSHOT.passages.ids, range(len(SNAPSHOT.passages.ids)))
     state = start("On which river does Graz lie?", GRAPH, evidence=Evidence.of_pieces(pieces))
-    return state.with_(chunks=chunks)
+    return state.with_(passages=chunks)
 
 
 def lines_of(state: State) -> list[dict[str, object]]:

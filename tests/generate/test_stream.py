@@ -36,7 +36,7 @@ def test_the_pieces_are_the_answer_however_the_reply_is_cut(
     answer: str, ascii_only: bool, indent: int | None, places: list[int]
 ) -> None:
     reply = json.dumps(
-        {"found": True, "answer": answer, "citations": [{"passage": 1, "quote": "answer"}]},
+        {"found": True, "text": answer, "citations": [{"passage": 1, "quote": "answer"}]},
         ensure_ascii=ascii_only,
         indent=indent,
     )
@@ -48,13 +48,13 @@ def test_the_pieces_are_the_answer_however_the_reply_is_cut(
 
 
 def test_text_comes_as_soon_as_it_is_there() -> None:
-    assert streamed(['{"found":true,"answer":"In ', "Gr", 'az."', ',"citations":[]}']) == ["In ", "Gr", "az."]
+    assert streamed(['{"found":true,"text":"In ', "Gr", 'az."', ',"citations":[]}']) == ["In ", "Gr", "az."]
 
 
 @pytest.mark.parametrize(
     "reply",
     [
-        '{"found": false, "answer": "I could not find it."',
+        '{"found": false, "text": "I could not find it."',
         "The answer is Graz.",
         "In {Graz}, I think.",
         '<think>I say {"answer": "Lyon"}, or',

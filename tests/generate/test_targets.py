@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.toys import GRAPHS
 
-from graphwright import Evidence, Graph, OptionError, Reply, ShortestPaths, TargetAnswer, Triples, hits_at_1, start
+from graphwright import Evidence, Graph, OptionError, Answer, ShortestPaths, TargetAnswer, Triples, hits_at_1, start
 from graphwright.generate.targets import path_text
 
 
@@ -76,7 +76,7 @@ def test_whether_something_holds_is_answered_by_what_is_stated_between_the_two()
         [("Hamburg", "in", "Germany"), ("Rostock", "in", "Germany"), ("Germany", "holds", "Hamburg")]
     )
 
-    def asked(question: str, *entities: str) -> Reply:
+    def asked(question: str, *entities: str) -> Answer:
         paths = Evidence.of_pieces([([0, 1, 2], [0, 1])])
         answer = TargetAnswer()(start(question, graph, entities=entities, evidence=paths)).answer
         assert answer is not None

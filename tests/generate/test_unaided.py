@@ -8,13 +8,13 @@ import pytest
 from tests.models.llm_server import LLMServer
 from tests.toys import corpus_index
 
-from graphwright import Endpoint, Kind, OptionError, ReplyError, ScriptedLLM, Unaided, listening, start
+from graphwright import Endpoint, Kind, OptionError, LLMResponseError, ScriptedLLM, Unaided, listening, start
 from graphwright.operators.state import State
 
 GRAPH = corpus_index().snapshot.graph
 QUESTION = "Which abbey did the mother of Lothair II found?"
-PLAIN = '{"found": true, "answer": " Erstein Abbey\\n"}'
-REASONED = '{"thoughts": ["It was Ermengarde."], "found": true, "answer": "Erstein Abbey"}'
+PLAIN = '{"found": true, "text": " Erstein Abbey\\n"}'
+REASONED = '{"reasoning": "It was Ermengarde.", "found": true, "text": "Erstein Abbey"}'
 
 
 def asked(*replies: str, reasoning: bool = False) -> State:
@@ -29,11 +29,11 @@ def test_the_answer_is_what_the_model_says_and_cites_nothing(
 ) -> None:
     state = asked(reply, reasoning=reasoning)
     assert state.answer is not None and state.answer.found and state.answer.text == "Erstein Abbey"
-    assert state.answer.citations == () and state.chunks is None and state.evidence is None
+    assert state.answer.citations == () and state.passages is None and state.evidence is None
     assert state.trace[-1].notes == notes and state.trace[-1].usage.completion_tokens > 0
 
 
-@pytest.mark.parametrize("reply", ['{"found": false, "answer": ""}', '{"found": true, "answer": " "}'])
+@pytest.mark.parametrize("reply", ['{"found": false, "text": ""}', '{"found": true, "text": " "}'])
 def test_where_it_knows_nothing_nothing_is_found(reply: str) -> None:
     answer = asked(reply).answer
     assert answer is not None and not answer.found and "no answer" in answer.text
@@ -42,9 +42,9 @@ def test_where_it_knows_nothing_nothing_is_found(reply: str) -> None:
 def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_refused() -> None:
     assert asked("Erstein.", PLAIN).answer == asked(PLAIN).answer
     for reply in ("", "Erstein.", '{"answer": "Erstein"}'):
-        with pytest.raises(ReplyError):
+        with pytest.raises(LLMResponseError):
             asked(reply, reply)
-    with pytest.raises(ReplyError):
+    with pytest.raises(LLMResponseError):
         asked(PLAIN, PLAIN, reasoning=True)
 
 

@@ -33,7 +33,7 @@ from graphwright.generate.prompt import passages_in
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.word_index import WordIndex
-from graphwright.methods.bubblerag import anchor_groups, evidence_graphs
+from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 
 SNAPSHOT = corpus_index().snapshot
@@ -82,11 +82,11 @@ def reply(system: str, user: str) -> str:
         founded = [line["number"] for line in data(user, "number") if "founded" in line["text"]]
         said = {"numbers": founded, "enough": not founded}
     elif step == "enough":
-        said = {"found": False, "answer": "", "citations": []}
+        said = {"found": False, "text": "", "citations": []}
     else:
         number, text = next((n, t) for n, t in passages_in(user).items() if "founded" in t)
         quote = next(part for part in text.split(". ") if "founded" in part)
-        said = {"found": True, "answer": "Erstein [1].", "citations": [{"passage": number, "quote": quote}]}
+        said = {"found": True, "text": "Erstein [1].", "citations": [{"passage": number, "quote": quote}]}
     return json.dumps(said)
 
 
@@ -114,7 +114,7 @@ def pieces_of(state: State) -> Evidence:
 
 def test_the_expression_is_that_of_the_paper() -> None:
     vectors = joined(NAMES, SNAPSHOT.passages)  # type: ignore[arg-type]
-    search = f"LinkEntities(names={NAMES!r}) >> SupportSearch({SNAPSHOT.passages!r}, {WORDS!r}) % 40 >> Sources(limit=15) >> "
+    search = f"LinkEntities(names={NAMES!r}) >> SupportSearch({SNAPSHOT.passages!r}, {WORDS!r}) % 40 >> ToPassages(limit=15) >> "
     groups = (
         f"LatentKeywords() >> Specialise() >> Relax(names={NAMES!r}, triples={TRIPLES!r}) >> "
         f"GroupAnchors({NAMES!r}, {TRIPLES!r}, words={WORDS!r})"
@@ -126,7 +126,7 @@ def test_the_expression_is_that_of_the_paper() -> None:
     )
     own = repr(pipeline("bubblerag", SNAPSHOT, passages=7, n=2, hops=4, budget=20, alpha=2.0, depth=1))
     assert f"Bubble({vectors!r}, hops=4, budget=20) >> Coverage({vectors!r}, alpha=2.0) % 2 >> " in own
-    assert "Grow(triples=" in own and ", depth=1)" in own and "Sources(limit=7)" in own
+    assert "Grow(triples=" in own and ", depth=1)" in own and "ToPassages(limit=7)" in own
     assert "AnswerIfEnough(FactReader(MiniLMReader()), passages=7)" in own
     llm = ScriptedLLM(reply)
     with_model = repr(pipeline("bubblerag", SNAPSHOT, llm=llm))
@@ -235,7 +235,7 @@ def test_an_early_answer_ends_it_and_not_what_retrieves() -> None:
         assert step_of(system, user) == "enough"
         number = next(n for n, text in passages_in(user).items() if "1525" in text)
         quote = "It was destroyed in 1525"
-        return json.dumps({"found": True, "answer": "1525 [1].", "citations": [{"passage": number, "quote": quote}]})
+        return json.dumps({"found": True, "text": "1525 [1].", "citations": [{"passage": number, "quote": quote}]})
 
     written = pipeline("bubblerag", SNAPSHOT, llm=ScriptedLLM(sure))(asked(ONE_STEP))
     assert written.answer is not None and written.answer.text == "1525 [1]." and len(written.trace) == 4
@@ -277,7 +277,7 @@ def test_never_more_passages_than_asked_for_are_read(k: int) -> None:
     def model(system: str, user: str) -> str:
         step = step_of(system, user)
         assert len(data(user, "passage")) <= k if step in ("enough", "answer") else True
-        return json.dumps({"found": False, "answer": "", "citations": []})
+        return json.dumps({"found": False, "text": "", "citations": []})
 
     state = pipeline("bubblerag", SNAPSHOT, passages=k, llm=ScriptedLLM(model))(asked())
     assert len(chunks(state)) == k and chunks(state) == chunks(pipeline("bubblerag", SNAPSHOT)(asked()))[:k]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import Link, Operator, OptionError, PersonalizedPageRank, ScriptedLLM, Sources, VectorSearch
+from graphwright import LinkEntities, Operator, OptionError, PersonalizedPageRank, ScriptedLLM, ToPassages, VectorSearch
 from graphwright.methods.expression import literals, read_expression
 
 IX = corpus_index().snapshot
@@ -17,12 +17,12 @@ IX = corpus_index().snapshot
 @pytest.mark.parametrize(
     "text",
     [
-        "VectorSearch(ix.passages) % 10 >> Sources()",
-        "Link(ix.names) >> PersonalizedPageRank(restart=0.5, each=True) % 100 >> Induce() >> Triples()",
-        "(Keep() | VectorSearch(ix.passages) % 3) >> Sources(limit=5)",
+        "VectorSearch(ix.passages) % 10 >> ToPassages()",
+        "LinkEntities(ix.names) >> PersonalizedPageRank(restart=0.5, each=True) % 100 >> Induce() >> Triples()",
+        "(Keep() | VectorSearch(ix.passages) % 3) >> ToPassages(limit=5)",
         "Repeat(KHop(1), until=Reached(nodes=100))",
-        "VectorSearch(ix.passages) % 9 >> Only(Kind.CHUNK) % 3 >> Sources()",
-        "VectorSearch(ix.passages) % 4 >> Rerank(HashEncoder(dimension=64)) % -(-2) >> Sources()",
+        "VectorSearch(ix.passages) % 9 >> Only(Kind.CHUNK) % 3 >> ToPassages()",
+        "VectorSearch(ix.passages) % 4 >> Rerank(HashEncoder(dimension=64)) % -(-2) >> ToPassages()",
     ],
 )
 def test_what_is_written_is_what_python_makes_of_it(text: str) -> None:
@@ -38,16 +38,16 @@ def test_what_is_written_is_what_python_makes_of_it(text: str) -> None:
 
 
 def test_every_part_of_an_index_can_be_named() -> None:
-    made = read_expression("Link(ix.names) >> PersonalizedPageRank() % 5 >> Sources()", IX)
-    assert made == Link(IX.names) >> PersonalizedPageRank() % 5 >> Sources()
+    made = read_expression("LinkEntities(ix.names) >> PersonalizedPageRank() % 5 >> ToPassages()", IX)
+    assert made == LinkEntities(IX.names) >> PersonalizedPageRank() % 5 >> ToPassages()
     assert read_expression("VectorSearch(ix.passages)", IX) == VectorSearch(IX.passages)
 
 
 def test_further_names_are_those_given() -> None:
     llm = ScriptedLLM(lambda system, user: "Graz")
-    assert "ScriptedLLM" in repr(read_expression("VectorSearch(ix.passages) >> Sources() >> Answer(llm)", IX, llm=llm))
+    assert "ScriptedLLM" in repr(read_expression("VectorSearch(ix.passages) >> ToPassages() >> Generate(llm)", IX, llm=llm))
     with pytest.raises(OptionError, match="there is no 'llm' here"):
-        read_expression("Answer(llm)", IX)
+        read_expression("Generate(llm)", IX)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_further_names_are_those_given() -> None:
         ("VectorSearch(ix.passages", "no expression of operators"),
         ("", "no expression"),
         ("3", "gives int"),
-        ("VectorSearch(ix.passages) + Sources()", "only operators"),
+        ("VectorSearch(ix.passages) + ToPassages()", "only operators"),
         ("VectorSearch(ix.lease)", "only operators"),
         ("KHop(1).run", "only operators"),
         ("Index('x')", "there is no 'Index'"),
@@ -84,8 +84,8 @@ def test_further_names_are_those_given() -> None:
         ("ix.graph.columns", "only operators"),
         ("KHop.__class__(1)", "only operators"),
         ("OptionError('x')", "there is no 'OptionError' here"),
-        ("Sources('ä\u2028ö\x0c',\r\n 'é',\r 'ö', nowhere)", r"'nowhere' of .* \(character 7\)"),
-        ("Sources('äöü', nowhere)", r"'nowhere' of .* \(character 16\)"),
+        ("ToPassages('ä\u2028ö\x0c',\r\n 'é',\r 'ö', nowhere)", r"'nowhere' of .* \(character 7\)"),
+        ("ToPassages('äöü', nowhere)", r"'nowhere' of .* \(character 16\)"),
         (" >> ".join(["KHop(1)"] * 5_000), "too deep to be read"),
         ("-" * 5_000 + "1", "too deep to be read"),
         ("(" * 300 + "KHop(1)" + ")" * 300, "no expression of operators"),

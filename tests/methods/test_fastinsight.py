@@ -22,8 +22,9 @@ from graphwright import (
 )
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.base import metered
-from graphwright.operators.subgraph.entities import entity_vectors
-from graphwright.operators.subgraph.references import passage_graph
+from graphwright.operators.control import OnGraph
+from graphwright.operators.subgraph.views import entity_vectors
+from graphwright.operators.subgraph.views import PassageGraph
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -34,21 +35,21 @@ def test_the_expression_is_that_of_the_paper() -> None:
     model = CachedCrossEncoder(MiniLMCrossEncoder())
     ix, rank = repr(SNAPSHOT.passages), f"GRanker({model!r}, alpha=0.3)"
     loop = f"Repeat((Keep() | STeX({ix}, beta=0.5) % 4) >> {rank}, until=Reached(nodes=30))"
-    assert whole.startswith(f"OnPassages(VectorSearch({ix}) % 4 >> {rank} >> {loop}) % 7 >> Sources() >> ")
+    assert whole.startswith(f"OnGraph(PassageGraph(), VectorSearch({ix}) % 4 >> {rank} >> {loop}) % 7 >> ToPassages() >> ")
 
 
 def test_passages_are_reached_along_references_within_the_budget() -> None:
     few = pipeline("fastinsight", SNAPSHOT, batch=1, budget=3, cross_encoder=OverlapCrossEncoder())
     state = retrieval_part(few)(start(QUESTION, SNAPSHOT.graph))
-    assert state.chunks is not None and len(state.chunks) == 3 and state.graph is SNAPSHOT.graph
-    nodes = state.chunks.ids.tolist()
+    assert state.passages is not None and len(state.passages) == 3 and state.graph is SNAPSHOT.graph
+    nodes = state.passages.ids.tolist()
     assert all(SNAPSHOT.graph.columns.kinds[nodes] == Kind.CHUNK)
     # Each was next to another one; the first was found by its vector.
-    rows = passage_graph(SNAPSHOT.graph).columns.adjacency
+    rows = PassageGraph()(SNAPSHOT.graph).columns.adjacency
     assert all(set(rows.row(node).tolist()) & set(nodes) for node in nodes)
     # What nothing refers to is never reached.
     every = pipeline("fastinsight", SNAPSHOT, batch=1, cross_encoder=OverlapCrossEncoder())
-    found = every(start(QUESTION, SNAPSHOT.graph)).chunks
+    found = every(start(QUESTION, SNAPSHOT.graph)).passages
     documents = {SNAPSHOT.graph.passages.of(int(c)).document for c in found.ids}  # type: ignore[union-attr]
     assert documents == {"lothair", "teutberga", "ermengarde", "erstein"}
 
@@ -78,9 +79,9 @@ def test_what_cannot_be_used_is_refused(options) -> None:
 
 def test_the_corpus_graph_can_be_what_documents_refer_to_alone() -> None:
     alone = repr(pipeline("fastinsight", SNAPSHOT, relations=("refers to",)))
-    assert alone.startswith("OnPassages(") and ", relations=('refers to',)) % 20 >> Sources()" in alone
+    assert alone.startswith("OnGraph(PassageGraph(), ") and ", relations=('refers to',)) % 20 >> ToPassages()" in alone
     few = pipeline("fastinsight", SNAPSHOT, batch=2, relations=("refers to",), cross_encoder=OverlapCrossEncoder())
-    chunks = retrieval_part(few)(start(QUESTION, SNAPSHOT.graph)).chunks
+    chunks = retrieval_part(few)(start(QUESTION, SNAPSHOT.graph)).passages
     assert chunks is not None and len(chunks) == 2  # the toy corpus has no links, so nothing is added
 
 
@@ -89,11 +90,11 @@ def test_entities_are_searched_by_the_vectors_of_their_passages() -> None:
         "fastinsight-entities", SNAPSHOT, batch=2, budget=6, passages=3, cross_encoder=OverlapCrossEncoder()
     )
     vectors = entity_vectors(SNAPSHOT.graph, SNAPSHOT.passages)
-    assert repr(whole).startswith(f"OnEntities(VectorSearch({vectors!r}) % 2 >> GRanker(")
+    assert repr(whole).startswith(f"OnGraph(EntityGraph(), VectorSearch({vectors!r}) % 2 >> GRanker(")
     state = retrieval_part(whole)(start(QUESTION, SNAPSHOT.graph))
     assert state.evidence is not None and len(state.evidence) == 6 and state.graph is SNAPSHOT.graph
     assert all(SNAPSHOT.graph.columns.kinds[state.evidence.nodes] == Kind.ENTITY)
-    assert state.chunks is not None and len(state.chunks) == 3
+    assert state.passages is not None and len(state.passages) == 3
     assert whole(start("Who founded the abbey of Erstein?", SNAPSHOT.graph)).answer.found  # type: ignore[union-attr]
 
 

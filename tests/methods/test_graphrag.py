@@ -28,7 +28,7 @@ def writer(system: str, user: str) -> str:
         shown = [json.loads(line) for line in user.splitlines() if line.startswith('{"number"')]
         return json.dumps({"ratings": [{"number": s["number"], "helpful": 90 * ("Graz" in s["text"])} for s in shown]})
     quote = passages_in(user)[1].split(". ")[0]
-    return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+    return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
 
 def test_the_expressions_read_as_they_are_written() -> None:
@@ -37,16 +37,16 @@ def test_the_expressions_read_as_they_are_written() -> None:
     local = repr(pipeline("graphrag-local", ix, entities=7, relations=5))
     assert local.startswith(
         f"EntitySearch({ix.passages!r}, names={ix.names!r}, triples={ix.triples!r}) % 7 >> "
-        f"Surroundings({summaries}, relations=5) >> WeighedSources(limit=20, index={ix.passages!r}) >> "
+        f"Surroundings({summaries}, relations=5) >> ToPassages(limit=20, index={ix.passages!r}) >> "
     )
     whole = repr(pipeline("graphrag-global", ix, communities=3))
-    assert whole.startswith(f"CommunitySearch({summaries}) % 3 >> WeighedSources(limit=20, index={ix.passages!r}) >> ")
+    assert whole.startswith(f"CommunitySearch({summaries}) % 3 >> ToPassages(limit=20, index={ix.passages!r}) >> ")
     llm = ScriptedLLM(writer)
     told = f"Summaries({ix.passages!r}, triples={ix.triples!r}, model={llm!r})"
     written = repr(pipeline("graphrag-global", ix, communities=3, rated=9, llm=llm))
     assert written == (
         f"CommunitySearch({told}) % 9 >> Helpful({llm!r}, {told}) % 3 >> "
-        f"WeighedSources(limit=20, index={ix.passages!r}) >> "
+        f"ToPassages(limit=20, index={ix.passages!r}) >> "
         f"ReportPrompt(CommunityReports(summaries={told}, level=1, limit=3)) >> Generate({llm!r})"
     )
 

@@ -20,7 +20,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 def test_the_expression_reads_as_it_is_written() -> None:
     prizes = f"Prizes({SNAPSHOT.passages!r}, triples={SNAPSHOT.triples!r}, k=4)"
     whole = repr(pipeline("g-retriever", SNAPSHOT, k=4, cost=1.0))
-    assert whole.startswith(f"PrizeTree({prizes}, cost=1.0) >> PrizeSources(limit=20, prizes={prizes}) >> ")
+    assert whole.startswith(f"PrizeTree({prizes}, cost=1.0) >> PrizedItems(limit=20, prizes={prizes}) >> ")
     by_names = repr(pipeline("g-retriever", SNAPSHOT, nodes=SNAPSHOT.names))
     assert by_names.startswith(f"PrizeTree(Prizes({SNAPSHOT.names!r}, triples={SNAPSHOT.triples!r})) >> ")
 
@@ -37,7 +37,7 @@ def test_it_answers_offline_from_one_connected_piece() -> None:
 def test_a_language_model_is_shown_the_tree_and_quotes_passages() -> None:
     def reply(system: str, user: str) -> str:
         quote = passages_in(user)[1].split(". ")[0]
-        return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+        return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
     state = pipeline("g-retriever", SNAPSHOT, llm=ScriptedLLM(reply))(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and len(state.answer.citations) == 1 and state.evidence is not None

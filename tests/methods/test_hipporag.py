@@ -12,6 +12,7 @@ from tests.toys import CORPUS, corpus_index
 from graphwright import HashEncoder, Index, OptionError, ScriptedLLM, start
 from graphwright.generate.prompt import passages_in
 from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.operators.control import OnGraph
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
@@ -26,24 +27,24 @@ def writer(system: str, user: str) -> str:
     if "You choose" in system:
         return '{"numbers": [1, 99]}'
     quote = passages_in(user)[1].split(". ")[0]
-    return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+    return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
 
 def documents(state: State) -> list[str]:
-    assert state.chunks is not None and state.graph.passages is not None
-    return [state.graph.passages.of(int(chunk)).document for chunk in state.chunks.ids]  # type: ignore[union-attr]
+    assert state.passages is not None and state.graph.passages is not None
+    return [state.graph.passages.of(int(chunk)).document for chunk in state.passages.ids]  # type: ignore[union-attr]
 
 
 def test_the_expressions_read_as_they_are_written() -> None:
     ix = SNAPSHOT
-    link, dense = f"Link(names={ix.names!r})", f"VectorSearch({ix.passages!r})"
+    link, dense = f"LinkEntities(names={ix.names!r})", f"VectorSearch({ix.passages!r})"
     one = repr(pipeline("hipporag", ix, passages=7, nodes=50, restart=0.4))
-    walk = f"{link} >> Specific({ix.names!r}) >> OnStatements(PersonalizedPageRank(restart=0.4) % 50)"
-    assert one.startswith(f"OrElse({walk}, {dense} % 7) >> SummedSources(limit=7) >> ")
+    walk = f"{link} >> Specific({ix.names!r}) >> OnGraph(StatementGraph(), PersonalizedPageRank(restart=0.4) % 50)"
+    assert one.startswith(f"OrElse({walk}, {dense} % 7) >> ToPassages(limit=7, summed=True) >> ")
     two = repr(pipeline("hipporag2", ix, passages=7, pool=9, triples=4, nodes=50, weight=0.1))
     near = f"{link} >> TripleSearch({ix.triples!r}, limit=9) >> SharedWords({ix.words!r}) % 4"
     walk = f"{near} >> PhraseSeeds({ix.passages!r}, weight=0.1) >> PersonalizedPageRank(restart=0.5) % 50"
-    assert two.startswith(f"OrElse({walk} >> Only(Kind.CHUNK), {dense}) % 7 >> Sources() >> ")
+    assert two.startswith(f"OrElse({walk} >> Only(Kind.CHUNK), {dense}) % 7 >> ToPassages() >> ")
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -55,9 +56,9 @@ def test_walks_reach_passages_that_share_no_word_with_the_question(name: str) ->
 
 def test_hipporag_ranks_by_the_mass_of_all_entities_that_a_passage_mentions() -> None:
     state = retrieval_part(pipeline("hipporag", SNAPSHOT))(start("Who is Teutberga?", SNAPSHOT.graph))
-    assert state.evidence is not None and state.evidence.scores is not None and state.chunks is not None
+    assert state.evidence is not None and state.evidence.scores is not None and state.passages is not None
     mass = dict(zip(state.evidence.nodes.tolist(), state.evidence.scores.tolist(), strict=True))
-    for chunk, score in zip(state.chunks.ids.tolist(), state.chunks.scores.tolist(), strict=True):
+    for chunk, score in zip(state.passages.ids.tolist(), state.passages.scores.tolist(), strict=True):
         mentions = [v for v in mass if chunk in SNAPSHOT.graph.chunks_of([v]).tolist()]
         assert score == pytest.approx(sum(mass[v] for v in mentions)) and mentions
     assert documents(state)[0] == "teutberga"
@@ -82,7 +83,7 @@ def test_a_language_model_takes_its_part_and_answers(name: str) -> None:
     state = pipeline(name, SNAPSHOT, llm=llm)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and len(state.answer.citations) == 1
     part = {"hipporag": f"Keywords(model={llm!r})", "hipporag2": f"Choose({llm!r}) % 5"}[name]
-    assert [step.operator for step in state.trace if step.usage.completion_tokens] == [part, f"Answer({llm!r})"]
+    assert [step.operator for step in state.trace if step.usage.completion_tokens] == [part, f"Generate({llm!r})"]
     # The name is misspelled, and linked to the nearest.
     assert name == "hipporag2" or documents(state)[0] == "ermengarde"
 

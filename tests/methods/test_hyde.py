@@ -19,10 +19,10 @@ BURNED = "The abbey of Erstein in Alsace was destroyed during the Peasants' War 
 def test_the_expressions_read_as_they_are_written() -> None:
     ix = repr(SNAPSHOT.passages)
     whole = repr(pipeline("hyde", SNAPSHOT, passages=7, feedback=3, beta=0.5))
-    assert whole.startswith(f"VectorSearch({ix}) % 3 >> Feedback({ix}, beta=0.5) % 7 >> Sources() >> ")
+    assert whole.startswith(f"VectorSearch({ix}) % 3 >> Feedback({ix}, beta=0.5) % 7 >> ToPassages() >> ")
     llm = ScriptedLLM([""])
     whole = repr(pipeline("hyde", SNAPSHOT, passages=7, llm=llm))
-    assert whole.startswith(f"HypotheticalPassage({ix}, {llm!r}) % 7 >> Sources() >> ")
+    assert whole.startswith(f"HypotheticalPassage({ix}, {llm!r}) % 7 >> ToPassages() >> ")
 
 
 def test_what_the_model_wrote_leads_to_the_passage_and_is_neither_shown_nor_cited() -> None:
@@ -32,7 +32,7 @@ def test_what_the_model_wrote_leads_to_the_passage_and_is_neither_shown_nor_cite
         shown = passages_in(user)
         assert BURNED not in user and "destroyed in 1525" in shown[1]
         quote = "It was destroyed in 1525"
-        return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+        return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
     state = pipeline("hyde", SNAPSHOT, llm=ScriptedLLM(reply))(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and [c.document for c in state.answer.citations] == ["erstein"]
@@ -41,7 +41,7 @@ def test_what_the_model_wrote_leads_to_the_passage_and_is_neither_shown_nor_cite
 def test_the_first_passages_move_the_question() -> None:
     state = start(QUESTION, SNAPSHOT.graph)
     plain, moved, heavy = (
-        retrieval_part(op)(state).chunks
+        retrieval_part(op)(state).passages
         for op in (
             pipeline("vector", SNAPSHOT),
             pipeline("hyde", SNAPSHOT, feedback=1),

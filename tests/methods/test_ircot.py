@@ -20,7 +20,7 @@ def test_the_expression_reads_as_it_is_written() -> None:
     first = WordSearch(SNAPSHOT.words)
     whole = repr(pipeline("ircot", SNAPSHOT, passages=7, k=4, steps=2, shown=3, first=first))
     search, think = f"FollowUp({first!r} % 4)", f"Think({SNAPSHOT.encoder!r}, passages=3)"
-    assert whole.startswith(f"({search} >> Repeat({think} >> {search}, until={Thoughts(2)!r})) % 7 >> Sources() >> ")
+    assert whole.startswith(f"({search} >> Repeat({think} >> {search}, until={Thoughts(2)!r})) % 7 >> ToPassages() >> ")
     assert "ScoreSum(VectorSearch(" in repr(pipeline("ircot", SNAPSHOT))
 
 
@@ -32,8 +32,8 @@ def test_the_first_of_every_search_come_first() -> None:
     state = op(start("Who married Teutberga?", SNAPSHOT.graph))
     asked = ["Who married Teutberga?", *thoughts]
     each = [(first % 2)(start(text, SNAPSHOT.graph)).evidence.nodes.tolist() for text in asked]  # type: ignore[union-attr]
-    assert state.chunks is not None
-    ids = state.chunks.ids.tolist()
+    assert state.passages is not None
+    ids = state.passages.ids.tolist()
     assert set(ids[:3]) == {nodes[0] for nodes in each} and set(ids) == {node for nodes in each for node in nodes}
 
 
@@ -45,7 +45,7 @@ def test_a_language_model_thinks_until_it_has_enough_then_answers() -> None:
         quote = "It was destroyed in 1525"
         number = next(n for n, text in passages_in(user).items() if quote in text)
         cited = [{"passage": number, "quote": quote}]
-        return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": cited})
+        return json.dumps({"found": True, "text": f"{quote} [1].", "citations": cited})
 
     op = pipeline("ircot", SNAPSHOT, steps=6, llm=ScriptedLLM(reply))
     state = op(start("What became of what Ermengarde founded?", SNAPSHOT.graph))

@@ -24,7 +24,7 @@ from graphwright import (
     VectorIndex,
     start,
 )
-from graphwright.methods.lego import EXTRACTIONS, INSTANCES, PRUNINGS, cell, lego
+from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, cell, lego
 from graphwright.methods.registry import pipeline
 
 E, L = HashEncoder(), OverlapCrossEncoder()
@@ -95,13 +95,13 @@ def test_over_an_index_the_answer_is_quoted_and_over_a_knowledge_graph_it_is_a_n
     asked = "Which abbey did the mother of Lothair II found?"
     for number in (1, 6, 13):
         state = pipeline(f"lego-{number}", snapshot)(start(asked, snapshot.graph))
-        assert state.answer is not None and state.answer.citations[0].document and state.chunks is not None
+        assert state.answer is not None and state.answer.citations[0].document and state.passages is not None
         assert state.graph.whole and any(len(edges) > 1 for _, edges in state.evidence or ())
     films = replace(snapshot, graph=FILMS, names=None, triples=None)
     for number in (1, 12, 15):
         state = pipeline(f"lego-{number}", films)(start("Who starred in a film directed by Mann?", FILMS))
         assert state.answer is not None and {"Heat", "Pacino"} <= {c.text for c in state.answer.citations}
-    llm = ScriptedLLM(['{"numbers": [2, 1]}', '{"found": true, "answer": "Heat.", "citations": []}'])
+    llm = ScriptedLLM(['{"numbers": [2, 1]}', '{"found": true, "text": "Heat.", "citations": []}'])
     state = pipeline("lego-13", films, llm=llm)(start("Who starred in a film directed by Mann?", FILMS))
     assert state.answer is not None and state.answer.text == "Heat." and len(state.evidence or ()) == 2
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import HashEncoder, Index, OptionError, ReplyError, ScriptedLLM, start
+from graphwright import HashEncoder, Index, OptionError, LLMResponseError, ScriptedLLM, start
 from graphwright.generate.prompt import passages_in
 from graphwright.methods.registry import pipeline
 
@@ -23,16 +23,16 @@ def writer(system: str, user: str) -> str:
     if "list the keywords" in system:
         return json.dumps({"names": ["Lothair II", "Ermengarde of Tours"], "themes": ["founding of an abbey"]})
     quote = passages_in(user)[1].split(". ")[0]
-    return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+    return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
 
 def test_the_expressions_read_as_they_are_written() -> None:
     names, triples = f"AnchorSearch({SNAPSHOT.names!r})", f"TripleSearch({SNAPSHOT.triples!r}, limit=9"
     local, broad, hybrid = (repr(pipeline(mode, SNAPSHOT, passages=7, n=9)) for mode in MODES)
-    assert local.startswith(f"Keywords() >> {names} % 9 >> OneHop() >> SummedSources(limit=7) >> ")
-    assert broad.startswith(f"Keywords() >> {triples}, asked=True) >> Sources(limit=7) >> ")
+    assert local.startswith(f"Keywords() >> {names} % 9 >> OneHop() >> ToPassages(limit=7, summed=True) >> ")
+    assert broad.startswith(f"Keywords() >> {triples}, asked=True) >> ToPassages(limit=7) >> ")
     in_turn = f"ReciprocalRank({names} % 9 >> OneHop(), {triples}, asked=True), constant=0)"
-    assert hybrid.startswith(f"Keywords() >> {in_turn} >> SummedSources(limit=7) >> ")
+    assert hybrid.startswith(f"Keywords() >> {in_turn} >> ToPassages(limit=7, summed=True) >> ")
     # With a language model there are themes to look for.
     assert f"{triples}) >> " in repr(pipeline("lightrag-global", SNAPSHOT, n=9, llm=ScriptedLLM(writer)))
 
@@ -54,7 +54,7 @@ def test_a_language_model_lists_keywords_and_is_shown_relations_and_passages(mod
     kinds = {next(iter(json.loads(line))) for line in (state.prompt or "").splitlines() if line.startswith("{")}
     assert {"question", "passage", "path"} <= kinds
     spent = [step.operator for step in state.trace if step.usage.completion_tokens]
-    assert spent == [f"Keywords(model={llm!r})", f"Answer({llm!r})"]
+    assert spent == [f"Keywords(model={llm!r})", f"Generate({llm!r})"]
 
 
 @pytest.mark.parametrize("said", ["", "no JSON", '{"names": [], "themes": []}'])
@@ -67,7 +67,7 @@ def test_keywords_that_the_model_does_not_list_are_the_questions_own_or_an_error
         state = op(start(QUESTION, SNAPSHOT.graph))
         assert state.answer is not None and "Lothair II" in [a.text for a in state.anchors or ()]
     else:
-        with pytest.raises(ReplyError):
+        with pytest.raises(LLMResponseError):
             op(start(QUESTION, SNAPSHOT.graph))
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.toys import corpus_index
 
 from graphwright import (
-    Answer,
+    Generate,
     ComparingReader,
     FactReader,
     Index,
@@ -21,7 +21,7 @@ from graphwright import (
 )
 from graphwright.generate.broad import Broad
 from graphwright.generate.prompt import PassagePrompt, passages_in
-from graphwright.methods.lego import INSTANCES
+from graphwright.methods.papers.lego import INSTANCES
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models.fake import ScriptedLLM
 from graphwright.operators.operator import Then
@@ -37,7 +37,7 @@ LEGO_WITH_L = [f"lego-{number}" for number, made in INSTANCES.items() if "L" in 
 def first_sentence(system: str, user: str) -> str:
     """Answer with the first sentence of the first passage."""
     quote = passages_in(user)[1].split(". ")[0]
-    return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+    return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
 
 @cache
@@ -67,15 +67,15 @@ def test_a_broad_question_that_names_something_is_answered_from_what_is_found(ca
     state = carol.ask("Summarise what happens to Tiny Tim.", method="hybrid")
     assert state.answer is not None and "Tiny Tim" in state.answer.text and len(state.answer.citations) >= 4
     plain = carol.retrieve("Summarise what happens to Tiny Tim.", method="hybrid")
-    assert plain.chunks is not None and state.chunks is not None
-    assert plain.chunks.ids.tolist() == state.chunks.ids.tolist()
+    assert plain.chunks is not None and state.passages is not None
+    assert plain.chunks.ids.tolist() == state.passages.ids.tolist()
 
 
 def test_central_passages_are_retrieved_for_a_question_that_names_nothing(carol: Index) -> None:
-    found = [carol.retrieve(q, method=m).chunks for q in (THEMES, "Summarise this.") for m in ("bm25", "vector")]
+    found = [carol.retrieve(q, method=m).passages for q in (THEMES, "Summarise this.") for m in ("bm25", "vector")]
     assert all(f is not None and f.ids.tolist() == found[0].ids.tolist() for f in found)  # type: ignore[union-attr]
     assert len(found[0]) == 20  # type: ignore[arg-type]
-    few = carol.retrieve(THEMES, passages=5).chunks
+    few = carol.retrieve(THEMES, passages=5).passages
     assert few is not None and few.ids.tolist() == found[0].ids[:5].tolist()  # type: ignore[union-attr]
 
 
@@ -87,9 +87,9 @@ def test_other_questions_retrieve_what_the_search_alone_does(name: str, question
     broad = next(at for at, step in enumerate(whole.steps) if isinstance(step, Broad))
     alone = retrieval_part(Then(whole.steps[:broad]))(start(question, SNAPSHOT.graph))
     found = retrieval_part(whole)(start(question, SNAPSHOT.graph))
-    assert found.chunks is not None and alone.chunks is not None and found.evidence is not None
-    assert found.chunks.ids.tobytes() == alone.chunks.ids.tobytes()
-    assert found.chunks.scores.tobytes() == alone.chunks.scores.tobytes()
+    assert found.passages is not None and alone.chunks is not None and found.evidence is not None
+    assert found.passages.ids.tobytes() == alone.chunks.ids.tobytes()
+    assert found.passages.scores.tobytes() == alone.chunks.scores.tobytes()
     assert found.evidence.identities() == alone.evidence.identities()  # type: ignore[union-attr]
     assert [step.operator for step in found.trace] == [step.operator for step in alone.trace]
 
@@ -105,7 +105,7 @@ def test_a_language_model_may_answer_and_retrieval_stays_the_same(name: str) -> 
     written = pipeline(name, SNAPSHOT, llm=llm)
     assert METHODS[name].options["llm"] is None
     *_, prompt, answer = repr(written).split(" >> ")
-    assert "Prompt(" in prompt and answer == f"Answer({llm!r})"
+    assert "Prompt(" in prompt and answer == f"Generate({llm!r})"
     assert written.needs == () and retrieval_part(written) == retrieval_part(pipeline(name, SNAPSHOT))
     state = written(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
     assert state.answer is not None and len(state.answer.citations) == 1
@@ -114,7 +114,7 @@ def test_a_language_model_may_answer_and_retrieval_stays_the_same(name: str) -> 
 
 def test_a_language_model_is_shown_central_passages_for_a_broad_question(carol: Index) -> None:
     state = carol.ask(THEMES, llm=ScriptedLLM(first_sentence))
-    central = carol.retrieve(THEMES).chunks
+    central = carol.retrieve(THEMES).passages
     assert central is not None and state.prompt is not None and state.answer is not None
     shown = passages_in(state.prompt)
     assert [shown[n] for n in sorted(shown)] == [carol.graph.text(int(c)) for c in central.ids[: len(shown)]]
@@ -123,9 +123,9 @@ def test_a_language_model_is_shown_central_passages_for_a_broad_question(carol: 
 
 def test_the_expression_reads_as_it_is_written() -> None:
     assert repr(pipeline("vector", SNAPSHOT)) == (
-        f"{VectorSearch(SNAPSHOT.passages)!r} % 20 >> Sources() >> "
-        f"Broad(CentralSearch({SNAPSHOT.passages!r}) % 20 >> Sources(), unnamed=True) >> "
-        f"Broad(Answer(CentralReader({SNAPSHOT.encoder!r}), passages=20)) >> "
-        f"{Answer(ComparingReader(MiniLMReader(), FactReader(MiniLMReader(), SentenceReader(SNAPSHOT.encoder))))!r}"
+        f"{VectorSearch(SNAPSHOT.passages)!r} % 20 >> ToPassages() >> "
+        f"Broad(CentralSearch({SNAPSHOT.passages!r}) % 20 >> ToPassages(), unnamed=True) >> "
+        f"Broad(Generate(CentralReader({SNAPSHOT.encoder!r}), passages=20)) >> "
+        f"{Generate(ComparingReader(MiniLMReader(), FactReader(MiniLMReader(), SentenceReader(SNAPSHOT.encoder))))!r}"
     )
     assert PassagePrompt() == PassagePrompt(8)

@@ -15,7 +15,7 @@ from graphwright import (
     HashEncoder,
     HopFirst,
     Index,
-    NearSources,
+    ToPassages,
     Operator,
     PathPrompt,
     ScriptedLLM,
@@ -34,19 +34,19 @@ def writer(system: str, user: str) -> str:
     if "list the keywords" in system:
         return json.dumps({"names": ["Lothair II", "Ermengarde of Tours"], "themes": ["founding of abbeys"]})
     quote = passages_in(user)[1].split(". ")[0]
-    return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+    return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
 
 def test_the_expression_is_that_of_the_paper() -> None:
     edges = GlobalEdges(SNAPSHOT.triples, asked=True)
     assert repr(pipeline("pathrag", SNAPSHOT)).startswith(
-        f"Keywords() >> AnchorSearch({SNAPSHOT.names!r}) % 40 >> OnStatements(FlowPaths() % 15) >> "
-        f"{NearSources(SNAPSHOT.passages, 20, edges)!r} >> "
+        f"Keywords() >> AnchorSearch({SNAPSHOT.names!r}) % 40 >> OnGraph(StatementGraph(), FlowPaths() % 15) >> "
+        f"{ToPassages(20, index=SNAPSHOT.passages, weight=0.0, items=WithEdges(edges))!r} >> "
     )
     small = repr(pipeline("pathrag-lt", SNAPSHOT))
-    assert f"AnchorSearch({SNAPSHOT.names!r}) % 20 >> OnStatements(FlowPaths() % 5) >> " in small
+    assert f"AnchorSearch({SNAPSHOT.names!r}) % 20 >> OnGraph(StatementGraph(), FlowPaths() % 5) >> " in small
     own = repr(pipeline("pathrag", SNAPSHOT, n=7, k=3, decay=0.5, threshold=0.01))
-    assert "% 7 >> OnStatements(FlowPaths(decay=0.5, threshold=0.01) % 3) >> " in own
+    assert "% 7 >> OnGraph(StatementGraph(), FlowPaths(decay=0.5, threshold=0.01) % 3) >> " in own
     assert {"n", "k", "decay", "threshold", "order", "prompt", "llm"} < set(METHODS["pathrag"].options)
 
 
@@ -92,14 +92,14 @@ def test_a_language_model_lists_keywords_and_answers_with_the_best_path_last(nam
     assert [line["path"] for line in shown if "path" in line][-1] == 1
     assert [step.operator for step in state.trace if step.usage.completion_tokens] == [
         f"Keywords(model={llm!r})",
-        f"Answer({llm!r})",
+        f"Generate({llm!r})",
     ]
 
 
 def test_retrieval_ends_before_the_prompt() -> None:
     part = retrieval_part(pipeline("pathrag", SNAPSHOT, llm=ScriptedLLM(writer)))
     state = part(start(QUESTION, SNAPSHOT.graph))
-    assert state.prompt is None and state.answer is None and state.chunks is not None and len(state.chunks)
+    assert state.prompt is None and state.answer is None and state.passages is not None and len(state.passages)
 
 
 def test_an_index_without_vectors_of_names_is_searched_by_words(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 def test_the_expression_reads_as_it_is_written() -> None:
     whole = repr(pipeline("raptor", SNAPSHOT, size=4, each=2, passages=7))
-    assert whole.startswith(f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), each=2) % 7 >> Sources() >> ")
+    assert whole.startswith(f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), each=2) % 7 >> ToPassages() >> ")
 
 
 def test_it_answers_offline() -> None:
@@ -33,19 +33,19 @@ def test_a_language_model_writes_the_tree_and_answers_from_it() -> None:
             # A summary that is nearer to the question than any passage.
             return json.dumps({"summary": "yeast and ovens" if "Bread" in user else "other things"})
         quote = passages_in(user)[1].split(". ")[0]
-        return json.dumps({"found": True, "answer": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+        return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
     llm = ScriptedLLM(reply)
     state = pipeline("raptor", SNAPSHOT, size=2, llm=llm)(start("yeast and ovens", SNAPSHOT.graph))
-    assert state.answer is not None and state.chunks is not None
+    assert state.answer is not None and state.passages is not None
     shown = [json.loads(line) for line in (state.prompt or "").splitlines() if line.startswith("{")]
     assert next(line["text"] for line in shown if "report" in line) == "yeast and ovens"
     tree = state.trace[0]
     assert tree.operator.startswith("TreeSearch") and tree.usage.completion_tokens > 0
     assert tree.notes[-1].endswith("summaries were made of 6 passages")
-    first = SNAPSHOT.graph.passages.of(int(state.chunks.ids[0]))  # type: ignore[union-attr]
-    plain = pipeline("raptor", SNAPSHOT, size=2)(start("yeast and ovens", SNAPSHOT.graph)).chunks
-    assert first is not None and plain is not None and state.chunks.scores[0] > plain.scores[0]
+    first = SNAPSHOT.graph.passages.of(int(state.passages.ids[0]))  # type: ignore[union-attr]
+    plain = pipeline("raptor", SNAPSHOT, size=2)(start("yeast and ovens", SNAPSHOT.graph)).passages
+    assert first is not None and plain is not None and state.passages.scores[0] > plain.scores[0]
 
 
 def test_it_pickles_and_retrieval_ends_before_the_answer() -> None:

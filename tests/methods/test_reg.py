@@ -11,7 +11,7 @@ from tests.toys import corpus_index
 from graphwright import EdgeSearch, Graph, HashEncoder, OverlapCrossEncoder, ScriptedLLM, VectorIndex, WordIndex, start
 from graphwright.generate.prompt import passages_in
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.reg import evidence_chains
+from graphwright.methods.papers.reg import evidence_chains
 from graphwright.methods.registry import pipeline, retrieval_part
 
 SNAPSHOT = corpus_index().snapshot
@@ -37,7 +37,7 @@ def test_the_expression_is_that_of_the_paper() -> None:
     chains = f"{ranked} >> Chains() >> MergeChains()"
     assert repr(evidence_chains(OverlapCrossEncoder())) == chains
     whole = repr(pipeline("reg", SNAPSHOT, scorer=OverlapCrossEncoder()))
-    assert whole.startswith(f"Link(names={SNAPSHOT.names!r}) >> (Keep() | {chains}) >> Sources(limit=20) >> ")
+    assert whole.startswith(f"LinkEntities(names={SNAPSHOT.names!r}) >> (Keep() | {chains}) >> ToPassages(limit=20) >> ")
     # Triples that have vectors are not read again.
     assert SNAPSHOT.triples is not None
     assert repr(EdgeSearch(SNAPSHOT.triples) % 30) in repr(pipeline("reg", SNAPSHOT, triples=30, length=2))
@@ -50,7 +50,7 @@ def test_a_knowledge_graph_answers_by_the_ends_of_a_chain() -> None:
     assert sorted(state.answer.text.splitlines()) == ["Fantasy", "Horror"]
     assert ("Ridley Scott", "directed_by⁻¹", "Alien", "has_genre", "Horror") in [c.path for c in state.answer.citations]
     # Its nodes stand for passages, along the chains.
-    assert state.chunks is not None and graph.names[int(state.chunks.ids[0])] in ("Alien", "Ridley Scott")
+    assert state.passages is not None and graph.names[int(state.passages.ids[0])] in ("Alien", "Ridley Scott")
     # Nothing named, nothing found.
     lost = pipeline("reg", knowledge(graph))(start("which genre is it", graph)).answer
     assert lost is not None and not lost.found
@@ -64,7 +64,7 @@ def test_a_language_model_is_shown_the_chains_and_every_node_along_them() -> Non
         horror, fantasy, _, _ = (number[graph.passage(graph.id(n))] for n in ("Horror", "Fantasy", "Alien", "Legend"))
         assert "Ridley Scott → [directed_by⁻¹] → " in user
         cited = [{"passage": fantasy, "quote": "Fantasy"}, {"passage": horror, "quote": "Horror"}]
-        return json.dumps({"found": True, "answer": "Fantasy [1] and Horror [2].", "citations": cited})
+        return json.dumps({"found": True, "text": "Fantasy [1] and Horror [2].", "citations": cited})
 
     op = pipeline("reg", knowledge(graph), llm=ScriptedLLM(reply))
     answer = op(start("what genre has a film directed by Ridley Scott", graph)).answer
@@ -74,12 +74,12 @@ def test_a_language_model_is_shown_the_chains_and_every_node_along_them() -> Non
 
 def test_an_index_of_documents_gives_the_passages_behind_the_chains() -> None:
     state = pipeline("reg", SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
-    assert state.answer is not None and state.answer.found and state.chunks is not None and state.evidence is not None
+    assert state.answer is not None and state.answer.found and state.passages is not None and state.evidence is not None
     assert state.graph is SNAPSHOT.graph and state.evidence.scores is None
     texts = state.evidence.texts(SNAPSHOT.graph)
     assert all(text.startswith("Lothair II → [") for text in texts) and len(texts) > 3
     behind = set(SNAPSHOT.graph.chunks_of(state.evidence.nodes, state.evidence.edges).tolist())
-    assert set(state.chunks.ids.tolist()) <= behind
+    assert set(state.passages.ids.tolist()) <= behind
     assert all(citation.document for citation in state.answer.citations)
 
 

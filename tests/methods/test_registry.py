@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import Answer, Keep, KHop, NeedsError, OptionError, SentenceReader, Sources, VectorSearch, start
+from graphwright import Generate, Keep, KHop, NeedsError, OptionError, SentenceReader, ToPassages, VectorSearch, start
 from graphwright.generate.enough import AnswerIfEnough
 from graphwright.generate.prompt import PassagePrompt
 from graphwright.methods import registry
 from graphwright.methods.registry import METHODS, Method, pipeline, retrieval_part
-from graphwright.models.base import Span
+from graphwright.models.protocols import Span
 from graphwright.operators.operator import Then
 
 SNAPSHOT = corpus_index().snapshot
@@ -38,7 +38,7 @@ def test_every_method_says_what_it_does_and_keeps_to_its_options(name: str) -> N
     method = METHODS[name]
     assert method.name == name and method.about.endswith(".") and "passages" in method.options
     state = start(QUESTION, SNAPSHOT.graph)
-    chunks = [pipeline(name, SNAPSHOT, passages=k)(state).chunks for k in (1, 2, 20)]
+    chunks = [pipeline(name, SNAPSHOT, passages=k)(state).passages for k in (1, 2, 20)]
     first, second, all_of_them = (c.ids.tolist() for c in chunks if c is not None)
     assert first == all_of_them[:1] and second == all_of_them[:2]
     assert all(SNAPSHOT.graph.passages.row(c) >= 0 for c in all_of_them)  # type: ignore[union-attr]
@@ -71,27 +71,27 @@ def test_what_is_unknown_is_refused_with_what_is_known(name: str, options: dict[
 
 
 def test_a_method_that_needs_more_than_a_question_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.METHODS, "bad", Method("bad", lambda ix: KHop(2) >> Sources()))
+    monkeypatch.setitem(registry.METHODS, "bad", Method("bad", lambda ix: KHop(2) >> ToPassages()))
     with pytest.raises(NeedsError, match="method 'bad' needs evidence"):
         pipeline("bad", SNAPSHOT)
 
 
 def test_the_retrieval_part_leaves_out_prompts_and_answers_wherever_they_stand() -> None:
-    search, answer = VectorSearch(SNAPSHOT.passages), Answer(SentenceReader(SNAPSHOT.encoder))
-    assert retrieval_part(search >> Sources() >> answer >> Keep()) == search >> Sources() >> Keep()
-    early = search % 2 >> Sources() >> AnswerIfEnough(Always()) >> PassagePrompt() >> search % 3 >> Sources() >> answer
+    search, answer = VectorSearch(SNAPSHOT.passages), Generate(SentenceReader(SNAPSHOT.encoder))
+    assert retrieval_part(search >> ToPassages() >> answer >> Keep()) == search >> ToPassages() >> Keep()
+    early = search % 2 >> ToPassages() >> AnswerIfEnough(Always()) >> PassagePrompt() >> search % 3 >> ToPassages() >> answer
     part = retrieval_part(early)
-    assert part == search % 2 >> Sources() >> search % 3 >> Sources()
+    assert part == search % 2 >> ToPassages() >> search % 3 >> ToPassages()
     asked = start("Where is the abbey of Erstein?", SNAPSHOT.graph)
     # An early answer ends the whole, and leaves what retrieves as it is.
-    assert early(asked).answer is not None and len(early(asked).chunks or ()) == 2
-    assert part(asked).answer is None and len(part(asked).chunks or ()) == 3
+    assert early(asked).answer is not None and len(early(asked).passages or ()) == 2
+    assert part(asked).answer is None and len(part(asked).passages or ()) == 3
     assert retrieval_part(answer) == Keep() and retrieval_part(Keep()) == Then((Keep(),))
     state = start(QUESTION, SNAPSHOT.graph)
     for name in OFFLINE:
         whole, part = pipeline(name, SNAPSHOT), retrieval_part(pipeline(name, SNAPSHOT))
         assert "answer" not in part(state).fields() and "answer" in whole(state).fields()
-        assert part(state).chunks.ids.tolist() == whole(state).chunks.ids.tolist()  # type: ignore[union-attr]
+        assert part(state).passages.ids.tolist() == whole(state).passages.ids.tolist()  # type: ignore[union-attr]
 
 
 def test_the_package_is_the_registry() -> None:

@@ -10,7 +10,8 @@ from tests.toys import corpus_index
 from graphwright import CachedCrossEncoder, MiniLMCrossEncoder, OptionError, OverlapCrossEncoder, VectorSearch, start
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models.base import metered
-from graphwright.operators.subgraph.references import passage_graph
+from graphwright.operators.control import OnGraph
+from graphwright.operators.subgraph.views import PassageGraph
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -20,16 +21,16 @@ HYBRID = f"ScoreSum(VectorSearch({SNAPSHOT.passages!r}) % 200, WordSearch({SNAPS
 def test_the_expressions_read_as_they_are_written() -> None:
     model = MiniLMCrossEncoder()
     whole = repr(pipeline("rerank", SNAPSHOT, budget=30, passages=7))
-    assert whole.startswith(f"{HYBRID} % 30 >> Rerank({model!r}) % 7 >> Sources() >> ")
+    assert whole.startswith(f"{HYBRID} % 30 >> Rerank({model!r}) % 7 >> ToPassages() >> ")
     rank = f"Rerank({CachedCrossEncoder(model)!r})"
     turns = f"(Keep() | Frontier() % 4) >> {rank} >> (Keep() | Unseen({HYBRID}) % 4) >> {rank}"
     loop = f"{HYBRID} % 4 >> {rank} >> Repeat({turns}, until=Reached(nodes=30))"
     whole = repr(pipeline("gar", SNAPSHOT, batch=4, budget=30, passages=7))
-    assert whole.startswith(f"OnPassages({loop}) % 7 >> Sources() >> ")
-    ppr = repr(pipeline("ppr", SNAPSHOT)).partition(" % 20 >> Sources()")[0]
+    assert whole.startswith(f"OnGraph(PassageGraph(), {loop}) % 7 >> ToPassages() >> ")
+    ppr = repr(pipeline("ppr", SNAPSHOT)).partition(" % 20 >> ToPassages()")[0]
     whole = repr(pipeline("read-on", SNAPSHOT, pool=9, contexts=2, passages=7))
-    order = f"ReciprocalRank(Keep(), Keep() % 9 >> ReadOn({model!r}, contexts=2), constant=5)"
-    assert whole.startswith(f"{ppr} % 9 >> {order} % 7 >> Sources() >> ")
+    order = f"ReciprocalRank(Keep(), Keep() % 9 >> MultiHopRerank({model!r}, contexts=2), constant=5)"
+    assert whole.startswith(f"{ppr} % 9 >> {order} % 7 >> ToPassages() >> ")
     deep = repr(pipeline("rerank", SNAPSHOT, budget=500))
     assert deep.startswith(HYBRID.replace("200", "500"))  # no part may run dry before the budget does
 
@@ -42,7 +43,7 @@ def test_no_more_is_read_than_the_budget_and_each_passage_once(name: str, budget
     state = start(QUESTION, SNAPSHOT.graph)
     VectorSearch(SNAPSHOT.passages)(state)  # the question's vector is remembered from here on
     with metered() as usage:
-        found = retrieval_part(op)(state).chunks
+        found = retrieval_part(op)(state).passages
     assert found is not None and len(found) == usage.texts == min(budget, 6)
 
 
@@ -52,7 +53,7 @@ def test_reading_on_reads_the_pool_once_and_once_for_each_context(pool: int, con
     op = pipeline("read-on", SNAPSHOT, pool=pool, contexts=contexts, first=first, cross_encoder=OverlapCrossEncoder())
     first(start(QUESTION, SNAPSHOT.graph))
     with metered() as usage:
-        found = retrieval_part(op)(start(QUESTION, SNAPSHOT.graph)).chunks
+        found = retrieval_part(op)(start(QUESTION, SNAPSHOT.graph)).passages
     assert found is not None and usage.texts == (1 + contexts) * min(pool, 6)
     assert len(found) == 6  # what is not read comes after what is
 
@@ -63,11 +64,11 @@ def test_gar_reads_neighbours_that_its_first_search_does_not_find() -> None:
     ids = [
         retrieval_part(pipeline(name, SNAPSHOT, first=narrow, cross_encoder=model))(
             start(QUESTION, SNAPSHOT.graph)
-        ).chunks.ids.tolist()  # type: ignore[union-attr]
+        ).passages.ids.tolist()  # type: ignore[union-attr]
         for name in ("rerank", "gar")
     ]
     assert len(ids[0]) == 1 < len(ids[1])
-    rows = passage_graph(SNAPSHOT.graph).columns.adjacency
+    rows = PassageGraph()(SNAPSHOT.graph).columns.adjacency
     assert all(set(rows.row(node).tolist()) & set(ids[1]) for node in ids[1])
 
 

@@ -21,7 +21,7 @@ from graphwright import (
     start,
 )
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
-from graphwright.methods.systems import explored, planned, selected
+from graphwright.methods.papers.lego_systems import explored, planned, selected
 
 E = HashEncoder()
 FILMS = Graph.from_triples(
@@ -47,7 +47,7 @@ def answers(state: State) -> list[str]:
 
 def test_they_are_made_of_what_their_papers_say() -> None:
     rerank, judge = f"Rerank({E!r})", OverlapCrossEncoder()
-    assert repr(planned(E, 2, 4)) == f"RelationPaths(length=4) % 1000 >> Shorter(Masked({rerank})) % 2"
+    assert repr(planned(E, 2, 4)) == f"RelationPaths(length=4) % 1000 >> LengthPenalty(MaskEntities({rerank})) % 2"
     assert repr(selected(judge, E)) == f"EnumeratedPaths(2) % 1000 >> Rerank({judge!r}) % 32"
     assert repr(explored(judge, 2)) == f"Explore({judge!r}, width=2)"
     assert "Instances() % 100" in repr(pipeline("rog", ON_FILMS))
@@ -76,7 +76,7 @@ def test_a_plan_is_carried_out_and_nothing_else_is_answered() -> None:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_each_retrieves_passages_from_an_index(name: str) -> None:
     state = pipeline(name, SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
-    assert state.answer is not None and state.answer.citations[0].document and state.chunks is not None
+    assert state.answer is not None and state.answer.citations[0].document and state.passages is not None
     assert state.graph.whole and len(state.evidence or ())
     # Between entities no path of these leads through a passage.
     if name != "grag-m":
@@ -86,7 +86,7 @@ def test_each_retrieves_passages_from_an_index(name: str) -> None:
 def test_a_language_model_plans_and_answers() -> None:
     replies = [
         json.dumps({"plans": [["directed by", "release year"]]}),
-        '{"found": true, "answer": "1995.", "citations": []}',
+        '{"found": true, "text": "1995.", "citations": []}',
     ]
     state = pipeline("rog", ON_FILMS, llm=ScriptedLLM(replies))(start("When did Mann film?", FILMS))
     assert state.answer is not None and state.answer.text == "1995."
@@ -110,7 +110,7 @@ def test_summaries_of_communities_stand_beside_the_paths() -> None:
     def model(system: str, user: str) -> str:
         said.append(user)
         if '"report"' in user or '"passage"' in user:
-            return '{"found": true, "answer": "Erstein.", "citations": []}'
+            return '{"found": true, "text": "Erstein.", "citations": []}'
         return '{"summary": "Kin of Lothair."}'
 
     asked = start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph)

@@ -14,7 +14,7 @@ from graphwright.evaluate.run import run
 from graphwright.methods.registry import pipeline
 from graphwright.operators.operator import Keep
 
-REPLY = '{"thoughts": ["It was hers."], "found": true, "answer": "Erstein Abbey"}'
+REPLY = '{"reasoning": "It was hers.", "found": true, "text": "Erstein Abbey"}'
 QUESTION = "Which abbey did the mother of Lothair II found?"
 ALONE = ["vanilla", "cot"]
 
@@ -29,9 +29,9 @@ def test_the_model_answers_without_passages_and_citations(name: str) -> None:
     index, llm = corpus_index(), ScriptedLLM(lambda system, user: REPLY)
     state = index.ask(QUESTION, name, llm=llm)
     assert state.answer is not None and state.answer.text == "Erstein Abbey" and not state.answer.citations
-    assert state.chunks is None and state.trace[-1].notes == (("It was hers.",) if name == "cot" else ())
+    assert state.passages is None and state.trace[-1].notes == (("It was hers.",) if name == "cot" else ())
     found = index.retrieve(QUESTION, name, llm=llm)
-    assert found.answer is None and found.chunks is None
+    assert found.answer is None and found.passages is None
 
 
 @pytest.mark.parametrize("name", ALONE)

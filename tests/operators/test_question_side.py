@@ -76,11 +76,11 @@ def model(asked: dict[str, Any]) -> str:
             ]
         }
     elif "If they do not hold all" in user:
-        said = {"found": False, "answer": "", "citations": []}
+        said = {"found": False, "text": "", "citations": []}
     else:
         number, text = next((n, t) for n, t in passages_in(user).items() if "founded" in t)
         quote = next(part for part in text.split(". ") if "founded" in part)
-        said = {"found": True, "answer": "Erstein [1].", "citations": [{"passage": number, "quote": quote}]}
+        said = {"found": True, "text": "Erstein [1].", "citations": [{"passage": number, "quote": quote}]}
     return json.dumps(said)
 
 

@@ -1,91 +1,231 @@
-"""Answering: from ranked passages to a text whose every statement is cited."""
+"""Operators that have a language model, or a reader, write the answer; every citation is verified."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any
 
-from graphwright.errors import OptionError
-from graphwright.generate.cite import citation, title_of
-from graphwright.generate.stream import Draft, listener
-from graphwright.generate.written import written
-from graphwright.models.base import LLM, Reader
-from graphwright.operators.operator import Operator, note
-from graphwright.operators.state import Reply, State
+from graphwright.constraints import AtLeast, Constraint, Has
+from graphwright.errors import LLMResponseError
+from graphwright.generate.citations import citation
+from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
+from graphwright.generate.quotes import Place, locate, renumbered
+from graphwright.generate.readers import NOTHING, read_answer
+from graphwright.generate.stream import Draft
+from graphwright.models.protocols import LLM, Reader
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
+from graphwright.operators.state import Answer, State
+from graphwright.prompts import data_line, messages
 
-__all__ = ["NOTHING", "Answer", "quoted"]
+__all__ = ["NOTHING", "AnswerIfEnough", "Generate", "Unaided"]
 
-NOTHING = "Nothing in the documents answers this."
+_UNKNOWN = "The language model knows no answer."
+_SHOWN = 80  # characters of a quote that a note shows
+
+
+class _Model(Constraint):
+    """A language model or a reader."""
+
+    expected = "a language model, with complete, or a reader, with read"
+
+    def holds(self, value: Any) -> bool:
+        """Return whether the value is one of them."""
+        return isinstance(value, LLM | Reader)
 
 
 @dataclass(frozen=True, repr=False)
-class Answer(Operator):
-    """Answer from the best `passages`: by what a reader finds in them, or by what a language model writes of them.
+class Generate(Operator):
+    """Answer from the best passages by a language model, or by a reader.
 
-    Each citation has the document, the chunk, the characters in the document, what stands there to the
-    letter, and the walk in the graph from what the question names to that chunk. Where nothing answers, the answer
-    says so, cites nothing, and its `found` is False.
+    A **language model** is given the state's prompt. It replies with an answer whose markers [1], [2] number its
+    citations, each of them a passage and a quote. Every quote is looked up (see `generate.quotes`), and the citation
+    is what the document has there. A quote that is in no passage is dropped with its markers, and the trace says so.
+    An answer left without citations is still given: `found` is True, `citations` is empty, and the trace notes that
+    no citation could be verified. A **reader** answers with its best span, which cites the sentence around it.
 
-    A **reader**'s answer is what it quotes, or what its spans say that the quotes come to (`Span.text`); the trace
-    then notes the score. A **language model** is asked with the prompt, for an answer whose markers [1], [2]
-    number its citations, each of them a passage and a quote. Every quote is looked up (see `generate.quotes`): the
-    citation is what stands in the document there, whatever the model made of it. A quote that stands nowhere is
-    dropped with its markers, and the trace says so. An answer that is left without a citation is given all the same,
-    for its reader to judge: `found` is True, `citations` is empty, which no checked answer's are, and the trace notes
-    "no citation could be checked". Whoever wants only what can be checked asks for `answer.citations`.
+    If nothing answers, the answer says so, cites nothing, and its `found` is False.
 
-    The numbers of passages are those in the prompt (see PassagePrompt), else the ranks of the best `passages`.
+    `passages`: the number of passages that a reader reads, and that a model may cite if its prompt numbers none.
+
+    >>> from graphwright import Graph, Ranking, start
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> quotes = '[{"passage": 1, "quote": "Graz in Austria"}]'
+    >>> reply = f'{{"found": true, "text": "Austria [1].", "answers": ["Austria"], "citations": {quotes}}}'
+    >>> state = start("Where is Graz?", Graph.from_triples([("Graz", "in", "Austria")]))
+    >>> state = state.with_(passages=Ranking.of([0], [1]))
+    >>> answer = (PassagePrompt() >> Generate(ScriptedLLM([reply])))(state).answer
+    >>> answer.text, answer.short, answer.citations[0].text
+    ('Austria [1].', ('Austria',), 'Graz in Austria')
     """
 
-    model: Reader | LLM
-    passages: int = 8
+    model: Annotated[LLM | Reader, _Model()]
+    passages: Annotated[int, AtLeast(1)] = 15
     gives = ("answer",)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.model, Reader | LLM):
-            raise OptionError(
-                f"Answer({self.model!r}): give a reader, as SentenceReader(encoder), or a language model."
-            )
-        if self.passages < 1:
-            raise OptionError(f"Answer(passages={self.passages!r}): a number of passages, 1 or more.")
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
         """Passages; for a language model a prompt too."""
-        return ("chunks",) if isinstance(self.model, Reader) else ("prompt", "chunks")
+        return ("passages",) if isinstance(self.model, Reader) else ("prompt", "passages")
 
-    def apply(self, state: State) -> State:
-        """Set the answer, and hand it to whoever listens."""
-        heard = listener()
-        draft = None if heard is None else Draft(heard)
-        if state.chunks is None or not len(state.chunks):
-            found = None
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer."""
+        draft = Draft(run.on_text)
+        if state.passages is None or not len(state.passages):
+            answer = None
         elif isinstance(self.model, Reader):
-            found = quoted(self.model, state, self.passages)
+            answer = read_answer(self.model, state, run, self.passages)
         else:
-            found = written(self.model, state, self.passages, draft)
-        reply = found or Reply(NOTHING, found=False)
-        if draft is not None and (found is None or isinstance(self.model, Reader)):
-            draft.finish(reply.text)
-        return state.with_(answer=reply)
+            answer = _written(self.model, state, run, self.passages, draft)
+            if answer is not None:
+                return state.with_(answer=answer)
+        answer = answer or Answer(NOTHING, found=False)
+        draft.finish(answer.text)
+        return state.with_(answer=answer)
 
 
-def quoted(reader: Reader, state: State, passages: int) -> Reply | None:
-    """Return the answer that a reader quotes from the best passages of the state, None if nothing."""
-    graph = state.graph
-    nodes = [] if state.chunks is None else state.chunks.ids[:passages].tolist()
-    # Each passage begins with its title's line, empty or not, so that the reader can tell it from the text.
-    titles = [f"{title_of(graph, node)}\n" for node in nodes]
-    readings = [title + graph.passage(node) for title, node in zip(titles, nodes, strict=True)]
-    cited, said = [], []
-    spans = reader.read(state.question.text, readings)
-    for span in spans:
-        before = len(titles[span.passage])
-        found = citation(state, nodes[span.passage], max(span.start - before, 0), max(span.end - before, 0))
-        if found.text:
-            cited.append(found)
-            said += [span.text] if span.text else []
-    if not cited:
+@dataclass(frozen=True, repr=False)
+class AnswerIfEnough(Operator):
+    """Answer from the best `passages` if a language model finds them sufficient, else leave the state as it is.
+
+    The check of BubbleRAG, section 3.2; the step needs a language model. The model is asked once, for an answer with
+    quotes (see Generate) or for the statement that the passages do not suffice. An answer without a verified quote is
+    not taken, nor is a reply that does not fit the schema: the trace then has a note and the usage.
+
+    >>> from graphwright import Graph, Ranking, start
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> state = start("Where is Graz?", Graph.from_triples([("Graz in Austria", "r", "b")]))
+    >>> reply = '{"found": true, "text": "Austria [1].", "citations": [{"passage": 1, "quote": "Graz in Austria"}]}'
+    >>> AnswerIfEnough(ScriptedLLM([reply]))(state.with_(passages=Ranking.of([0], [1.0]))).answer.text
+    'Austria [1].'
+    """
+
+    model: Annotated[LLM, Has("a language model, with complete", "complete")]
+    passages: Annotated[int, AtLeast(1)] = 15
+    needs = ("passages",)
+    gives = ("answer",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer, or leave the state as it is."""
+        if state.passages is None or not len(state.passages):
+            return state
+        lines = "\n".join(PassagePrompt(self.passages).lines(state).values())
+        question = data_line({"question": state.question.text})
+        prompt = "\n\n".join(messages("bubblerag_enough", question=question, passages=lines))
+        try:
+            answer = _written(self.model, state.with_(prompt=prompt), run, self.passages, Draft(None))
+        except LLMResponseError:
+            run.note("the model's reply did not fit the schema")
+            answer = None
+        if answer is None or not answer.citations:
+            run.note("the first passages are not enough")
+            return state
+        Draft(run.on_text).finish(answer.text)
+        return state.with_(answer=answer)
+
+    def after(self, fields: frozenset[str]) -> frozenset[str]:
+        """Return the fields that are set in either case."""
+        return fields
+
+
+@dataclass(frozen=True, repr=False)
+class Unaided(Operator):
+    """Answer from what a language model knows, without passages and citations: the baseline of retrieval.
+
+    `reasoning`: the model writes down its reasoning first (chain of thought), which the trace then holds.
+
+    >>> from graphwright import Graph, start
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> model = ScriptedLLM(['{"found": true, "text": "On the Mur."}'])
+    >>> Unaided(model)(start("Where is Graz?", Graph.from_triples([]))).answer.text
+    'On the Mur.'
+    """
+
+    model: Annotated[LLM, Has("a language model, with complete", "complete")]
+    reasoning: bool = False
+    gives = ("answer",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer."""
+        draft = Draft(run.on_text)
+        prompt = messages(
+            "chain_of_thought" if self.reasoning else "vanilla", question=data_line({"question": state.question.text})
+        )
+        reply = run.complete(self.model, *prompt, schema=unaided_schema(), on_text=draft.listener).value
+        if self.reasoning and reply.reasoning:
+            run.note(reply.reasoning)
+        if reply.found and reply.text.strip():
+            answer = Answer(reply.text.strip(), short=tuple(reply.answers))
+        else:
+            answer = Answer(_UNKNOWN, found=False)
+        draft.finish(answer.text)
+        return state.with_(answer=answer)
+
+
+@cache
+def answer_schema() -> type[Any]:
+    """Return the schema of a reply with citations, in the order in which it is written: the reasoning first."""
+    from pydantic import BaseModel
+
+    class Quote(BaseModel):
+        passage: int
+        quote: str
+
+    class WrittenAnswer(BaseModel):
+        reasoning: str = ""
+        found: bool
+        text: str
+        answers: list[str] = []
+        citations: list[Quote]
+
+    return WrittenAnswer
+
+
+@cache
+def unaided_schema() -> type[Any]:
+    """Return the schema of a reply without citations."""
+    from pydantic import BaseModel
+
+    class PlainAnswer(BaseModel):
+        reasoning: str = ""
+        found: bool
+        text: str
+        answers: list[str] = []
+
+    return PlainAnswer
+
+
+def _written(model: LLM, state: State, run: Run, passages: int, draft: Draft) -> Answer | None:
+    """Return the model's answer to the state's prompt with its verified citations; None if it finds no answer."""
+    prompt = state.prompt or ""
+    completion = run.complete(model, instructions(), prompt, schema=answer_schema(), on_text=draft.listener)
+    reply = completion.value
+    text, quotes = (completion.text, []) if reply is None else (reply.text, reply.citations)
+    if not text.strip() or (reply is not None and not reply.found):
         return None
-    if said:
-        note(f"answer read with a score of {spans[0].score:.2f}")
-    return Reply(" ".join(said or [found.text for found in cited]), tuple(cited))
+    draft.finish(text)
+    ids = [] if state.passages is None else state.passages.ids.tolist()
+    numbers = passages_in(prompt) or range(1, passages + 1)
+    texts = {number: state.graph.passage(ids[number - 1]) for number in numbers if 0 < number <= len(ids)}
+    places, markers = _verified(quotes, texts, run)
+    citations = tuple(citation(state, ids[place.passage - 1], place.start, place.end) for place in places)
+    if not citations:
+        run.note("no citation could be verified")
+    return Answer(renumbered(text, markers), citations, short=() if reply is None else tuple(reply.answers))
+
+
+def _verified(quotes: Iterable[Any], texts: Mapping[int, str], run: Run) -> tuple[list[Place], list[int | None]]:
+    """Return the distinct places of the quotes, and for each quote the number of its place, from 1, None if dropped."""
+    places: dict[Place, int] = {}
+    markers: list[int | None] = []
+    for number, item in enumerate(quotes, 1):
+        place = locate(item.quote, item.passage, texts)
+        if place is None:
+            quote = item.quote if len(item.quote) <= _SHOWN else f"{item.quote[: _SHOWN - 1]}…"
+            run.note(f"citation {number} was dropped: {quote!r} is in none of the passages")
+        elif place.passage != item.passage:
+            run.note(f"citation {number} is in passage {place.passage}, not in {item.passage}")
+        markers.append(None if place is None else places.setdefault(place, len(places) + 1))
+    return list(places), markers

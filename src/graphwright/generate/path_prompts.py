@@ -75,7 +75,7 @@ def _by_vectors(index: VectorIndex, state: State, queries: list[str], run: Run) 
     lengths = lengths_of(index)
     best = np.full(len(index.vectors), -np.inf)
     for text in queries:
-        query = index.encode(text)
+        query = index.encode(text, run)
         norms = lengths * np.linalg.norm(query)
         best = np.maximum(best, np.divide(index.scores(query), norms, out=np.zeros(len(norms)), where=norms > 0))
     return ids, best[rows]

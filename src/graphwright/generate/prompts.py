@@ -154,7 +154,7 @@ class TreeReports:
     def __call__(self, state: State, run: Run) -> list[str]:
         """Return the summaries, best first."""
         tree = self.tree.of(run, state.graph)
-        scores = tree.vectors[len(tree.leaves) :] @ self.tree.passages.encode(state.question.text)
+        scores = tree.vectors[len(tree.leaves) :] @ self.tree.passages.encode(state.question.text, run)
         return [tree.texts[at] for at in top(scores, self.limit).tolist()]
 
 

@@ -1,4 +1,4 @@
-"""Whether a quote stands in a passage, and where: to the letter, but for its typing, or nearly."""
+"""The citation check: find where a quote stands in a passage, exactly, apart from its typing, or with one slip."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from graphwright.text.words import words
 
 __all__ = ["Place", "find", "locate", "renumbered"]
 
-SHORTEST = 3  # characters that a quote must have to say anything
-SHORTEST_CLOSE = 12  # a shorter one is near to far too much
-SHORTEST_SLIP = 5  # letters of a word that may be misspelt; a shorter one is soon another
+_MIN_LENGTH = 3  # characters of a quote
+_MIN_CLOSE = 12  # characters of a quote that may hold a slip: a shorter one resembles too much
+_MIN_SLIP = 5  # letters of a word that may be misspelt
 
-_TYPED = {  # what stands for the same when a text is typed again; the last are not seen at all
+_TYPED = {  # characters that are the same when a text is typed again; the last are invisible
     **dict.fromkeys(
         '\u2018\u2019\u201a\u201b\u2039\u203a\u00b4`\u2032"\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033', "'"
     ),
     **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
     **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", ""),
 }
-# What turns a statement round is never a slip: its numbers, and its denials.
+# A change in a number or a negation changes the statement, so it is never a slip.
 _DECISIVE = re.compile(r"\d|^(?:no|not|never|none|nor|neither|cannot|without)$|n't$")
-# Scripts whose words are not set apart by spaces, or that take endings without one: a letter may be a word there.
+# Scripts without spaces between words, or with endings attached: a letter may be a word there.
 _RUN_ON = re.compile(
     "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u3040-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-_AROUND = ".,;:!?'()[]{}*_"  # set before or after words
+_AROUND = ".,;:!?'()[]{}*_"  # punctuation before and after words
 _MARKER = re.compile(r"(\s*)\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
 
 Span = tuple[int, int]
@@ -44,13 +44,13 @@ class Place(NamedTuple):
 
 
 def find(quote: str, text: str) -> Span | None:
-    """Return the span of the text that a quote stands at, None where it does not.
+    """Return the span of a quote in a text, None if it is not there.
 
-    Tried in turn: the very characters; the same but for white space, the kinds of quotation marks and dashes, case,
-    and how a letter is encoded; then, for 12 characters or more, the same words but for their punctuation and one slip
-    in one of them: a letter too few, too many or wrong, or two exchanged, not the first, in a word of 5 letters or more
-    that is no number, no denial, and no word that the text has elsewhere. A quote begins and ends with whole words. One
-    of fewer than 3 characters, or only of words such as "the" and "of", says nothing and stands nowhere.
+    Three comparisons are tried in turn: exact; apart from white space, kinds of quotation marks and dashes, case, and
+    encoding of letters; and, for quotes of 12 characters or more, word by word apart from punctuation and one slip. A
+    slip is one letter missing, added or wrong, or two swapped, but not the first, in a word of 5 letters or more that
+    is no number, no negation, and no other word of the text. A quote begins and ends with whole words. A quote of
+    fewer than 3 characters, or of stop words only, is never found.
 
     >>> text = "He said “Good — bye” to all of them in 1855, and left."
     >>> [find(quote, text) for quote in ("1855", 'said "good - bye" to', "He said good — bye to all of them in 1855")]
@@ -66,9 +66,9 @@ def find(quote: str, text: str) -> Span | None:
 
 
 def locate(quote: str, passage: int, texts: Mapping[int, str]) -> Place | None:
-    """Return where a quote stands: in the passage said to hold it, else in the first other that holds it best.
+    """Return the place of a quote: in passage number `passage`, else in the first other passage that matches best.
 
-    `texts`: the passages by number. None where the quote stands in none of them.
+    `texts`: the passages by number. None if the quote is in none of them.
 
     >>> locate("Graz is here", 1, {1: "Lyon is there.", 2: "Graz is here."})
     Place(passage=2, start=0, end=12)
@@ -84,49 +84,49 @@ def locate(quote: str, passage: int, texts: Mapping[int, str]) -> Place | None:
 
 
 def renumbered(answer: str, numbers: Sequence[int | None]) -> str:
-    """Return the answer with its markers renumbered: [i] becomes [numbers[i - 1]], and goes where that is None.
+    """Return the answer with its markers renumbered: [i] becomes [numbers[i - 1]], and is removed if that is None.
 
-    Several numbers may share a marker; what points beyond the list goes too.
+    Several numbers may share a marker; numbers beyond the list are removed too.
 
     >>> renumbered("It burned [1, 3]. It was rebuilt [2][9].", [1, None, 2])
     'It burned [1, 2]. It was rebuilt.'
     """
 
-    def mended(marker: re.Match[str]) -> str:
-        meant = (int(n) for n in re.findall(r"\d+", marker[2]))
-        kept = [new for n in meant if 0 < n <= len(numbers) and (new := numbers[n - 1]) is not None]
-        return f"{marker[1]}[{', '.join(map(str, dict.fromkeys(kept)))}]" if kept else ""
+    def replacement(marker: re.Match[str]) -> str:
+        old = (int(n) for n in re.findall(r"\d+", marker[2]))
+        new_numbers = [new for n in old if 0 < n <= len(numbers) and (new := numbers[n - 1]) is not None]
+        return f"{marker[1]}[{', '.join(map(str, dict.fromkeys(new_numbers)))}]" if new_numbers else ""
 
-    return _MARKER.sub(mended, answer).strip()
+    return _MARKER.sub(replacement, answer).strip()
 
 
 def _exact(quote: str, text: str) -> Span | None:
-    if len(quote) < SHORTEST:
+    if len(quote) < _MIN_LENGTH:
         return None
     start = _start(quote, text)
     return None if start < 0 else (start, start + len(quote))
 
 
 def _retyped(quote: str, text: str) -> Span | None:
-    sought, (folded, origin) = _folded(quote)[0].strip(), _folded(text)
-    # The second without the quotation marks or the dots that were put around it.
-    for some in (sought, sought.strip(" '.")):
-        if len(some) >= SHORTEST and (start := _start(some, folded)) >= 0:
-            return origin[start], origin[start + len(some) - 1] + 1
+    folded_quote, (folded, origin) = _folded(quote)[0].strip(), _folded(text)
+    # The second form lacks the quotation marks or dots around the quote.
+    for form in (folded_quote, folded_quote.strip(" '.")):
+        if len(form) >= _MIN_LENGTH and (start := _start(form, folded)) >= 0:
+            return origin[start], origin[start + len(form) - 1] + 1
     return None
 
 
 def _close(quote: str, text: str) -> Span | None:
-    typed, (folded, origin) = _folded(quote)[0].strip(), _folded(text)
-    if len(typed) < SHORTEST_CLOSE:
+    folded_quote, (folded, origin) = _folded(quote)[0].strip(), _folded(text)
+    if len(folded_quote) < _MIN_CLOSE:
         return None
-    sought, there = [word for word, _, _ in _split(typed)], _split(folded)
-    known = {word for word, _, _ in there}
-    for first in range(len(there) - len(sought) + 1):
-        stretch = there[first : first + len(sought)]
-        slips = [(one, found) for one, (found, _, _) in zip(sought, stretch, strict=True) if one != found][:2]
-        if not slips or (len(slips) == 1 and slips[0][0] not in known and _slip(*slips[0])):
-            return origin[stretch[0][1]], origin[stretch[-1][2] - 1] + 1
+    quote_words, text_words = [word for word, _, _ in _split(folded_quote)], _split(folded)
+    vocabulary = {word for word, _, _ in text_words}
+    for first in range(len(text_words) - len(quote_words) + 1):
+        window = text_words[first : first + len(quote_words)]
+        slips = [(a, b) for a, (b, _, _) in zip(quote_words, window, strict=True) if a != b][:2]
+        if not slips or (len(slips) == 1 and slips[0][0] not in vocabulary and _is_slip(*slips[0])):
+            return origin[window[0][1]], origin[window[-1][2] - 1] + 1
     return None
 
 
@@ -135,42 +135,42 @@ _WAYS = (_exact, _retyped, _close)
 
 @lru_cache(maxsize=64)
 def _split(text: str) -> list[tuple[str, int, int]]:
-    """Return the words of a text, without what stands around them, and their spans."""
-    found = []
+    """Return the words of a text, without the punctuation around them, and their spans."""
+    spans = []
     for match in re.finditer(r"\S+", text):
         start = match.end() - len(match[0].lstrip(_AROUND))
         if word := match[0].strip(_AROUND):
-            found.append((word, start, start + len(word)))
-    return found
+            spans.append((word, start, start + len(word)))
+    return spans
 
 
-def _slip(one: str, other: str) -> bool:
-    """Whether a word is another misspelt: see `find`."""
-    if any(len(w) < SHORTEST_SLIP or _DECISIVE.search(w) or _RUN_ON.search(w) or not words(w) for w in (one, other)):
+def _is_slip(a: str, b: str) -> bool:
+    """Return whether one word is the other misspelt: see `find`."""
+    if any(len(w) < _MIN_SLIP or _DECISIVE.search(w) or _RUN_ON.search(w) or not words(w) for w in (a, b)):
         return False
-    start = _shared(one, other)
-    one, other = one[start:], other[start:]
-    end = _shared(one[::-1], other[::-1])
-    one, other = one[: len(one) - end], other[: len(other) - end]
-    return start > 0 and (max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1]))
+    start = _shared(a, b)
+    a, b = a[start:], b[start:]
+    end = _shared(a[::-1], b[::-1])
+    a, b = a[: len(a) - end], b[: len(b) - end]
+    return start > 0 and (max(len(a), len(b)) == 1 or (len(a) == 2 and a == b[::-1]))
 
 
-def _shared(one: str, other: str) -> int:
-    """Return how many characters two words begin with alike."""
-    shortest = min(len(one), len(other))
-    return next((at for at in range(shortest) if one[at] != other[at]), shortest)
+def _shared(a: str, b: str) -> int:
+    """Return the length of the longest common prefix."""
+    shortest = min(len(a), len(b))
+    return next((at for at in range(shortest) if a[at] != b[at]), shortest)
 
 
-def _start(sought: str, text: str) -> int:
-    """Return where the first occurrence that begins and ends with a word begins, else -1."""
-    at = text.find(sought)
-    while at >= 0 and (_inside_word(text, at) or _inside_word(text, at + len(sought))):
-        at = text.find(sought, at + 1)
+def _start(part: str, text: str) -> int:
+    """Return the start of the first occurrence that begins and ends at word boundaries, else -1."""
+    at = text.find(part)
+    while at >= 0 and (_inside_word(text, at) or _inside_word(text, at + len(part))):
+        at = text.find(part, at + 1)
     return at
 
 
 def _inside_word(text: str, at: int) -> bool:
-    """Whether the characters on both sides of a place belong to one word or number."""
+    """Return whether the characters on both sides of a position belong to one word or number."""
     if not 0 < at < len(text):
         return False
     before, after = text[at - 1], text[at]
@@ -186,7 +186,7 @@ def _inside_word(text: str, at: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _folded(text: str) -> tuple[str, list[int]]:
-    """Return the text as typing leaves it, and for each of its characters the one of the text that it comes from."""
+    """Return the text with typing differences removed, and for each of its characters the position it comes from."""
     folded: list[str] = []
     origin: list[int] = []
     for at, character in enumerate(text):

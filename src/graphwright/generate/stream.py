@@ -1,52 +1,20 @@
-"""An answer handed over while it is written."""
+"""Streaming of an answer while a language model writes it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 
-__all__ = ["Draft", "listener", "listening"]
-
-Listener = Callable[[str], None]
-
-_listener: ContextVar[Listener | None] = ContextVar("graphwright_listener", default=None)
-
-
-@contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Hand the text of answers to `listener` as it comes: inside the block, in this thread or task.
-
-    The pieces put together are the answer as the model writes it, so a draft: its citations are checked and its
-    markers numbered once it is whole, and what counts is the state's answer. Readers hand over theirs in one piece.
-
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright import Answer, Graph, Ranking, SentenceReader, start
-    >>> state = start("Is Graz in Austria?", Graph.from_triples([("Graz", "in", "Austria")]))
-    >>> with listening(lambda text: print(text)):
-    ...     state = Answer(SentenceReader(HashEncoder()))(state.with_(chunks=Ranking.of([0], [1])))
-    Graz in Austria.
-    """
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
-
-
-def listener() -> Listener | None:
-    """Return who listens here, None where nobody does."""
-    return _listener.get()
+__all__ = ["Draft"]
 
 
 class Draft:
-    """Finds the answer in a JSON reply that is still being written, and hands over what is new of it.
+    """Extract the `text` of an answer from a JSON reply that is still being written, and pass on each new part.
 
-    What has been handed over is never taken back. Of a second reply, as a model gives after a first that did not fit,
-    nothing is handed over before it is whole, and then only where it begins with the same.
+    Text that was passed on is never taken back. Of a second reply, which a model gives where the first did not fit its
+    schema, nothing is passed on before it is complete, and then only if it begins with the same text.
 
     >>> draft = Draft(print)
-    >>> for piece in ('{"found": true, "ans', 'wer": "In Gr', 'a', 'z, \\\\u00c', '4.", "citations": []}'):
+    >>> for piece in ('{"found": true, "te', 'xt": "In Gr', 'a', 'z, \\\\u00c', '4.", "citations": []}'):
     ...     draft.feed(piece)
     In Gr
     a
@@ -54,35 +22,40 @@ class Draft:
     Ä.
     """
 
-    def __init__(self, listener: Listener) -> None:
-        """Hand over to `listener`."""
-        self._listener = listener
+    def __init__(self, on_text: Callable[[str], None] | None) -> None:
+        """Pass text on to `on_text`; None discards it."""
+        self._on_text = on_text
         self._reply = ""
-        self._shown = ""
+        self._sent = ""
+
+    @property
+    def listener(self) -> Callable[[str], None] | None:
+        """The function to give to a language model as its `on_text`; None where nobody listens."""
+        return None if self._on_text is None else self.feed
 
     def feed(self, piece: str) -> None:
         """Take the next piece of the reply."""
         self._reply += piece
-        self.finish(_answer_in(self._reply))
+        self.finish(_text_in(self._reply))
 
-    def finish(self, answer: str) -> None:
-        """Hand over what of the answer so far has not been; nothing where something else has."""
-        if answer.startswith(self._shown) and len(answer) > len(self._shown):
-            new = answer[len(self._shown) :]
-            self._shown = answer
-            self._listener(new)
+    def finish(self, text: str) -> None:
+        """Pass on the rest of the complete text; nothing if other text was passed on before."""
+        if self._on_text is not None and text.startswith(self._sent) and len(text) > len(self._sent):
+            rest = text[len(self._sent) :]
+            self._sent = text
+            self._on_text(rest)
 
 
-def _answer_in(reply: str) -> str:
-    """Return the answer that an unfinished JSON reply holds so far, "" where it holds none, or says there is none."""
+def _text_in(reply: str) -> str:
+    """Return the answer's text so far in an unfinished JSON reply, "" where there is none or `found` is false."""
     from pydantic_core import from_json
 
-    # Thoughts come before the reply proper, and a word or a fence may stand around its object.
+    # Thoughts precede the reply proper, and a word or a code fence may surround its object.
     thoughts, _, rest = reply.rpartition("</think>")
     if not thoughts and rest.lstrip().startswith("<think>"):
         return ""
     reply = rest[max(rest.find("{"), 0) :]
-    # Some servers part a character into two halves of a surrogate pair; the first waits for the second.
+    # Some servers split a character into the two halves of a surrogate pair; the first half waits for the second.
     half = "\ud800" <= reply[-1:] <= "\udbff"
     joined = reply[: -1 if half else None].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     try:
@@ -91,5 +64,5 @@ def _answer_in(reply: str) -> str:
         return ""
     if not isinstance(value, dict) or value.get("found") is False:
         return ""
-    answer = value.get("answer")
-    return answer if isinstance(answer, str) else ""
+    text = value.get("text")
+    return text if isinstance(text, str) else ""

@@ -1,11 +1,4 @@
-"""Published methods and baselines, each an expression of operators.
-
-The package is itself the registry, name to builder: `methods["ppr"](index.snapshot)` is a pipeline.
-
->>> from graphwright import methods
->>> "fastinsight" in methods, "ppr" in methods, "pagerank" in methods
-(True, True, False)
-"""
+"""Methods as expressions of operators; the package itself is the registry, name to builder."""
 
 from __future__ import annotations
 
@@ -19,7 +12,12 @@ if TYPE_CHECKING:
 
 
 class _Registry(ModuleType, Mapping[str, Any]):
-    """A module that is read as the mapping that it holds; hashed and compared as modules are."""
+    """A module that is also the mapping of its methods; hashed and compared as a module.
+
+    >>> from graphwright import methods
+    >>> "fastinsight" in methods, "ppr" in methods, "pagerank" in methods
+    (True, True, False)
+    """
 
     __hash__ = ModuleType.__hash__
     __eq__ = ModuleType.__eq__
@@ -39,5 +37,5 @@ class _Registry(ModuleType, Mapping[str, Any]):
         return len(self._methods())
 
 
-# A package's name and the registry's are one in the public contract, so one object has to be both.
+# The public contract gives the package and the registry one name, so one object is both.
 sys.modules[__name__].__class__ = _Registry

@@ -1,4 +1,4 @@
-"""Pipelines as text: the expressions that operators are written and shown as, read back without running any code."""
+"""Pipelines as text: expressions of operators, parsed without running any code."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from graphwright.operators.operator import Operator
 __all__ = ["literals", "read_expression"]
 
 _INDEX = ("passages", "names", "triples", "words", "graph", "encoder")
-_PARTS = {"ix": _INDEX, "Kind": tuple(Kind.__members__)}
+_ATTRIBUTES = {"ix": _INDEX, "Kind": tuple(Kind.__members__)}
 _FUNCTIONS = ("joined", "load_retriever")
-_LEFT_OUT = ("Index",)
-_SHOWN = 2_000  # characters of an expression in an error
+_EXCLUDED = ("Index",)
+_MAX_SHOWN = 2_000  # characters of an expression in an error
 _SYMBOLS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.RShift: operator.rshift,
     ast.Mod: operator.mod,
@@ -28,93 +28,95 @@ _SYMBOLS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def read_expression(text: str, snapshot: Snapshot, **names: Any) -> Operator:
-    """Return the pipeline that an expression stands for, over a snapshot.
+    """Return the pipeline that an expression describes, over a snapshot.
 
-    `text`: what one would write in Python: operators and models by their names, called with values, `>>`, `%` and `|`
-    between them, and `ix` for the snapshot with its parts, as in `VectorSearch(ix.passages) % 10 >> Sources()`. Nothing
-    else is there: no other names, attributes, or calls. `names`: further ones, such as `llm`. Raises OptionError with
-    the place of what cannot be read.
+    `text`: the expression as in Python: operators and models by name, called with values, combined by `>>`, `%` and
+    `|`, and `ix` for the snapshot with its parts, as in `VectorSearch(ix.passages) % 10 >> ToPassages()`. There are no
+    other names, attributes or calls. `names`: further names, such as `llm`. Raises OptionError with the position of a
+    part that cannot be read.
 
     >>> from graphwright import Graph, HashEncoder, VectorIndex, WordIndex
     >>> graph, vectors = Graph.from_triples([("a", "r", "b")]), VectorIndex.from_array([[1.0], [2.0]])
     >>> ix = Snapshot(graph, vectors, WordIndex.of(["a", "b"], [0, 1]), None, None, HashEncoder(), {})
-    >>> read_expression("VectorSearch(ix.passages) % 10 >> Sources()", ix)
-    VectorSearch(VectorIndex(2 × 1, ...)) % 10 >> Sources()
+    >>> read_expression("VectorSearch(ix.passages) % 10 >> ToPassages()", ix)
+    VectorSearch(VectorIndex(2 × 1, ...)) % 10 >> ToPassages()
     """
     try:
-        found = _Reading(text.strip(), {"ix": snapshot, **names}).whole()
+        value = _Parser(text.strip(), {"ix": snapshot, **names}).parse()
     except (MemoryError, RecursionError) as error:
-        raise OptionError(f"{_cut(text)} is too deep to be read: {error}.") from None
-    if not isinstance(found, Operator):
-        raise OptionError(f"{text!r} gives {type(found).__name__}, and a method is an operator, such as Link() >> ....")
-    return found
+        raise OptionError(f"{_shown(text)} is nested too deeply: {error}.") from None
+    if not isinstance(value, Operator):
+        raise OptionError(
+            f"{text!r} is of type {type(value).__name__}. A method is an operator, such as LinkEntities() >> ...."
+        )
+    return value
 
 
 def literals(text: str, arguments: str) -> dict[str, Any]:
     """Return the options in `arguments`, the text between the brackets of a method, as in `restart=0.5, nodes=100`.
 
-    Raises OptionError for what is not a name, an equals sign and a plain value; `text` is what stands around it.
+    `text`: the whole text, for messages. Raises OptionError for anything but names with plain values.
     """
     try:
         call = ast.parse(f"f({arguments})", mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):  # "a=1)(b=2" are two calls
             raise ValueError
-        names = [word.arg for word in call.keywords]
+        names = [keyword.arg for keyword in call.keywords]
         if call.args or None in names or len(set(names)) < len(names):
             raise ValueError
-        return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+        return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         raise OptionError(
-            f"{_cut(text)}: between the brackets are options of the method, each a name, = and a value, none of them "
-            f"twice: ppr(restart=0.5, passages=40)."
+            f"{_shown(text)}: options are written as name=value, each name once: ppr(restart=0.5, top_k=40)."
         ) from None
 
 
-class _Reading:
-    """An expression being read."""
+class _Parser:
+    """A parser of one expression, with the names that it may use."""
 
     def __init__(self, text: str, names: Mapping[str, Any]) -> None:
         self.text, self.names = text, names
 
-    def whole(self) -> Any:
-        """Return the value of all of it."""
+    def parse(self) -> Any:
+        """Return the value of the whole expression."""
         try:
             body = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError) as error:
-            said = error.msg if isinstance(error, SyntaxError) else str(error)
-            raise OptionError(f"{_cut(self.text)} is no expression of operators: {said}.") from None
-        return self.of(body)
+            reason = error.msg if isinstance(error, SyntaxError) else str(error)
+            raise OptionError(f"{_shown(self.text)} is not an expression of operators: {reason}.") from None
+        return self._value(body)
 
-    def of(self, node: ast.expr) -> Any:
-        """Return the value of a part of the expression."""
+    def _value(self, node: ast.expr) -> Any:
         match node:
             case ast.Constant():
                 return node.value
             case ast.Tuple() | ast.List():
-                values = [self.of(one) for one in node.elts]
+                values = [self._value(item) for item in node.elts]
                 return tuple(values) if isinstance(node, ast.Tuple) else values
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
                 return -value
             case ast.BinOp() if type(node.op) in _SYMBOLS:
-                left, right = self.of(node.left), self.of(node.right)
+                left, right = self._value(node.left), self._value(node.right)
                 if not isinstance(left, Operator):  # numbers and texts have a % too
                     raise self._error(node.left, f"{type(left).__name__} before >>, % or |, where an operator stands")
-                return self._tried(node, lambda: _SYMBOLS[type(node.op)](left, right))
+                return self._attempt(node, lambda: _SYMBOLS[type(node.op)](left, right))
             case ast.Name():
                 return self._named(node)
-            case ast.Attribute(value=ast.Name(id="ix" | "Kind" as name)) if node.attr in _PARTS[name]:
+            case ast.Attribute(value=ast.Name(id="ix" | "Kind" as name)) if node.attr in _ATTRIBUTES[name]:
                 return Kind[node.attr] if name == "Kind" else self._part(node)
-            case ast.Call(func=ast.Name()) if all(word.arg for word in node.keywords):
-                return self._called(node)
-        raise self._error(node, f"only operators and models, values, >>, %, | and ix.{{{', '.join(_INDEX)}}} are read")
+            case ast.Call(func=ast.Name()) if all(keyword.arg for keyword in node.keywords):
+                return self._call(node)
+        raise self._error(
+            node, f"only operators and models, values, >>, %, | and ix.{{{', '.join(_INDEX)}}} may be used"
+        )
 
-    def _called(self, node: ast.Call) -> Any:
-        made = self._named(node.func)
-        given = [self.of(one) for one in node.args]
-        more = {str(word.arg): self.of(word.value) for word in node.keywords}
-        if len(more) < len(node.keywords):
+    def _call(self, node: ast.Call) -> Any:
+        function = self._named(node.func)
+        arguments = [self._value(argument) for argument in node.args]
+        keywords = {str(keyword.arg): self._value(keyword.value) for keyword in node.keywords}
+        if len(keywords) < len(node.keywords):
             raise self._error(node, "an argument is given twice")
-        return self._tried(node, lambda: made(*given, **more))
+        return self._attempt(node, lambda: function(*arguments, **keywords))
 
     def _named(self, node: ast.expr) -> Any:
         import graphwright
@@ -122,20 +124,20 @@ class _Reading:
         name = node.id if isinstance(node, ast.Name) else ""
         if name in self.names:
             return self.names[name]
-        known = [one for one in dir(graphwright) if one not in _LEFT_OUT]
-        value = getattr(graphwright, name) if name in known else None
+        public = [public for public in dir(graphwright) if public not in _EXCLUDED]
+        value = getattr(graphwright, name) if name in public else None
         if name in _FUNCTIONS or (isinstance(value, type) and not issubclass(value, BaseException)):
             return value
-        hint = meant(name, [*(set(known) - {name}), *self.names])
+        hint = meant(name, [*(set(public) - {name}), *self.names])
         raise self._error(node, f"there is no {name!r} here", hint)
 
     def _part(self, node: ast.Attribute) -> Any:
         value = getattr(self.names["ix"], node.attr)
         if value is None:
-            raise self._error(node, f"the index has no vectors of {node.attr}; have them embedded")
+            raise self._error(node, f"the index has no vectors of {node.attr}; embed them")
         return value
 
-    def _tried(self, node: ast.expr, make: Callable[[], Any]) -> Any:
+    def _attempt(self, node: ast.expr, make: Callable[[], Any]) -> Any:
         try:
             return make()
         except (GraphwrightError, RecursionError):
@@ -143,14 +145,14 @@ class _Reading:
         except Exception as error:
             raise self._error(node, f"{type(error).__name__}: {error}") from error
 
-    def _error(self, node: ast.expr, said: str, more: str = "") -> OptionError:
+    def _error(self, node: ast.expr, problem: str, hint: str = "") -> OptionError:
         part = ast.get_source_segment(self.text, node) or ""
-        where = "" if part == self.text else f" of {_cut(self.text)}"
+        context = "" if part == self.text else f" of {_shown(self.text)}"
         line = re.split(r"\r\n?|\n", self.text)[node.lineno - 1]
         before = line.encode()[: node.col_offset].decode()  # ast counts bytes
-        return OptionError(f"{_cut(part)}{where} (character {len(before) + 1}): {said}.{more}")
+        return OptionError(f"{_shown(part)}{context} (character {len(before) + 1}): {problem}.{hint}")
 
 
-def _cut(text: str) -> str:
-    """Return a text as it is shown, of a very long one the beginning."""
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …")
+def _shown(text: str) -> str:
+    """Return a text as a message shows it: the beginning if it is very long."""
+    return repr(text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} …")

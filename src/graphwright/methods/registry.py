@@ -1,4 +1,4 @@
-"""Every method by name, and how a name becomes a pipeline."""
+"""Registry of all methods by name, and the pipelines that names stand for."""
 
 from __future__ import annotations
 
@@ -10,34 +10,33 @@ from typing import Any
 
 from graphwright.errors import NeedsError, OptionError, meant
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods import passages
-from graphwright.methods.bubblerag import bubblerag
-from graphwright.methods.fastinsight import fastinsight, fastinsight_entities
-from graphwright.methods.graphrag import graphrag_global, graphrag_local
-from graphwright.methods.gretriever import g_retriever
-from graphwright.methods.hipporag import hipporag, hipporag2
-from graphwright.methods.hyde import hyde
-from graphwright.methods.ircot import ircot
-from graphwright.methods.lego import INSTANCES, instance
-from graphwright.methods.lightrag import lightrag_global, lightrag_hybrid, lightrag_local
-from graphwright.methods.paths import pathrag, pathrag_lt
-from graphwright.methods.raptor import raptor
-from graphwright.methods.reg import reg
-from graphwright.methods.rerank import gar, read_on, rerank
-from graphwright.methods.systems import grag_m, gsr, kelp, rog, tog
-from graphwright.methods.unaided import cot, vanilla
+from graphwright.methods.house.baselines import bm25, cot, hybrid, vanilla, vector
+from graphwright.methods.house.multihop import multihop_rerank, ppr, rerank
+from graphwright.methods.papers.bubblerag import bubblerag
+from graphwright.methods.papers.fastinsight import fastinsight, fastinsight_entities
+from graphwright.methods.papers.gar import gar
+from graphwright.methods.papers.graphrag import graphrag_global, graphrag_local
+from graphwright.methods.papers.gretriever import g_retriever
+from graphwright.methods.papers.hipporag import hipporag, hipporag2
+from graphwright.methods.papers.hyde import hyde
+from graphwright.methods.papers.ircot import ircot
+from graphwright.methods.papers.lego import INSTANCES, instance
+from graphwright.methods.papers.lego_systems import grag_m, gsr, kelp, rog, tog
+from graphwright.methods.papers.lightrag import lightrag_global, lightrag_hybrid, lightrag_local
+from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
+from graphwright.methods.papers.raptor import raptor
+from graphwright.methods.papers.reg import reg
 from graphwright.operators.operator import Keep, Operator, Then
 
 __all__ = ["METHODS", "Method", "method_named", "pipeline", "retrieval_part"]
 
-
 _NUMBERS: Mapping[str, tuple[type, str]] = {"int": (Integral, "a whole number"), "float": (Real, "a number")}
-"""What an argument takes that is annotated so: its type, and how that is said."""
+"""Types of numeric arguments by annotation, and their names in messages."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """A named way to answer: `build` makes its pipeline over a snapshot; its arguments are the method's."""
+    """A named method: `build` makes its pipeline over a snapshot; the options are its further arguments."""
 
     name: str
     build: Callable[..., Operator]
@@ -45,36 +44,36 @@ class Method:
     def __call__(self, snapshot: Snapshot, **options: Any) -> Operator:
         """Return the pipeline over a snapshot.
 
-        Raises OptionError where an argument that has no default is missing, or a number is none.
+        Raises OptionError if an argument without a default is missing, or a number is none.
         """
         missing = [name for name in self.required if options.get(name) is None]
         if missing:
             raise OptionError(
-                f"{self.name} needs {' and '.join(missing)}, which nothing stands for offline: give a language model, "
-                f"as llm=Endpoint(...) or on the command line by --llm MODEL."
+                f"{self.name} needs {' and '.join(missing)}, which has no offline twin. Give a language model: "
+                f"llm=OpenAILLM(...), or --llm MODEL on the command line."
             )
         for argument in self._arguments:
-            kind, said = _NUMBERS.get(str(argument.annotation), (object, ""))
+            kind, name = _NUMBERS.get(str(argument.annotation), (object, ""))
             value = options.get(argument.name, argument.default)
-            if not isinstance(value, kind) or (said and isinstance(value, bool)):
+            if not isinstance(value, kind) or (name and isinstance(value, bool)):
                 raise OptionError(
-                    f"{self.name}: {argument.name} is {value!r}, and takes {said}; by default {argument.default!r}."
+                    f"{self.name}: {argument.name} is {value!r}; it must be {name} (default: {argument.default!r})."
                 )
         return self.build(snapshot, **options)
 
     @property
     def about(self) -> str:
-        """The first line of what it says about itself."""
+        """The first line of its documentation."""
         return (inspect.getdoc(self.build) or "").partition("\n")[0]
 
     @property
     def options(self) -> dict[str, Any]:
-        """Its arguments and their defaults, None for one that is required."""
+        """Its arguments with their defaults, None for a required one."""
         return {p.name: None if p.default is p.empty else p.default for p in self._arguments}
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The arguments that it cannot do without, such as the language model of a method that is nothing else."""
+        """The arguments without a default, such as the language model of a method that is nothing else."""
         return tuple(p.name for p in self._arguments if p.default is p.empty)
 
     @property
@@ -82,69 +81,71 @@ class Method:
         return list(inspect.signature(self.build).parameters.values())[1:]
 
 
-METHODS = {
-    name: Method(name, build)
-    for name, build in {
-        "vanilla": vanilla,
-        "cot": cot,
-        "naive": passages.vector,
-        "vector": passages.vector,
-        "bm25": passages.bm25,
-        "hybrid": passages.hybrid,
-        "ppr": passages.ppr,
-        "hyde": hyde,
-        "ircot": ircot,
-        "hipporag": hipporag,
-        "hipporag2": hipporag2,
-        "lightrag-local": lightrag_local,
-        "lightrag-global": lightrag_global,
-        "lightrag-hybrid": lightrag_hybrid,
-        "graphrag-local": graphrag_local,
-        "graphrag-global": graphrag_global,
-        "raptor": raptor,
-        "g-retriever": g_retriever,
-        "rerank": rerank,
-        "read-on": read_on,
-        "gar": gar,
-        "fastinsight": fastinsight,
-        "fastinsight-entities": fastinsight_entities,
-        "bubblerag": bubblerag,
-        "pathrag": pathrag,
-        "pathrag-lt": pathrag_lt,
-        "reg": reg,
-        **{f"lego-{number}": instance(number) for number in INSTANCES},
-        "rog": rog,
-        "gsr": gsr,
-        "kelp": kelp,
-        "tog": tog,
-        "grag-m": grag_m,
-    }.items()
+_BUILDERS: Mapping[str, Callable[..., Operator]] = {
+    "vanilla": vanilla,
+    "cot": cot,
+    "vector": vector,
+    "bm25": bm25,
+    "hybrid": hybrid,
+    "ppr": ppr,
+    "hyde": hyde,
+    "ircot": ircot,
+    "hipporag": hipporag,
+    "hipporag2": hipporag2,
+    "lightrag-local": lightrag_local,
+    "lightrag-global": lightrag_global,
+    "lightrag-hybrid": lightrag_hybrid,
+    "graphrag-local": graphrag_local,
+    "graphrag-global": graphrag_global,
+    "raptor": raptor,
+    "g-retriever": g_retriever,
+    "rerank": rerank,
+    "multihop-rerank": multihop_rerank,
+    "gar": gar,
+    "fastinsight": fastinsight,
+    "fastinsight-entities": fastinsight_entities,
+    "bubblerag": bubblerag,
+    "pathrag": pathrag,
+    "pathrag-lt": pathrag_lt,
+    "reg": reg,
+    **{f"lego-{number}": instance(number) for number in INSTANCES},
+    "rog": rog,
+    "gsr": gsr,
+    "kelp": kelp,
+    "tog": tog,
+    "grag-m": grag_m,
 }
+
+METHODS = {name: Method(name, build) for name, build in _BUILDERS.items()}
 
 
 def method_named(name: str) -> Method:
-    """Return a method. Raises OptionError for a name that is not known, with the nearest that is."""
+    """Return a method. Raises OptionError for an unknown name, with the nearest known one."""
     method = METHODS.get(name)
     if method is None:
-        raise OptionError(f"there is no method {name!r}.{meant(name, METHODS)} There are {', '.join(sorted(METHODS))}.")
+        raise OptionError(
+            f"There is no method {name!r}.{meant(name, METHODS)} The methods are {', '.join(sorted(METHODS))}."
+        )
     return method
 
 
 def pipeline(name: str, snapshot: Snapshot, **options: Any) -> Operator:
-    """Return the pipeline of a method. Raises OptionError for an unknown name or argument, with the nearest known."""
+    """Return the pipeline of a method. Raises OptionError for an unknown name or argument, with the known ones."""
     method = method_named(name)
     unknown = sorted(set(options) - set(method.options))
     if unknown:
-        raise OptionError(f"{name} has no argument {unknown[0]!r}; it takes {', '.join(method.options) or 'none'}.")
-    built = method(snapshot, **options)
-    if built.needs:
-        # A named method starts from a question alone, so what it needs besides is a fault in its wiring.
-        raise NeedsError(f"method {name!r} needs {', '.join(built.needs)} from its start state: {built!r}")
-    return built
+        hint = meant(unknown[0], method.options)
+        arguments = ", ".join(method.options) or "none"
+        raise OptionError(f"{name} has no argument {unknown[0]!r}.{hint} Its arguments are: {arguments}.")
+    operator = method(snapshot, **options)
+    if operator.needs:
+        # A named method starts from a question alone, so another need is a fault in its wiring.
+        raise NeedsError(f"Method {name!r} needs {', '.join(operator.needs)} from its start state: {operator!r}.")
+    return operator
 
 
 def retrieval_part(operator: Operator) -> Operator:
-    """Return a pipeline without the steps that give a prompt or an answer, wherever they stand."""
+    """Return a pipeline without the steps that write a prompt or an answer."""
     steps = operator.steps if isinstance(operator, Then) else (operator,)
-    kept = tuple(step for step in steps if not {"prompt", "answer"} & set(step.gives))
-    return Then(kept) if kept else Keep()
+    retrieval = tuple(step for step in steps if not {"prompt", "answer"} & set(step.gives))
+    return Then(retrieval) if retrieval else Keep()

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
 from graphwright.models.protocols import Floats, Span
-from graphwright.models.expected import fragment, misfit
 from graphwright.models.reading import MiniLMCrossEncoder, Reading, read_pairs
 
 __all__ = ["MiniLMReader"]
@@ -20,6 +19,7 @@ _Found = tuple[float, int, int, int]  # logit, passage, begin, end
 
 _BEST = 8  # spans of one passage that are weighed
 _RELEVANCE = 0.25  # of a passage's score, beside the logits of a span in it
+_UNSPACED = "\u0e00"  # scripts from here on put no space between words, Thai the first
 _SHARPNESS = 0.7  # what all is multiplied by before it becomes a probability
 
 
@@ -28,8 +28,8 @@ class MiniLMReader:
     """Reader that needs no download, no key and no torch: finds short answers, such as names, dates and numbers.
 
     Spans of all passages compete: a score is the share of the probability that falls on a span and on those that say
-    the same elsewhere (Clark and Gardner, 2018). The passage's score by MiniLMCrossEncoder counts too, and whether a
-    span is of the kind that is asked for (`misfit`); pieces of words and of names are not given (`fragment`). `most`:
+    the same elsewhere (Clark and Gardner, 2018). The passage's score by MiniLMCrossEncoder counts too. A span begins
+    and ends with whole words. `most`:
     spans that are given; `longest`: their tokens at most. The first line of a passage of several is its title: it is
     read, and nothing in it is given.
 
@@ -59,9 +59,8 @@ class MiniLMReader:
         for (at, reading), score in zip(held, scores.tolist(), strict=True):
             first = len(passages[at].partition("\n")[0]) if passages[at].partition("\n")[2].strip() else 0
             for logit, begin, end in self._best(reading, first):
-                logit += _RELEVANCE * score - misfit(question, passages[at], begin, end)
-                found.append((logit, at, begin, end))
-        return self._weighed(found, question, passages)
+                found.append((logit + _RELEVANCE * score, at, *_whole_words(passages[at], begin, end)))
+        return self._weighed(found, passages)
 
     def _best(self, reading: Reading, first: int) -> list[tuple[float, int, int]]:
         """Return the logits of a passage's best spans behind its title, and their characters."""
@@ -78,8 +77,8 @@ class MiniLMReader:
             if np.isfinite(both[a, b])
         ]
 
-    def _weighed(self, found: Sequence[_Found], question: str, passages: Sequence[str]) -> list[Span]:
-        """Return the best spans with their probabilities; pieces of answers have theirs, and are none."""
+    def _weighed(self, found: Sequence[_Found], passages: Sequence[str]) -> list[Span]:
+        """Return the best spans with their probabilities."""
         if not found:
             return []
         logits = _SHARPNESS * np.array([logit for logit, *_ in found])
@@ -88,10 +87,9 @@ class MiniLMReader:
         total: dict[str, float] = {}
         best: dict[str, tuple[float, int, int, int]] = {}
         for share, (_, at, begin, end) in zip(shares.tolist(), found, strict=True):
-            if not fragment(question, passages[at], begin, end):
-                said = _plain(passages[at][begin:end])
-                total[said] = total.get(said, 0.0) + share
-                best[said] = max(best.get(said, (-1.0, 0, 0, 0)), (share, -at, -begin, end))
+            said = _plain(passages[at][begin:end])
+            total[said] = total.get(said, 0.0) + share
+            best[said] = max(best.get(said, (-1.0, 0, 0, 0)), (share, -at, -begin, end))
         ranked = sorted(total, key=lambda said: (-total[said], -best[said][1], -best[said][2]))
         return [
             Span(-best[said][1], -best[said][2], best[said][3], round(total[said], 4)) for said in ranked[: self.most]
@@ -106,6 +104,15 @@ def _spans(begin: Floats, end: Floats, longest: int) -> NDArray[np.float32]:
     both[(length < 0) | (length >= longest)] = -np.inf
     spans: NDArray[np.float32] = both
     return spans
+
+
+def _whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
+    """Return a span extended to whole words, where words are separated by spaces."""
+    while begin > 0 and text[begin - 1].isalnum() and text[begin].isalnum() and text[begin - 1] < _UNSPACED:
+        begin -= 1
+    while end < len(text) and text[end].isalnum() and text[end - 1].isalnum() and text[end] < _UNSPACED:
+        end += 1
+    return begin, end
 
 
 def _plain(text: str) -> str:

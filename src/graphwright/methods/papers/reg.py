@@ -8,12 +8,11 @@ from graphwright.generate.answer import Generate
 from graphwright.generate.chains import ChainAnswer, ChainPrompt
 from graphwright.generate.targets import TargetAnswer
 from graphwright.index.snapshot import Snapshot
-from graphwright.learn.retrievers.checkpoint import Checkpoint
-from graphwright.learn.retrievers.ends import Ends
-from graphwright.learn.retrievers.explain import Explain
-from graphwright.learn.retrievers.load import load_retriever
-from graphwright.learn.retrievers.path import PathRetriever
-from graphwright.learn.retrievers.retriever import Retriever
+from graphwright.learn.checkpoint import Checkpoint
+from graphwright.learn.explain import Explain
+from graphwright.learn.path import PathRetriever
+from graphwright.learn.registry import load_retriever
+from graphwright.learn.retriever import LastNode, Retriever
 from graphwright.methods.house.baselines import answering
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
@@ -89,7 +88,7 @@ def gnn_rag(retriever: Retriever, paths: int = 32, nodes: int = 1000) -> Operato
 
     `retriever`: an entity retriever; that of the paper is trained on answers alone.
     """
-    return PersonalizedPageRank(each=True) % nodes >> Induce() >> ShortestPaths() >> Rerank(Ends(retriever)) % paths
+    return PersonalizedPageRank(each=True) % nodes >> Induce() >> ShortestPaths() >> Rerank(LastNode(retriever)) % paths
 
 
 def reg(

@@ -1,4 +1,4 @@
-"""LEGO-GraphRAG: subgraph extraction and path retrieval by name, and fifteen instances of the two (Tables 1 and 2)."""
+"""LEGO-GraphRAG: subgraph extraction and path retrieval by name, and its fifteen instances (Tables 1 and 2)."""
 
 from __future__ import annotations
 
@@ -7,27 +7,23 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from graphwright.errors import OptionError
-from graphwright.generate.answer import Answer
-from graphwright.generate.paths import PathPrompt
+from graphwright.generate.answer import Generate
+from graphwright.generate.path_prompts import PathPrompt
 from graphwright.generate.targets import TargetAnswer
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.passages import answering
-from graphwright.models.base import LLM, CrossEncoder, Encoder
+from graphwright.methods.house.baselines import answering
+from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.models.reading import MiniLMCrossEncoder
-from graphwright.operators.anchors.link_entities import Link
+from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.beam import BeamSearch
-from graphwright.operators.paths.flow import PathSources
 from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.paths.relation_paths import EdgesBy, Relations
-from graphwright.operators.rerank.choose import Choose
-from graphwright.operators.rerank.composed import Composed
-from graphwright.operators.rerank.rerank import Rerank
-from graphwright.operators.rerank.scorer import Scorer
+from graphwright.operators.rerank.rerank import Choose, Rerank
+from graphwright.operators.rerank.scorer import Composed, Scorer
 from graphwright.operators.search.search import EdgeSearch
-from graphwright.operators.subgraph.narrow import Induce, Nodes, Triples
-from graphwright.operators.subgraph.precomputed import CommunityOf
-from graphwright.operators.subgraph.prune import InduceEdges
+from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
 from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank, RandomWalk
 
 __all__ = [
@@ -45,7 +41,7 @@ __all__ = [
 ]
 
 _SHOWN = 5  # passages beside the paths, to be quoted
-_NAMES = 100  # nodes of a knowledge graph that are shown in the place of passages: each is a name
+_NAMES = 100  # nodes of a knowledge graph shown instead of passages: each is only a name
 
 Model = Encoder | CrossEncoder | Scorer | LLM | Operator
 Value = TypeVar("Value")
@@ -53,11 +49,11 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Best:
-    """The best pieces of a pool by one model, as an expression: `best(pool, k)`.
+    """An expression for the best items of a pool by one model: `best(pool, k)`.
 
-    A language model is given the `shown` best by `encoder`, where there is one, in one call (section 3.2.2 b.1). A
-    model may be an operator too, which ranks evidence: models put together. `known`: a search that ranks the triples of
-    the graph by `encoder`, where their vectors are known.
+    A language model selects from the `shown` best by `encoder`, if there is one, in one call (section 3.2.2 b.1). A
+    model may also be an operator that ranks evidence. `stored`: a search that ranks the triples of the graph by
+    `encoder` with stored vectors.
 
     >>> from graphwright import HashEncoder
     >>> Best(HashEncoder())(ShortestPaths(), 32)
@@ -67,7 +63,7 @@ class Best:
     model: Model
     encoder: Model | None = None
     shown: int = 256
-    known: Operator | None = None
+    stored: Operator | None = None
 
     def __call__(self, pool: Operator, k: int | None = None) -> Operator:
         """Return the pool ranked by the model, cut to k."""
@@ -75,12 +71,12 @@ class Best:
             return pool >> _cut(self.model, k)
         if not isinstance(self.model, LLM):
             return self._read(pool, self.model, k)
-        first = pool if self.encoder is None else Best(self.encoder, self.encoder, known=self.known)(pool, self.shown)
+        first = pool if self.encoder is None else Best(self.encoder, self.encoder, stored=self.stored)(pool, self.shown)
         return first >> _cut(Choose(self.model, self.shown), k)
 
     def _read(self, pool: Operator, model: Encoder | CrossEncoder | Scorer, k: int | None) -> Operator:
-        if self.known is not None and model is self.encoder and pool == Triples():
-            return _cut(self.known, k)
+        if self.stored is not None and model is self.encoder and pool == Triples():
+            return _cut(self.stored, k)
         return pool >> _cut(Rerank(model), k)
 
 
@@ -128,11 +124,10 @@ def cell(
 ) -> Operator:
     """Return one cell of the map, `extraction >> retrieval`, from anchors to paths; docs/lego.md has the map.
 
-    `extraction`: a name of EXTRACTIONS, alone or with `+`, a name of PRUNINGS, `-` and a model, as "PPR+TP-E".
-    `retrieval`: a name of RETRIEVALS, for those that need a model with `-` and that, as "OSAR-C". Either may be an
-    operator of your own, Keep() for none. `models`: by the names that are used; a language model is shown what "E"
-    prefers, if that is there. `nodes`, `edges`, `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `shown`, `triples`: those of
-    Best.
+    `extraction`: a name of EXTRACTIONS, alone or followed by `+`, a name of PRUNINGS, `-` and a model, as "PPR+TP-E".
+    `retrieval`: a name of RETRIEVALS, for those that need a model followed by `-` and the model, as "OSAR-C". Either
+    may be an operator, Keep() for none. `models`: the models by name; a language model is shown the best by "E", if
+    there is one. `nodes`, `edges`, `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `shown`, `triples`: those of Best.
 
     >>> from graphwright import HashEncoder, OverlapCrossEncoder
     >>> cell("PPR+TP-E", "OSAR-C", {"E": HashEncoder(), "C": OverlapCrossEncoder()}, edges=9)
@@ -140,18 +135,17 @@ def cell(
     Triples() >> Rerank(HashEncoder(dimension=64)) % 9 >> InduceEdges() >>
     ShortestPaths() >> Rerank(OverlapCrossEncoder()) % 32
     """
-    known = models or {}
+    by_name = models or {}
 
     def best(by: str) -> Best:
-        return Best(_named(by, known, "model"), known.get("E"), shown, triples)
+        return Best(_named(by, by_name, "model"), by_name.get("E"), shown, triples)
 
     if isinstance(extraction, str):
         structure, _, pruning = extraction.partition("+")
-        made = _named(structure, EXTRACTIONS, "extraction")(nodes)
+        extraction = _named(structure, EXTRACTIONS, "extraction")(nodes)
         if pruning:
             kind, _, by = pruning.partition("-")
-            made = made >> _named(kind, PRUNINGS, "pruning")(best(by), edges)
-        extraction = made
+            extraction >>= _named(kind, PRUNINGS, "pruning")(best(by), edges)
     if isinstance(retrieval, str):
         kind, _, by = retrieval.partition("-")
         retrieval = _named(kind, RETRIEVALS, "path retrieval")(best(by) if by else None, paths)
@@ -160,20 +154,20 @@ def cell(
     return extraction >> retrieval
 
 
-def _named(name: str, known: Mapping[str, Value], what: str) -> Value:
-    if name not in known:
-        raise OptionError(f"there is no {what} {name!r} here; there are {', '.join(known) or 'none'}.")
-    return known[name]
+def _named(name: str, values: Mapping[str, Value], kind: str) -> Value:
+    if name not in values:
+        raise OptionError(f"There is no {kind} named {name!r}. There are: {', '.join(values) or 'none'}.")
+    return values[name]
 
 
 def _needed(best: Best | None, name: str) -> Best:
     if best is None:
-        raise OptionError(f"{name} is judged by a model; say which, as in '{name}-E', and give it in models.")
+        raise OptionError(f"{name} needs a model. Name one, as in '{name}-E', and give it in models.")
     return best
 
 
 class Instance(NamedTuple):
-    """What an instance is made of; E is the sentence encoder, L the language model or what stands for it.
+    """The parts of an instance; E is the sentence encoder, L the language model or its replacement.
 
     `extraction`: "PPR", or "E" or "L" for edge pruning of that. `retrieval`: "SPR", or "OSAR" (shortest paths,
     reranked) or "ISAR" (beam search) by the `judge`, "E" or "L".
@@ -214,65 +208,63 @@ def lego(
     shown: int = 256,
     triples: Operator | None = None,
 ) -> Operator:
-    """Return instance `number`, from anchors to the paths it finds.
+    """Return instance `number`, from anchors to paths.
 
-    `encoder` is E, or what scores in its place without reading; `judge` is L: a language model, or without one a
-    cross-encoder that is another model than E, which tables have to say; only the instances with an L need it. `nodes`,
-    `edges` and `paths` are N_ppr, N_e and N_p; beams are 8 wide and 4 long, all lengths kept. Subgraphs are one per
-    query entity, united; the restart of PPR is not stated: 0.15. A language model is given the `shown` best by E, in
-    one call (section 3.2.2 b.1). `triples`: a search that ranks the triples of the graph by E, where their vectors are
-    known and E need not read them.
+    `encoder` is E; `judge` is L: a language model, or without one a cross-encoder that is another model than E, which
+    tables have to say; only the instances with an L need it. `nodes`, `edges` and `paths` are N_ppr, N_e and N_p; beams
+    are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the paper does not state
+    the restart of PPR: 0.15. A language model selects from the `shown` best by E, in one call (section 3.2.2 b.1).
+    `triples`: a search that ranks the triples of the graph by E with stored vectors, so that E reads none.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> lego(12, HashEncoder())
     PersonalizedPageRank(each=True) % 1000 >> Induce() >> ShortestPaths() >> Rerank(HashEncoder(dimension=64)) % 32
     """
-    made = INSTANCES.get(number)
-    if made is None:
-        raise OptionError(f"there is no instance {number!r} of LEGO-GraphRAG; there are 1 to {len(INSTANCES)}.")
-    if judge is None and "L" in made:
-        raise OptionError(f"lego-{number} needs L, the second model: give judge a language model or a cross-encoder.")
+    parts = INSTANCES.get(number)
+    if parts is None:
+        raise OptionError(f"LEGO-GraphRAG has no instance {number!r}; it has 1 to {len(INSTANCES)}.")
+    if judge is None and "L" in parts:
+        raise OptionError(f"lego-{number} needs L: give a language model or a cross-encoder as judge.")
     models: dict[str, Model] = {"E": encoder} if judge is None else {"E": encoder, "L": judge}
-    extraction = "PPR" if made.extraction == "PPR" else f"PPR+TP-{made.extraction}"
-    retrieval = f"{made.retrieval}-{made.judge}" if made.judge else made.retrieval
+    extraction = "PPR" if parts.extraction == "PPR" else f"PPR+TP-{parts.extraction}"
+    retrieval = f"{parts.retrieval}-{parts.judge}" if parts.judge else parts.retrieval
     sizes = {"nodes": nodes, "edges": edges, "paths": paths, "shown": shown}
     return cell(extraction, retrieval, models, triples=triples, **sizes)
 
 
-def answered(
-    ix: Snapshot, found: Operator, passages: int = 20, llm: LLM | None = None, *, tied: bool = False
-) -> Operator:
-    """Return what links a question, finds paths, and answers from them.
+def answered(ix: Snapshot, found: Operator, top_k: int = 20, llm: LLM | None = None, *, tied: bool = False) -> Operator:
+    """Return a whole method: link the question, find paths, rank their passages, and answer.
 
-    `found`: from anchors to paths. From passages where the index has some; else with the names that paths lead to, or
-    by a language model that is shown the paths. `tied`: of names, only those that the best paths lead to, by their
-    scores; `found` then has to leave the graph as it is.
+    `found`: from anchors to paths. On a graph without passages the answer is the names that the paths lead to, or that
+    of a language model that is shown the paths. `tied`: of these names, only those that the best paths lead to, by
+    their scores; `found` must then leave the graph as it is.
     """
-    # Beside Keep() the graph is narrowed for the paths alone: what comes after them searches all of it.
-    begun = Link(ix.names) >> (Keep() | found)
+    # Keep() leaves the graph whole for the steps after the paths.
+    linked = LinkEntities(ix.names) >> (Keep() | found)
     if ix.graph.passages is not None:
         prompt = PathPrompt(passages=_SHOWN)
-        return begun >> answering(ix, passages, llm, sources=PathSources(passages), prompt=prompt)
+        return linked >> answering(ix, llm, sources=ToPassages(top_k, mentions=0.1), prompt=prompt)
     if llm is None:
-        scored = Link(ix.names) >> found if tied else begun  # whatever is beside Keep() comes without its scores
-        return scored >> PathSources(passages) >> TargetAnswer(tied=tied)
-    return begun >> PathSources(_NAMES) >> PathPrompt(passages=_NAMES) >> Answer(llm)
+        # Beside Keep() the paths would lose their scores.
+        scored = LinkEntities(ix.names) >> found if tied else linked
+        return scored >> ToPassages(top_k, mentions=0.1) >> TargetAnswer(tied=tied)
+    return linked >> ToPassages(_NAMES, mentions=0.1) >> PathPrompt(passages=_NAMES) >> Generate(llm)
 
 
 def scorer(ix: Snapshot) -> Encoder | Scorer:
-    """Return what scores by an index's encoder: the vectors that the index has, else the encoder itself."""
+    """Return the scorer by an index's encoder: its stored vectors if there are some, else the encoder itself."""
     if ix.triples is not None:
         return Composed(triples=ix.triples)
     return ix.encoder if ix.names is None else Composed(ix.names)
 
 
 def instance(number: int) -> Callable[..., Operator]:
-    """Return what builds instance `number` over an index."""
-    made = INSTANCES[number]
+    """Return the builder of instance `number` over an index."""
+    parts = INSTANCES[number]
 
     def build(
         ix: Snapshot,
-        passages: int = 20,
+        top_k: int = 20,
         nodes: int = 1000,
         edges: int = 64,
         paths: int = 32,
@@ -280,27 +272,28 @@ def instance(number: int) -> Callable[..., Operator]:
         judge: CrossEncoder | LLM | None = None,
         llm: LLM | None = None,
     ) -> Operator:
-        second = (judge or llm or MiniLMCrossEncoder()) if "L" in made else None
+        second = (judge or llm or MiniLMCrossEncoder()) if "L" in parts else None
         triples = None if ix.triples is None else EdgeSearch(ix.triples)
         found = lego(number, scorer(ix), second, nodes=nodes, edges=edges, paths=paths, triples=triples)
-        return answered(ix, found, passages, llm)
+        return answered(ix, found, top_k, llm)
 
     build.__name__ = f"lego_{number}"
-    build.__doc__ = f"""{_said(made)} (LEGO-GraphRAG, instance {number}).
+    build.__doc__ = f"""{_about(parts)} (LEGO-GraphRAG, instance {number}).
 
-    From what the question names to passages, on a knowledge graph without passages to the names that paths lead to. E
-    is the index's encoder, by the vectors that the index has of triples, else of names, so that next to nothing is
-    read; without either it reads every triple and path. L is `judge`, else the language model that answers, else, as
-    no language model is there, the embedded cross-encoder. `nodes`, `edges`, `paths`: N_ppr, N_e and N_p.
+    On a knowledge graph without passages the answer is the names that the paths lead to. E is the index's encoder with
+    the stored vectors of triples, else of names; without either it encodes every triple and path. L is `judge`, else
+    the language model that answers, else the embedded cross-encoder. `nodes`, `edges`, `paths`: N_ppr, N_e and N_p.
     """
     return build
 
 
-def _said(made: Instance) -> str:
-    graph = (
-        "the PPR graph" if made.extraction == "PPR" else f"the edges of the PPR graph that {made.extraction} prefers"
+def _about(parts: Instance) -> str:
+    graph = "the PPR subgraph"
+    if parts.extraction != "PPR":
+        graph += f" pruned by {parts.extraction}"
+    if parts.retrieval == "SPR":
+        return f"Rank passages by shortest paths in {graph}"
+    paths = (
+        f"shortest paths reranked by {parts.judge}" if parts.retrieval == "OSAR" else f"beam search by {parts.judge}"
     )
-    if made.retrieval == "SPR":
-        return f"The shortest paths in {graph}"
-    how = f"shortest paths that {made.judge} prefers" if made.retrieval == "OSAR" else f"beam search by {made.judge}"
-    return f"{how[0].upper()}{how[1:]} in {graph}"
+    return f"Rank passages by {paths} in {graph}"

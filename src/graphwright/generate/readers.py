@@ -1,0 +1,200 @@
+"""Operators that answer without a language model: a trained reader's best span, else quoted sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from graphwright.constraints import AtLeast, Between, Has
+from graphwright.generate.citations import citation, passage_text
+from graphwright.models.protocols import Encoder, Floats, PassageText, Reader
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
+from graphwright.operators.state import Answer, State
+from graphwright.text.sentences import sentence_spans
+from graphwright.text.words import words
+
+__all__ = ["NOTHING", "Quote", "ReadSpans", "read_answer"]
+
+NOTHING = "Nothing in the documents answers this."
+
+_SENTENCE_END = re.compile("[.!?…。！।？؟;:]\\W*$")
+_QUESTION_END = re.compile(r"(?<!\()[?？؟][^\w.!。]{0,9}$")  # not "1585 (?)", nor a name that ends so in a statement
+_MAX_HEADING = 7  # words of a line without a full stop
+
+
+@dataclass(frozen=True, repr=False)
+class ReadSpans(Operator):
+    """Answer with the best span that a reader finds, if its score reaches `threshold`; else leave the state as it is.
+
+    The answer is the span; its citation is the sentence around it. `passages`: the number of passages that are read.
+
+    """
+
+    reader: Annotated[Reader, Has("a reader, with read", "read")]
+    threshold: Annotated[float, Between(0, 1)] = 0.5
+    passages: Annotated[int, AtLeast(1)] = 8
+    needs = ("passages",)
+    gives = ("answer",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer, or leave the state as it is."""
+        answer = read_answer(self.reader, state, run, self.passages, self.threshold)
+        if answer is None:
+            run.note(f"no span has a score of {self.threshold:g} or more")
+            return state
+        if run.on_text is not None:
+            run.on_text(answer.text)
+        return state.with_(answer=answer)
+
+    def after(self, fields: frozenset[str]) -> frozenset[str]:
+        """Return the fields that are set in either case."""
+        return fields
+
+
+@dataclass(frozen=True, repr=False)
+class Quote(Operator):
+    """Answer with the sentences of the best passages that are nearest to the question and together hold its words.
+
+    Sentences are chosen one by one. Each counts by its cosine with the question, by the share of the question's words
+    that it adds to those chosen before (rare words weigh more), and by up to `rank` for the rank of its passage.
+    Sentences are read with the title of their document. Questions are not quoted, as in a list of questions and
+    answers: they are read with the sentence that follows. Headings and table rows are quoted only if there is nothing
+    else.
+
+    `passages`: the number of passages that are read. `sentences`: the largest number of sentences. `threshold`: the
+    least cosine of a sentence that is quoted.
+
+    >>> from graphwright import Graph, Ranking, start
+    >>> from graphwright.models.fake import HashEncoder
+    >>> state = start("Is Graz in Austria?", Graph.from_triples([("Graz", "in", "Austria")]))
+    >>> Quote(HashEncoder())(state.with_(passages=Ranking.of([0], [1]))).answer.text
+    'Graz in Austria.'
+    """
+
+    encoder: Annotated[Encoder, Has("an encoder, with encode", "encode")]
+    passages: Annotated[int, AtLeast(1)] = 8
+    sentences: Annotated[int, AtLeast(1)] = 3
+    threshold: Annotated[float, Between(-1, 1)] = 0.3
+    rank: Annotated[float, AtLeast(0)] = 0.3
+    needs = ("passages",)
+    gives = ("answer",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer."""
+        nodes = [] if state.passages is None else state.passages.ids[: self.passages].tolist()
+        texts = [passage_text(state.graph, node) for node in nodes]
+        chosen = self._chosen(state.question.text, texts, run)
+        citations = tuple(citation(state, nodes[s.passage], s.start, s.end) for s in chosen)
+        text = " ".join(cited.text for cited in citations)
+        answer = Answer(text, citations) if citations else Answer(NOTHING, found=False)
+        if run.on_text is not None:
+            run.on_text(answer.text)
+        return state.with_(answer=answer)
+
+    def _chosen(self, question: str, passages: Sequence[PassageText], run: Run) -> list[_Sentence]:
+        sentences = [sentence for at, passage in enumerate(passages) for sentence in _sentences(at, passage)]
+        sentences = [s for s in sentences if is_statement(passages[s.passage].text[s.start : s.end])] or sentences
+        if not sentences:
+            return []
+        texts = [_with_title(passages[s.passage], s) for s in sentences]
+        vectors = run.encode(self.encoder, [question, *texts])
+        prior = self.rank * np.array([1 - s.passage / len(passages) for s in sentences])
+        order = _greedy(vectors[1:] @ vectors[0], prior, question, texts, self.sentences, self.threshold)
+        return [sentences[at] for at in order]
+
+
+class _Sentence(NamedTuple):
+    """A sentence of passage number `passage`; `read_from` is where a question that precedes it begins."""
+
+    passage: int
+    start: int
+    end: int
+    read_from: int
+
+
+def read_answer(reader: Reader, state: State, run: Run, passages: int, threshold: float = 0.0) -> Answer | None:
+    """Return the best span of the best passages as an answer, None if it scores less than `threshold`.
+
+    `passages`: the number of passages that are read.
+    """
+    nodes = [] if state.passages is None else state.passages.ids[:passages].tolist()
+    texts = [passage_text(state.graph, node) for node in nodes]
+    span = next(iter(run.read(reader, state.question.text, texts)), None)
+    if span is None or span.score < threshold:
+        return None
+    text = texts[span.passage].text
+    around = [(a, b) for a, b in sentence_spans(text) if a < span.end and b > span.start] or [(span.start, span.end)]
+    start, end = min(around[0][0], span.start), max(around[-1][1], span.end)
+    short = span.text or text[span.start : span.end]
+    run.note(f"the span has a score of {span.score:.2f}")
+    return Answer(short, (citation(state, nodes[span.passage], start, end),), short=(short,))
+
+
+def _greedy(
+    cosines: Floats, prior: Floats, question: str, sentences: Sequence[str], count: int, threshold: float
+) -> list[int]:
+    """Return the sentences in the order in which they add most; each after the first must add a word."""
+    missing = _weights(question, sentences)
+    held = [missing.keys() & set(words(sentence)) for sentence in sentences]
+    chosen: list[int] = []
+    while len(chosen) < count:
+        gain = cosines + prior + np.array([sum(missing[word] for word in group) for group in held])
+        gain[cosines < threshold] = -1
+        gain[chosen] = -1
+        best = int(gain.argmax())
+        if gain[best] < 0 or (chosen and not held[best]):
+            break
+        chosen.append(best)
+        missing = {word: weight for word, weight in missing.items() if word not in held[best]}
+        held = [group & missing.keys() for group in held]
+    return chosen
+
+
+def _weights(question: str, sentences: Sequence[str]) -> dict[str, float]:
+    """Return the words of the question that some sentence holds, with weights that sum to 1."""
+    holders = [set(words(sentence)) for sentence in sentences]
+    counts = {word: sum(word in holder for holder in holders) for word in dict.fromkeys(words(question))}
+    weights = np.array([np.log(1 + len(sentences) / count) if count else 0.0 for count in counts.values()])
+    total = weights.sum()
+    return {word: float(weight / total) for word, weight in zip(counts, weights, strict=True) if weight > 0}
+
+
+def _sentences(at: int, passage: PassageText) -> Iterator[_Sentence]:
+    """Yield the sentences of a passage that are no questions."""
+    first: int | None = None
+    for start, end in sentence_spans(passage.text):
+        if is_question(passage.text[start:end]):
+            first = start if first is None else first
+        else:
+            yield _Sentence(at, start, end, start if first is None else first)
+            first = None
+
+
+def _with_title(passage: PassageText, sentence: _Sentence) -> str:
+    text = passage.text[sentence.read_from : sentence.end]
+    return f"{passage.title}: {text}" if passage.title else text
+
+
+def is_question(text: str) -> bool:
+    """Return whether a sentence is a question, perhaps a quoted one.
+
+    >>> is_question("Who may fly the Kestrel?"), is_question('ask "Who founded the abbey?"'), is_question("Why not.")
+    (True, True, False)
+    """
+    return _QUESTION_END.search(text[-12:].rstrip()) is not None
+
+
+def is_statement(text: str) -> bool:
+    """Return whether a text is a sentence, and not a heading or a row of a table.
+
+    >>> is_statement("Graz lies on the Mur."), is_statement("The River Mur"), is_statement("| Mur | 464 km |")
+    (True, False, False)
+    """
+    if text.lstrip().startswith("|") or text.count("|") > 2:
+        return False
+    return bool(_SENTENCE_END.search(text)) or len(text.split()) > _MAX_HEADING

@@ -1,0 +1,1 @@
+"""Methods of this package, and the baselines."""

@@ -1,0 +1,1 @@
+"""Published methods, each as its paper describes it: one file a paper."""

@@ -1,0 +1,42 @@
+"""GAR: adaptive reranking, which alternates between a search's results and the neighbours of the best passages."""
+
+from __future__ import annotations
+
+from graphwright.errors import OptionError
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.house.baselines import answering, both
+from graphwright.methods.house.multihop import DEPTH
+from graphwright.models.protocols import LLM, CrossEncoder
+from graphwright.models.reading import MiniLMCrossEncoder
+from graphwright.operators.control import OnGraph, Reached, Repeat
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.subgraph.expand import Frontier, Unseen
+from graphwright.operators.subgraph.views import RELATIONS, PassageGraph
+
+__all__ = ["gar"]
+
+
+def gar(
+    ix: Snapshot,
+    top_k: int = 20,
+    batch: int = 10,
+    budget: int = 100,
+    relations: tuple[str, ...] = RELATIONS,
+    *,
+    first: Operator | None = None,
+    cross_encoder: CrossEncoder | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rerank by a cross-encoder that alternates between search results and neighbours of the best (GAR, Algorithm 1).
+
+    `batch`, `budget`: b and c, the passages read at a time and in all; `first`, `cross_encoder` as in `rerank`. The
+    corpus graph joins passages by `relations` (see `PassageGraph`); without neighbours the search goes on.
+    """
+    if not 1 <= batch <= budget:
+        raise OptionError(f"gar(batch={batch!r}, budget={budget!r}): batch must be 1 to budget.")
+    search = first or both(ix, max(budget, DEPTH))
+    rank = Rerank(cross_encoder or MiniLMCrossEncoder())
+    alternate = (Keep() | Frontier() % batch) >> rank >> (Keep() | Unseen(search) % batch) >> rank
+    adaptive = search % batch >> rank >> Repeat(alternate, until=Reached(nodes=budget))
+    return OnGraph(PassageGraph(relations=relations), adaptive) % top_k >> answering(ix, llm)

@@ -1,0 +1,62 @@
+"""GraphRAG: answers from communities of entities and their summaries, local and global."""
+
+from __future__ import annotations
+
+from graphwright.generate.answer import Generate
+from graphwright.generate.prompts import CommunityReports, ReportPrompt
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.house.baselines import answering
+from graphwright.models.protocols import LLM
+from graphwright.operators.communities.communities import CommunitySearch, EntitySearch, Helpful, Surroundings
+from graphwright.operators.communities.summaries import Summaries
+from graphwright.operators.operator import Operator
+from graphwright.operators.select.to_passages import ToPassages
+
+__all__ = ["graphrag_global", "graphrag_local"]
+
+
+def graphrag_local(
+    ix: Snapshot,
+    top_k: int = 20,
+    entities: int = 20,
+    relations: int = 20,
+    communities: int = 3,
+    level: int = 2,
+    *,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages by the entities nearest to the question, their relations and communities (GraphRAG, local).
+
+    `entities`, `relations`: the number of each; `communities`: communities of `level` whose summaries are shown. A
+    language model writes these when they are first needed, and answers from them, the relations and the best passages;
+    without one a community stands for its most central statements. Needs the extra `communities`.
+    """
+    summaries = Summaries(ix.passages, ix.triples, llm)
+    found = EntitySearch(ix.passages, ix.names, ix.triples) % entities
+    around = Surroundings(summaries, level, relations, communities)
+    prompt = ReportPrompt(CommunityReports(summaries, level, max(communities, 1)))
+    return found >> around >> answering(ix, llm, sources=ToPassages(top_k, ix.passages), prompt=prompt)
+
+
+def graphrag_global(
+    ix: Snapshot,
+    top_k: int = 20,
+    communities: int = 10,
+    rated: int = 40,
+    level: int = 1,
+    *,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages by the communities whose summaries help most with the question (GraphRAG, global).
+
+    `level`: of the communities; `communities`: the number that the answer uses. A language model writes the summaries,
+    once a snapshot, rates the first `rated` by cosine (map), where the paper rates all of a level, and answers from the
+    best (reduce). Without one communities are ranked by cosine, and the answer comes from their passages. Needs the
+    extra `communities`.
+    """
+    summaries, sources = Summaries(ix.passages, ix.triples, llm), ToPassages(top_k, ix.passages)
+    search = CommunitySearch(summaries, level)
+    if llm is None:
+        return search % communities >> answering(ix, sources=sources)
+    best = search % rated >> Helpful(llm, summaries, level) % communities
+    return best >> sources >> ReportPrompt(CommunityReports(summaries, level, communities)) >> Generate(llm)

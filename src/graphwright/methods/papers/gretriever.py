@@ -1,0 +1,38 @@
+"""G-Retriever: the subtree of the graph that collects the largest prizes at the least cost."""
+
+from __future__ import annotations
+
+from graphwright.generate.path_prompts import PathPrompt
+from graphwright.index.snapshot import Snapshot
+from graphwright.index.vector_index import VectorIndex
+from graphwright.methods.house.baselines import answering
+from graphwright.models.protocols import LLM
+from graphwright.operators.operator import Operator
+from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.trees.prize_tree import PrizedItems, Prizes, PrizeTree
+
+__all__ = ["g_retriever"]
+
+_SHOWN = 5  # passages beside the tree, to be quoted
+
+
+def g_retriever(
+    ix: Snapshot,
+    top_k: int = 20,
+    k: int = 10,
+    cost: float = 0.5,
+    *,
+    nodes: VectorIndex | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages by the subtree with the largest sum of prizes less edge costs (G-Retriever).
+
+    The `k` nodes and the `k` edges nearest to the question have prizes k, k - 1, …, 1; `cost`: of an edge, C_e.
+    `nodes`: vectors of the nodes that get prizes, by default those of passages, which are nodes of the graph here; give
+    `ix.names` for entities alone. Edges have prizes if triples are embedded (Settings(embed=("passages", "triples"))).
+    A language model is shown the tree and the best passages; the paper's trained graph encoder is not included.
+    """
+    prizes = Prizes(nodes or ix.passages, ix.triples, k)
+    prompt = PathPrompt(passages=_SHOWN)
+    sources = ToPassages(top_k, items=PrizedItems(prizes), summed=True)
+    return PrizeTree(prizes, cost) >> answering(ix, llm, sources=sources, prompt=prompt)

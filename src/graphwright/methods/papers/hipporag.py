@@ -1,0 +1,61 @@
+"""HippoRAG and HippoRAG 2: PageRank from entities of the question, or from triples and passages near it."""
+
+from __future__ import annotations
+
+from graphwright.graph.graph import Kind
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.house.baselines import answering
+from graphwright.models.protocols import LLM
+from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.link_entities import LinkEntities
+from graphwright.operators.control import HasEvidence, If, OnGraph
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.rerank.rerank import Choose
+from graphwright.operators.search.hipporag import PhraseSeeds, SharedWords, Specific
+from graphwright.operators.search.search import TripleSearch, VectorSearch
+from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.subgraph.narrow import Only
+from graphwright.operators.subgraph.views import StatementGraph
+from graphwright.operators.subgraph.walk import PersonalizedPageRank
+
+__all__ = ["hipporag", "hipporag2"]
+
+
+def hipporag(
+    ix: Snapshot, top_k: int = 20, nodes: int = 1000, restart: float = 0.5, *, llm: LLM | None = None
+) -> Operator:
+    """Rank passages by the PageRank of their entities, from the entities that the question names (HippoRAG).
+
+    `restart`: 1 minus the damping factor; `nodes`: entities that are ranked. A language model lists the names, each
+    linked to the nearest entity; without one LinkEntities finds them. Seeds are weighted by node specificity. A
+    question that names nothing is searched by its vector.
+    """
+    named = (LinkEntities(ix.names) if llm is None else Keywords(llm)) >> Specific(ix.names)
+    walk = named >> OnGraph(StatementGraph(), PersonalizedPageRank(restart) % nodes)
+    found = walk >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
+    return found >> answering(ix, llm, sources=ToPassages(top_k, summed=True))
+
+
+def hipporag2(
+    ix: Snapshot,
+    top_k: int = 20,
+    pool: int = 20,
+    triples: int = 5,
+    nodes: int = 1000,
+    restart: float = 0.5,
+    weight: float = 0.05,
+    *,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages by PageRank from the triples nearest to the question, and from all passages (HippoRAG 2).
+
+    `pool`, `triples`: triples that are considered, and selected at most; a language model selects them (recognition
+    memory), without one those that share rare words with the question. `weight`: the weight of passages beside the
+    entities of these triples; `restart`: 1 minus the damping factor; `nodes`: nodes that are ranked. If no triple is
+    selected, passages are ranked by their vectors.
+    """
+    recognised = SharedWords(ix.words) if llm is None else Choose(llm)
+    near = LinkEntities(ix.names) >> TripleSearch(ix.triples, pool) >> recognised % triples
+    walk = near >> PhraseSeeds(ix.passages, weight) >> PersonalizedPageRank(restart) % nodes >> Only(Kind.CHUNK)
+    found = walk % top_k >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
+    return found >> answering(ix, llm)

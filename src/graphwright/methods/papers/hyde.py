@@ -1,0 +1,24 @@
+"""HyDE: search with a generated passage instead of the question."""
+
+from __future__ import annotations
+
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.house.baselines import answering
+from graphwright.models.protocols import LLM
+from graphwright.operators.operator import Operator
+from graphwright.operators.search.feedback import Feedback, HypotheticalPassage
+from graphwright.operators.search.search import VectorSearch
+
+__all__ = ["hyde"]
+
+
+def hyde(ix: Snapshot, top_k: int = 20, feedback: int = 5, beta: float = 0.75, *, llm: LLM | None = None) -> Operator:
+    """Rank passages by their nearness to a hypothetical passage that answers the question (HyDE).
+
+    A language model writes that passage. Its offline twin is pseudo-relevance feedback: the first `feedback` passages
+    of a search move the question's vector by `beta`.
+    """
+    if llm is not None:
+        return HypotheticalPassage(ix.passages, llm) % top_k >> answering(ix, llm)
+    first = VectorSearch(ix.passages) % feedback
+    return first >> Feedback(ix.passages, beta) % top_k >> answering(ix)

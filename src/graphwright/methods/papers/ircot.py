@@ -1,0 +1,38 @@
+"""IRCoT: retrieval interleaved with a chain of thought, each sentence the next query."""
+
+from __future__ import annotations
+
+from graphwright.errors import OptionError
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.house.baselines import answering, both
+from graphwright.methods.house.multihop import DEPTH
+from graphwright.models.protocols import LLM
+from graphwright.operators.control import Repeat
+from graphwright.operators.operator import Operator
+from graphwright.operators.search.chain_of_thought import FollowUp, Think, Thoughts
+
+__all__ = ["ircot"]
+
+
+def ircot(
+    ix: Snapshot,
+    top_k: int = 20,
+    k: int = 20,
+    steps: int = 3,
+    shown: int = 5,
+    *,
+    first: Operator | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages of successive searches by the question and by one thought after the other (IRCoT).
+
+    `k`: passages of each search, K; `steps`: the largest number of thoughts; `shown`: the best passages so far, from
+    which the next thought comes. `first`: the search, by default that of `hybrid`; the paper's is BM25. A language
+    model writes the thoughts, and stops when it needs none. Without one the next query is the question with the
+    sentence of these passages that is nearest to it.
+    """
+    if steps < 1:
+        raise OptionError(f"ircot(steps={steps!r}): steps must be at least 1.")
+    search = FollowUp((first or both(ix, max(k, DEPTH))) % k)
+    loop = Repeat(Think(llm or ix.encoder, shown) >> search, until=Thoughts(steps))
+    return (search >> loop) % top_k >> answering(ix, llm)

@@ -1,0 +1,167 @@
+"""Published systems in the framework of LEGO-GraphRAG (Table 2): RoG, GSR, KELP, ToG, and its own GRAG-M."""
+
+from __future__ import annotations
+
+from graphwright.generate.prompts import CommunityReports, ReportPrompt
+from graphwright.index.snapshot import Snapshot
+from graphwright.learn.path import Decode, PathRetriever
+from graphwright.methods.house.baselines import answering
+from graphwright.methods.papers.lego import Best, answered, lego, scorer
+from graphwright.models.protocols import LLM, CrossEncoder, Encoder
+from graphwright.operators.anchors.link_entities import LinkEntities
+from graphwright.operators.communities.communities import Surroundings
+from graphwright.operators.communities.summaries import Summaries
+from graphwright.operators.control import OnGraph
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.paths.beam import Explore
+from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
+from graphwright.operators.paths.relation_paths import Instances, Plan, RelationPaths
+from graphwright.operators.rerank.masked import LengthPenalty, MaskEntities
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.rerank.scorer import Scorer
+from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.subgraph.narrow import InduceEdges
+from graphwright.operators.subgraph.views import StatementGraph
+
+__all__ = ["explored", "grag_m", "gsr", "kelp", "planned", "rog", "selected", "tog"]
+
+Model = Encoder | CrossEncoder | Scorer | LLM
+
+
+def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool: int = 1000) -> Operator:
+    """Return the planning step: from anchors to the relation paths that a model prefers.
+
+    A language model writes plans, of which those remain that the graph can carry out. Any other model ranks the
+    relation paths of the graph against the question with its entity names masked, the `pool` shortest of them. A path
+    retriever, trained on the graph as RoG's planner is, decodes them.
+
+    >>> from graphwright import HashEncoder
+    >>> planned(HashEncoder())
+    RelationPaths() % 1000 >> LengthPenalty(MaskEntities(Rerank(HashEncoder(dimension=64)))) % 3
+    """
+    if isinstance(model, PathRetriever):
+        return Decode(model, length) % plans
+    if isinstance(model, LLM):
+        return RelationPaths(length) >> Plan(model) % plans
+    return RelationPaths(length) % pool >> LengthPenalty(MaskEntities(Rerank(model))) % plans
+
+
+def selected(model: Model, encoder: Encoder | Scorer, hops: int = 2, paths: int = 32, pool: int = 1000) -> Operator:
+    """Return KELP's path selection: all paths of one and two hops, the best by a model, without a subgraph.
+
+    `pool`: the shortest paths that are scored; around a hub there are far more.
+    """
+    return Best(model, encoder)(EnumeratedPaths(hops) % pool, paths)
+
+
+def explored(model: Encoder | CrossEncoder | LLM, width: int = 3, depth: int = 3) -> Operator:
+    """Return ToG's search: relations, then entities, at every step, without a subgraph."""
+    return Explore(model, width, depth)
+
+
+def rog(
+    ix: Snapshot,
+    top_k: int = 20,
+    plans: int = 3,
+    paths: int = 100,
+    length: int = 3,
+    pool: int = 1000,
+    *,
+    planner: LLM | Encoder | CrossEncoder | PathRetriever | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages by paths that carry out relation plans, from the question's entities to an answer (RoG).
+
+    `plans`: relation paths that are carried out, of at most `length` relations; `paths`: walks along them, one to each
+    node that they lead to, those of the best plan first. `pool`: the shortest relation paths that are scored; if edges
+    are words of text, nearly each is distinct, and there are thousands. `planner`: makes the plans, by default the
+    language model that answers, else the index's encoder; the answer is then what the best plan leads to. RoG trains
+    its planner on the graph, as a path retriever is (see `load_retriever`); the others are not trained.
+    """
+    planning = planned(planner or llm or ix.encoder, plans, length, pool)
+    return answered(ix, OnGraph(StatementGraph(), planning >> Instances() % paths), top_k, llm, tied=True)
+
+
+def gsr(
+    ix: Snapshot,
+    top_k: int = 20,
+    plans: int = 3,
+    paths: int = 32,
+    length: int = 3,
+    pool: int = 1000,
+    *,
+    planner: LLM | Encoder | CrossEncoder | PathRetriever | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages by shortest paths in the subgraph of the relation paths that fit the question (GSR).
+
+    As `rog`, but the walks make a subgraph, and its shortest paths are retrieved. GSR trains a small language model to
+    write the relation paths; here a path retriever takes its place.
+    """
+    planning = planned(planner or llm or ix.encoder, plans, length, pool)
+    found = planning >> Instances() >> InduceEdges() >> ShortestPaths() % paths
+    return answered(ix, OnGraph(StatementGraph(), found), top_k, llm)
+
+
+def kelp(
+    ix: Snapshot,
+    top_k: int = 20,
+    hops: int = 2,
+    paths: int = 32,
+    pool: int = 1000,
+    *,
+    judge: CrossEncoder | LLM | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages by the paths of one and two hops from the question's entities that fit it best (KELP).
+
+    `pool`: the shortest paths that are scored. `judge`: scores them, by default the index's encoder; KELP trains a
+    scorer of its own.
+    """
+    encoder = scorer(ix)
+    found = selected(judge or encoder, encoder, hops, paths, pool)
+    return answered(ix, OnGraph(StatementGraph(), found), top_k, llm)
+
+
+def tog(
+    ix: Snapshot,
+    top_k: int = 20,
+    width: int = 3,
+    depth: int = 3,
+    *,
+    judge: Encoder | CrossEncoder | LLM | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages by the paths of a beam search in which a model selects relations, then entities (ToG).
+
+    `width`, `depth`: ToG's N and D_max. `judge`: selects, by default the language model that answers, else the index's
+    encoder.
+    """
+    found = explored(judge or llm or ix.encoder, width, depth)
+    return answered(ix, OnGraph(StatementGraph(), found), top_k, llm)
+
+
+def grag_m(
+    ix: Snapshot,
+    top_k: int = 20,
+    communities: int = 3,
+    level: int = 2,
+    nodes: int = 1000,
+    paths: int = 32,
+    *,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages by the paths of lego-12 and by central statements of their communities (GRAG-M of LEGO-GraphRAG).
+
+    `communities`: those of `level` that hold most of the paths. A language model writes their summaries when they are
+    first needed; without one their most central statements follow the paths. Needs the extra `communities`.
+    """
+    summaries = Summaries(ix.passages, ix.triples, llm)
+    found = lego(12, scorer(ix), nodes=nodes, paths=paths) >> (
+        Keep() | Surroundings(summaries, level, relations=0, communities=communities)
+    )
+    if ix.graph.passages is None or llm is None:
+        return answered(ix, found, top_k, llm)
+    prompt = ReportPrompt(CommunityReports(summaries, level, max(communities, 1)))
+    linked = LinkEntities(ix.names) >> (Keep() | found)
+    return linked >> answering(ix, llm, sources=ToPassages(top_k, mentions=0.1), prompt=prompt)

@@ -1,0 +1,57 @@
+"""LightRAG: entities by the question's low-level keywords, relations by its high-level ones, or both."""
+
+from __future__ import annotations
+
+from graphwright.generate.path_prompts import PathPrompt
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.house.baselines import answering
+from graphwright.models.protocols import LLM
+from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.link_entities import AnchorSearch
+from graphwright.operators.fusion import ReciprocalRank
+from graphwright.operators.operator import Operator
+from graphwright.operators.search.search import OneHop, TripleSearch
+from graphwright.operators.select.to_passages import ToPassages
+
+__all__ = ["lightrag_global", "lightrag_hybrid", "lightrag_local"]
+
+_SHOWN = 5  # passages beside entities and relations, to be quoted
+
+
+def lightrag_local(ix: Snapshot, top_k: int = 20, n: int = 40, *, llm: LLM | None = None) -> Operator:
+    """Rank passages by the entities that low-level keywords name, and by their relations (LightRAG, local).
+
+    `n`: entities in all. A language model lists the keywords and is shown the entities, relations and five best
+    passages; without one the keywords are words of the question.
+    """
+    return _method(ix, llm, _low(ix, n), ToPassages(top_k, summed=True))
+
+
+def lightrag_global(ix: Snapshot, top_k: int = 20, n: int = 40, *, llm: LLM | None = None) -> Operator:
+    """Rank passages by the relations that are nearest to the question's themes (LightRAG, global).
+
+    `n`: relations in all; `llm` as in `lightrag_local`. Without one the question is its only theme: its words apart
+    from names say nothing about what it asks.
+    """
+    return _method(ix, llm, _high(ix, n, llm), ToPassages(top_k))
+
+
+def lightrag_hybrid(ix: Snapshot, top_k: int = 20, n: int = 40, *, llm: LLM | None = None) -> Operator:
+    """Rank passages by entities of low-level and relations of high-level keywords, alternating (LightRAG, hybrid).
+
+    `n`: entities in all, and relations found by themes in all; `llm` as in `lightrag_local`.
+    """
+    alternating = ReciprocalRank(_low(ix, n), _high(ix, n, llm), constant=0)
+    return _method(ix, llm, alternating, ToPassages(top_k, summed=True))
+
+
+def _low(ix: Snapshot, n: int) -> Operator:
+    return AnchorSearch(ix.names) % n >> OneHop()
+
+
+def _high(ix: Snapshot, n: int, llm: LLM | None) -> Operator:
+    return TripleSearch(ix.triples, n, asked=llm is None)
+
+
+def _method(ix: Snapshot, llm: LLM | None, search: Operator, sources: Operator) -> Operator:
+    return Keywords(llm) >> search >> answering(ix, llm, sources=sources, prompt=PathPrompt(passages=_SHOWN))

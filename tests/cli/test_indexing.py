@@ -1,0 +1,224 @@
+"""Commands with a language model, over real HTTP, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.command import graphwright
+from tests.models.llm_server import LLMServer, Say, error
+from tests.toys import CORPUS
+
+from graphwright.cli.indexing import _show_notes
+from graphwright.index.changes import Changes
+
+FORGED = "The moon is made of cheese"
+
+
+def model(asked: dict[str, Any]) -> str:
+    """Names every word in capitals when it extracts; quotes the first passage, and forges another, when it answers."""
+    prompt = asked["messages"][-1]["content"]
+    passages = [json.loads(line) for line in prompt.splitlines() if line.startswith('{"passage"')]
+    if passages:
+        quote = passages[0]["text"].split(". ")[0]
+        citations = [{"passage": 1, "quote": quote}, {"passage": 1, "quote": FORGED}]
+        return json.dumps({"found": True, "text": "It was founded [1], they say [2].", "citations": citations})
+    names = list(dict.fromkeys(re.findall(r"\b[A-Z]\w{3,}", prompt.split('"text"')[-1])))
+    entities = [{"name": name, "type": "thing", "description": f"About {name}."} for name in names]
+    return json.dumps({"entities": entities, "relations": []})
+
+
+@pytest.fixture
+def server() -> Iterator[LLMServer]:
+    with LLMServer(model) as made:
+        yield made
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    for row in CORPUS:
+        (tmp_path / "docs" / f"{row['id']}.txt").write_text(row["text"], encoding="utf-8")
+    return tmp_path / "docs"
+
+
+def info(index: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(graphwright("info", index, "--json").stdout)
+    return found
+
+
+def test_an_estimate_sends_nothing_and_writes_nothing(server: LLMServer, docs: Path, tmp_path: Path) -> None:
+    done = graphwright(
+        "index", docs, "--into", tmp_path / "ix", "--llm", "m", "--base-url", server.url, "--estimate",
+        "--prices", "1,2",
+    )  # fmt: skip
+    assert done.returncode == 0 and f"chunks: {len(CORPUS)}" in done.stdout and "cost: about 0.0" in done.stdout
+    assert not server.requests and not (tmp_path / "ix").exists()
+
+
+def test_no_estimate_needs_a_key(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert graphwright("index", docs, "--into", tmp_path / "ix").returncode == 0
+    for command in (("reextract", "--index"), ("index", docs, "--into")):
+        done = graphwright(*command, tmp_path / "ix", "--llm", "gpt-4o-mini", "--estimate")
+        assert done.returncode == 0 and "chunks: " in done.stdout, done.stderr
+    done = graphwright("reextract", "--index", tmp_path / "ix", "--llm", "gpt-4o-mini")
+    assert done.returncode == 2 and "no key for OpenAI" in done.stderr
+
+
+def test_a_budget_stops_cleanly_and_the_next_run_goes_on(docs: Path, tmp_path: Path) -> None:
+    index = tmp_path / "ix"
+    with LLMServer(lambda asked: Say(model(asked), usage=(2000, 500))) as server:
+        said = ("--llm", "m", "--base-url", server.url, "--prices", "1,2")
+        done = graphwright("index", docs, "--into", index, *said, "--max-tokens", 12_000)
+        assert done.returncode == 0 and "extraction failed" in done.stderr and "max_tokens" in done.stderr
+        assert "5,000 tokens" in done.stdout and len(server.requests) == 2
+        held = info(index)
+        assert held["current"] and held["documents"] == len(CORPUS)
+        assert sum(held["waiting"].values()) == len(CORPUS) - 2
+        told = json.loads(graphwright("index", docs, "--into", index, *said, "--json").stdout)
+        assert told["deepened"] == len(CORPUS) - 2 and len(server.requests) == len(CORPUS)  # nothing is paid twice
+    assert told["prompt_tokens"] == 2000 * told["deepened"] and told["cost"] > 0 and not info(index)["waiting"]
+
+
+def test_documents_indexed_offline_are_extracted_again_without_their_files(
+    server: LLMServer, docs: Path, tmp_path: Path
+) -> None:
+    index = tmp_path / "ix"
+    assert graphwright("index", docs, "--into", index).returncode == 0
+    for file in docs.iterdir():
+        file.unlink()
+    (index / "settings.toml").write_text(f'[llm]\nmodel = "m"\nbase_url = "{server.url}"\n')
+    name = f"{CORPUS[0]['id']}.txt"
+    assert graphwright("reextract", "--index", index, name).returncode == 0
+    assert sorted(info(index)["extractors"].values()) == [1, len(CORPUS) - 1] and len(server.requests) == 1
+    assert graphwright("reextract", "--index", index).returncode == 0
+    assert list(info(index)["extractors"].values()) == [len(CORPUS)]
+    assert graphwright("reextract", "--index", index, "--offline").returncode == 0
+    assert info(index)["extractors"] == {"lexical:1": len(CORPUS)}
+    assert graphwright("verify", "--index", index).returncode == 0
+
+
+def test_a_written_answer_has_checked_citations_and_says_what_was_dropped(
+    server: LLMServer, docs: Path, tmp_path: Path
+) -> None:
+    assert graphwright("index", docs, "--into", tmp_path / "ix").returncode == 0
+    ask = (
+        "ask",
+        "Which abbey did Ermengarde found?",
+        "--index",
+        tmp_path / "ix",
+        "--llm",
+        "m",
+        "--base-url",
+        server.url,
+    )
+    told = json.loads(graphwright(*ask, "--json").stdout)
+    (citation,) = told["citations"]
+    text = (docs / citation["document"]).read_text(encoding="utf-8")
+    assert text[citation["start"] : citation["end"]] == citation["text"] and "cheese" not in str(told["citations"])
+    assert "[2]" not in told["answer"] and any(
+        FORGED[:10] in n or "dropped" in n for s in told["trace"] for n in s["notes"]
+    )
+    assert [s["completion_tokens"] for s in told["trace"] if s["operator"].startswith("Generate")] == [3]
+    shown = graphwright(*ask)
+    assert "It was founded [1]" in shown.stdout and f"“{citation['text'][:20]}" in shown.stdout
+    assert len(server.requests) == 1  # the same prompt is asked, and paid for, once
+    assert json.loads(graphwright(*ask[:-4], "--offline", "--json").stdout)["citations"]
+
+
+def test_a_model_that_is_down_leaves_the_documents_searchable_and_waiting(docs: Path, tmp_path: Path) -> None:
+    with LLMServer([error(401, "no such key")]) as server:
+        done = graphwright("index", docs, "--into", tmp_path / "ix", "--llm", "m", "--base-url", server.url)
+    assert done.returncode == 0 and "extraction failed" in done.stderr and "Traceback" not in done.stderr
+    assert sum(info(tmp_path / "ix")["waiting"].values()) == len(CORPUS)
+    assert json.loads(graphwright("ask", "Which abbey?", "--index", tmp_path / "ix", "--json").stdout)["citations"]
+
+
+def test_parts_of_an_index_and_wrong_words_for_them(docs: Path, tmp_path: Path) -> None:
+    graphwright("index", docs, "--into", tmp_path / "ix")
+    name = f"{CORPUS[0]['id']}.txt"
+    told = json.loads(graphwright("retrieve", "abbey", "--index", tmp_path / "ix", "--document", name, "--json").stdout)
+    assert {row["document"] for row in told["passages"]} == {name}
+    for wrong in (("--where", "year"), ("--document", "none"), ("--folder", "none")):
+        done = graphwright("retrieve", "abbey", "--index", tmp_path / "ix", *wrong)
+        assert done.returncode in (1, 2) and done.stderr.startswith("graphwright: ")
+
+
+def test_an_index_may_have_its_vectors_from_a_server_and_remembers_which(docs: Path, tmp_path: Path) -> None:
+    def vectors(asked: dict[str, Any]) -> dict[str, Any]:
+        rows = [[float(len(text)), 1.0, float(text.count("e"))] for text in asked["input"]]
+        data = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)]
+        return {"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+
+    index = tmp_path / "ix"
+    with LLMServer(vectors) as server:
+        done = graphwright("index", docs, "--into", index, "--encoder", f"endpoint:m@{server.url}")
+        assert done.returncode == 0, done.stderr
+        asked = len(server.requests)
+        assert json.loads(graphwright("ask", "Which abbey?", "--index", index, "--json").stdout)["passages"]
+        assert info(index)["encoder"] == "m" and len(server.requests) > asked > 0
+    done = graphwright("index", docs, "--into", tmp_path / "other", "--encoder", "word2vec")
+    assert done.returncode == 2 and "there is no encoder of the kind 'word2vec'" in done.stderr
+    done = graphwright("ask", "Which abbey?", "--index", index)
+    assert done.returncode == 1 and "Traceback" not in done.stderr  # the server is gone
+
+
+def test_sync_and_verify(docs: Path, tmp_path: Path) -> None:
+    index = tmp_path / "ix"
+    assert f"{len(CORPUS)} added" in graphwright("sync", docs, "--into", index).stdout
+    (docs / f"{CORPUS[0]['id']}.txt").unlink()
+    (docs / "new.txt").write_text("New.")
+    assert "1 added" in (done := graphwright("sync", docs, "--into", index)).stdout and "1 removed" in done.stdout
+    assert graphwright("verify", "--index", index).returncode == 0
+    (index / (index / "CURRENT").read_text() / "passages.npy").write_bytes(b"cut")
+    done = graphwright("verify", "--index", index)
+    assert done.returncode == 1 and "--repair" in done.stderr
+    assert graphwright("verify", "--index", index, "--repair").returncode == 0
+    with closing(sqlite3.connect(index / "index.sqlite")) as db:
+        db.execute("PRAGMA user_version = 77")
+    done = graphwright("ask", "Who?", "--index", index)
+    assert done.returncode == 1 and "schema 77" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_note_names_what_could_not_be_read_and_what_stays_for_it(docs: Path, tmp_path: Path) -> None:
+    rows, index = docs / "rows.jsonl", tmp_path / "ix"
+    rows.write_text('{"id": "r 1", "text": "One."}\n{"id": "r2", "text": "Two."}\n')
+    assert graphwright("sync", docs, "--into", index).returncode == 0
+    rows.write_text('{"id": "r 1", "te\n{"id": "r2", "text": "Two."}\n')
+    (docs / f"{CORPUS[0]['id']}.txt").unlink()
+    done = graphwright("sync", docs, "--into", index)
+    assert "1 removed" in done.stdout and "1 document not found in the folder" in done.stderr
+    assert f"Repair {rows}:1 and sync again" in done.stderr and "graphwright remove 'r 1' --index" in done.stderr
+    said = json.loads(graphwright("sync", docs, "--into", index, "--json").stdout)
+    assert (said["kept"], said["kept_documents"], said["unread"]) == (1, ["r 1"], [f"{rows}:1"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("index", "docs", "--into", "ix", "--max-tokens", "5"),
+        ("index", "docs", "--into", "ix", "--base-url", "http://localhost:1/v1"),
+        ("index", "docs", "--into", "ix", "--llm", "m", "--base-url", "http://localhost:1/v1", "--prices", "1"),
+        ("index", "docs", "--into", "ix", "--llm", "m", "--base-url", "http://localhost:1/v1", "--max-cost", "1"),
+        ("index", "docs", "--into", "ix", "--llm", "m", "--base-url", "localhost"),
+    ],
+)
+def test_wrong_words_about_models_leave_nothing_behind(
+    wrong: tuple[str, ...], docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = graphwright(*wrong)
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    assert not (tmp_path / "ix").exists()
+
+
+def test_the_command_in_a_note_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
+    _show_notes(Changes(kept=["r 1"], unread=["rows.jsonl:1"]), Path("my index"))
+    assert capsys.readouterr().err.endswith("graphwright remove 'r 1' --index 'my index'\n")
