@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from tests.cli.called import called
+from tests.cli.command import graphwright
 
 from graphwright import Graph, HashEncoder, Index, start
 from graphwright.errors import DataError, OptionError, StoreError
@@ -138,25 +138,26 @@ def test_a_folder_that_holds_an_index_is_left_alone(films):
 def test_the_command_imports_asks_and_says_what_was_left_out(tmp_path):
     kb, index = tmp_path / "kb.tsv", tmp_path / "index"
     kb.write_text("".join("\t".join(t) + "\n" for t in FILMS) + "broken\n")
-    done = called("import", kb, "--into", index, "--embed", "none")
+    done = graphwright("import", kb, "--into", index, "--embed", "none")
     assert done.returncode == 0, done.stderr
     assert "7 triples, 8 nodes, 3 relations" in done.stdout and "line 8: 'broken'" in done.stderr
-    asked = called("ask", "Who directed Kismet?", "--index", index, "--method", "lego-1", "--json")
+    asked = graphwright("ask", "Who directed Kismet?", "--index", index, "--method", "lego-1", "--json")
     found = json.loads(asked.stdout)
     assert "William Dieterle" in found["answer"].splitlines()
     assert found["citations"][0]["path"][0] == "Kismet"
-    given = called("ask", "Who?", "--index", index, "--method", "lego-1", "--entity", "Juarez", "--json")
+    given = graphwright("ask", "Who?", "--index", index, "--method", "lego-1", "--entity", "Juarez", "--json")
     assert json.loads(given.stdout)["answer"].splitlines()[:2] == ["William Dieterle", "Bette Davis"]
-    unknown = called("ask", "Who?", "--index", index, "--entity", "Juárez")
+    unknown = graphwright("ask", "Who?", "--index", index, "--entity", "Juárez")
     assert unknown.returncode == 1 and "'Juarez'" in unknown.stderr and "Traceback" not in unknown.stderr
     for name, method in (("default", ()), ("rog", ("--method", "rog")), ("ppr", ("--method", "ppr"))):
         to = tmp_path / f"{name}.json"
-        assert called("export", "--index", index, "-q", "Who directed Kismet?", "--to", to, *method).returncode == 0
+        done = graphwright("export", "--index", index, "-q", "Who directed Kismet?", "--to", to, *method)
+        assert done.returncode == 0, done.stderr
     assert (tmp_path / "default.json").read_bytes() == (tmp_path / "rog.json").read_bytes()
     assert (tmp_path / "default.json").read_bytes() != (tmp_path / "ppr.json").read_bytes()
-    info = json.loads(called("info", index, "--json").stdout)
+    info = json.loads(graphwright("info", index, "--json").stdout)
     assert info["nodes"] == 8 and info["imported"]["malformed"] == 1
-    refused = called("index", kb, "--into", index)
+    refused = graphwright("index", kb, "--into", index)
     assert refused.returncode == 1 and "is an imported graph" in refused.stderr
 
 
@@ -175,7 +176,7 @@ def test_bad_input_at_the_command_line_leaves_nothing(tmp_path, arguments, code,
     (tmp_path / "kb.tsv").write_text("a\tr\tb\nbroken\n")
     (tmp_path / "kb.docx").write_text("")
     file, *options = arguments
-    done = called("import", tmp_path / file, "--into", tmp_path / "index", *options)
+    done = graphwright("import", tmp_path / file, "--into", tmp_path / "index", *options)
     assert (done.returncode, done.stdout) == (code, "")
     assert message in done.stderr and "Traceback" not in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kb.docx", "kb.tsv"]

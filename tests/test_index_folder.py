@@ -31,8 +31,7 @@ from graphwright import (
     VectorSearch,
     start,
 )
-from graphwright.cli.indexing import _notes
-from graphwright.data.base import Skipped
+from graphwright.data.document import Skipped
 from graphwright.index.changes import Changes, uncertain
 from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention
 from graphwright.models.base import metered
@@ -578,11 +577,6 @@ def test_a_row_that_takes_the_place_of_a_file_is_no_file_any_more(tmp_path: Path
     assert index._store.files() == {"two.txt"}
     index.sync(folder)
     assert index._store.files() == {"one.txt", "two.txt"}
-
-
-def test_the_command_that_a_note_gives_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
-    _notes(Changes(kept=["r 1"], unread=["rows.jsonl:1"]), Path("my index"))
-    assert capsys.readouterr().err.endswith("graphwright remove 'r 1' --index 'my index'\n")
 
 
 def test_only_a_closed_store_is_said_to_be_closed(tmp_path: Path) -> None:

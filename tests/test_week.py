@@ -8,8 +8,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from tests.cli.called import called as graphwright
-from tests.cli.test_model import model
+from tests.cli.command import graphwright
+from tests.cli.test_indexing import model
 from tests.models.llm_server import LLMServer
 from tests.toys import CORPUS
 

@@ -1,31 +1,26 @@
-"""The command line as a user meets it: real processes, streams and exit codes."""
+"""The command line as a user meets it: commands, options, exit codes and messages."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from tests.cli.called import called
+from tests.cli.command import graphwright, graphwright_process
 from tests.toys import CORPUS
+from typer.main import get_command
 
-RUN = "from graphwright.cli.app import main; main()"
+from graphwright.cli.app import app
 
-
-def graphwright(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own, in a narrow plain terminal."""
-    environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
-    command = [sys.executable, "-c", RUN, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+QUESTION = "Which abbey did Ermengarde of Tours found?"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index made by the command itself, of a folder of mixed files, with the embedded encoder."""
+    """An index of a folder of mixed files, with the embedded encoder, made by a process of its own."""
     place = tmp_path_factory.mktemp("cli")
     docs = place / "docs"
     docs.mkdir()
@@ -33,64 +28,73 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (docs / "steyr.md").write_text("# Steyr\n\nSteyr lies on the Enns.\n", encoding="utf-8")
     (docs / "song.html").write_text("<title>Song</title><p>Alma Brecht sang in Steyr.", encoding="utf-8")
     (docs / "noise.bin").write_bytes(bytes(range(256)) * 20)
-    done = graphwright("index", docs, "--into", place / "index")
+    done = graphwright_process("index", docs, "--into", place / "index")
     assert done.returncode == 0, done.stderr
     assert "8 added" in done.stdout and "1 skipped" in done.stdout
     assert "noise.bin" in done.stderr
     return place / "index"
 
 
-def test_the_version_is_that_of_the_package() -> None:
-    done = called("--version")
+def test_version_is_that_of_the_package() -> None:
+    done = graphwright("--version")
     assert (done.returncode, done.stdout) == (0, f"graphwright {version('graphwright')}\n")
 
 
-def test_ask_prints_an_answer_with_citation_path_and_passages(folder: Path) -> None:
-    done = graphwright("ask", "Which abbey did Ermengarde of Tours found?", "--index", folder)
+def test_help_of_every_command_starts_with_one_sentence_that_fits_a_line() -> None:
+    listing = graphwright("--help").stdout
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        first, *_ = (command.help or "").split("\n\n")
+        assert first.endswith(".") and first in listing, name
+        assert "..." not in graphwright(name, "--help").stdout.split("Options:")[0].split("]...")[-1]
+
+
+def test_ask_prints_answer_citation_path_and_passages(folder: Path) -> None:
+    done = graphwright_process("ask", QUESTION, "--index", folder)
     assert done.returncode == 0 and done.stderr == ""
     assert "She founded the abbey of Erstein in Alsace." in done.stdout
     assert "[1] ermengarde  Ermengarde of Tours  characters 55-98" in done.stdout
     assert "path: Ermengarde of Tours" in done.stdout
 
 
-def test_json_has_the_keys_that_programs_read(folder: Path) -> None:
-    done = graphwright("ask", "Which abbey did Ermengarde of Tours found?", "--index", folder, "--json", "-k", 2)
-    found = json.loads(done.stdout)
-    assert {"question", "answer", "citations", "passages", "evidence", "trace"} <= set(found)
-    citation = found["citations"][0]
-    assert set(citation) == {"document", "chunk", "start", "end", "text", "path"}
+def test_json_has_the_keys_of_the_contract(folder: Path) -> None:
+    answer = json.loads(graphwright("ask", QUESTION, "--index", folder, "--json", "-k", 2).stdout)
+    keys = {"question", "method", "found", "answer", "short", "citations", "passages", "evidence", "usage", "trace"}
+    assert keys <= set(answer) and answer["method"] == "ppr" and answer["found"] is True
+    citation = answer["citations"][0]
+    assert {"document", "chunk", "start", "end", "text", "path"} <= set(citation)
     text = next(row["text"] for row in CORPUS if row["id"] == citation["document"])
     assert text[citation["start"] : citation["end"]] == citation["text"]
-    assert len(found["passages"]) == 2 and {"id", "document", "score"} <= set(found["passages"][0])
-    assert found["trace"][0]["operator"] == "Link()" and found["trace"][0]["seconds"] > 0
+    assert len(answer["passages"]) == 2
+    assert set(answer["passages"][0]) == {"id", "document", "title", "text", "start", "end", "score"}
+    assert answer["trace"][0]["operator"] == "LinkEntities()" and answer["trace"][0]["seconds"] > 0
 
 
-def test_explain_shows_what_was_linked_and_what_each_step_cost(folder: Path) -> None:
+def test_explain_shows_anchors_and_the_cost_of_each_step(folder: Path) -> None:
     done = graphwright("ask", "Who sang in Steyr?", "--index", folder, "--explain")
-    for word in ("What the question names", "Steyr", "PersonalizedPageRank", "Pairs", "model ms", "in all"):
+    for word in ("Anchors", "Steyr", "PersonalizedPageRank", "Pairs", "model ms", "total"):
         assert word in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 
 @pytest.mark.parametrize("method", ["vector", "bm25", "hybrid", "ppr"])
-def test_retrieve_ranks_passages_without_answering(folder: Path, method: str) -> None:
+def test_retrieve_ranks_passages_without_an_answer(folder: Path, method: str) -> None:
     done = graphwright("retrieve", "Alma Brecht", "--index", folder, "--method", method, "--json")
-    found = json.loads(done.stdout)
-    assert found["answer"] is None and found["passages"][0]["document"] == "song.html"
+    result = json.loads(done.stdout)
+    assert result["answer"] is None and result["passages"][0]["document"] == "song.html"
 
 
-def test_indexing_again_changes_nothing_and_remove_takes_away(folder: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "index"
+def test_indexing_again_changes_nothing_and_remove_removes(tmp_path: Path) -> None:
+    index = tmp_path / "index"
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.txt").write_text("Anton lives in Gmunden.")
     (tmp_path / "docs" / "b.txt").write_text("Berta lives in Hallstatt.")
-    assert graphwright("index", tmp_path / "docs", "--into", copy).returncode == 0
-    again = graphwright("index", tmp_path / "docs", "--into", copy)
+    assert graphwright("index", tmp_path / "docs", "--into", index).returncode == 0
+    again = graphwright("index", tmp_path / "docs", "--into", index)
     assert "0 added" in again.stdout and "2 unchanged" in again.stdout
-    assert graphwright("remove", "a.txt", "--index", copy).returncode == 0
-    assert json.loads(graphwright("info", "--index", copy, "--json").stdout)["documents"] == 1
-    gone = graphwright("remove", "a.txt", "--index", copy)
-    assert gone.returncode == 1 and "holds no document 'a.txt'" in gone.stderr
+    assert graphwright("remove", "a.txt", "--index", index).returncode == 0
+    assert json.loads(graphwright("info", "--index", index, "--json").stdout)["documents"] == 1
+    missing = graphwright("remove", "a.txt", "--index", index)
+    assert missing.returncode == 1 and "'a.txt'" in missing.stderr
 
 
 def test_methods_and_info_are_listed(folder: Path) -> None:
@@ -98,9 +102,14 @@ def test_methods_and_info_are_listed(folder: Path) -> None:
     assert all(name in plain.stdout for name in ("vector", "bm25", "hybrid", "ppr"))
     rows = json.loads(graphwright("methods", "--index", folder, "--json").stdout)
     assert "PersonalizedPageRank(restart=0.5)" in next(r["expression"] for r in rows if r["name"] == "ppr")
-    held = json.loads(graphwright("info", folder, "--json").stdout)
-    assert held["documents"] == 8 and held["encoder"].startswith("all-minilm-l6-v2")
+    info = json.loads(graphwright("info", folder, "--json").stdout)
+    assert info["documents"] == 8 and info["encoder"].startswith("all-minilm-l6-v2")
     assert "documents  8" in graphwright("info", folder).stdout
+
+
+def test_info_needs_a_folder() -> None:
+    done = graphwright("info")
+    assert done.returncode == 2 and "graphwright info --index DIR" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -116,7 +125,7 @@ def test_methods_and_info_are_listed(folder: Path) -> None:
         (["index", "{tmp}/binary", "--into", "{tmp}/new"], 1, "noise.bin"),
         (["index", "{tmp}/broken.jsonl", "--into", "{tmp}/new"], 1, "broken.jsonl"),
         (["index", "{tmp}/twice.jsonl", "--into", "{tmp}/new"], 1, "same"),
-        (["index", "{tmp}/ok.txt", "--into", "{tmp}/new", "--embed", "pages"], 2, "choose from"),
+        (["index", "{tmp}/ok.txt", "--into", "{tmp}/new", "--embed", "pages"], 2, "'passages'"),
         (["evaluate", "--data", "{tmp}/empty", "--methods", "ppr", "--out", "{tmp}/run"], 1, "empty"),
         (["frobnicate"], 2, "No such command"),
         (["ask", "x"], 2, "--index"),
@@ -131,16 +140,26 @@ def test_bad_input_gets_one_message_and_leaves_nothing(
     (tmp_path / "broken.jsonl").write_text('{"id": "a", "text": "x"}\n' + "{broken\n" * 30)
     (tmp_path / "twice.jsonl").write_text('{"id": "same", "text": "x"}\n{"id": "same", "text": "y"}\n')
     (tmp_path / "ok.txt").write_text("Fine.")
-    filled = [part.format(index=folder, tmp=tmp_path) for part in arguments]
-    done = graphwright(*filled)
+    done = graphwright(*(part.format(index=folder, tmp=tmp_path) for part in arguments))
     assert done.returncode == code, done.stderr
     assert message in done.stderr and "Traceback" not in done.stderr
     assert not (tmp_path / "new").exists()
 
 
-def test_errors_are_json_too_when_json_is_asked_for(tmp_path: Path) -> None:
-    done = graphwright("ask", "x", "--index", tmp_path / "none", "--json")
+def test_errors_are_json_too_with_json(tmp_path: Path) -> None:
+    done = graphwright_process("ask", "x", "--index", tmp_path / "none", "--json")
     assert done.returncode == 1 and json.loads(done.stdout)["error"] == "StoreError"
+    assert done.stderr.startswith("graphwright: ") and "Traceback" not in done.stderr
+
+
+def test_a_bug_is_reported_without_a_traceback() -> None:
+    program = (
+        "import graphwright.cli.inspection as room; room.show_info = lambda *_, **__: 1 / 0; "
+        "from graphwright.cli.app import main; main(['info', 'x'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "ZeroDivisionError" in done.stderr and "GRAPHWRIGHT_TRACEBACK=1" in done.stderr
 
 
 def test_demo_indexes_asks_and_shows(tmp_path: Path) -> None:

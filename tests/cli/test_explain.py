@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.cli.called import called
+from tests.cli.command import graphwright
 from tests.toys import CORPUS, GRAPHS, corpus_index
 
 from graphwright import (
@@ -20,22 +20,19 @@ from graphwright import (
     FlowPaths,
     Graph,
     GroupAnchors,
-    Keep,
     Keywords,
     LatentKeywords,
-    Link,
     Operator,
     ScriptedLLM,
-    Sources,
     Specialise,
+    ToPassages,
     Unite,
     VectorSearch,
     joined,
     start,
 )
-from graphwright.cli.explain import anchored, show_explanation
-from graphwright.cli.show import as_dict
-from graphwright.operators.anchors.keywords import Theme
+from graphwright.cli.explain import show_explanation
+from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 
 SNAPSHOT = corpus_index().snapshot
@@ -50,7 +47,7 @@ def explained(state: State, width: int = 100) -> str:
 
 def section(text: str, title: str) -> str:
     """The part of an explanation under one title."""
-    titles = r"^(What the question names|What each step did|\w+: \d+ pieces?.*?) *$"
+    titles = r"^(Anchors|Steps|\w+: \d+ items?.*?) *$"
     parts = re.split(titles, text, flags=re.MULTILINE)
     return next(body for head, body in zip(parts[1::2], parts[2::2], strict=True) if head.strip().startswith(title))
 
@@ -58,15 +55,15 @@ def section(text: str, title: str) -> str:
 def bubbled() -> State:
     assert SNAPSHOT.names is not None
     vectors = joined(SNAPSHOT.names, SNAPSHOT.passages)
-    preview = VectorSearch(SNAPSHOT.passages) % 3 >> Sources() >> AnswerIfEnough(ScriptedLLM(["no", "no"]))
+    preview = VectorSearch(SNAPSHOT.passages) % 3 >> ToPassages() >> AnswerIfEnough(ScriptedLLM(["no", "no"]))
     groups = LatentKeywords() >> Specialise() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words)
-    pieces = Bubble(vectors) >> Coverage(vectors) % 2 >> Unite() >> Sources()
+    pieces = Bubble(vectors) >> Coverage(vectors) % 2 >> Unite() >> ToPassages()
     return (preview >> groups >> pieces)(start(QUESTION, SNAPSHOT.graph))
 
 
 def test_anchors_and_groups_are_shown_with_weights_and_what_they_may_mean() -> None:
     state = bubbled()
-    shown = section(explained(state), "What the question names")
+    shown = section(explained(state), "Anchors")
     steps = [name for name in ("LatentKeywords", "Specialise", "GroupAnchors") if name in shown]
     assert steps == ["LatentKeywords", "Specialise", "GroupAnchors"]
     groups = shown[shown.index("GroupAnchors") :]
@@ -86,7 +83,7 @@ def test_candidates_are_shown_with_their_scores_best_first() -> None:
     shown = section(text, "Coverage")
     for score in ranked.evidence.scores.tolist():
         assert f"{score:.3g}" in shown
-    assert "score" in shown and "score" not in section(text, "Bubble") and "1 piece\n" not in shown
+    assert "score" in shown and "score" not in section(text, "Bubble") and "1 item\n" not in shown
     assert section(text, "Unite")
 
 
@@ -109,7 +106,7 @@ def given(evidence: Evidence) -> State:
     class Found(Operator):
         gives = ("evidence",)
 
-        def apply(self, state: State) -> State:
+        def apply(self, state: State, run: Run) -> State:
             return state.with_(evidence=evidence)
 
     return Found()(start("?", GRAPHS["family"]))
@@ -138,17 +135,17 @@ def test_long_pieces_and_many_are_cut_with_a_count() -> None:
     shown = section(explained(Unite()(state)), "Unite")
     assert "and 18 more" in shown and "…" in shown and shown.count(" → ") == 12
     many = Evidence.of_edges(range(7)).union(Evidence.of_pieces([([0], [i]) for i in range(5)]))
-    assert "12 pieces, the best 8" in explained(given(many))
+    assert "12 items, the best 8" in explained(given(many))
 
 
 def test_single_nodes_are_only_counted_in_the_trace() -> None:
     text = explained(VectorSearch(SNAPSHOT.passages)(start(QUESTION, SNAPSHOT.graph)))
-    assert "VectorSearch:" not in text and "What the question names" not in text
-    assert "6 pieces: " in " ".join(text.split()) and "Bread" not in text.split("What each step did")[0]
+    assert "VectorSearch:" not in text and "Anchors" not in text
+    assert "6 items: " in " ".join(text.split()) and "Bread" not in text.split("Steps")[0]
 
 
 def test_the_trace_says_what_each_step_set_and_keeps_its_notes() -> None:
-    trace = " ".join(section(explained(bubbled()), "What each step did").split())
+    trace = " ".join(section(explained(bubbled()), "Steps").split())
     assert "3 passages: " in trace and "7 anchors" in trace and "4 anchors" in trace and "AnswerIfEnough(" in trace
     assert "was asked for; the first" in trace
     # What stands in brackets inside of brackets is left out, however long it is.
@@ -163,29 +160,16 @@ def test_no_line_is_longer_than_the_terminal(width: int) -> None:
 def test_a_document_cannot_steer_the_terminal() -> None:
     graph = Graph.from_triples([("a\x1b[2J", "r\x1b]0;x\x07", "b\x9b31m")])
     state = (Keywords() >> Unite())(start("What is a\x1b[2J?", graph, evidence=Evidence.of_edges([0])))
-    state = state.with_(anchors=(Theme("x\x1b[2J"),))
+    state = state.with_(anchors=(Anchor("x\x1b[2J", kind="theme"),))
     text = explained(state)
     assert not set(text) & set("\x1b\x07\x9b")
-
-
-def test_anchors_of_a_branch_are_the_last_that_a_step_set() -> None:
-    assert SNAPSHOT.names is not None
-    groups = GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples)
-    state = (Link() >> (Keep() | (Keywords() >> groups)))(start(QUESTION, SNAPSHOT.graph))
-    inner = next(step.after for step in state.trace if step.operator.startswith("GroupAnchors"))
-    assert inner is not None and anchored(state).anchors == inner.anchors != state.anchors
-    found = as_dict(state, 3)["anchors"]
-    assert [row["text"] for row in found] == [a.text for a in inner.anchors or ()]
-    assert set(found[0]) == {"text", "weight", "theme", "nodes", "edges"} and json.dumps(found)
-    plain = start("?", SNAPSHOT.graph, anchors=[Anchor("x", weight=0.5)])
-    assert as_dict(plain, 3)["anchors"] == [{"text": "x", "weight": 0.5, "theme": False, "nodes": [], "edges": []}]
 
 
 def test_the_command_shows_all_of_it(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("".join(json.dumps(row) + "\n" for row in CORPUS), encoding="utf-8")
-    made = called("index", corpus, "--into", tmp_path / "index", "--embed", "passages,names,triples")
+    made = graphwright("index", corpus, "--into", tmp_path / "index", "--embed", "passages,names,triples")
     assert made.returncode == 0, made.stderr
-    done = called("ask", QUESTION, "--index", tmp_path / "index", "--method", "pathrag", "--explain")
-    for title in ("What the question names", "FlowPaths: ", "reliability", "What each step did", "in all"):
+    done = graphwright("ask", QUESTION, "--index", tmp_path / "index", "--method", "pathrag", "--explain")
+    for title in ("Anchors", "FlowPaths: ", "reliability", "Steps", "total"):
         assert title in done.stdout, done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.called import called as graphwright
+from tests.cli.command import graphwright
 from tests.models.llm_server import LLMServer, Say
 
 NOUNS = ("Harbor", "Winter", "Moon", "Garden", "Road")
@@ -73,7 +73,7 @@ def labelled(place: Path) -> Path:
     """Labels of the questions, made by the command itself."""
     done = train(place, "labels", place / "questions.jsonl", "--into", place / "labels")
     assert done.returncode == 0, done.stderr
-    assert "questions: 108\n" in done.stdout and "kept, mean: 1.0" in done.stdout
+    assert "questions: 108\n" in done.stdout and "chosen, mean: 1.0" in done.stdout
     assert done.stderr.endswith(f"labels: {place / 'labels'}\n")
     return place / "labels"
 
@@ -128,17 +128,17 @@ def test_one_command_goes_from_questions_to_a_retriever(place: Path, tmp_path: P
 
 def test_labels_are_combined(place: Path, labelled: Path, tmp_path: Path) -> None:
     weak, both = tmp_path / "weak", tmp_path / "both"
-    made = train(place, "labels", place / "questions.jsonl", "--into", weak, "--refine", "weak", "--json")
-    kept = {"weak": json.loads(made.stdout)["kept, mean"]}
+    made = train(place, "labels", place / "questions.jsonl", "--into", weak, "--refine", "shortest", "--json")
+    kept = {"weak": json.loads(made.stdout)["chosen, mean"]}
     for how, sign in (("union", "|"), ("intersection", "&")):
         done = train(place, "combine", labelled, weak, "--into", both, "--how", how, "--json")
         assert done.returncode == 0, done.stderr
-        kept[how] = json.loads(done.stdout)["kept, mean"]
+        kept[how] = json.loads(done.stdout)["chosen, mean"]
         assert f" {sign} weak)" in written(both)[0]["refiner"]
     # What explains the answers is a shortest path here, and not every shortest path explains them.
     assert kept["union"] == kept["weak"] > kept["intersection"] == 1.0
     done = train(place, "combine", labelled, weak, "--into", both, "--how", "both")
-    assert done.returncode == 2 and done.stderr == "graphwright: --how both: union or intersection.\n"
+    assert done.returncode == 2 and done.stderr == "graphwright: --how is 'both'; give union or intersection.\n"
     done = train(place, "combine", labelled, place / "kb.tsv", "--into", both)
     assert done.returncode == 1 and "is no file of labels" in done.stderr and "Traceback" not in done.stderr
 
@@ -173,7 +173,7 @@ def test_a_bad_training_file_is_told_by_line_and_what_to_do(
 def test_questions_that_are_left_out_are_told_of(place: Path, tmp_path: Path) -> None:
     some = write(tmp_path / "some.jsonl", [LEARNED[0], LEARNED[1] | {"answers": ["Nobody"]}])
     assert train(place, "labels", some, "--into", tmp_path / "l").returncode == 1
-    done = train(place, "labels", some, "--into", tmp_path / "l", "--unusable", 0.5)
+    done = train(place, "labels", some, "--into", tmp_path / "l", "--max-unusable", 0.5)
     assert done.returncode == 0 and "questions: 1\n" in done.stdout
     assert f"left out; the first: {some}:2: question {LEARNED[1]['id']!r} is answered by 'Nobody'" in done.stderr
 
@@ -195,7 +195,7 @@ def test_a_language_model_chooses_within_its_budget_and_the_next_run_goes_on(pla
         assert done.returncode == 1 and "Allow for more with max_tokens" in done.stderr and 0 < paid < 6
         assert len(written(into)) == 1 + paid
         done = train(place, "labels", few, "--into", into, *llm)
-        assert done.returncode == 0 and json.loads(done.stdout)["kept, mean"] == 1.0
+        assert done.returncode == 0 and json.loads(done.stdout)["chosen, mean"] == 1.0
         assert len(server.requests) == 6  # none is paid for twice
     kept = {row["id"]: row["kept"][0]["path"] for row in written(into)[1:]}
     relations = list(KINDS.values()) * 2
@@ -210,8 +210,8 @@ def test_a_language_model_chooses_within_its_budget_and_the_next_run_goes_on(pla
 def test_a_retriever_is_for_the_method_that_uses_it(place: Path, command: str, method: tuple[str, ...]) -> None:
     done = graphwright(command, "who", "--index", place / "films", "--retriever", "x", *method)
     named = method[-1] if method else "not given"
-    said = f"graphwright: --retriever is for --method reg, and the method is {named}.\n"
-    assert done.returncode == 2 and done.stderr == said
+    message = f"graphwright: --retriever is for --method reg; the method is {named}.\n"
+    assert done.returncode == 2 and done.stderr == message
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_a_file_that_is_no_retriever_is_said_to_be_none(place: Path, file: str, 
         ("triple", "questions.jsonl", "--index", "films", "--into", "r", "--limit", "0"),
         ("labels", "questions.jsonl", "--index", "films", "--into", "r", "--refine", "llm"),
         ("labels", "questions.jsonl", "--index", "films", "--into", "r", "--llm", "m"),
-        ("labels", "questions.jsonl", "--index", "films", "--into", "r", "--unusable", "2"),
+        ("labels", "questions.jsonl", "--index", "films", "--into", "r", "--max-unusable", "2"),
     ],
 )
 def test_wrong_words_leave_nothing_behind(place: Path, wrong: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:

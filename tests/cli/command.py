@@ -1,0 +1,48 @@
+"""The command line for tests: run in this process, which is fast, or in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import BytesIO, TextIOWrapper
+from unittest import mock
+
+from graphwright.cli.app import main
+
+TERMINAL = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+PROGRAM = [sys.executable, "-c", "from graphwright.cli.app import main; main()"]
+
+
+def graphwright(*arguments: object, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:
+    """Run a command in this process; a bug is raised."""
+    command, code = list(map(str, arguments)), 0
+    out, err = (TextIOWrapper(BytesIO(), encoding=encoding, newline="\n") for _ in range(2))
+    environment = mock.patch.dict(os.environ, {**TERMINAL, "GRAPHWRIGHT_TRACEBACK": "1"})
+    with environment, redirect_stdout(out), redirect_stderr(err):
+        try:
+            main(command)
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return subprocess.CompletedProcess(command, code, _text(out), _text(err))
+
+
+def _text(stream: TextIOWrapper) -> str:
+    stream.flush()
+    buffer = stream.buffer
+    assert isinstance(buffer, BytesIO)
+    return buffer.getvalue().decode()
+
+
+def graphwright_process(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own."""
+    known = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    return subprocess.run(
+        [*PROGRAM, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**known, **TERMINAL, "PYTHONIOENCODING": "utf-8", **environment},
+        timeout=120,
+    )
