@@ -191,15 +191,15 @@ def test_the_edges_of_the_last_layer_are_not_looked_at() -> None:
 def test_paths_are_lengthened_while_there_is_not_too_much_to_look_at() -> None:
     graph = nx.complete_graph(12)
     ends, theta = [0, 5, 11], Fraction(0)
-    found = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=8, most=2_000)
+    found = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=2_000)
     assert found.shortened == len(ends)
     # Three hops are always walked: one more, 12 · 11 · 10 edges and more, would still do, and five would not.
     four = by_hand(graph, ends, Fraction("0.7"), theta, 4, 3)
     assert rows(found.nodes) == [path for path, _ in four]
     assert found.nodes.shape[1] == 9
     assert not workspace(1).marks.any() and not workspace(1).rows.any()
-    least = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=8, most=1)
-    three = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=3, most=1)
+    least = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=1)
+    three = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=3, max_edges=1)
     assert least.nodes[:, :4].tolist() == three.nodes.tolist() and (least.nodes[:, 4:] == -1).all()
     assert least.shortened == 3 and three.shortened == 0
 
@@ -207,21 +207,21 @@ def test_paths_are_lengthened_while_there_is_not_too_much_to_look_at() -> None:
 def test_only_the_ends_with_too_much_around_them_have_shorter_paths() -> None:
     # A clique of 14 at one end of a line of six, whose other end is far from it.
     graph = nx.lollipop_graph(14, 6)
-    found = flow_paths(*csr(graph), [0, 13, 15, 19], decay=0.7, threshold=0.0, hops=5, most=5_000)
+    found = flow_paths(*csr(graph), [0, 13, 15, 19], decay=0.7, threshold=0.0, hops=5, max_edges=5_000)
     assert 0 < found.shortened < 4
     assert (19, 18, 17, 16, 15) in [max(path, path[::-1]) for path in rows(found.nodes)]
 
 
 def test_many_hops_on_a_dense_graph_end_soon() -> None:
     graph = nx.gnp_random_graph(400, 0.2, seed=1)
-    found = flow_paths(*csr(graph), range(0, 400, 40), decay=0.7, threshold=0.0, hops=10, most=10_000)
+    found = flow_paths(*csr(graph), range(0, 400, 40), decay=0.7, threshold=0.0, hops=10, max_edges=10_000)
     assert found.shortened == 10
     # From each end: the edges of three hops, and the spread and the bound of the one more that was tried.
     assert found.touched < 10 * (8 * graph.number_of_edges() + 10_000)
 
 
 @pytest.mark.parametrize(
-    "bad", [{"decay": -0.1}, {"decay": 1.1}, {"hops": 0}, {"per_pair": 0}, {"most": 0}, {"ends": [4]}]
+    "bad", [{"decay": -0.1}, {"decay": 1.1}, {"hops": 0}, {"per_pair": 0}, {"max_edges": 0}, {"ends": [4]}]
 )
 def test_what_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
     options = {"ends": [0, 1], "decay": 0.7, "threshold": 0.0, **bad}

@@ -9,23 +9,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.compiled import Floats, Ids, Pointers, Workspace, kernel, node_ids, readonly, workspace
 
-__all__ = ["MOST", "FlowPathTable", "flow_paths"]
+__all__ = ["MAX_EDGES", "FlowPathTable", "flow_paths"]
 
-# Scores are whole multiples of this, so that what is equal on paper is equal here, and ties fall by node.
+# Scores are whole multiples of this, so that scores that are equal on paper tie, whatever the order of sums.
 _GRAIN = 2.0**-40
 
-MOST = 1_000_000
-"""Edges looked at from one node where paths have more than three hops: some 50 milliseconds."""
-_HOPS = 3  # so many hops look at no edge twice
+MAX_EDGES = 1_000_000
+"""Edges looked at from one node for paths of more than three hops: about 50 milliseconds."""
+_HOPS = 3  # up to three hops no edge is looked at twice
 _ALL = np.iinfo(np.int64).max
 
 Table = NDArray[np.int32]
 
 
 class FlowPathTable(NamedTuple):
-    """Paths, best first: `nodes: int32[m, hops + 1]`, -1 behind the end; `scores: float64[m]`; edges looked at.
+    """Paths, best first: `nodes: int32[m, hops + 1]`, padded with -1; `scores: float64[m]`; `touched`: edges looked at.
 
-    `shortened`: the ends around which there was too much to walk, so that paths from them are shorter (see `most`).
+    `shortened`: number of ends whose paths were not extended to `hops`, because of `max_edges`.
     """
 
     nodes: Table
@@ -38,7 +38,7 @@ class FlowPathTable(NamedTuple):
 def _border(indptr: Pointers, neighbours: Ids, ends: Ids, marks: Ids, starts: Pointers, beside: Ids) -> int:
     """Number the nodes beside an end from 1, in `marks[:, 1]`; return how many there are.
 
-    Those numbered i are beside the ends `beside[starts[i - 1] : starts[i]]`, as positions in `ends`, ascending.
+    The node numbered i is beside the ends `beside[starts[i - 1] : starts[i]]`, as ascending positions in `ends`.
     """
     count = 0
     for j in range(ends.size):
@@ -66,8 +66,8 @@ def _spread(
     """Spread the resource of `start` over `layers` layers after its own (Eq. 2).
 
     Nodes are written into `order` layer by layer, their resources into the same places of `resource`. `marks[v, 0]` is
-    the place from 1, negative where Eq. 3 holds the node back, and in the last layer also where no end is beside it, so
-    that nothing could come of it. Returns where the last layer begins and ends, and how many edges were looked at.
+    the place from 1, negative where the node fails Eq. 3, and in the last layer also where no end is beside it. Returns
+    where the last layer begins and ends, and how many edges were looked at.
     """
     order[0], resource[0], marks[start, 0] = start, 1.0, 1
     first, last, size, touched = 0, 1, 1, 0
@@ -101,7 +101,7 @@ def _arrive(
     indptr: Pointers, ends: Ids, decay: float, starts: Pointers, beside: Ids, first: int, last: int,
     resource: Floats, marks: Ids, order: Ids, arrived: Floats,
 ) -> None:  # fmt: skip
-    """Set in `arrived` the resource of each end: what a layer holds, else what flows into it out of the last one."""
+    """Write the resource of each end into `arrived`: that of its layer, else the flow into it from the last layer."""
     for j in range(ends.size):
         place = abs(marks[ends[j], 0])
         arrived[j] = resource[place - 1] if place else 0.0
@@ -116,9 +116,9 @@ def _arrive(
 
 
 @kernel
-def _offer(end: int, score: float, path: Ids, depth: int, last: int, held: Ids, best: Floats, paths: Table) -> None:
-    """Keep a path among the best to this end, if it is one: higher score, then smaller nodes in order."""
-    at, room = held[end], best.shape[1]
+def _offer(end: int, score: float, path: Ids, depth: int, last: int, counts: Ids, best: Floats, paths: Table) -> None:
+    """Insert a path among the best to this end: higher score first, then smaller nodes in order."""
+    at, room = counts[end], best.shape[1]
     while at > 0 and best[end, at - 1] <= score:
         if best[end, at - 1] == score:
             sign = 0
@@ -131,10 +131,10 @@ def _offer(end: int, score: float, path: Ids, depth: int, last: int, held: Ids, 
         at -= 1
     if at == room:
         return
-    for i in range(min(held[end], room - 1), at, -1):
+    for i in range(min(counts[end], room - 1), at, -1):
         best[end, i] = best[end, i - 1]
         paths[end, i] = paths[end, i - 1]
-    held[end] = min(held[end] + 1, room)
+    counts[end] = min(counts[end] + 1, room)
     best[end, at] = score
     paths[end, at] = -1
     paths[end, at, : depth + 1] = path[: depth + 1]
@@ -144,52 +144,52 @@ def _offer(end: int, score: float, path: Ids, depth: int, last: int, held: Ids, 
 @kernel
 def _close(
     path: Ids, depth: int, total: float, ends: Ids, starts: Pointers, beside: Ids, marks: Ids, arrived: Floats,
-    held: Ids, best: Floats, paths: Table, joined: Ids, count: int,
+    counts: Ids, best: Floats, paths: Table, joined: Ids, count: int,
 ) -> int:  # fmt: skip
-    """Offer the path to every end beside its last node (Eq. 4); return how many ends are joined by now."""
+    """Offer the path to every end beside its last node (Eq. 4); return the number of ends joined so far."""
     slot = marks[path[depth], 1]
     for i in range(starts[slot - 1], starts[slot]) if slot else range(0):
         j = beside[i]
         score = np.rint((total + arrived[j]) / (depth + 1) / _GRAIN) * _GRAIN
-        if held[j] == best.shape[1] and score < best[j, -1]:
+        if counts[j] == best.shape[1] and score < best[j, -1]:
             continue
         inside = False
         for d in range(depth + 1):
             inside |= path[d] == ends[j]
         if not inside:
-            if held[j] == 0:
+            if counts[j] == 0:
                 joined[count] = j
                 count += 1
-            _offer(j, score, path, depth, ends[j], held, best, paths)
+            _offer(j, score, path, depth, ends[j], counts, best, paths)
     return count
 
 
 @kernel
 def _extend(
     indptr: Pointers, neighbours: Ids, hops: int, ends: Ids, starts: Pointers, beside: Ids, resource: Floats,
-    marks: Ids, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, held: Ids, best: Floats, paths: Table,
-    joined: Ids, room: int,
+    marks: Ids, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, counts: Ids, best: Floats, paths: Table,
+    joined: Ids, max_edges: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and close each where an end is beside.
+    """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and close each that has an end beside it.
 
-    The last edge is never looked for: the ends beside a node are known. So with three hops only the edges of the
-    start and of its neighbours are walked. Returns how many ends are joined, and how many edges were looked at; stops
-    when these are more than `room`.
+    The last edge needs no search: the ends beside a node are known. So with three hops only the edges of the start and
+    of its neighbours are walked. Returns how many ends are joined, and how many edges were looked at; stops when these
+    exceed `max_edges`.
     """
     depth, count, touched = 0, 0, 0
     cursor[0], total[0] = indptr[path[0]], 1.0
     if marks[path[0], 0] > 0:
-        count = _close(path, 0, 1.0, ends, starts, beside, marks, arrived, held, best, paths, joined, 0)
+        count = _close(path, 0, 1.0, ends, starts, beside, marks, arrived, counts, best, paths, joined, 0)
     else:
         depth = -1
-    while depth >= 0 and touched <= room:
+    while depth >= 0 and touched <= max_edges:
         if depth == hops - 1 or cursor[depth] == indptr[path[depth] + 1]:
             depth -= 1
             continue
         u = neighbours[cursor[depth]]
         cursor[depth] += 1
         touched += 1
-        # A node that may only be the last but one must be beside an end.
+        # The last node before an end must be beside an end.
         if marks[u, 0] <= 0 or (depth + 2 == hops and marks[u, 1] == 0):
             continue
         inside = False
@@ -200,14 +200,14 @@ def _extend(
             path[depth], cursor[depth] = u, indptr[u]
             total[depth] = total[depth - 1] + resource[marks[u, 0] - 1]
             count = _close(
-                path, depth, total[depth], ends, starts, beside, marks, arrived, held, best, paths, joined, count
+                path, depth, total[depth], ends, starts, beside, marks, arrived, counts, best, paths, joined, count
             )
     return count, touched
 
 
 @kernel
 def _tidy(order: Ids, size: int, resource: Floats, marks: Ids) -> None:
-    """Leave the scratch as it was found."""
+    """Clear the scratch."""
     for j in range(size):
         marks[order[j], 0] = 0
         resource[j] = 0.0
@@ -222,7 +222,7 @@ def flow_paths(
     threshold: float,
     hops: int = 3,
     per_pair: int = 3,
-    most: int = MOST,
+    max_edges: int = MAX_EDGES,
 ) -> FlowPathTable:
     """Return the most reliable paths between any two of `ends` (PathRAG, section "Path Retrieval").
 
@@ -236,47 +236,47 @@ def flow_paths(
 
         S(v0 … vl) = (S(v0) + … + S(vl)) / l    (Eq. 4)
 
-    A path and its reverse are one, with the better score and the nodes in that order. Each pair keeps its `per_pair`
-    best; higher score first, then smaller nodes in order. Scores are rounded to 2**-40.
+    A path and its reverse are one item, with the better score and the nodes in that order. Each pair keeps its
+    `per_pair` best; higher score first, then smaller nodes in order. Scores are rounded to 2**-40.
 
-    The cost is that of `hops - 1` layers around each end, with the edges of the last not looked at, whatever the
-    number of pairs; for each pair only the best paths so far are held. With three hops no edge is looked at twice
-    from one end, but with more of them paths multiply. So they are lengthened hop by hop, and the paths from an end
-    stay as long as they are where one hop more would mean to look at more than `most` edges. `shortened` counts these
-    ends; paths to them from others may be longer.
-    Raises ValueError for an end that is no node, a `decay` outside 0 to 1, or `hops`, `per_pair` or `most` below 1.
+    The cost is that of `hops - 1` layers around each end, without the edges of the last, whatever the number of pairs.
+    With three hops no edge is looked at twice from one end; with more hops paths multiply. So they are extended hop by
+    hop, and the paths from an end are not extended where that would look at more than `max_edges` edges. `shortened`
+    counts these ends; paths to them from others may be longer.
+    Raises ValueError for an end that is not a node, a `decay` outside 0 to 1, or `hops`, `per_pair` or `max_edges`
+    below 1.
 
     >>> from graphwright.kernels.csr import undirected
     >>> square = undirected(4, [0, 0, 1, 2], [1, 2, 3, 3])
-    >>> found = flow_paths(*square, [0, 3], decay=0.7, threshold=0.1)
-    >>> found.nodes.tolist(), found.scores.round(4).tolist()
+    >>> table = flow_paths(*square, [0, 3], decay=0.7, threshold=0.1)
+    >>> table.nodes.tolist(), table.scores.round(4).tolist()
     ([[0, 1, 3, -1], [0, 2, 3, -1]], [0.7975, 0.7975])
     """
     if not 0 <= decay <= 1:
-        raise ValueError(f"decay is {decay}, and is a share from 0 to 1.")
-    if hops < 1 or per_pair < 1 or most < 1:
-        raise ValueError(f"hops is {hops}, per_pair {per_pair} and most {most}. Pass 1 or more.")
+        raise ValueError(f"decay is {decay}. Pass a share from 0 to 1.")
+    if hops < 1 or per_pair < 1 or max_edges < 1:
+        raise ValueError(f"hops is {hops}, per_pair is {per_pair} and max_edges is {max_edges}. Pass 1 or more.")
     n = indptr.size - 1
     ids = readonly(np.unique(node_ids(ends, n, "ends")), np.int32)
     graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
     scratch = workspace(n)
     with scratch:
-        found = _from_each(graph, ids, float(decay), float(threshold), hops, per_pair, most, scratch)
-    nodes, scores = _united(found.nodes, found.scores, per_pair)
-    return FlowPathTable(nodes, scores, found.touched, found.shortened)
+        table = _from_each(graph, ids, float(decay), float(threshold), hops, per_pair, max_edges, scratch)
+    nodes, scores = _best_of_pairs(table.nodes, table.scores, per_pair)
+    return FlowPathTable(nodes, scores, table.touched, table.shortened)
 
 
 def _from_each(
-    graph: tuple[Pointers, Ids], ends: Ids, decay: float, threshold: float, hops: int, per_pair: int, most: int,
+    graph: tuple[Pointers, Ids], ends: Ids, decay: float, threshold: float, hops: int, per_pair: int, max_edges: int,
     scratch: Workspace,
 ) -> FlowPathTable:  # fmt: skip
-    """Return the best paths from each end to each other, both ways, in no order."""
+    """Return the best paths from each end to each other, in both directions, unsorted."""
     around = int((graph[0][ends + 1] - graph[0][ends]).sum())
     starts, beside = np.zeros(around + 2, np.int64), np.empty(around, np.int32)
     resource, marks, order = scratch.rows.reshape(-1), scratch.marks, scratch.order
     _border(*graph, ends, marks, starts, beside)
     border = starts, beside
-    arrived, held = np.empty(ends.size), np.zeros(ends.size, np.int32)
+    arrived, counts = np.empty(ends.size), np.zeros(ends.size, np.int32)
     best = np.empty((ends.size, per_pair))
     paths = np.empty((ends.size, per_pair, hops + 1), np.int32)
     path, cursor, total = np.empty(hops + 1, np.int32), np.empty(hops, np.int64), np.empty(hops)
@@ -288,46 +288,48 @@ def _from_each(
         for length in range(min(hops, _HOPS), hops + 1):
             first, last, spread = _spread(*graph, start, decay, threshold, length - 1, resource, marks, order)
             _arrive(graph[0], ends, decay, *border, first, last, resource, marks, order, arrived)
-            room = most if length > _HOPS else _ALL
+            limit = max_edges if length > _HOPS else _ALL
             count, walked = _extend(
-                *graph, length, ends, *border, resource, marks, arrived, path, cursor, total, held, best, paths, joined,
-                room,
+                *graph, length, ends, *border, resource, marks, arrived, path, cursor, total, counts, best, paths, joined,
+                limit,
             )  # fmt: skip
             _tidy(order, last, resource, marks)
             touched += spread + walked
             at = joined[:count]
-            if walked <= room:
-                kept = np.arange(per_pair) < held[at, None]
-                found = paths[at][kept], best[at][kept]
-            held[at] = 0
-            if walked > room:
+            if walked <= limit:
+                filled = np.arange(per_pair) < counts[at, None]
+                longest = paths[at][filled], best[at][filled]
+            counts[at] = 0
+            if walked > limit:
                 shortened += 1
                 break
-        tables.append(found[0])
-        scores.append(found[1])
+        tables.append(longest[0])
+        scores.append(longest[1])
     for end in ends.tolist():
         marks[graph[1][graph[0][end] : graph[0][end + 1]], 1] = 0
     return FlowPathTable(np.concatenate(tables), np.concatenate(scores), touched, shortened)
 
 
-def _united(nodes: Table, scores: Floats, per_pair: int) -> tuple[Table, Floats]:
-    """Make a path and its reverse one, keep the best of each pair, and rank them."""
+def _best_of_pairs(nodes: Table, scores: Floats, per_pair: int) -> tuple[Table, Floats]:
+    """Merge each path with its reverse, keep the best of each pair, and rank them."""
     columns = np.arange(nodes.shape[1])
     length = (nodes >= 0).sum(axis=1) - 1
     last = nodes[np.arange(len(nodes)), length]
-    turned = nodes[:, 0] > last
-    back = np.where(turned[:, None] & (columns <= length[:, None]), length[:, None] - columns, columns)
-    one_way = np.take_along_axis(nodes, back, axis=1)
-    # Where both score alike, the one that begins at the smaller end counts.
-    order = np.lexsort((turned, -scores, *one_way.T[::-1]))
+    reversed_ = nodes[:, 0] > last
+    back = np.where(reversed_[:, None] & (columns <= length[:, None]), length[:, None] - columns, columns)
+    canonical = np.take_along_axis(nodes, back, axis=1)
+    # Of equal scores the direction from the smaller end counts.
+    order = np.lexsort((reversed_, -scores, *canonical.T[::-1]))
     first = np.ones(len(order), bool)
-    first[1:] = (one_way[order[1:]] != one_way[order[:-1]]).any(axis=1)
-    kept = order[first]
-    kept = kept[np.lexsort((*nodes[kept].T[::-1], -scores[kept]))]
-    pair = np.minimum(nodes[kept, 0], last[kept]).astype(np.int64) << 32 | np.maximum(nodes[kept, 0], last[kept])
+    first[1:] = (canonical[order[1:]] != canonical[order[:-1]]).any(axis=1)
+    chosen = order[first]
+    chosen = chosen[np.lexsort((*nodes[chosen].T[::-1], -scores[chosen]))]
+    pair = np.minimum(nodes[chosen, 0], last[chosen]).astype(np.int64) << 32 | np.maximum(
+        nodes[chosen, 0], last[chosen]
+    )
     by_pair = np.argsort(pair, kind="stable")
-    begins = np.flatnonzero(np.concatenate(([True], pair[by_pair[1:]] != pair[by_pair[:-1]]))[: len(kept)])
-    rank = np.empty(len(kept), np.int64)
-    rank[by_pair] = np.arange(len(kept)) - np.repeat(begins, np.diff(np.append(begins, len(kept))))
-    kept = kept[rank < per_pair]
-    return nodes[kept], scores[kept]
+    begins = np.flatnonzero(np.concatenate(([True], pair[by_pair[1:]] != pair[by_pair[:-1]]))[: len(chosen)])
+    rank = np.empty(len(chosen), np.int64)
+    rank[by_pair] = np.arange(len(chosen)) - np.repeat(begins, np.diff(np.append(begins, len(chosen))))
+    chosen = chosen[rank < per_pair]
+    return nodes[chosen], scores[chosen]

@@ -1,8 +1,8 @@
-"""Many paths at once: all simple ones from some nodes, or the shortest ones from each of them.
+"""Paths: all simple or shortest paths from some nodes, the edges along them, and one shortest path to a target.
 
-Paths are found layer by layer, by their number of edges, as a tree of prefixes: each path is a node and the path that
-it prolongs. A layer is written in the order of the one before it, neighbours ascending, so paths come ordered by length
-and then by their nodes, without a sort, and whoever wants the first k pays for no more layers than hold them.
+Paths are listed layer by layer, by their number of edges, as a tree of prefixes: each path is a node and the path that
+it extends. A layer is written in the order of the one before it, neighbours ascending, so paths are ordered by length
+and then by their nodes, without a sort, and the first k cost only the layers that hold them.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from numpy.typing import ArrayLike
 
 from graphwright.kernels.compiled import Ids, Pointers, kernel, node_ids, readonly, workspace
 
-__all__ = ["joining_edges", "shortest_paths", "simple_paths"]
+__all__ = ["joining_edges", "nearest_path", "shortest_paths", "simple_paths"]
 
 Layer = tuple[Ids, Pointers]
 Grow = Callable[[Ids, Pointers, int, int, int], int]
 
 
 @kernel
-def _prolong(
+def _extend(
     indptr: Pointers, neighbours: Ids, nodes: Ids, parents: Pointers, first: int, last: int, room: int
 ) -> int:  # fmt: skip
-    """Write each path from `first` to `last` behind them, one edge longer, no node twice; return where they end.
+    """Append each path from `first` to `last`, one edge longer, no node twice; return where they end.
 
-    Stops where `room` paths were written.
+    Stops after `room` paths.
     """
     size = last
     for at in range(first, last):
@@ -50,7 +50,7 @@ def _advance(
     indptr: Pointers, neighbours: Ids, every: bool, marks: Ids, nodes: Ids, parents: Pointers, first: int, last: int,
     room: int,
 ) -> int:  # fmt: skip
-    """Write the paths from `first` to `last` behind them that stay shortest with one edge more, as `_prolong` does.
+    """Append the paths from `first` to `last` that stay shortest with one edge more, as `_extend` does.
 
     `marks` holds 1 + distance of the nodes reached. Of several paths to a node the first is kept, or `every` one.
     """
@@ -72,7 +72,7 @@ def _advance(
 
 @kernel
 def _unroll(nodes: Ids, parents: Pointers, first: int, ends: Pointers, out: Ids) -> None:
-    """Write the paths from `first` on in full, each read back from its end."""
+    """Write the paths from `first` on in full, from the end of each backwards."""
     for i in range(ends.size):
         at = first + i
         place = ends[i]
@@ -87,10 +87,9 @@ def simple_paths(
 ) -> tuple[Ids, Pointers]:
     """Return all paths of 1 to `length` edges that begin at a source and hold no node twice; with `k` the first k.
 
-    They are ordered by number of edges, then by their nodes. Path i is `nodes[ptr[i] : ptr[i + 1]]` of the int32
-    `nodes` and the int64 `ptr` that are returned. Memory is proportional to the paths, work to the neighbours of
-    their ends.
-    Raises ValueError for a source that is no node, or a negative `length`.
+    Ordered by number of edges, then by their nodes. Returns `nodes`, int32, and `ptr`, int64: path i is
+    `nodes[ptr[i] : ptr[i + 1]]`. Memory is proportional to the paths, time to the neighbours of their ends.
+    Raises ValueError for a source that is not a node, or a negative `length`.
 
     >>> from graphwright.kernels.csr import undirected
     >>> nodes, ptr = simple_paths(*undirected(3, [0, 1, 0], [1, 2, 2]), [0], 2)
@@ -98,21 +97,21 @@ def simple_paths(
     [[0, 1], [0, 2], [0, 1, 2], [0, 2, 1]]
     """
     if length < 0:
-        raise ValueError(f"length is {length}. Pass how many edges a path may have, 0 or more.")
+        raise ValueError(f"length is {length}. Pass a number of edges, 0 or more.")
     roots = np.unique(node_ids(sources, indptr.size - 1, "sources"))
     graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
-    return _paths(_grown(graph[0], roots, min(length, indptr.size), k, lambda *layer: _prolong(*graph, *layer)))
+    return _paths(_grown(graph[0], roots, min(length, indptr.size), k, lambda *layer: _extend(*graph, *layer)))
 
 
 def shortest_paths(
     indptr: Pointers, neighbours: Ids, sources: ArrayLike, *, every: bool = False, k: int | None = None
 ) -> tuple[Ids, Pointers]:
-    """Return for each source and each other node that it reaches a path of fewest edges; with `k` the first k of all.
+    """Return a shortest path from each source to each node that it reaches; with `k` the first k of all.
 
-    Of several paths it is the one whose nodes are smallest first; with `every` all of them are given. They are ordered
-    by number of edges, then by their nodes, and returned as by `simple_paths`. Breadth first from each source: the cost
-    is that of the layers looked at, and with `every` of the paths in them.
-    Raises ValueError for a source that is no node.
+    Of several paths the one with the smallest nodes first; with `every` all of them. Ordered by number of edges, then
+    by their nodes, and returned as by `simple_paths`. Breadth first from each source: the cost is that of the layers, and
+    with `every` of the paths in them.
+    Raises ValueError for a source that is not a node.
 
     >>> from graphwright.kernels.csr import undirected
     >>> square = undirected(4, [0, 0, 1, 2], [1, 2, 3, 3])
@@ -125,13 +124,13 @@ def shortest_paths(
     n = indptr.size - 1
     roots = np.unique(node_ids(sources, n, "sources"))
     graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
-    found = [_paths(_from_one(graph, int(root), every, k)) for root in roots]
-    if len(found) == 1:
-        return found[0]
-    sizes = np.concatenate([np.empty(0, np.int64), *(np.diff(ptr) for _, ptr in found)])
-    flat = np.concatenate([np.empty(0, np.int32), *(nodes for nodes, _ in found)])
+    of_source = [_paths(_from_one(graph, int(root), every, k)) for root in roots]
+    if len(of_source) == 1:
+        return of_source[0]
+    sizes = np.concatenate([np.empty(0, np.int64), *(np.diff(ptr) for _, ptr in of_source)])
+    flat = np.concatenate([np.empty(0, np.int32), *(nodes for nodes, _ in of_source)])
     begins = np.cumsum(sizes) - sizes
-    # ToPassages ascend and each one's paths are in order: a stable sort by length puts all of them in order.
+    # Sources ascend and the paths of each are in order, so a stable sort by length orders them all.
     order = np.argsort(sizes, kind="stable")[:k]
     ptr = _running(sizes[order])
     place = np.arange(ptr[-1]) - np.repeat(ptr[:-1] - begins[order], sizes[order])
@@ -144,9 +143,9 @@ def _from_one(graph: tuple[Pointers, Ids], root: int, every: bool, k: int | None
     start = np.array([root], np.int32)
     with scratch:
         scratch.marks[root, 0] = 1
-        grown = _grown(graph[0], start, n, k, lambda *layer: _advance(*graph, every, scratch.marks, *layer))
-        scratch.marks[grown[0][0]] = 0
-    return grown
+        tree = _grown(graph[0], start, n, k, lambda *layer: _advance(*graph, every, scratch.marks, *layer))
+        scratch.marks[tree[0][0]] = 0
+    return tree
 
 
 def _grown(indptr: Pointers, roots: Ids, length: int, k: int | None, grow: Grow) -> tuple[Layer, list[int]]:
@@ -157,19 +156,19 @@ def _grown(indptr: Pointers, roots: Ids, length: int, k: int | None, grow: Grow)
     while len(borders) <= length + 1 and borders[-1] > borders[-2] and room:
         first, last = borders[-2:]
         ends = nodes[first:last]
-        most = min(int((indptr[ends + 1] - indptr[ends]).sum()), room)
-        if last + most > nodes.size:
-            more = max(last + most, 2 * nodes.size) - nodes.size
+        limit = min(int((indptr[ends + 1] - indptr[ends]).sum()), room)
+        if last + limit > nodes.size:
+            more = max(last + limit, 2 * nodes.size) - nodes.size
             nodes = np.concatenate((nodes, np.empty(more, np.int32)))
             parents = np.concatenate((parents, np.empty(more, np.int64)))
-        borders.append(int(grow(nodes, parents, first, last, most)))
+        borders.append(int(grow(nodes, parents, first, last, limit)))
         room -= borders[-1] - last
     return (nodes[: borders[-1]], parents[: borders[-1]]), borders
 
 
-def _paths(grown: tuple[Layer, list[int]]) -> tuple[Ids, Pointers]:
-    """Write a tree of prefixes out as paths; the roots alone are none."""
-    (nodes, parents), borders = grown
+def _paths(tree: tuple[Layer, list[int]]) -> tuple[Ids, Pointers]:
+    """Return the paths of a tree of prefixes, without those of a root alone."""
+    (nodes, parents), borders = tree
     sizes = np.repeat(np.arange(2, len(borders)), np.diff(borders[1:]))
     ptr = _running(sizes)
     out = np.empty(ptr[-1], np.int32)
@@ -185,47 +184,47 @@ def _running(sizes: Pointers) -> Pointers:
 
 @kernel
 def _least(
-    v: int, u: int, indptr: Pointers, edges: Ids, ends: Ids, held: Pointers, some: bool, best: int
+    v: int, u: int, indptr: Pointers, edges: Ids, ends: Ids, allowed: Pointers, restricted: bool, best: int
 ) -> int:  # fmt: skip
-    """Return the smallest edge id that is below `best`, in the row of v, ends at u, and is held; else `best`."""
+    """Return the smallest allowed edge below `best` in the row of v that ends at u, else `best`."""
     for i in range(indptr[v], indptr[v + 1]):
         edge = edges[i]
         if ends[edge] == u and edge < best:
-            at = np.searchsorted(held, edge) if some else 0
-            if not some or (at < held.size and held[at] == edge):
+            at = np.searchsorted(allowed, edge) if restricted else 0
+            if not restricted or (at < allowed.size and allowed[at] == edge):
                 best = edge
     return best
 
 
 @kernel
 def _join(
-    one: Pointers, other: Pointers, out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids,
-    held: Pointers, some: bool, found: Pointers,
+    first: Pointers, second: Pointers, out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids,
+    allowed: Pointers, restricted: bool, result: Pointers,
 ) -> None:  # fmt: skip
-    """Write the smallest edge between one[i] and other[i], searched for at the end that has fewer edges."""
-    for i in range(one.size):
-        a, b = one[i], other[i]
+    """Write the smallest edge between first[i] and second[i], searched for at the end with fewer edges."""
+    for i in range(first.size):
+        a, b = first[i], second[i]
         here = out_ptr[a + 1] - out_ptr[a] + into_ptr[a + 1] - into_ptr[a]
         if out_ptr[b + 1] - out_ptr[b] + into_ptr[b + 1] - into_ptr[b] < here:
             a, b = b, a
-        best = _least(a, b, out_ptr, out, tails, held, some, heads.size)
-        found[i] = _least(a, b, into_ptr, into, heads, held, some, best)
+        best = _least(a, b, out_ptr, out, tails, allowed, restricted, heads.size)
+        result[i] = _least(a, b, into_ptr, into, heads, allowed, restricted, best)
 
 
 def joining_edges(
-    one: ArrayLike,
-    other: ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
     out: tuple[Pointers, Ids],
     into: tuple[Pointers, Ids],
     heads: Ids,
     tails: Ids,
-    held: ArrayLike | None = None,
+    allowed: ArrayLike | None = None,
 ) -> Pointers:
-    """Return for each pair one[i], other[i] the smallest edge that joins them, in whichever direction: int64.
+    """Return the smallest edge that joins first[i] and second[i], in either direction, for each pair: int64.
 
-    `out` and `into` list the edges that begin and end at each node, `heads` and `tails` the ends of each edge; with
-    `held`, ascending, only those edges count. Costs the edges of the less connected node of each pair.
-    Raises ValueError where a pair is not joined, or holds no node.
+    `out` and `into` list the edges that begin and end at each node, `heads` and `tails` the ends of each edge;
+    `allowed`, ascending: only these edges count. The cost of a pair is that of its node with fewer edges.
+    Raises ValueError if a pair is not joined or an id is not a node.
 
     >>> from graphwright.kernels.csr import group
     >>> heads, tails = [0, 1, 0], [1, 0, 2]
@@ -234,16 +233,16 @@ def joining_edges(
     [0, 2]
     """
     n, m = out[0].size - 1, len(heads)
-    a, b = (readonly(node_ids(ids, n, "the pairs"), np.int64) for ids in (one, other))
+    a, b = (readonly(node_ids(ids, n, "the pairs"), np.int64) for ids in (first, second))
     rows = [(readonly(ptr, np.int64), readonly(edges, np.int32)) for ptr, edges in (out, into)]
     ends = readonly(heads, np.int32), readonly(tails, np.int32)
-    within = readonly([] if held is None else held, np.int64)
-    found = np.empty(a.size, np.int64)
-    _join(a, b, *rows[0], *rows[1], *ends, within, held is not None, found)
-    if (found == m).any():
-        at = int((found == m).argmax())
-        raise ValueError(f"nodes {a[at]} and {b[at]} are not joined. Pass neighbours.")
-    return found
+    within = readonly([] if allowed is None else allowed, np.int64)
+    edges = np.empty(a.size, np.int64)
+    _join(a, b, *rows[0], *rows[1], *ends, within, allowed is not None, edges)
+    if (edges == m).any():
+        at = int((edges == m).argmax())
+        raise ValueError(f"nodes {a[at]} and {b[at]} are not joined. Pass pairs of neighbours.")
+    return edges
 
 
 @kernel
@@ -266,7 +265,7 @@ def _expand(
 
 @kernel
 def _meet(first: int, last: int, side: int, marks: Ids, order: Ids, meeting: Ids) -> int:
-    """Write those of the newest level that the other side has marked too; return how many."""
+    """Write the nodes of the newest level that the other side has marked too; return how many."""
     size = 0
     for j in range(first, last):
         if marks[order[j], 1 - side]:
@@ -311,13 +310,11 @@ def _descend(indptr: Pointers, neighbours: Ids, marks: Ids, path: Ids) -> None:
 def nearest_path(indptr: Pointers, neighbours: Ids, sources: ArrayLike, target: int, limit: int) -> Ids:
     """Return one path of fewest edges from any of `sources` to `target`, both ends included.
 
-    Of several, the one whose nodes, read from its source, are smallest first: by the source, then by
-    each next node. Breadth first from both ends, a whole level at a time on the side with fewer edges
-    to walk, so the cost is that of two balls of half the length.
+    Of several, the one whose nodes from its source on are smallest first. Breadth first from both ends, a whole level
+    at a time on the side with fewer edges, so the cost is that of two balls of half the length.
 
-    Returns int32[edges + 1]; only the target where it is a source; empty when there is no path of at
-    most `limit` edges.
-    Raises ValueError for a source or target that is no node, or a negative `limit`.
+    Returns int32[edges + 1]; only the target where it is a source; empty if no path has at most `limit` edges.
+    Raises ValueError for a source or target that is not a node, or a negative `limit`.
 
     >>> from graphwright.kernels.csr import undirected
     >>> square = undirected(5, [0, 0, 1, 2, 3], [1, 2, 3, 3, 4])
@@ -326,7 +323,7 @@ def nearest_path(indptr: Pointers, neighbours: Ids, sources: ArrayLike, target: 
     """
     n = indptr.size - 1
     if limit < 0:
-        raise ValueError(f"limit is {limit}. Pass how many edges a path may have, 0 or more.")
+        raise ValueError(f"limit is {limit}. Pass a number of edges, 0 or more.")
     ids, end = np.unique(node_ids(sources, n, "sources")), node_ids([target], n, "target")
     graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
     scratch = workspace(n)
@@ -344,7 +341,7 @@ def nearest_path(indptr: Pointers, neighbours: Ids, sources: ArrayLike, target: 
 def _search(
     indptr: Pointers, neighbours: Ids, limit: int, marks: Ids, orders: tuple[Ids, Ids], sizes: list[int]
 ) -> Ids:
-    """Grow both sides until they meet; `sizes` tells afterwards how many nodes each has marked."""
+    """Grow both sides until they meet; `sizes` is set to the number of nodes that each has marked."""
     starts = [0, 0]
     work = [int((indptr[o[:s] + 1] - indptr[o[:s]]).sum()) for o, s in zip(orders, sizes, strict=True)]
     meeting = np.empty(1, np.int32)

@@ -1,12 +1,12 @@
-"""Walks by relations: where a set of nodes leads by each relation in each direction, and all walks by given ones.
+"""Walks by relations: the nodes reached from a set of nodes by each relation, and all walks by a relation sequence.
 
 A way is a relation with a direction, as one number: 2 · relation + 1 from head to tail, 2 · relation from tail to head;
-way ^ 1 is the same relation, walked the other way.
+way ^ 1 is the same relation in the other direction.
 
-Which walks count: one never returns to its source, where it began; it never goes straight back by the relation that it
-came by, from v to u by way ^ 1 where it came from u to v by way; and no step is from a node to itself. By another
-relation it may go back: from a director to a film of theirs, and to who wrote it, who may be the same. Of parallel
-edges of one relation the first stands for all.
+Valid walks never return to their source, never go straight back by the relation that they came by (from v to u by
+way ^ 1 after u to v by way), and have no step from a node to itself. By another relation they may go back: from a
+director to a film of theirs, and to its writer, who may be the same person. Of parallel edges of one relation the first
+stands for all.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FIELDS = 5
 
 
 class Labelled(NamedTuple):
-    """A graph with labelled edges: those that begin and end at each node (CSR, by edge), and of each edge its parts."""
+    """A graph with labelled edges: the edges that begin and end at each node (CSR), and the triple of each edge."""
 
     out_ptr: Pointers
     out: Ids
@@ -37,9 +37,9 @@ class Labelled(NamedTuple):
 
 
 class Front(NamedTuple):
-    """Nodes that walks by the same ways lead to, each once, and how each was reached from the front before.
+    """Distinct nodes that walks by the same ways lead to, and the step to each from the front before.
 
-    `nodes`; `parents`, `edges`: the first node of the front before that leads to each, by position, and the edge;
+    `parents`, `edges`: the first node of the front before that leads to each of `nodes`, by position, and the edge;
     `others`, `other_edges`: a second such node, -1 where there is none. All int32, of equal length.
     """
 
@@ -58,7 +58,7 @@ class Front(NamedTuple):
 
 @kernel
 def _reaches(u: int, v: int, way: int, source: int, came: int, before: int, other: int) -> bool:
-    """Say whether a walk may go on from v, that it came to by `came`, to u by `way`; from `before` or an `other`."""
+    """Return whether a walk that reached v by `came`, from `before` or an `other`, may step to u by `way`."""
     return u != v and u != source and (way != came ^ 1 or u != before or other >= 0)
 
 
@@ -67,7 +67,7 @@ def _count(
     out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids, relation: Ids, nodes: Ids,
     before: Ids, others: Ids, source: int, came: int, counts: Pointers,
 ) -> None:  # fmt: skip
-    """Count the steps that lead on by each way."""
+    """Count the valid steps by each way."""
     for i in range(nodes.size):
         v = nodes[i]
         for j in range(out_ptr[v], out_ptr[v + 1]):
@@ -85,7 +85,7 @@ def _scatter(
     out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids, relation: Ids, nodes: Ids,
     before: Ids, others: Ids, source: int, came: int, cursor: Pointers, steps: Ids,
 ) -> None:  # fmt: skip
-    """Write the steps that lead on (node, position that it comes from, edge), grouped by way; -1: not wanted."""
+    """Write the valid steps (node, position of its parent, edge), grouped by way; ways with cursor -1 are skipped."""
     for i in range(nodes.size):
         v = nodes[i]
         for j in range(out_ptr[v], out_ptr[v + 1]):
@@ -106,7 +106,7 @@ def _scatter(
 
 @kernel
 def _merge(steps: Ids, starts: Pointers, marks: Ids, ptr: Pointers) -> None:
-    """Merge in place the steps of each way that lead to one node; leave `marks` as it was found, zero."""
+    """Merge in place the steps of each way that lead to one node; `marks` is zero before and after."""
     size = 0
     for way in range(starts.size - 1):
         ptr[way] = size
@@ -134,10 +134,10 @@ def leading(
 ) -> dict[int, Front]:
     """Return the fronts that one more step leads to, by way; with `way` that one alone, empty where it leads nowhere.
 
-    These are exactly the ends of the walks from `source` that count (see above), since a step depends on no more than
-    the one before it: to go straight back from v to u is possible where v was reached from another node than u as well.
-    `before`: the node that each node of the front was first reached from; `came`: the way that all of them were reached
-    by; both -1 at the source. The cost is that of the edges at the front, and of one number for each relation.
+    These are exactly the ends of the valid walks from `source`, since a step depends only on the one before it: a walk
+    may go straight back from v to u where v was also reached from another node than u. `before`: the node that each
+    node of the front was first reached from; `came`: the way that they were reached by; both -1 at the source. The cost
+    is that of the edges at the front, and of one number for each relation.
 
     >>> import numpy as np; from graphwright.kernels.csr import group
     >>> heads, tails, labels = (np.array(ids, np.int32) for ids in ([0, 0, 1], [1, 2, 3], [0, 0, 1]))
@@ -169,13 +169,13 @@ def leading(
 
 
 @kernel
-def _prolong(
+def _extend(
     out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids, relation: Ids, way: int,
     came: int, nodes: Ids, edges: Ids, parents: Pointers, first: int, last: int, room: int, marks: Ids,
 ) -> int:  # fmt: skip
-    """Write the walks from `first` to `last`, which ended by `came`, behind them, one step longer by `way`.
+    """Append the walks from `first` to `last`, which ended by `came`, one step longer by `way`; return where they end.
 
-    Returns where they end. Of parallel edges the first. Stops where `room` were written. Leaves `marks` zero.
+    Of parallel edges the first. Stops after `room` walks. `marks` is zero before and after.
     """
     size = last
     forward = way & 1
@@ -183,7 +183,7 @@ def _prolong(
     row = out if forward else into
     far = tails if forward else heads
     for at in range(first, last):
-        v, before, begun = nodes[at], nodes[parents[at]], size
+        v, before, start = nodes[at], nodes[parents[at]], size
         for j in range(ptr[v], ptr[v + 1]):
             u = far[row[j]]
             fits = relation[row[j]] == way >> 1 and not marks[u, 0] and size < last + room
@@ -191,16 +191,16 @@ def _prolong(
                 marks[u, 0] = 1
                 nodes[size], edges[size], parents[size] = u, row[j], at
                 size += 1
-        for i in range(begun, size):
+        for i in range(start, size):
             marks[nodes[i], 0] = 0
     return size
 
 
-def walks_by(graph: Labelled, source: int, ways: tuple[int, ...], most: int) -> tuple[Ids, Ids]:
-    """Return every walk from a node by these ways that counts (see above), no more than `most` at any step.
+def walks_by(graph: Labelled, source: int, ways: tuple[int, ...], max_walks: int) -> tuple[Ids, Ids]:
+    """Return every valid walk from a node by these ways, at most `max_walks` at any step.
 
     Returns a row of nodes, int32[walks, steps + 1], and a row of edges, int32[walks, steps], for each. The cost is that
-    of the edges at the walks' ends.
+    of the edges at the ends of walks.
     """
     nodes, edges = np.array([source], np.int32), np.array([-1], np.int32)
     parents, first, last, came = np.zeros(1, np.int64), 0, 1, _NONE
@@ -209,10 +209,10 @@ def walks_by(graph: Labelled, source: int, ways: tuple[int, ...], most: int) -> 
         for way in ways:
             ptr = graph.out_ptr if way & 1 else graph.into_ptr
             ends = nodes[first:last]
-            room = min(int((ptr[ends + 1] - ptr[ends]).sum()), most)
+            room = min(int((ptr[ends + 1] - ptr[ends]).sum()), max_walks)
             nodes, edges = (np.concatenate((part, np.empty(room, np.int32))) for part in (nodes, edges))
             parents = np.concatenate((parents, np.empty(room, np.int64)))
-            size = _prolong(*graph, way, came, nodes, edges, parents, first, last, room, scratch.marks)
+            size = _extend(*graph, way, came, nodes, edges, parents, first, last, room, scratch.marks)
             nodes, edges, parents, first, last, came = nodes[:size], edges[:size], parents[:size], last, size, way
     rows, steps = last - first, len(ways)
     along, by = np.empty((rows, steps + 1), np.int32), np.empty((rows, steps), np.int32)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, item_text
 from graphwright.graph.graph import Graph
-from graphwright.kernels.flow import MOST, flow_paths
+from graphwright.kernels.flow import MAX_EDGES, flow_paths
 from graphwright.operators.operator import Ranker
 from graphwright.operators.paths.paths import edges_between
 from graphwright.operators.run import Run
@@ -62,7 +62,7 @@ class FlowPaths(Ranker):
     threshold: float = THRESHOLD
     hops: int = 3
     per_pair: int = 3
-    most: int = MOST
+    most: int = MAX_EDGES
     needs = ("evidence",)
     gives = ("evidence",)
 
@@ -89,7 +89,7 @@ class FlowPaths(Ranker):
             threshold=self.threshold,
             hops=int(self.hops),
             per_pair=int(self.per_pair),
-            most=int(self.most),
+            max_edges=int(self.most),
         )
         if table.shortened:
             run.note(
