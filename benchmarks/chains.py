@@ -28,7 +28,7 @@ from graphwright import (
     VectorIndex,
     hits_at_1,
     macro_f1,
-    read_kgqa,
+    read_dataset,
     start,
 )
 
@@ -112,7 +112,7 @@ def main():
     encoder = MiniLM()
     results, graph, search = {}, None, None
     for name in given.questions:
-        data = read_kgqa(given.data, name)
+        data = read_dataset(given.data, name)
         if graph is None:
             graph = Graph.from_triples(data.triples)
             search = EdgeSearch(VectorIndex.from_array(vectors_of(graph, encoder, given.vectors), encoder))

@@ -9,17 +9,14 @@ from pathlib import Path
 import numpy as np
 
 import graphwright as gw
-from graphwright.data.kgqa import read_kgqa
-from graphwright.methods.lego import EXTRACTIONS, INSTANCES, cell, lego
-from graphwright.methods.systems import explored, planned, selected
+from graphwright.data.datasets import read_dataset
+from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, cell, lego
+from graphwright.methods.papers.lego_systems import explored, planned, selected
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.relation_paths import EdgesBy, Instances, Relations
-from graphwright.operators.rerank.bm25 import BM25
-from graphwright.operators.rerank.composed import Composed, Patterns
-from graphwright.operators.rerank.scorer import Steps
-from graphwright.operators.subgraph.narrow import Nodes
-from graphwright.operators.subgraph.precomputed import CommunityOf
-from graphwright.operators.subgraph.prune import InduceEdges
+from graphwright.operators.rerank.rerank import BM25
+from graphwright.operators.rerank.scorer import Composed, Patterns, Steps
+from graphwright.operators.subgraph.narrow import CommunityOf, InduceEdges, Nodes
 
 EDGES_KEPT = 64  # N_e
 PATHS = 128  # ranked for the figure of F1 against their number; every table is of the first 32
@@ -38,7 +35,7 @@ class Kit:
     @classmethod
     def open(cls, folder, cache):
         files = dict.fromkeys(SETS[folder.name])
-        return cls(folder, cache, gw.Graph.from_triples(read_kgqa(folder, next(iter(files))).triples))
+        return cls(folder, cache, gw.Graph.from_triples(read_dataset(folder, next(iter(files))).triples))
 
     @cached_property
     def encoder(self):
@@ -85,7 +82,7 @@ def questions(folder, count, seed=0):
     """Return questions in a seeded order that is the same for any count, the files of a set in turn."""
     drawn = {}
     for name in dict.fromkeys(SETS[folder.name]):
-        every = list(read_kgqa(folder, name).questions)
+        every = list(read_dataset(folder, name).questions)
         np.random.default_rng(seed).shuffle(every)
         drawn[name] = iter(every)
     files = SETS[folder.name]

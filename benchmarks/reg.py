@@ -21,22 +21,21 @@ import numpy as np
 import torch
 
 import graphwright as gw
-from graphwright.data.kgqa import read_kgqa
+from graphwright.data.datasets import read_dataset
 from graphwright.generate.chains import ChainPrompt
 from graphwright.generate.targets import TargetAnswer
 from graphwright.graph.relation_paths import relation_words
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex
-from graphwright.learn.retrievers.checkpoint import read_checkpoint
-from graphwright.learn.retrievers.load import load_retriever
-from graphwright.learn.train.examples import examples_of
-from graphwright.learn.train.fit import Schedule
-from graphwright.learn.train.labels import common, make_labels, united
-from graphwright.learn.train.refine import Explains, Near, Weak
-from graphwright.learn.train.run import train_retriever
-from graphwright.methods.reg import explained, gnn_rag, retrieved, subgraphrag
-from graphwright.methods.systems import planned
+from graphwright.learn.checkpoint import read_checkpoint
+from graphwright.learn.examples import examples_of
+from graphwright.learn.labels import intersection, make_labels, union
+from graphwright.learn.refine import CosineRefiner, NeighbourRefiner, ShortestPathLabels
+from graphwright.learn.registry import load_retriever, train_retriever
+from graphwright.learn.training import Schedule
+from graphwright.methods.papers.lego_systems import planned
+from graphwright.methods.papers.reg import explained, gnn_rag, retrieved, subgraphrag
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators.paths.relation_paths import Instances
 
@@ -62,14 +61,14 @@ def snapshot_of(triples, encoder):
 class MetaQA:
     def __init__(self, data, work, encoder, train, asked):
         self.work, self.encoder = work, encoder
-        sets = [read_kgqa(data / "metaqa", f"{hops}hop_train") for hops in (1, 2, 3)]
+        sets = [read_dataset(data / "metaqa", f"{hops}hop_train") for hops in (1, 2, 3)]
         self.ix = snapshot_of(sets[0].triples, encoder)
         rng = np.random.default_rng(0)
         self.drawn = [[one.questions[i] for i in rng.permutation(len(one.questions))[:train]] for one in sets]
         self.type = {question.id: question.type for part in self.drawn for question in part}
         self.dev = []
         for hops in (1, 2, 3):
-            every = read_kgqa(data / "metaqa", f"{hops}hop_dev").questions
+            every = read_dataset(data / "metaqa", f"{hops}hop_dev").questions
             count = min(asked or len(every), len(every))
             self.dev.append([every[int(i)] for i in np.linspace(0, len(every) - 1, count)])
 
@@ -145,7 +144,7 @@ def judged(graph, labels, types):
     right = wrong = there = alone = 0
     for row in labels.rows:
         gold = gold_path(graph, types[row.example.id])
-        ways = [kept.candidate.ways for kept in row.kept]
+        ways = [kept.candidate.ways for kept in row.paths]
         right += gold in ways
         wrong += sum(way != gold for way in ways)
         there += bool(ways)
@@ -161,23 +160,23 @@ def judged(graph, labels, types):
 
 
 def do_labels(sets, found):
-    every = {"weak": Weak(), "near": Near(sets.encoder), "explains": Explains(sets.encoder)}
+    every = {"weak": ShortestPathLabels(), "near": CosineRefiner(sets.encoder), "explains": NeighbourRefiner(sets.encoder)}
     made = {name: sets.labels(refiner) for name, refiner in every.items()}
     rows = {name: judged(sets.ix.graph, one, sets.type) for name, one in made.items()}
     pair = made["explains"], made["near"]
-    for name, one in (("explains and near", common(*pair)), ("explains or near", united(*pair))):
+    for name, one in (("explains and near", intersection(*pair)), ("explains or near", union(*pair))):
         rows[name] = judged(sets.ix.graph, one, sets.type)
     found["labels"] = rows
 
 
 def do_sample(sets, found):
     """List the labels of 50 questions, to be judged by hand (docs/training.md says how they were)."""
-    refined, weak = sets.labels(Explains(sets.encoder)), {row.example.id: row for row in sets.labels(Weak()).rows}
+    refined, weak = sets.labels(NeighbourRefiner(sets.encoder)), {row.example.id: row for row in sets.labels(ShortestPathLabels()).rows}
     rows = []
     for at in sorted(np.random.default_rng(14).choice(len(refined.rows), 50, replace=False).tolist()):
         row, graph = refined.rows[at], sets.ix.graph
-        kept = {one.candidate.ways for one in row.kept}
-        dropped = [one.candidate.ways for one in weak[row.example.id].kept if one.candidate.ways not in kept]
+        kept = {one.candidate.ways for one in row.paths}
+        dropped = [one.candidate.ways for one in weak[row.example.id].paths if one.candidate.ways not in kept]
         said = ["; ".join(relation_words(graph, way) for way in ways) for ways in (sorted(kept), dropped[:4])]
         rows.append([row.example.text, *said, str(len(dropped))])
     lines = ["# Labels of 50 questions of MetaQA (WikiMovies; Creative Commons), drawn by seed", ""]
@@ -187,19 +186,19 @@ def do_sample(sets, found):
 
 
 def do_level(sets, found, level):
-    labels = sets.labels(Explains(sets.encoder))
+    labels = sets.labels(NeighbourRefiner(sets.encoder))
     retriever, seconds = sets.trained(level, "explains", labels)
     found[level] = {"questions": len(labels.rows), "training s": round(seconds), **sets.answered(retriever)}
 
 
 def do_weak(sets, found):
     """What refinement is worth: the same trained on the weak labels (w/o S(I), Table 4), and on the two united."""
-    weak = sets.labels(Weak())
+    weak = sets.labels(ShortestPathLabels())
     found["weak"] = {}
     for level in ("path", "triple"):
         retriever, seconds = sets.trained(level, "weak", weak)
         found["weak"][level] = {"training s": round(seconds), **sets.answered(retriever)}
-    refined, _ = sets.trained("triple", "explains", sets.labels(Explains(sets.encoder)))
+    refined, _ = sets.trained("triple", "explains", sets.labels(NeighbourRefiner(sets.encoder)))
     found["weak"]["triple, not reorganised"] = sets.by(retrieved(retriever, 500, 1000))
     found["weak"]["triple, refined, not reorganised"] = sets.by(retrieved(refined, 500, 1000))
 
@@ -207,7 +206,7 @@ def do_weak(sets, found):
 def do_shares(sets, found):
     """Data efficiency (Figure 4a), of the path retriever: with refined and with weak labels of a share of the set."""
     found["shares"] = {}
-    for name, refiner in (("explains", Explains(sets.encoder)), ("weak", Weak())):
+    for name, refiner in (("explains", NeighbourRefiner(sets.encoder)), ("weak", ShortestPathLabels())):
         for share in SHARES:
             labels = sets.labels(refiner, max(1, round(share * len(sets.drawn[0]))))
             retriever, _ = sets.trained("path", f"{name}-{share:g}", labels, 40)
@@ -216,11 +215,11 @@ def do_shares(sets, found):
 
 def do_united(sets, found):
     """Trained on the union and on the intersection of two label sets (as Table 6), by the path retriever."""
-    pair = [sets.labels(refiner) for refiner in (Explains(sets.encoder), Near(sets.encoder))]
+    pair = [sets.labels(refiner) for refiner in (NeighbourRefiner(sets.encoder), CosineRefiner(sets.encoder))]
     found["united"] = {}
-    for name, labels in (("near alone", pair[1]), ("union", united(*pair)), ("intersection", common(*pair))):
+    for name, labels in (("near alone", pair[1]), ("union", union(*pair)), ("intersection", intersection(*pair))):
         retriever, _ = sets.trained("path", name.replace(" ", "-"), labels)
-        found["united"][name] = {"labels, mean": mean([len(row.kept) for row in labels.rows])}
+        found["united"][name] = {"labels, mean": mean([len(row.paths) for row in labels.rows])}
         found["united"][name] |= sets.answered(retriever)
 
 
@@ -275,11 +274,11 @@ def split(questions, seed=0):
 def do_pathquestion(sets, found, data):
     found["PathQuestion"] = {}
     for name in ("pq-2h", "pql-2h"):
-        one = read_kgqa(data / name, "questions")
+        one = read_dataset(data / name, "questions")
         ix = snapshot_of(one.triples, sets.encoder)
         learn, ask = split(one.questions)
         labels = make_labels(
-            ix.graph, examples_of(learn, ix.graph), Explains(sets.encoder), sets.work / f"{name}.jsonl"
+            ix.graph, examples_of(learn, ix.graph), NeighbourRefiner(sets.encoder), sets.work / f"{name}.jsonl"
         )
         other = sets.trained("path", "explains", None)[0]
         row = {"learned": len(labels.rows), "path, trained on MetaQA": asked(ix.graph, other, ask)}

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from graphwright import Index
-from graphwright.data.base import Document
+from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
 
 RESULTS = Path(__file__).parent / "results"

@@ -13,7 +13,7 @@ import shutil
 from pathlib import Path
 
 from graphwright.data.documents import read_documents
-from graphwright.data.links import file_beside
+from graphwright.data.links import links_file
 from graphwright.data.questions import write_questions
 from graphwright.evaluate.synthetic import two_document_questions
 from graphwright.models.settings import LLMSettings
@@ -36,7 +36,7 @@ def main() -> None:
     questions = two_document_questions(documents, given.questions, given.seed, llm=llm)
     given.out.mkdir(parents=True, exist_ok=True)
     if given.out.resolve() != given.data.resolve():
-        for file in filter(None, (corpus, file_beside(corpus))):
+        for file in filter(None, (corpus, links_file(corpus))):
             shutil.copy(file, given.out)
     write_questions(given.out / "questions.jsonl", questions)
     print(f"{len(questions):,} questions of {given.questions:,} wanted: {given.out / 'questions.jsonl'}")

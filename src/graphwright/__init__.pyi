@@ -1,8 +1,7 @@
 from . import methods as methods
-from .data.base import Document as Document
-from .data.kgqa import KGQA as KGQA
-from .data.kgqa import GraphQuestion as GraphQuestion
-from .data.kgqa import read_kgqa as read_kgqa
+from .data.datasets import read_dataset as read_dataset
+from .data.document import Document as Document
+from .data.graph_questions import GraphQuestion as GraphQuestion
 from .errors import BudgetError as BudgetError
 from .errors import DataError as DataError
 from .errors import GraphwrightError as GraphwrightError

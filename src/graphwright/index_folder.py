@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from graphwright.data.base import Document
-from graphwright.data.dumps import Dump, dump_of
+from graphwright.data.document import Document
+from graphwright.data.knowledge_graphs import Dump, dump_of
 from graphwright.errors import DataError, OptionError, StoreError, meant
 from graphwright.graph.graph import Graph
 from graphwright.graph.passages import Listed
@@ -35,6 +35,7 @@ from graphwright.models.cache import CachedEncoder
 from graphwright.models.named import EMBEDDED, encoder_named
 from graphwright.models.protocols import NamedEncoder
 from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import Question, State, start
 
 __all__ = ["Changes", "Index"]
@@ -323,11 +324,20 @@ class Index:
         return retrieval_part(operator)(start(question, snapshot.graph))
 
     def ask(
-        self, question: str | Question, method: Method | None = None, *, within: Filter | None = None, **options: Any
+        self,
+        question: str | Question,
+        method: Method | None = None,
+        *,
+        within: Filter | None = None,
+        run: Run | None = None,
+        **options: Any,
     ) -> State:
-        """Return the state with an answer and its citations."""
+        """Return the state with an answer and its citations.
+
+        `run`: such as Run(on_text=print), which passes on the answer's text while a language model writes it.
+        """
         snapshot, operator = self._ready(method, within, options)
-        return operator(start(question, snapshot.graph))
+        return operator(start(question, snapshot.graph), run)
 
     def retrieve_many(
         self,

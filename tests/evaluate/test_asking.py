@@ -24,11 +24,11 @@ from graphwright import (
     ModelError,
     Operator,
     OptionError,
-    Sources,
     State,
+    ToPassages,
     VectorSearch,
 )
-from graphwright.data.kgqa import GraphQuestion
+from graphwright.data.graph_questions import GraphQuestion
 from graphwright.data.questions import QuestionRecord
 from graphwright.evaluate import asking
 from graphwright.evaluate.asking import Asker
@@ -36,7 +36,8 @@ from graphwright.evaluate.entries import entry_of
 from graphwright.evaluate.measures import MEASURES, chosen, usual
 from graphwright.evaluate.results import Row
 from graphwright.methods.registry import pipeline, retrieval_part
-from graphwright.models.base import Completion, Floats, spend
+from graphwright.models.base import spend
+from graphwright.models.protocols import Completion, Floats
 
 IX = corpus_index().snapshot
 FIRST, SECOND = str(CORPUS[0]["id"]), str(CORPUS[1]["id"])
@@ -59,9 +60,9 @@ def asked(pipelines: dict[str, Operator], question: QuestionRecord = ASKED, **mo
 @dataclass(frozen=True, repr=False)
 class Fails(Operator):
     error: Exception
-    gives = ("chunks",)
+    gives = ("passages",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         raise self.error
 
 
@@ -77,7 +78,7 @@ def test_a_row_tells_of_the_question_and_what_was_found() -> None:
 def test_steps_say_what_share_of_the_gold_they_hold() -> None:
     held = {}
     for k in (1, 50):
-        row = asked({"v": VectorSearch(IX.passages) % k >> Sources()})["v"]
+        row = asked({"v": VectorSearch(IX.passages) % k >> ToPassages()})["v"]
         found = {name for name, _ in row["documents"]}
         held[k] = [step["held"] for step in row["steps"]]
         assert held[k][-1] == len(found & {FIRST, SECOND}) / 2
@@ -244,7 +245,7 @@ def test_a_step_is_called_the_same_in_the_next_process() -> None:
     class Uses(Operator):
         model: Model
 
-        def apply(self, state: State) -> State:
+        def apply(self, state: State, run: Run) -> State:
             return state
 
     row = asked({"uses": Uses(Model())})["uses"]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphwright import Graph
-from graphwright.data.dumps import dump_of
+from graphwright.data.knowledge_graphs import dump_of
 from graphwright.errors import DataError
 from graphwright.graph.graph import Graph as AnyGraph
 from graphwright.index.graph_import import Imported, read_dumps

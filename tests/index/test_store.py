@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphwright import Document, StoreError
-from graphwright.data.base import Chunk
+from graphwright.data.document import Chunk
 from graphwright.index.chunk_columns import StoredDocument
 from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.index.store import Read, Store, StoredChunk, content_hash
@@ -39,16 +39,16 @@ def test_documents_and_chunks_come_back_in_the_order_of_their_ids(store: Store) 
     put(store, "b", "one", "two", title="B")
     put(store, "a", *(f"text {i}" for i in range(12)))
     put(store, "c")
-    ledger = store.ledger()
-    assert ledger.documents == [StoredDocument(2, "a", ""), StoredDocument(1, "b", "B"), StoredDocument(3, "c", "")]
-    assert ledger.document.tolist() == [0] * 12 + [1, 1] and ledger.ordinal.tolist() == [*range(12), 0, 1]
-    assert list(ledger.text)[-2:] == ["one", "two"] and ledger.names[-1] == "b#1" and ledger.readings[-1] == "B\ntwo"
-    assert (ledger.start.tolist()[-1], ledger.end.tolist()[-1]) == (10, 13)
+    columns = store.columns()
+    assert columns.documents == [StoredDocument(2, "a", ""), StoredDocument(1, "b", "B"), StoredDocument(3, "c", "")]
+    assert columns.document.tolist() == [0] * 12 + [1, 1] and columns.ordinal.tolist() == [*range(12), 0, 1]
+    assert list(columns.text)[-2:] == ["one", "two"] and columns.names[-1] == "b#1" and columns.texts_with_titles[-1] == "B\ntwo"
+    assert (columns.start.tolist()[-1], columns.end.tolist()[-1]) == (10, 13)
     assert store.chunks()[-1] == StoredChunk(1, 1, "b", "B", "two", "test:1", None)
     entry = store.entry("b", 1)
     assert entry is not None and entry.contribution() == MADE and store.entry("b", 2) is None
     assert [chunk.document for chunk in store.chunks(ids=["b"])] == ["b", "b"]
-    assert store.ledger(["b", "none"]).names == ["b#0", "b#1"] and len(store.ledger([])) == 0
+    assert store.columns(["b", "none"]).names == ["b#0", "b#1"] and len(store.columns([])) == 0
     assert store.counts() == (3, 14)
 
 
@@ -57,14 +57,14 @@ def test_a_replaced_document_leaves_nothing_behind_and_a_number_is_never_given_t
         put(store, name, "one", "two")
     before = store.hashes("abc")
     put(store, "a", "other", title="A")
-    assert [(d.number, d.id, d.title) for d in store.ledger().documents] == [(1, "a", "A"), (2, "b", ""), (3, "c", "")]
+    assert [(d.number, d.id, d.title) for d in store.columns().documents] == [(1, "a", "A"), (2, "b", ""), (3, "c", "")]
     assert texts(store) == ["other", "one", "two", "one", "two"]
     assert {i for i, h in store.hashes("abcd").items() if before[i] != h} == {"a"}
     with store.writing():
         store.remove(["c", "never there"])
     assert store.counts() == (2, 3)  # the chunks went with their document
     put(store, "d", "x")
-    assert store.ledger().documents[-1].number == 4
+    assert store.columns().documents[-1].number == 4
 
 
 def test_what_is_removed_stands_in_no_file_any_more(store: Store) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphwright.cli.terminal import clean, counted, note, print_json, progress_bar, shortened, tokens_and_cost
-from graphwright.data.dumps import dump_of
+from graphwright.data.knowledge_graphs import dump_of
 from graphwright.data.openie import read_openie
 from graphwright.errors import DataError, OptionError
 from graphwright.index.build import Progress, Settings
@@ -26,7 +26,7 @@ from graphwright.models.protocols import Usage
 
 if TYPE_CHECKING:
     from graphwright.cli.options import ExtractionOptions
-    from graphwright.data.base import Skipped
+    from graphwright.data.document import Skipped
     from graphwright.index.extraction import Excerpt, Extractor
     from graphwright.models.settings import LLMSettings
 

@@ -1,1 +1,1 @@
-"""Documents, questions and extracted triples, read from files into plain records."""
+"""Readers of documents, knowledge graphs and question sets."""

@@ -1,200 +1,238 @@
-"""Data to evaluate on, in every form that is read: which it is shows from the files that are there.
+"""Data sets to evaluate on, in any format that is read; the files tell the format.
 
-What becomes of each form is told in docs/data.md.
+docs/data.md describes the formats.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
+from graphwright.data.collections import (
+    corpus_file,
+    corpus_questions,
+    document_questions,
+    hipporag,
+    hipporag_corpus,
+)
+from graphwright.data.dataset import Dataset, Source, contents, counted, question_remarks
 from graphwright.data.decoding import lines, suffix_of
-from graphwright.data.forms.asked import FIELDS, alone, is_question
-from graphwright.data.forms.contexts import has_contexts
-from graphwright.data.forms.corpora import any_documents, corpus_file, hipporag, hipporag_corpus, own_or_beir
-from graphwright.data.forms.dataset import Dataset
-from graphwright.data.forms.graphs import graph_and_questions, graph_file, graphs_of_questions
-from graphwright.data.forms.place import Place, listed
-from graphwright.data.forms.pooled import contexts, squality, ultradomain
-from graphwright.data.jsonfiles import Numbered
-from graphwright.data.kgqa import METAQA
-from graphwright.data.records import SUFFIXES, read_records
+from graphwright.data.graph_questions import (
+    ENTITIES,
+    METAQA,
+    graph_and_questions,
+    graph_file,
+    questions_with_graphs,
+    read_graph_questions,
+)
+from graphwright.data.multihop import QUESTION_FIELDS, has_contexts, multihop, squality, ultradomain
+from graphwright.data.questions import QuestionRecord, plain_question, questions_of
+from graphwright.data.records import SUFFIXES, Record, Records, field_names, read_records
 from graphwright.errors import DataError
 
-__all__ = ["LAYOUTS", "SHAPES", "Dataset", "Layout", "Shape", "read_dataset"]
+__all__ = ["FILE_FORMATS", "FOLDER_FORMATS", "Dataset", "read_dataset"]
 
-Record = Mapping[str, Any]
-_SHOWN = 12  # names in an error
+_MAX_NAMES = 12  # in an error
 
 
 @dataclass(frozen=True)
-class Layout:
-    """A form of several files: `shown` gives the one that shows it, where it is there."""
+class FolderFormat:
+    """A format of several files; `main_file` returns the one that tells it, None if it is not there."""
 
     name: str
     files: str
-    shown: Callable[[Place], Path | None]
-    read: Callable[[Place, Path], Dataset]
+    main_file: Callable[[Source], Path | None]
+    read: Callable[[Source, Path], Dataset]
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A form of a single file: `fits` tells it by its first record."""
+class FileFormat:
+    """A format of one file, told by its first record."""
 
     name: str
     files: str
     fits: Callable[[Record], bool]
-    read: Callable[[Place, Numbered, str], Dataset]
+    read: Callable[[Source, Records, str], Dataset]
 
 
-LAYOUTS = (
-    Layout(
-        "our own form, BEIR",
+def _is_question(record: Record) -> bool:
+    """Return whether a record is a question in our own format; a record of only a `text` may be a document."""
+    return any(isinstance(record.get(name), str) for name in ("question", "query"))
+
+
+def _questions_alone(source: Source, records: Records, name: str) -> Dataset:
+    """Read questions without a corpus, for an existing index.
+
+    They are questions over a graph if the first one names entities, or in MetaQA's own format. Raises DataError if
+    other questions are named too.
+    """
+    if source.questions is not None:
+        raise DataError(
+            f"{source.path} holds questions and no corpus, and {source.questions} holds others. Give one of the two."
+        )
+    questions: list[QuestionRecord] = []
+    if suffix_of(source.path) != ".txt":
+        questions += questions_of(source.path, records, plain_question)
+    if not questions or any(name in questions[0].metadata for name in ENTITIES):
+        questions = [*read_graph_questions(source.path)]
+    remarks = (
+        f"{counted(len(questions), 'question')} and no corpus ({name}).",
+        *question_remarks(questions, gold=False),
+    )
+    return Dataset(source.name, name, tuple(questions), files=(source.path,), remarks=remarks)
+
+
+FOLDER_FORMATS = (
+    FolderFormat(
+        "our own format, BEIR",
         "corpus.jsonl with questions.jsonl, or with queries.jsonl and qrels",
         corpus_file,
-        own_or_beir,
+        corpus_questions,
     ),
-    Layout("HippoRAG", "<set>_corpus.json with <set>.json", hipporag_corpus, hipporag),
-    Layout("MetaQA, PathQuestion", "kb.tsv or kb.txt with files of questions", graph_file, graph_and_questions),
+    FolderFormat("HippoRAG", "<set>_corpus.json with <set>.json", hipporag_corpus, hipporag),
+    FolderFormat("MetaQA, PathQuestion", "kb.tsv or kb.txt with files of questions", graph_file, graph_and_questions),
 )
-SHAPES = (
-    Shape(
+"""Formats of several files, in the order in which they are tried."""
+
+FILE_FORMATS = (
+    FileFormat(
         "RoG",
         "WebQSP, CWQ, GrailQA: questions with graph",
-        lambda r: is_question(r) and r.get("graph") is not None,
-        graphs_of_questions,
+        lambda r: _is_question(r) and r.get("graph") is not None,
+        questions_with_graphs,
     ),
-    Shape("MuSiQue", "questions with paragraphs", lambda r: has_contexts(r) and "context" not in r, contexts),
-    Shape(
+    FileFormat("MuSiQue", "questions with paragraphs", lambda r: has_contexts(r) and "context" not in r, multihop),
+    FileFormat(
         "2WikiMultiHopQA",
         "questions with context and evidences",
         lambda r: has_contexts(r) and "evidences" in r,
-        contexts,
+        multihop,
     ),
-    Shape("HotpotQA", "questions with context and supporting_facts", has_contexts, contexts),
-    Shape(
+    FileFormat("HotpotQA", "questions with context and supporting_facts", has_contexts, multihop),
+    FileFormat(
         "UltraDomain", "input with context", lambda r: isinstance(r.get("context"), str) and "input" in r, ultradomain
     ),
-    Shape("SQuALITY", "document with questions", lambda r: "document" in r and "questions" in r, squality),
-    Shape("questions alone", "id and question, for an index that there is", is_question, alone),
+    FileFormat("SQuALITY", "document with questions", lambda r: "document" in r and "questions" in r, squality),
+    FileFormat("questions alone", "id and question, for an existing index", _is_question, _questions_alone),
 )
-"""The forms, in the order in which they are looked for."""
+"""Formats of one file, in the order in which they are tried."""
 
 
 def read_dataset(path: Path | str, questions: Path | str = "", *, beside: bool = True) -> Dataset:
-    """Read data to evaluate on, in whichever of `LAYOUTS` and `SHAPES` they are found to be, and check them.
+    """Read and check a data set in any of `FOLDER_FORMATS` and `FILE_FORMATS`.
 
-    `path` is a folder or a file. `questions` names a file of questions in the folder, by its name up to the first dot;
-    a split of BEIR's judgements; or is the path of any other file of questions, to be asked over this corpus or graph.
-    With such a file, the corpus may be a folder or a file of documents of any kind that can be indexed. `beside`:
-    whether a file of questions is taken to be about the corpus or the graph that lies beside it; else it stands alone.
+    `path` is a folder or a file. `questions` is the name of a file of questions in the folder, up to its first dot; or
+    a split of BEIR's judgements; or the path of any other file of questions over this corpus or graph. With such a
+    path, the corpus may also be a folder or file of documents of any kind that can be indexed. With `beside`, a file
+    of questions is about the corpus or graph in its folder; without, it stands alone.
 
-    Raises DataError with file, line and what to do where something is missing, cannot be read, or does not belong
-    together; what is only odd is among the `remarks` of the set.
+    Raises DataError with file, line and remedy for files that are missing, cannot be read, or do not belong together.
+    Lesser findings are in the `remarks` of the data set.
     """
     try:
         if not Path(path).exists():
-            near = next(parent for parent in Path(path).absolute().parents if parent.is_dir())
-            raise _unread(f"no such file or folder: {path}. {near} holds {listed(near)}")
-        place = Place.of(path, questions)
-        if place.path.is_dir():
-            return _folder(place)
-        return (None if beside else _alone(place)) or _file(place)
+            parent = next(parent for parent in Path(path).absolute().parents if parent.is_dir())
+            raise _unknown(f"no such file or folder: {path}. {parent} holds {contents(parent)}")
+        source = Source.of(path, questions)
+        if source.path.is_dir():
+            return _read_folder(source)
+        return (None if beside else _read_alone(source)) or _read_file(source)
     except (OSError, EOFError, zlib.error) as error:
-        named = getattr(error, "filename", None) or path
-        raise DataError(f"{named} cannot be read to its end: {error}. Replace it.") from error
+        name = getattr(error, "filename", None) or path
+        raise DataError(f"{name} cannot be read to its end: {error}. Replace it.") from error
 
 
-def _folder(place: Place) -> Dataset:
-    found = [(layout, shown) for layout in LAYOUTS if (shown := layout.shown(place))]
-    if found:
-        (layout, shown), *others = found
-        more = tuple(f"{other} is there too ({form.name}); to read it, give that file." for form, other in others)
-        dataset = layout.read(place, shown)
+def _read_folder(source: Source) -> Dataset:
+    matches = [(format_, file) for format_ in FOLDER_FORMATS if (file := format_.main_file(source))]
+    if matches:
+        (format_, file), *others = matches
+        more = tuple(f"{path} is there too ({other.name}); to read it, give that file." for other, path in others)
+        dataset = format_.read(source, file)
         return replace(dataset, remarks=(*dataset.remarks, *more))
-    asked = place.first("questions.jsonl", "queries.jsonl")
-    if asked is not None and place.asked in (None, asked):
+    questions = source.first("questions.jsonl", "queries.jsonl")
+    if questions is not None and source.questions in (None, questions):
         raise DataError(
-            f"{place.path}: no corpus; neither corpus.jsonl nor corpus.jsonl.gz is there, but {listed(place.path)}. "
-            f"Put one there; or move {asked.name} elsewhere and name it (questions=PATH), to ask it over the documents "
-            f"of this folder; or give {asked} itself, to ask an index that there is."
+            f"{source.path}: no corpus; neither corpus.jsonl nor corpus.jsonl.gz is there, but "
+            f"{contents(source.path)}. "
+            f"Put one there; or move {questions.name} elsewhere and name it (questions=PATH), to ask it over the "
+            f"documents of this folder; or give {questions} itself, to ask an existing index."
         )
-    if place.inside and place.asked is not None:
-        return _file(Place(place.asked))
-    files = [path for path in place.files() if suffix_of(path) in SUFFIXES]
-    if place.split:
-        raise _unnamed(place)
-    if len(files) == 1 and _shape(files[0])[0] is not None:
-        return _file(replace(place, path=files[0]))
-    if place.asked is not None:
-        return any_documents(place, place.asked)
+    if source.has_questions_inside and source.questions is not None:
+        return _read_file(Source(source.questions))
+    files = [path for path in source.files() if suffix_of(path) in SUFFIXES]
+    if source.split:
+        raise _no_questions(source)
+    if len(files) == 1 and _format_of(files[0])[0] is not None:
+        return _read_file(replace(source, path=files[0]))
+    if source.questions is not None:
+        return document_questions(source, source.questions)
     if len(files) > 1:
-        some = ", ".join(path.name for path in files[:_SHOWN]) + (", …" if len(files) > _SHOWN else "")
-        raise _unread(f"{place.path} holds several files: {some}. Give one of them, or name it (questions='NAME')")
-    raise _unread(f"{place.path}: nothing to evaluate on. It holds {listed(place.path)}")
+        names = ", ".join(path.name for path in files[:_MAX_NAMES]) + (", …" if len(files) > _MAX_NAMES else "")
+        raise _unknown(f"{source.path} holds several files: {names}. Give one of them, or name it (questions='NAME')")
+    raise _unknown(f"{source.path}: nothing to evaluate on. It holds {contents(source.path)}")
 
 
-def _alone(place: Place) -> Dataset | None:
-    """Read a file of questions by itself, None where it is anything else."""
-    shape, records = _shape(place.path)
-    if place.asked is not None or shape is None or shape.read is not alone:
+def _read_alone(source: Source) -> Dataset | None:
+    """Read a file of questions by itself; None for any other file."""
+    format_, records = _format_of(source.path)
+    if source.questions is not None or format_ is None or format_.read is not _questions_alone:
         return None
-    return alone(place, records, shape.name)
+    return _questions_alone(source, records, format_.name)
 
 
-def _file(place: Place) -> Dataset:
-    for layout in LAYOUTS:
-        if shown := layout.shown(place):
-            return layout.read(place, shown)
-    shape, records = _shape(place.path)
-    if shape is None:
-        if place.asked is not None:
-            return any_documents(place, place.asked)
-        raise _unread(f"{place.path}: nothing to evaluate on. {_begin(place.path, records)}")
-    # Questions of the corpus or the graph beside them.
-    if shape.read is alone and place == Place(place.path):
-        whole = Place(place.folder, place.path)
-        for layout in LAYOUTS:
-            if shown := layout.shown(whole):
-                return layout.read(whole, shown)
-    if place.split:
-        raise _unnamed(place)
-    return shape.read(place, records, shape.name)
+def _read_file(source: Source) -> Dataset:
+    for folder_format in FOLDER_FORMATS:
+        if file := folder_format.main_file(source):
+            return folder_format.read(source, file)
+    format_, records = _format_of(source.path)
+    if format_ is None:
+        if source.questions is not None:
+            return document_questions(source, source.questions)
+        raise _unknown(f"{source.path}: nothing to evaluate on. {_first_record(source.path, records)}")
+    # Questions about the corpus or the graph beside them.
+    if format_.read is _questions_alone and source == Source(source.path):
+        folder = Source(source.folder, source.path)
+        for folder_format in FOLDER_FORMATS:
+            if file := folder_format.main_file(folder):
+                return folder_format.read(folder, file)
+    if source.split:
+        raise _no_questions(source)
+    return format_.read(source, records, format_.name)
 
 
-def _shape(path: Path) -> tuple[Shape | None, Numbered]:
-    """Tell the form of a file by its first record; give it with all its records, the first again among them."""
+def _format_of(path: Path) -> tuple[FileFormat | None, Records]:
+    """Return the format of a file by its first record, and all its records."""
     if suffix_of(path) == ".txt":
         first = next((line for line in lines(path) if line.strip()), "")
-        return (SHAPES[-1] if METAQA.match(first) else None), iter(())
+        return (FILE_FORMATS[-1] if METAQA.match(first) else None), iter(())
     if suffix_of(path) not in SUFFIXES:
         return None, iter(())
-    records = read_records(path, FIELDS)
+    records = read_records(path, QUESTION_FIELDS)
     number, record = next(records, (0, "empty"))
-    fitting = () if isinstance(record, str) else (shape for shape in SHAPES if shape.fits(record))
+    fitting = () if isinstance(record, str) else (format_ for format_ in FILE_FORMATS if format_.fits(record))
     return next(iter(fitting), None), chain([(number, record)], records)
 
 
-def _begin(path: Path, records: Numbered) -> str:
-    """Say what the first record of a file is."""
+def _first_record(path: Path, records: Records) -> str:
+    """Return a sentence on the first record of a file."""
     number, record = next(records, (0, f"a file of {suffix_of(path) or 'no suffix'}"))
-    said = record if isinstance(record, str) else f"has {', '.join(list(record)[:8]) or 'nothing'}"
-    return f"Its first record (line {number}) {said}" if number else f"It is {said}"
+    if not number:
+        return f"It is {record}"
+    return f"Its first record (line {number}) {record if isinstance(record, str) else f'has {field_names(record)}'}"
 
 
-def _unnamed(place: Place) -> DataError:
+def _no_questions(source: Source) -> DataError:
     return DataError(
-        f"{place.folder}: no questions named {place.split!r} are there, but {listed(place.folder)}. Name a file "
+        f"{source.folder}: no questions named {source.split!r} are there, but {contents(source.folder)}. Name a file "
         "that is there, or give the path of one."
     )
 
 
-def _unread(what: str) -> DataError:
-    forms = "".join(f"\n  {form.name}: {form.files}" for form in (*LAYOUTS, *SHAPES))
+def _unknown(problem: str) -> DataError:
+    formats = "".join(f"\n  {format_.name}: {format_.files}" for format_ in (*FOLDER_FORMATS, *FILE_FORMATS))
     return DataError(
-        f"{what}. Read are:{forms}\n  any documents, with the path of a file of questions (questions=PATH)"
+        f"{problem}. Read are:{formats}\n  any documents, with the path of a file of questions (questions=PATH)"
     )

@@ -1,4 +1,8 @@
-"""Bytes to text: byte order marks, UTF-8 and UTF-16, then the encodings of older files."""
+"""Text files: opening them, packed or not, and decoding bytes of unknown encoding.
+
+Byte order marks, UTF-8, UTF-16 and the Latin code pages are detected here: charset-normalizer confuses the
+Latin code pages with one another, and is slow on long ASCII text. It detects the other encodings.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-__all__ = ["SAMPLE", "clean", "decode", "encoding_of", "lines", "looks_binary", "open_bytes", "suffix_of"]
+from graphwright.errors import DataError
 
-SAMPLE = 1 << 16  # bytes at the start of a file that tell what it is
+__all__ = [
+    "SAMPLE",
+    "clean",
+    "decode",
+    "encoding_of",
+    "existing",
+    "is_binary",
+    "lines",
+    "open_bytes",
+    "stem",
+    "suffix_of",
+]
+
+SAMPLE = 1 << 16
+"""Bytes at the start of a file from which its encoding is detected."""
 
 _MARKS = (  # longest first: the mark of UTF-16 begins that of UTF-32
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -24,20 +42,20 @@ _MARKS = (  # longest first: the mark of UTF-16 begins that of UTF-32
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _ALL_HIGH = bytes(range(128, 256))
-# What is a sign in Western Europe's code page and a letter in Central Europe's: Polish l with stroke is "³".
+# Bytes that are signs in Western Europe's code page and letters in Central Europe's: Polish l with stroke is "³".
 _SIGN_IN_WORD = re.compile(r"(?<=[a-z])[¹³¿£¥¯ªº¼¾](?=[a-z])", re.IGNORECASE)
 _NOT_LATIN = ["cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp932", "gb18030", "cp949", "big5", "euc_jp"]
 
 _UNCLEAN = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\u200b\xad\ufeff\ud800-\udfff]")
-_CLEANED = {"\x0b": "\n", "\x0c": "\n\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n\n"}
-_DROPPED = "\u200b\xad\ufeff"  # zero-width space, soft hyphen, byte order mark: unseen, but they part words
+_REPLACEMENTS = {"\x0b": "\n", "\x0c": "\n\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n\n"}
+_INVISIBLE = "\u200b\xad\ufeff"  # zero-width space, soft hyphen, byte order mark: removed, as they split words
 
 
 def clean(text: str) -> str:
-    r"""Return the text without what no reader sees and stores choke on.
+    r"""Return the text without characters that are invisible or that cannot be stored.
 
-    Line ends become `\n`, form feeds a paragraph break, other control characters a space, and half
-    surrogate pairs (which JSON can hold and UTF-8 cannot) U+FFFD. Anything else stays as it is.
+    Line ends become `\n`, form feeds a paragraph break, other control characters a space, and lone
+    surrogates (which JSON can hold and UTF-8 cannot) U+FFFD. All other characters stay.
 
     >>> clean("co\xadoperate\r\nnow\x00\ud800")
     'cooperate\nnow \ufffd'
@@ -49,22 +67,22 @@ def clean(text: str) -> str:
 
 def _replacement(match: re.Match[str]) -> str:
     char = match[0]
-    if char in _DROPPED:
+    if char in _INVISIBLE:
         return ""
-    return _CLEANED.get(char, "\ufffd" if char >= "\ud800" else " ")
+    return _REPLACEMENTS.get(char, "\ufffd" if char >= "\ud800" else " ")
 
 
 def decode(data: bytes, declared: str = "") -> str | None:
-    """Return the bytes as text, or None where no encoding makes text of them.
+    """Return the bytes as text, or None if no encoding fits.
 
-    Tried in turn: a byte order mark, UTF-16 told by its zero bytes, UTF-8, UTF-8 with a few damaged
-    places (they become U+FFFD), the `declared` name (an HTML page states one), then a guess.
+    Tried in this order: a byte order mark; UTF-16, told by its zero bytes; UTF-8; UTF-8 with a few damaged
+    bytes (which become U+FFFD); the `declared` encoding, as HTML pages name one; a guess.
 
     >>> decode("Füße".encode("cp1252"))
     'Füße'
     """
-    if marked := _marked(data[:SAMPLE]):
-        return data.decode(marked, "replace")
+    if codec := _marked(data[:SAMPLE]):
+        return data.decode(codec, "replace")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -72,12 +90,12 @@ def decode(data: bytes, declared: str = "") -> str | None:
         if _hardly_damaged(text):
             return text
         sample = _from_word(data, error.start)
-    codec = _known(declared, sample) or _guess(sample)
+    codec = _fitting(declared, sample) or _guess(sample)
     return data.decode(codec, "replace") if codec else None
 
 
 def encoding_of(head: bytes) -> str:
-    """Return what the first bytes of a text seem to be written in, a few damaged places aside.
+    """Return the probable encoding of a text by its first bytes; a few damaged bytes do not count.
 
     >>> encoding_of("Füße".encode("cp1252")), encoding_of("Füße".encode("utf-16")), encoding_of(b"feet")
     ('cp1252', 'utf-16', 'utf-8')
@@ -85,22 +103,28 @@ def encoding_of(head: bytes) -> str:
     return (_marked(head) if head else "") or _codec_of(head)
 
 
-def looks_binary(head: bytes) -> bool:
-    """Say whether the first bytes of a file are no text: more than one in a hundred is a control byte."""
-    if _marked(head):
-        return False
-    return _has_controls(head)
+def is_binary(head: bytes) -> bool:
+    """Return whether the first bytes of a file are no text: over one in a hundred is a control byte."""
+    return not _marked(head) and _has_controls(head)
+
+
+def existing(path: Path | str) -> Path:
+    """Return the path. Raises DataError if it does not exist."""
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f"no such file or folder: {path}. Paths start from {Path.cwd()}.")
+    return path
 
 
 def open_bytes(path: Path) -> io.BufferedReader:
-    """Open a file for reading bytes, unpacked where its name ends in `.gz`."""
+    """Open a file for reading bytes; a file whose name ends in `.gz` is unpacked."""
     packed = path.suffix.lower() == ".gz"
     raw = cast(io.RawIOBase, gzip.GzipFile(path, "rb")) if packed else io.FileIO(path)
     return io.BufferedReader(raw, SAMPLE)
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix that tells a file's form, in lower case, `.gz` left aside.
+    """Return the suffix that tells a file's format, in lower case and without `.gz`.
 
     >>> suffix_of(Path("corpus.JSONL.gz"))
     '.jsonl'
@@ -108,15 +132,20 @@ def suffix_of(path: Path) -> str:
     return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
+def stem(path: Path) -> str:
+    """Return the name of a file up to its first dot."""
+    return path.name.partition(".")[0]
+
+
 def lines(path: Path) -> Iterator[str]:
     r"""Yield the lines of a file as text, without their ends, one in memory at a time.
 
-    A line ends at `\n`, `\r\n` or `\r`. The encoding is found as in `decode`, the guess being made at
-    the first line that is not UTF-8; bytes that do not fit it become U+FFFD.
+    A line ends at `\n`, `\r\n` or `\r`. The encoding is detected as in `decode`, from the first line that is
+    not ASCII on; bytes that do not fit it become U+FFFD.
     """
     with open_bytes(path) as raw:
-        marked = _marked(raw.peek(SAMPLE)[:SAMPLE])
-        decoded = io.TextIOWrapper(raw, marked, "replace") if marked else _decoded(raw)
+        codec = _marked(raw.peek(SAMPLE)[:SAMPLE])
+        decoded = io.TextIOWrapper(raw, codec, "replace") if codec else _decoded(raw)
         for line in decoded:
             line = line.rstrip("\r\n")
             if "\r" in line:
@@ -126,14 +155,12 @@ def lines(path: Path) -> Iterator[str]:
 
 
 def _decoded(raw: io.BufferedReader) -> Iterator[str]:
-    codec = "utf-8"
-    settled = False  # a line with other than ASCII has been read, so the file's encoding is known
+    codec = ""
     for line in raw:
-        if not settled and not line.isascii():
-            settled = True
+        if not codec and not line.isascii():
             first = _HIGH.search(line)
             codec = _codec_of(_from_word(line, first.start() if first else 0) + raw.peek(SAMPLE))
-        yield line.decode(codec, "replace")
+        yield line.decode(codec or "utf-8", "replace")
 
 
 def _codec_of(sample: bytes) -> str:
@@ -154,16 +181,17 @@ def _from_word(data: bytes, offset: int) -> bytes:
 
 
 def _marked(head: bytes) -> str:
+    """Return the encoding of a byte order mark, or of UTF-16 without one; else an empty string."""
     for mark, codec in _MARKS:
         if head.startswith(mark):
             return codec
-    # Without a mark: text in UTF-16 has many zero bytes, and nearly all on one side.
+    # UTF-16 without a mark has many zero bytes, nearly all at even or nearly all at odd places.
     even, odd = head[::2].count(0), head[1::2].count(0)
     if max(even, odd) * 5 < len(head) or min(even, odd) * 20 > max(even, odd):
         return ""
     codec = "utf-16-be" if even > odd else "utf-16-le"
     text = head[: len(head) // 2 * 2].decode(codec, "replace")
-    return "" if _has_controls(text.encode()) else codec  # small numbers of two bytes look so too
+    return "" if _has_controls(text.encode()) else codec  # small two-byte numbers look the same
 
 
 def _has_controls(data: bytes) -> bool:
@@ -171,26 +199,27 @@ def _has_controls(data: bytes) -> bool:
 
 
 def _hardly_damaged(text: str) -> bool:
+    """Return whether at most one in ten characters beyond ASCII was lost in decoding."""
     lost = text.count("\ufffd")
     return lost * 10 <= len(text) - len(text.encode("ascii", "ignore")) - lost
 
 
-def _known(declared: str, sample: bytes) -> str:
+def _fitting(codec: str, sample: bytes) -> str:
+    """Return the codec if it decodes the sample, else an empty string."""
     try:
-        sample.decode(declared, "strict")
+        sample.decode(codec, "strict")
     except UnicodeDecodeError as error:
-        return declared if error.start > len(sample) - 8 else ""  # the sample may end inside a character
+        return codec if error.start > len(sample) - 8 else ""  # the sample may end inside a character
     except (LookupError, ValueError):
         return ""
-    return declared
+    return codec
 
 
 def _guess(sample: bytes) -> str:
-    """Name the encoding of text that is not UTF-8, or give an empty string.
+    """Return the probable encoding of text that is not UTF-8, or an empty string.
 
-    In Latin script the bytes above ASCII stand alone among ASCII letters; other scripts are made of runs
-    of them. Detectors confuse the Latin code pages with one another and drown in ASCII, so the first kind
-    is told here, and only the words at issue of the second go to charset-normalizer.
+    In Latin script, bytes above ASCII stand alone between ASCII letters; other scripts are runs of such bytes,
+    and only the words that contain them are given to charset-normalizer.
     """
     from charset_normalizer import from_bytes
 
@@ -202,4 +231,4 @@ def _guess(sample: bytes) -> str:
         return best.encoding if best else ""
     western = words.decode("cp1252", "replace")
     foreign = len(_SIGN_IN_WORD.findall(western)) + western.count("\ufffd")
-    return "cp1250" if foreign * 10 > len(runs) and _known("cp1250", words) else "cp1252"
+    return "cp1250" if foreign * 10 > len(runs) and _fitting("cp1250", words) else "cp1252"

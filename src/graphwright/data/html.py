@@ -1,45 +1,46 @@
-"""The visible text of an HTML page."""
+"""Text, title and links of an HTML page."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from graphwright.text.words import WORD
+
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 __all__ = ["declared_encoding", "html_text"]
 
-_WORD = re.compile(r"\w+")
-_UNSEEN = frozenset(
-    _WORD.findall(
+_INVISIBLE = frozenset(
+    WORD.findall(
         "head script style noscript template nav svg math iframe object canvas audio video select button dialog"
     )
 )
 _PARAGRAPH = frozenset(
-    _WORD.findall(
+    WORD.findall(
         "address article aside blockquote body caption details div dl fieldset figcaption figure footer form"
         " h1 h2 h3 h4 h5 h6 header hr main ol p pre section summary table ul"
     )
 )
 _LINE = frozenset(("dd", "dt", "li", "option", "tr"))
 _CELL = frozenset(("td", "th"))
-_SPACE = re.compile(r"(?:[^\S\xa0 ]| (?=[^\S\xa0]))[^\S\xa0]*+")  # what is not one blank already
+_SPACE = re.compile(r"(?:[^\S\xa0 ]| (?=[^\S\xa0]))[^\S\xa0]*+")  # white space other than a single blank
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
 
 
 def declared_encoding(page: bytes) -> str:
-    """Return the encoding that a page's own `meta` element names, or an empty string."""
-    found = _CHARSET.search(page[:4096])
-    return found[1].decode("ascii") if found else ""
+    """Return the encoding that the `meta` element of a page declares, or an empty string."""
+    match = _CHARSET.search(page[:4096])
+    return match[1].decode("ascii") if match else ""
 
 
 def html_text(page: str) -> tuple[str, str, list[str]]:
-    r"""Return the title of a page, the text a reader sees and where its links lead, however malformed the page is.
+    r"""Return the title of a page, its visible text and the targets of its links; the page may be malformed.
 
-    Block elements part paragraphs (an empty line), list items and table rows part lines; scripts,
-    styles, navigation, forms' buttons and hidden elements are left out; entities are decoded. The
-    title is `<title>`, else the first `<h1>`, else empty. Links are as they are written, those of the text alone.
+    Block elements become paragraphs, separated by an empty line; list items and table rows become lines. Scripts,
+    styles, navigation, buttons and hidden elements are left out; entities are decoded. The title is `<title>`,
+    else the first `<h1>`, else empty. Link targets are as written, from the visible text only.
 
     >>> html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li><a href=c#d>Two</a><li>Three</ul>")
     ('A & B', 'One!\n\nTwo\nThree', ['c#d'])
@@ -55,7 +56,7 @@ def html_text(page: str) -> tuple[str, str, list[str]]:
 
 
 def _walk(root: LexborNode) -> tuple[str, list[str]]:
-    """Write out what is below a node, without recursion, for pages nest as deep as they like."""
+    """Return the text and links below a node, without recursion, because pages nest without limit."""
     page = _Page()
     node = root
     while True:
@@ -70,22 +71,22 @@ def _walk(root: LexborNode) -> tuple[str, list[str]]:
 
 
 class _Page:
-    """Text in the making: what was written, and the break owed before the next word."""
+    """Text written so far, and the line breaks due before the next word."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.links: list[str] = []
-        self.owed = 2  # line ends
-        self.spaced = True  # white space was just written
-        self.verbatim = 0  # how many <pre> are open
+        self.due = 2  # line ends
+        self.spaced = True  # the text ends in white space
+        self.verbatim = 0  # open <pre> elements
 
     def enter(self, node: LexborNode) -> bool:
-        """Take up what a node begins with, and say whether to go into it."""
+        """Write the beginning of a node; return whether to visit its children."""
         tag = node.tag or ""
         if tag == "-text":
             self._write(node.text_content or "")
             return False
-        if tag in _UNSEEN or (node.first_child is not None and _hidden(node)):
+        if tag in _INVISIBLE or (node.first_child is not None and _hidden(node)):
             return False
         self.verbatim += tag == "pre"
         if tag == "a" and (target := node.attributes.get("href")):
@@ -94,7 +95,7 @@ class _Page:
         return True
 
     def leave(self, node: LexborNode) -> None:
-        """Close what a node began."""
+        """Write the end of a node."""
         tag = node.tag or ""
         if tag in _PARAGRAPH or tag in _LINE:
             self.verbatim = max(0, self.verbatim - (tag == "pre"))  # a hidden one was never entered
@@ -102,24 +103,24 @@ class _Page:
 
     def _break(self, tag: str) -> None:
         if tag in _PARAGRAPH:
-            self.owed = 2
+            self.due = 2
         elif tag in _LINE:
-            self.owed = max(self.owed, 1)
+            self.due = max(self.due, 1)
         elif tag == "br":
-            self.owed = min(self.owed + 1, 2)
+            self.due = min(self.due + 1, 2)
         elif tag in _CELL:
             self._write(" ")
 
     def _write(self, text: str) -> None:
         if not self.verbatim:
             text = _SPACE.sub(" ", text)
-            if self.owed or self.spaced:
+            if self.due or self.spaced:
                 text = text.lstrip(" ")
         if not text:
             return
-        if self.owed:
-            self.parts.append("\n" * self.owed)
-            self.owed = 0
+        if self.due:
+            self.parts.append("\n" * self.due)
+            self.due = 0
         self.parts.append(text)
         self.spaced = text[-1] in " \n"
 

@@ -1,4 +1,4 @@
-"""Entities and triples extracted beforehand, by whatever model: open information extraction."""
+"""Entities and triples extracted beforehand by any model (open information extraction)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.base import Skipped
-from graphwright.data.decoding import clean
-from graphwright.data.jsonfiles import json_records
-from graphwright.data.questions import existing
+from graphwright.data.decoding import clean, existing
+from graphwright.data.document import Skipped
+from graphwright.data.records import field_names, json_records
 from graphwright.errors import DataError
 
 __all__ = ["OpenieRecord", "read_openie"]
@@ -24,7 +23,7 @@ _TRIPLES = ("triples", "extracted_triples")
 
 @dataclass(frozen=True, slots=True)
 class OpenieRecord:
-    """What was extracted from one passage: its id, and its text where the file repeats it."""
+    """Entities and triples of the passage `id`; `text` is the passage where the file repeats it."""
 
     id: str
     entities: tuple[str, ...] = ()
@@ -33,12 +32,12 @@ class OpenieRecord:
 
 
 def read_openie(path: Path | str, skip: Callable[[Skipped], None]) -> Iterator[OpenieRecord]:
-    """Return an iterator over the extractions of a file, one record a passage.
+    """Return an iterator over the extractions of a file, one record per passage.
 
-    Read are JSON lines of `{id, entities, triples}`, and HippoRAG's JSON, `{"docs": [{"idx", "passage",
-    "extracted_entities", "extracted_triples"}]}`. Names are stripped; a triple that is not three texts,
-    or has an empty one, is dropped, and each record with such is told to `skip` with their number.
-    Raises DataError with file and line where a record cannot be read or repeats an id.
+    The file holds JSON lines of `{id, entities, triples}`, or HippoRAG's JSON, `{"docs": [{"idx", "passage",
+    "extracted_entities", "extracted_triples"}]}`. Names are stripped. A triple that is not three texts, or has an
+    empty one, is dropped; `skip` gets each record with such triples, and their number. Raises DataError with file
+    and line for a record that cannot be read or repeats an id.
     """
     return _read(existing(path), skip)
 
@@ -62,12 +61,12 @@ def _read(path: Path, skip: Callable[[Skipped], None]) -> Iterator[OpenieRecord]
 
 
 def _record(source: dict[str, Any]) -> OpenieRecord | str:
-    """Make a record of one passage's object, or say what is wrong with it."""
+    """Return the record of a passage, or the reason why it cannot be read."""
     identity = next((source[name] for name in _ID if source.get(name) is not None), None)
     if not isinstance(identity, str | int) or identity == "":
-        return f"no id; it has {', '.join(list(source)[:8]) or 'no fields'}"
+        return f"no id; it has {field_names(source)}"
     if not any(name in source for name in _TRIPLES + _ENTITIES):
-        return f"passage {identity!r} has neither entities nor triples; it has {', '.join(list(source)[:8])}"
+        return f"passage {identity!r} has neither entities nor triples; it has {field_names(source)}"
     entities, triples = _field(source, _ENTITIES), _field(source, _TRIPLES)
     if not isinstance(entities, list) or not isinstance(triples, list):
         return f"passage {identity!r}: entities and triples must be lists"
@@ -81,8 +80,8 @@ def _record(source: dict[str, Any]) -> OpenieRecord | str:
 
 
 def _field(source: dict[str, Any], names: tuple[str, ...]) -> Any:
-    found = next((source[name] for name in names if name in source), None)
-    return [] if found is None else found
+    value = next((source[name] for name in names if name in source), None)
+    return [] if value is None else value
 
 
 def _triple(item: object) -> Triple | None:
@@ -93,5 +92,5 @@ def _triple(item: object) -> Triple | None:
 
 
 def _name(value: object) -> str:
-    """Return a name in one line, or an empty string for what is no text."""
+    """Return a name in one line, or an empty string for a value that is no text."""
     return " ".join(clean(value).split()) if isinstance(value, str) else ""

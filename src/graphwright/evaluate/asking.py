@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphwright.data.kgqa import GraphQuestion
+from graphwright.data.graph_questions import GraphQuestion
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import BudgetError, GraphwrightError, OptionError
 from graphwright.evaluate.measures import Measure, Outcome
@@ -18,11 +18,12 @@ from graphwright.evaluate.results import Row, lasting
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph, Kind
 from graphwright.index.snapshot import Snapshot
-from graphwright.models.base import Usage, metered
+from graphwright.models.base import metered
 from graphwright.models.bills import Bill, billed
+from graphwright.models.protocols import Usage
 from graphwright.operators.operator import Operator
 from graphwright.operators.sharing import sharing
-from graphwright.operators.state import Question, Reply, State, Step, start
+from graphwright.operators.state import Answer, Question, State, Step, start
 
 __all__ = ["Asker"]
 
@@ -156,7 +157,7 @@ class Asker:
 def _bearing(operator: Operator, measures: Sequence[Measure]) -> list[Measure]:
     """Return what a pipeline can be measured by: one that only answers, from what a model knows, ranks no passages."""
     gives = operator.after(frozenset())
-    return [measure for measure in measures if measure.kind != "retrieval" or "chunks" in gives]
+    return [measure for measure in measures if measure.kind != "retrieval" or "passages" in gives]
 
 
 def _about(question: QuestionRecord) -> Row:
@@ -173,15 +174,15 @@ def _about(question: QuestionRecord) -> Row:
 
 def _documents(state: State) -> list[tuple[str, float]]:
     """Return the documents of the ranked passages with the score of their first."""
-    if state.chunks is None:
+    if state.passages is None:
         return []
     found: dict[str, float] = {}
-    passages, nodes = state.graph.passages, state.chunks.ids
+    passages, nodes = state.graph.passages, state.passages.ids
     if passages is None:
         names = state.graph.names.take(nodes)
     else:
         names = passages.documents.take(passages.document[np.searchsorted(passages.nodes, nodes)])
-    for name, score in zip(names, state.chunks.scores.tolist(), strict=True):
+    for name, score in zip(names, state.passages.scores.tolist(), strict=True):
         found.setdefault(name, round(score, 6))
     return list(found.items())
 
@@ -207,7 +208,7 @@ def _evidence(state: State) -> list[Row]:
     ]
 
 
-def _answer(reply: Reply, texts: Sequence[str]) -> Row:
+def _answer(reply: Answer, texts: Sequence[str]) -> Row:
     return {
         "text": reply.text,
         "answers": list(texts),
@@ -245,7 +246,7 @@ def _held(state: State, wanted: list[Ints]) -> list[float | None]:
         if after is None or not wanted:
             shares.append(None)
             continue
-        place = id(after.chunks), id(after.evidence), *after.graph.place
+        place = id(after.passages), id(after.evidence), *after.graph.place
         if place not in known:
             known[place] = _share(after, wanted)
         shares.append(known[place])
@@ -254,8 +255,8 @@ def _held(state: State, wanted: list[Ints]) -> list[float | None]:
 
 def _share(state: State, wanted: list[Ints]) -> float | None:
     graph, evidence = state.graph, state.evidence
-    if state.chunks is not None:
-        inside = set(state.chunks.ids.tolist())
+    if state.passages is not None:
+        inside = set(state.passages.ids.tolist())
     elif evidence is not None:
         found = np.concatenate((evidence.nodes, graph.ends(evidence.edges)))
         inside = set(found.tolist())

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphwright.data.base import Document
+from graphwright.data.document import Document
 from graphwright.data.questions import check_gold
 from graphwright.errors import OptionError, StoreError
 from graphwright.evaluate.experiment import Experiment, Subject

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
-from graphwright.data.base import Document, Skipped
 from graphwright.data.datasets import Dataset, read_dataset
-from graphwright.data.kgqa import Triple
+from graphwright.data.document import Document, Skipped
+from graphwright.data.graph_questions import Triple
 from graphwright.data.openie import read_openie
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import DataError, OptionError

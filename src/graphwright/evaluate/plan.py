@@ -9,8 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.forms.place import Place
-from graphwright.data.questions import existing
+from graphwright.data.dataset import Source
+from graphwright.data.decoding import existing
 from graphwright.errors import DataError, OptionError
 from graphwright.evaluate.entries import Entry, entries, entry_of, plain, swept
 from graphwright.evaluate.experiment import Experiment
@@ -34,8 +34,8 @@ def read_plan(path: Path | str, **given: Any) -> Experiment:
         baseline = "vector"
         [methods]
         vector = "vector"
-        wide = "ppr(passages=40)"
-        own = "VectorSearch(ix.passages) % 10 >> Sources()"
+        wide = "ppr(top_k=40)"
+        own = "VectorSearch(ix.passages) % 10 >> ToPassages()"
         [sweep]
         "ppr.restart" = [0.15, 0.5]
     """
@@ -94,8 +94,8 @@ def write_plan(path: Path, experiment: Experiment) -> None:
 
 def _asked(experiment: Experiment) -> str:
     """Return which questions are asked: a file that is not among the data by its path from the root."""
-    place = Place.of(experiment.data, experiment.questions) if experiment.questions else None
-    elsewhere = place is not None and place.asked is not None and not place.inside
+    source = Source.of(experiment.data, experiment.questions) if experiment.questions else None
+    elsewhere = source is not None and source.questions is not None and not source.has_questions_inside
     return str(Path(experiment.questions).resolve()) if elsewhere else str(experiment.questions)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from graphwright.data.base import Document
+from graphwright.data.document import Document
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import DataError, LLMResponseError, OptionError
 from graphwright.generate.quotes import find

@@ -11,9 +11,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.base import Document, Skipped, text_of
 from graphwright.data.decoding import clean
-from graphwright.data.documents import holds_rows, read_documents
+from graphwright.data.document import Document, Skipped, metadata_text
+from graphwright.data.documents import has_rows, read_documents
 from graphwright.data.links import links_of
 from graphwright.errors import DataError, OptionError
 from graphwright.index.extraction import Extractor
@@ -81,7 +81,7 @@ def uncertain(
                     return sorted(known), [one.path]
                 name = clean(path.relative_to(folder).as_posix())  # as ids are: a name need not be UTF-8
                 # Not Path.is_dir, which raises where there is no permission to know.
-                if os.path.isdir(path) or not there or holds_rows(path):
+                if os.path.isdir(path) or not there or has_rows(path):
                     held |= rows
                 held |= {i for i in known if i == name or i.startswith(f"{name}/")}
             kept |= held
@@ -130,7 +130,7 @@ def _storable(document: Document) -> Document:
             )
     if isinstance(document.links, str) or not all(isinstance(link, str) for link in document.links):
         raise OptionError(f"the links of the document {document.id!r} are {document.links!r}; give a tuple of ids.")
-    metadata = {_kept(str(name)): _kept(text_of(value)) for name, value in document.metadata.items()}
+    metadata = {_kept(str(name)): _kept(metadata_text(value)) for name, value in document.metadata.items()}
     name, text, title = map(_kept, parts.values())
     links = tuple(sorted(set(map(_kept, document.links)) - {name, ""}))
     return Document(name, text, title, metadata, document.whole, links, document.file)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphwright.data.base import text_of
+from graphwright.data.document import metadata_text
 from graphwright.errors import OptionError
 
 __all__ = ["Filter"]
@@ -41,7 +41,7 @@ class Filter:
         if folder is not None and not folder.strip("/"):
             raise OptionError(f"Filter(folder={folder!r}) is no folder in the index, and would hide nothing; name one.")
         ids = (documents,) if isinstance(documents, str) else documents
-        pairs = sorted((str(k), text_of(v)) for k, v in dict(metadata or {}).items())
+        pairs = sorted((str(k), metadata_text(v)) for k, v in dict(metadata or {}).items())
         object.__setattr__(self, "documents", None if ids is None else tuple(sorted(set(map(str, ids)))))
         object.__setattr__(self, "folder", None if folder is None else folder.strip("/"))
         object.__setattr__(self, "metadata", tuple(pairs))

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data import dumps
-from graphwright.data.dumps import BAD, LABEL, TRIPLE, Dump, GraphML, NTriples, iri_name
+from graphwright.data import knowledge_graphs
+from graphwright.data.knowledge_graphs import BAD, LABEL, TRIPLE, Dump, GraphML, NTriples, iri_name
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32
@@ -125,7 +125,7 @@ class _Reader:
         # What is kept is read twice and then thrown away: not worth the work of making it small.
         db.execute("SET force_compression = 'uncompressed'")
         for name in {name for file in (*files, *names) for name in file.functions}:
-            db.create_function(name, getattr(dumps, name), ["VARCHAR"], "VARCHAR", type="native")
+            db.create_function(name, getattr(knowledge_graphs, name), ["VARCHAR"], "VARCHAR", type="native")
 
     def read(self) -> Imported:
         """Read everything."""
@@ -145,7 +145,7 @@ class _Reader:
         for at, file in enumerate(files):
             if isinstance(file, GraphML):
                 (part := self.folder / f"graphml-{at}").mkdir()
-                edges, named = file.written(part)
+                edges, named = file.to_csv(part)
                 plain.append(edges)
                 names.append(named)
             else:
@@ -217,7 +217,7 @@ class _Reader:
         for (row,) in rows:
             for line, *_ in rejects:  # those before it are no rows, and lines all the same
                 row += line - 1 - file.skipped <= row
-            found.append((row + 1 + file.skipped, file.shown(row)))
+            found.append((row + 1 + file.skipped, file.row_text(row)))
         return [f"{file.path.name}, {text}" for _, text in sorted(found)[:_SHOWN]]
 
     def _codes(self, code: Callable[[str], str]) -> int:

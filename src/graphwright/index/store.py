@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from graphwright.data.base import Chunk, Document
+from graphwright.data.document import Chunk, Document
 from graphwright.errors import StoreError
 from graphwright.graph.columns import terminate
 from graphwright.index.chunk_columns import FORM, ChunkColumns, ChunkRecord

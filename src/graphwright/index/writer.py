@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from graphwright.data.base import Chunk, Document
-from graphwright.data.chunks import split
+from graphwright.data.chunking import split
+from graphwright.data.document import Chunk, Document
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.index.build import Progress, Settings, build
 from graphwright.index.changes import Changes, Source, documents_of, is_new, uncertain, unfit

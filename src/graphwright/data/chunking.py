@@ -1,4 +1,4 @@
-"""Documents cut into chunks: whole sentences, up to a budget of tokens, overlapping a little."""
+"""Chunks of documents: whole sentences up to a budget of tokens, with a small overlap."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from graphwright.data.base import Chunk, Document
+from graphwright.data.document import Chunk, Document
 from graphwright.errors import OptionError
 from graphwright.text.sentences import sentence_spans
 
 __all__ = ["Chunk", "TokenCounter", "estimate_tokens", "split"]
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
-"""Counts the tokens of each text, without special ones: an encoder's tokenizer, or `estimate_tokens`."""
+"""Count of the tokens of each text, without special tokens: an encoder's tokenizer, or `estimate_tokens`."""
 
-_BATCH = 2048  # sentences handed to the counter at a time
-_HEADING = 100  # characters that a heading has at most
-_PIECE = re.compile(r"[a-zA-Z]{1,8}|[0-9]{1,2}|[^\sa-zA-Z0-9]")
+_BATCH = 2048  # sentences per call of the counter
+_MAX_HEADING = 100  # characters
+_TOKEN = re.compile(r"[a-zA-Z]{1,8}|[0-9]{1,2}|[^\sa-zA-Z0-9]")
 _SPACES = re.compile(r"\s+")
 
 
@@ -31,36 +31,36 @@ class _Sentence(NamedTuple):
 def estimate_tokens(texts: Sequence[str]) -> list[int]:
     """Estimate the WordPiece tokens of each text: one per 8 letters, 2 digits, or other character.
 
-    Measured against the tokenizer of all-MiniLM-L6-v2 on nine English collections, its totals are 0.97
-    to 1.07 of the true ones (a sentence's by 0.1, standard deviation), and 1.0 to 1.07 on some German,
-    Russian and Chinese; it is about fifteen times as fast.
+    Compared with the tokenizer of all-MiniLM-L6-v2, the totals are 0.97 to 1.07 of the true ones on nine English
+    collections (standard deviation per sentence 0.1), and 1.0 to 1.07 on German, Russian and Chinese text; the
+    estimate is about fifteen times as fast.
 
     >>> estimate_tokens(["Dulce was founded in 1901.", ""])
     [7, 0]
     """
-    return [len(_PIECE.findall(text)) for text in texts]
+    return [len(_TOKEN.findall(text)) for text in texts]
 
 
 def split(
     document: Document, count_tokens: TokenCounter = estimate_tokens, *, budget: int = 200, overlap: int = 40
 ) -> list[Chunk]:
-    """Cut a document into chunks of whole sentences that hold at most `budget` tokens by `count_tokens`.
+    """Split a document into chunks of whole sentences with at most `budget` tokens by `count_tokens`.
 
-    A chunk begins with the last sentences of the one before it, as many as hold `overlap` tokens, unless
-    it begins with a heading. A heading is never left at the end of a chunk where it fits into the next,
-    and begins a new chunk where this one is half full. A sentence above the budget is cut between words,
-    and a word above it anywhere. A document marked `whole` is one chunk. Takes time linear in the text.
+    A chunk repeats the last sentences of the chunk before it, up to `overlap` tokens, unless it begins with a
+    heading. A heading moves to the next chunk rather than ending one, and begins a new chunk once half the budget
+    is used. A sentence above the budget is cut between words, a word above it anywhere. A document marked `whole`
+    is one chunk. Time is linear in the text.
 
     Raises OptionError unless 0 <= overlap < budget.
 
-    >>> from graphwright.data.documents import Document
+    >>> from graphwright.data.document import Document
     >>> document = Document("d", "One two three. Four five. Six seven eight. Nine.")
     >>> [chunk.text for chunk in split(document, budget=7, overlap=3)]
     ['One two three. Four five.', 'Four five. Six seven eight.', 'Nine.']
     """
     if not 0 <= overlap < budget:
         raise OptionError(
-            f"split(budget={budget}, overlap={overlap}): the overlap must be at least 0 and below the budget."
+            f"split(budget={budget}, overlap={overlap}): the overlap must be at least 0 and less than the budget."
         )
     text = document.text
     if document.whole:
@@ -71,7 +71,7 @@ def split(
 
 
 def _sentences(text: str, count: TokenCounter, budget: int) -> Iterator[_Sentence]:
-    """Yield the sentences of a text, those above the budget cut, with their tokens."""
+    """Yield the sentences of a text with their tokens; those above the budget are cut."""
     spans = sentence_spans(text)
     for first in range(0, len(spans), _BATCH):
         batch = spans[first : first + _BATCH]
@@ -84,7 +84,7 @@ def _sentences(text: str, count: TokenCounter, budget: int) -> Iterator[_Sentenc
 
 
 def _cut(text: str, start: int, end: int, tokens: int, count: TokenCounter, budget: int) -> Iterator[_Sentence]:
-    """Halve a span, at the space nearest to its middle, until each part is within the budget."""
+    """Halve a span at the space nearest to its middle until each part is within the budget."""
     if tokens <= budget or end - start < 2:
         yield _Sentence(start, end, tokens, False)
         return
@@ -92,13 +92,13 @@ def _cut(text: str, start: int, end: int, tokens: int, count: TokenCounter, budg
     spaces = [space.span() for space in _SPACES.finditer(text, start, end)]
     left, right = min(spaces, key=lambda space: abs(space[0] - middle), default=(middle, middle))
     halves = ((start, left), (right, end))
-    for half, held in zip(halves, count([text[slice(*half)] for half in halves]), strict=True):
-        yield from _cut(text, *half, held, count, budget)
+    for half, part in zip(halves, count([text[slice(*half)] for half in halves]), strict=True):
+        yield from _cut(text, *half, part, count, budget)
 
 
 def _is_heading(text: str, start: int, end: int) -> bool:
-    """Say whether a span is a short paragraph of its own without a stop, and something follows it."""
-    if end - start > _HEADING or text[end - 1] in ".!?:;,…。！？।" or text[start : start + 2] in ("- ", "* "):
+    """Return whether a span is a short paragraph without a full stop, with text after it."""
+    if end - start > _MAX_HEADING or text[end - 1] in ".!?:;,…。！？।" or text[start : start + 2] in ("- ", "* "):
         return False
     following = text[end : end + 4].replace(" ", "")
     before = ("\n\n" + text[:start] if start < 4 else text[start - 4 : start]).replace(" ", "")
@@ -107,20 +107,20 @@ def _is_heading(text: str, start: int, end: int) -> bool:
 
 
 def _groups(sentences: Iterator[_Sentence], budget: int, overlap: int) -> Iterator[list[_Sentence]]:
-    """Fill chunks with sentences in order, carrying over what the next one begins with."""
+    """Group sentences into chunks, in order, repeating the overlap."""
     group: list[_Sentence] = []
     size = 0
     for sentence in sentences:
         full = size + sentence.tokens > budget
         if group and (full or (sentence.heading and size * 2 >= budget and not group[-1].heading)):
             carried = _trailing_headings(group)
-            if carried and sum(held.tokens for held in carried) + sentence.tokens <= budget:
+            if carried and sum(item.tokens for item in carried) + sentence.tokens <= budget:
                 yield group[: -len(carried)]
             else:
                 yield group
                 allowed = 0 if sentence.heading else min(overlap, budget - sentence.tokens)
                 carried = _last(group, allowed)
-            group, size = carried, sum(held.tokens for held in carried)
+            group, size = carried, sum(item.tokens for item in carried)
         group.append(sentence)
         size += sentence.tokens
     if group:
@@ -128,7 +128,7 @@ def _groups(sentences: Iterator[_Sentence], budget: int, overlap: int) -> Iterat
 
 
 def _trailing_headings(group: list[_Sentence]) -> list[_Sentence]:
-    """Return the headings that a group ends with, or none if it holds nothing else."""
+    """Return the headings at the end of a group, or none if it has only headings."""
     first = len(group)
     while first and group[first - 1].heading:
         first -= 1
@@ -136,7 +136,7 @@ def _trailing_headings(group: list[_Sentence]) -> list[_Sentence]:
 
 
 def _last(group: list[_Sentence], tokens: int) -> list[_Sentence]:
-    """Return the last sentences of a group that together hold at most so many tokens."""
+    """Return the last sentences of a group, with at most `tokens` tokens together."""
     first = len(group)
     while first > 0 and group[first - 1].tokens <= tokens:
         first -= 1

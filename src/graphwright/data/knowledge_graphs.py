@@ -1,0 +1,477 @@
+"""Files of knowledge graphs: TSV, CSV, N-Triples, Parquet and GraphML.
+
+Each format gives a query for DuckDB whose rows are `head`, `relation`, `tail` and `role`, in the order of the file.
+Only the first lines are read here, so a file may be larger than memory.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import zlib
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from shlex import quote
+from typing import ClassVar
+from urllib.parse import unquote
+
+from graphwright.data.decoding import SAMPLE, encoding_of, lines, open_bytes, suffix_of
+from graphwright.data.records import without_wildcards
+from graphwright.errors import DataError, OptionError
+
+__all__ = [
+    "BAD",
+    "LABEL",
+    "SKIPPED",
+    "TRIPLE",
+    "Dump",
+    "GraphML",
+    "NTriples",
+    "dump_of",
+    "iri_name",
+    "sql_text",
+    "unescaped",
+]
+
+TRIPLE, LABEL, BAD, SKIPPED = range(4)
+"""Roles of a row: a triple; a name (`tail`) of the node `head`; malformed; a comment or blank."""
+
+NO_RELATION = "linked to"
+"""Relation of an edge in a file without relations."""
+
+_COLUMNS = ("head", "relation", "tail")
+_COLUMN_NAMES = (
+    ("head", "subject", "source", "src", "from", "start", "h", "s", ":start_id"),
+    ("relation", "predicate", "property", "rel", "edge", "type", "label", "r", "p", ":type"),
+    ("tail", "object", "target", "dst", "to", "end", "t", "o", ":end_id"),
+)
+_DELIMITERS = ("\t", "|", ",", ";", " ")
+_MAX_LINE = 16 * 2**20  # bytes
+# Predicates whose object is a name of their subject.
+_LABELS = (
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    "http://www.w3.org/2004/02/skos/core#prefLabel",
+    "http://schema.org/name",
+    "https://schema.org/name",
+    "http://xmlns.com/foaf/0.1/name",
+    "http://rdf.freebase.com/ns/type.object.name",
+)
+_IRI = r"<([^<>\"{}|^`\x00-\x20]*)>"
+_BLANK = r"_:[^\s<>\"]+"
+_LITERAL = r"\"((?:[^\"\\]|\\.)*)\"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<[^\s<>\"]*>)?"
+_STATEMENT = rf"^\s*(?:{_IRI}|({_BLANK}))\s*{_IRI}\s*(?:{_IRI}|({_BLANK})|{_LITERAL})\s*\.\s*(?:#.*)?$"
+_PARTS = ("s", "sb", "p", "o", "ob", "l", "lang")
+_ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def sql_text(text: str) -> str:
+    """Return a text as a string literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _sql_path(path: Path) -> str:
+    return sql_text(without_wildcards(path))
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A file of triples; each format is a subclass.
+
+    `functions` are the Python functions of this module that the query calls. DuckDB lists lines that cannot be split
+    into columns in its table `reject_errors`.
+    """
+
+    path: Path
+    functions: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def rows(self, rejects: int = 0) -> str:
+        """Return the query of all rows; DuckDB lists at most `rejects` rejected rows, 0 for all."""
+
+    @property
+    def skipped(self) -> int:
+        """Number of lines before the first row."""
+        return 0
+
+    def row_text(self, row: int) -> str:
+        """Return the place and the text of a row; rows are counted from 0, rejected ones included."""
+        return f"row {row + 1}"
+
+
+@dataclass(frozen=True)
+class _Lines(Dump):
+    """A file in which every line is a row."""
+
+    def _lines(self, rejects: int) -> str:
+        return (
+            f"read_csv({_sql_path(self.path)}, auto_detect=false, delim=e'\\x01', header=false, quote='', escape='', "
+            f"columns={{'line': 'VARCHAR'}}, skip={self.skipped}, store_rejects=true, rejects_limit={rejects}, "
+            f"max_line_size={_MAX_LINE})"
+        )
+
+    def row_text(self, row: int) -> str:
+        """Return the number of the line, and the line."""
+        row += self.skipped
+        with open_bytes(self.path) as file:
+            line = next(islice(file, row, row + 1), b"")
+        return f"line {row + 1}: {line.decode('utf-8', 'replace').rstrip()!r}"
+
+
+@dataclass(frozen=True)
+class Delimited(_Lines):
+    """Lines of parts between delimiters, such as tabs, without quoting.
+
+    `places` are those of head, relation and tail, from 0; the relation is at -1 if the file has none.
+    """
+
+    delimiter: str = "\t"
+    width: int = 3
+    places: tuple[int, int, int] = (0, 1, 2)
+    header: bool = False
+
+    def rows(self, rejects: int = 0) -> str:
+        """Return the query of all rows."""
+        # Trimming costs more than all the rest; parts between tabs are taken as they are.
+        trim = "" if self.delimiter == "\t" else "trim"
+        head, relation, tail = (f"{trim}(part[{place + 1}])" for place in self.places)
+        relation = sql_text(NO_RELATION) if self.places[1] < 0 else relation
+        # Lists of edges without relations have comments of any number of words.
+        comment = "starts_with(line, '#')"
+        if self.places[1] >= 0:
+            comment = f"({comment} AND width <> {self.width})"
+        split = f"SELECT line, string_split(line, {sql_text(self.delimiter)}) AS part FROM {self._lines(rejects)}"
+        return (
+            f"SELECT head, relation, tail, CASE WHEN {comment} THEN {SKIPPED} WHEN width = {self.width} AND "
+            f"head <> '' AND relation <> '' AND tail <> '' THEN {TRIPLE} WHEN line IS NULL OR trim(line) = '' "
+            f"THEN {SKIPPED} ELSE {BAD} END AS role FROM (SELECT line, len(part) AS width, "
+            f"{head} AS head, {relation} AS relation, {tail} AS tail FROM ({split}))"
+        )
+
+    @property
+    def skipped(self) -> int:
+        """Number of lines before the first row."""
+        return int(self.header)
+
+
+@dataclass(frozen=True)
+class NTriples(_Lines):
+    """RDF as N-Triples. A node is named by rdfs:label or the like, else by the last part of its IRI.
+
+    A literal is a node named by its text; its language and type are left out.
+    """
+
+    functions = ("unescaped",)
+
+    def rows(self, rejects: int = 0) -> str:
+        """Return the query of all rows."""
+        parts = ", ".join(sql_text(part) for part in _PARTS)
+        statements = (
+            f"SELECT line, regexp_extract(line, {sql_text(_STATEMENT)}, [{parts}]) AS t, "
+            f"contains(line, e'\\\\') AS escaped FROM {self._lines(rejects)}"
+        )
+        head, tail = "t.s || t.sb", "t.o || t.ob || t.l"
+        labels = ", ".join(sql_text(iri) for iri in _LABELS)
+
+        def text_of(part: str) -> str:  # escapes are rare, and left to Python
+            return f"CASE WHEN escaped THEN unescaped({part}) ELSE {part} END"
+
+        return (
+            f"SELECT {text_of(head)} AS head, {text_of('t.p')} AS relation, {text_of(tail)} AS tail, "
+            f"CASE WHEN line IS NULL OR trim(line) = '' OR starts_with(ltrim(line), '#') THEN {SKIPPED} "
+            f"WHEN t.p = '' OR {head} = '' OR {tail} = '' THEN {BAD} "
+            f"WHEN t.l <> '' AND t.p IN ({labels}) THEN {LABEL} ELSE {TRIPLE} END AS role, "
+            f"t.lang IN ('', 'en') AS plain FROM ({statements})"
+        )
+
+
+@dataclass(frozen=True)
+class Quoted(Dump):
+    """CSV, whose parts may be in quotation marks; `places` as in Delimited."""
+
+    delimiter: str = ","
+    width: int = 3
+    places: tuple[int, int, int] = (0, 1, 2)
+    header: bool = False
+
+    def rows(self, rejects: int = 0) -> str:
+        """Return the query of all rows."""
+        columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(self.width))
+        table = (
+            f"read_csv({_sql_path(self.path)}, auto_detect=false, delim={sql_text(self.delimiter)}, quote='\"', "
+            f"escape='\"', header={str(self.header).lower()}, columns={{{columns}}}, store_rejects=true, "
+            f"rejects_limit={rejects}, max_line_size={_MAX_LINE})"
+        )
+        return _with_roles(table, *(f"c{place}" if place >= 0 else sql_text(NO_RELATION) for place in self.places))
+
+    @property
+    def skipped(self) -> int:
+        """Number of lines before the first row."""
+        return int(self.header)
+
+    def row_text(self, row: int) -> str:
+        """Return the number of the record, and the record."""
+        row += self.skipped
+        cells: list[str] = next(islice(csv.reader(lines(self.path), delimiter=self.delimiter), row, row + 1), [])
+        return f"record {row + 1}: {self.delimiter.join(cells)!r}"
+
+
+@dataclass(frozen=True)
+class Parquet(Dump):
+    """A Parquet table with a column each for head, relation and tail."""
+
+    columns: tuple[str, str, str] = ("head", "relation", "tail")
+
+    def rows(self, rejects: int = 0) -> str:
+        """Return the query of all rows."""
+        parts = ('CAST("{}" AS VARCHAR)'.format(name.replace('"', '""')) for name in self.columns)
+        return _with_roles(f"read_parquet({_sql_path(self.path)})", *parts)
+
+
+def _with_roles(table: str, *parts: str) -> str:
+    columns = zip((f"trim(coalesce({part}, ''), e' \\t\\r\\n')" for part in parts), _COLUMNS, strict=True)
+    return (
+        f"SELECT *, CASE WHEN head = '' OR relation = '' OR tail = '' THEN {BAD} ELSE {TRIPLE} END AS role "
+        f"FROM (SELECT {', '.join(f'{part} AS {name}' for part, name in columns)} FROM {table})"
+    )
+
+
+@dataclass(frozen=True)
+class GraphML(Dump):
+    """GraphML, as networkx, igraph, yEd and Gephi write it; `to_csv` converts it in one pass.
+
+    A node is named by its data `name`, `label` or `title`, else by its id; an edge's relation is its data `relation`,
+    `predicate`, `label`, `type` or `name`, else "linked to".
+    """
+
+    def rows(self, rejects: int = 0) -> str:
+        """Raise DataError: only the CSV files of `to_csv` have a query."""
+        raise DataError(f"{self.path}: GraphML is converted before it is read.")
+
+    def to_csv(self, folder: Path) -> tuple[Quoted, Quoted]:
+        """Write edges and names into a folder as CSV, and return both; a row of names is id, "name", name.
+
+        Raises DataError with the line for a file that is no GraphML, or is cut short.
+        """
+        edges, names = folder / "edges.csv", folder / "names.csv"
+        with (
+            edges.open("w", newline="", encoding="utf-8", errors="replace") as edge_file,
+            names.open("w", newline="", encoding="utf-8", errors="replace") as name_file,
+        ):
+            to_edges, to_names = (csv.writer(file, quoting=csv.QUOTE_ALL) for file in (edge_file, name_file))
+            for kind, row in _elements(self.path):
+                (to_edges if kind == "edge" else to_names).writerow(row)
+        return Quoted(edges), Quoted(names)
+
+
+_NAME_KEYS = ("name", "label", "title")
+_RELATION_KEYS = ("relation", "predicate", "label", "type", "name")
+
+
+def _elements(path: Path) -> Iterator[tuple[str, tuple[str, str, str]]]:
+    """Yield ("edge", (source, relation, target)) and ("node", (id, "name", name)) in the order of the file."""
+    from xml.etree.ElementTree import ParseError, iterparse
+
+    keys: dict[str, str] = {}
+    is_graphml = False
+    try:
+        with open_bytes(path) as file:
+            stack = []
+            for event, element in iterparse(file, ("start", "end")):
+                tag = element.tag.rpartition("}")[2]
+                if event == "start":
+                    is_graphml = is_graphml or tag == "graphml"
+                    stack.append(element)
+                    continue
+                stack.pop()
+                if tag == "key":
+                    keys[element.get("id", "")] = element.get("attr.name", element.get("id", "")).lower()
+                elif tag in ("node", "edge"):
+                    data = {keys.get(d.get("key", ""), ""): " ".join("".join(d.itertext()).split()) for d in element}
+                    if tag == "edge":
+                        relation = next((data[key] for key in _RELATION_KEYS if data.get(key)), NO_RELATION)
+                        yield "edge", (element.get("source", ""), relation, element.get("target", ""))
+                    elif name := next((data[key] for key in _NAME_KEYS if data.get(key)), ""):
+                        yield "node", (element.get("id", ""), "name", name)
+                    if stack:  # frees the memory of the element
+                        stack[-1].remove(element)
+    except (ParseError, EOFError, OSError, zlib.error) as error:
+        raise DataError(f"{path} is not GraphML that can be read to its end: {error}.") from error
+    if not is_graphml:
+        raise DataError(f"{path} is XML, but not GraphML: it has no element graphml.")
+
+
+_FORMATS = {
+    ".tsv": "tsv", ".txt": "tsv", ".tab": "tsv", ".edgelist": "tsv", ".csv": "csv", ".nt": "nt", ".ntriples": "nt",
+    ".parquet": "parquet", ".pq": "parquet", ".graphml": "graphml",
+}  # fmt: skip
+
+
+def dump_of(
+    path: Path | str, *, columns: Sequence[str] | None = None, mark: str | None = None, header: bool | None = None
+) -> Dump:
+    """Return the file of triples at a path; its suffix tells the format (`.gz` may follow).
+
+    `columns` are head, relation and tail, or head and tail, by their names in the header or their numbers from 1; by
+    default the first three of TSV and CSV, unless a header names them. `mark` is the delimiter: by default a tab in
+    TSV and a comma in CSV, or another one that the first line has. `header` says whether the first line names the
+    columns; by default it does if it has such names (head, subject, source, …).
+
+    Raises DataError for a file that is missing, has an unknown format, or lacks one of `columns`.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path} is {'a folder' if path.is_dir() else 'not there'}; import reads a file of triples.")
+    form = _FORMATS.get(suffix_of(path))
+    if form is None:
+        raise DataError(
+            f"{path}: no format of triples has this suffix. Read are {', '.join(sorted(_FORMATS))}, and .gz of text."
+        )
+    if columns is not None and len(columns) not in (2, 3):
+        raise OptionError(f"columns={list(columns)}: give head, relation and tail, or head and tail.")
+    if form in ("nt", "graphml"):
+        if columns is not None or mark is not None or header is not None:
+            raise OptionError(f"{path}: columns, mark and header are for tables, and this is {form}.")
+        return NTriples(_utf8(path)) if form == "nt" else GraphML(path)
+    if form == "parquet":
+        if mark is not None or header is not None:
+            raise OptionError(f"{path}: mark and header are for text, and this is Parquet.")
+        return Parquet(path, _parquet_columns(path, columns))
+    return _table(path, form, columns, mark, header)
+
+
+def _table(path: Path, form: str, columns: Sequence[str] | None, mark: str | None, header: bool | None) -> Dump:
+    """Return a TSV or CSV file, by its first line."""
+    with _readable(path):
+        first = next((line for line in lines(_utf8(path)) if line.strip() and not line.startswith("#")), "")
+    if not first:
+        raise DataError(f"{path} is empty; expected a triple in each line.")
+    if mark is None:
+        mark = "\t" if form == "tsv" else ","
+        mark = mark if mark in first else next((other for other in _DELIMITERS if other in first), mark)
+    parts = next(csv.reader([first], delimiter=mark)) if form == "csv" else first.split(mark)
+    names = [part.strip().strip('"').lower() for part in parts]
+    places, is_header = _places(path, names, columns)
+    cls = Quoted if form == "csv" else Delimited
+    return cls(path, mark, len(parts), places, is_header if header is None else header)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn errors of the system and of damaged archives into DataError; an EOFError would end a command silently."""
+    try:
+        yield
+    except (EOFError, OSError, zlib.error) as error:
+        remedy = "Change its permissions"
+        if not isinstance(error, PermissionError):
+            packed = path.suffix.lower() == ".gz"
+            remedy = (
+                "Fetch or pack it again, or remove .gz from its name if it is not packed" if packed else "Replace it"
+            )
+        raise DataError(f"{path} cannot be read to its end ({error}). {remedy}; nothing was imported.") from error
+
+
+def _utf8(path: Path) -> Path:
+    """Return the path of a text in UTF-8, judged by its first bytes.
+
+    Raises DataError for any other encoding: DuckDB would lose its rows or misread them.
+    """
+    with _readable(path), open_bytes(path) as file:
+        head = file.read(SAMPLE)
+    encoding = encoding_of(head)
+    if encoding.startswith("utf-8"):
+        if b"\0" in head:
+            raise DataError(f"{path} holds NUL bytes, so it is no text; import reads triples as text in UTF-8.")
+        return path
+    name = encoding.upper().replace("_", "-").replace("-LE", "LE").replace("-BE", "BE")  # as iconv spells it
+    packed = path.suffix.lower() == ".gz"
+    original, copy = quote(str(path)), quote(str(path.with_name(f"utf8-{path.name}")))
+    convert = f"iconv -f {name} -t UTF-8"
+    command = f"gzip -dc {original} | {convert} | gzip > {copy}" if packed else f"{convert} {original} > {copy}"
+    raise DataError(
+        f"{path} is not in UTF-8 but, as it seems, in {name}; nothing was imported. Save it as UTF-8 where it was "
+        f"made, or convert it: {command}"
+    )
+
+
+def _places(path: Path, names: Sequence[str], columns: Sequence[str] | None) -> tuple[tuple[int, int, int], bool]:
+    """Return the places of head, relation and tail, and whether the first line is a header."""
+    if columns is None or not columns:
+        return _default_places(path, names)
+    places = []
+    for column in (str(column).strip().lower() for column in columns):
+        if column in names:
+            places.append(names.index(column))
+        elif column.isdigit() and 1 <= int(column) <= len(names):
+            places.append(int(column) - 1)
+        else:
+            raise DataError(f"{path} has no column {column!r}; its first line has {', '.join(map(repr, names))}.")
+    head, *relation, tail = places
+    is_header = any(str(column).strip().lower() in names for column in columns)
+    return (head, relation[0] if relation else -1, tail), is_header
+
+
+def _default_places(path: Path, names: Sequence[str]) -> tuple[tuple[int, int, int], bool]:
+    head, relation, tail = (next((names.index(name) for name in known if name in names), -1) for known in _COLUMN_NAMES)
+    if head >= 0 and tail >= 0 and len({head, relation, tail}) == 3:
+        return (head, relation, tail), True
+    if len(names) == 2:
+        return (0, -1, 1), False
+    if len(names) == 3:
+        return (0, 1, 2), False
+    raise DataError(
+        f"{path}: its first line has {len(names)} parts, and a triple has 3. Name head, relation and tail: "
+        f"--columns 1,2,3, or their names."
+    )
+
+
+def _parquet_columns(path: Path, columns: Sequence[str] | None) -> tuple[str, str, str]:
+    """Return the names of the columns that are head, relation and tail."""
+    import duckdb
+
+    try:
+        with duckdb.connect() as db:
+            rows = db.execute(f"DESCRIBE SELECT * FROM read_parquet({_sql_path(path)})").fetchall()
+    except duckdb.Error as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise DataError(f"{path} is not a readable Parquet file: {reason}") from error
+    names = [str(row[0]) for row in rows]
+    (head, relation, tail), _ = _places(path, [name.lower() for name in names], columns)
+    if relation < 0:
+        raise DataError(f"{path}: a table of triples has a column of relations; name it with --columns.")
+    return names[head], names[relation], names[tail]
+
+
+def unescaped(text: str) -> str:
+    r"""Return a term of N-Triples with its escape sequences replaced.
+
+    >>> unescaped(r"caf\u00e9 \"Graz\"")
+    'café "Graz"'
+    """
+
+    def replacement(match: re.Match[str]) -> str:
+        number = match[1] or match[2]
+        if number is None:
+            return _ESCAPES.get(match[3], match[3])
+        point = int(number, 16)
+        return chr(point) if point <= 0x10FFFF and not 0xD800 <= point <= 0xDFFF else "\ufffd"
+
+    return _ESCAPED.sub(replacement, text) if "\\" in text else text
+
+
+def iri_name(iri: str) -> str:
+    """Return the last part of an IRI as a name; other text stays as it is.
+
+    >>> iri_name("http://dbpedia.org/resource/Graz_Hauptbahnhof"), iri_name("http://schema.org/birthPlace")
+    ('Graz Hauptbahnhof', 'birthPlace')
+    >>> iri_name("http://graz.at/"), iri_name("Graz: a town")
+    ('http://graz.at/', 'Graz: a town')
+    """
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|[^\s/]+$)", iri):
+        return iri
+    last = re.split(r"[/#:]", iri)[-1]
+    return unquote(last).replace("_", " ").strip() or iri
