@@ -13,9 +13,9 @@ from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
     from graphwright.index.snapshot import Snapshot
-    from graphwright.learn.train.examples import Examples
-    from graphwright.learn.train.labels import Labels
-    from graphwright.learn.train.refine import Refiner
+    from graphwright.learn.examples import Examples
+    from graphwright.learn.labels import Labels
+    from graphwright.learn.refine import Refiner
 
 __all__ = ["train"]
 
@@ -36,43 +36,38 @@ _LEVELS = {
 class LabelOptions:
     """The questions to learn from, and the choice of the paths to learn."""
 
-    refine: Annotated[
-        str,
-        typer.Option("--refine", help="Paths to learn: neighbours, cosine, shortest (all shortest paths), or llm."),
-    ] = "neighbours"
+    refine: Annotated[str, "Paths to learn: neighbours, cosine, shortest (all shortest paths), or llm."] = "neighbours"
     max_unusable: Annotated[
         float, typer.Option("--max-unusable", min=0, max=1, help="Maximum share of questions that cannot be used.")
     ] = 0.1
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Number of questions to sample (default: all).")
-    ] = None
-    seed: Annotated[int, typer.Option("--seed", help="Random seed.")] = 0
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of questions to sample (default: all).")] = None
+    seed: Annotated[int, "Random seed."] = 0
 
     def examples(self, questions: Path, snapshot: Snapshot) -> Examples:
         """Read the questions, or a sample of them."""
         import numpy as np
 
         from graphwright.cli.terminal import counted, note
-        from graphwright.learn.train.examples import Examples, read_examples
+        from graphwright.learn.examples import Examples, read_examples
 
-        examples = read_examples(questions, snapshot.graph, names=snapshot.names, unusable=self.max_unusable)
+        examples = read_examples(questions, snapshot.graph, names=snapshot.names, max_unusable=self.max_unusable)
         if examples.left_out:
             note(f"{counted(len(examples.left_out), 'question')} left out. The first: {examples.left_out[0]}")
-        if self.limit is None or self.limit >= len(examples.found):
+        if self.limit is None or self.limit >= len(examples.usable):
             return examples
-        positions = np.sort(np.random.default_rng(self.seed).permutation(len(examples.found))[: self.limit])
-        return Examples(tuple(examples.found[int(position)] for position in positions), examples.left_out)
+        positions = np.sort(np.random.default_rng(self.seed).permutation(len(examples.usable))[: self.limit])
+        return Examples(tuple(examples.usable[int(position)] for position in positions), examples.left_out)
 
     def refiner(self, snapshot: Snapshot) -> Refiner:
         """Return the choice of paths that needs no language model."""
-        from graphwright.learn.train.refine import Explains, Near, Weak
+        from graphwright.learn.refine import CosineRefiner, NeighbourRefiner, ShortestPathLabels
 
         if self.refine == "llm":
             raise OptionError("--refine llm is for 'graphwright train labels'; train on its file by --labels FILE.")
         refiners: dict[str, Refiner] = {
-            "neighbours": Explains(snapshot.encoder),
-            "cosine": Near(snapshot.encoder),
-            "shortest": Weak(),
+            "neighbours": NeighbourRefiner(snapshot.encoder),
+            "cosine": CosineRefiner(snapshot.encoder),
+            "shortest": ShortestPathLabels(),
         }
         if self.refine not in refiners:
             raise OptionError(f"--refine is {self.refine!r}; choose from {', '.join(refiners)} and llm.")
@@ -86,14 +81,14 @@ def labels(
         Path, typer.Argument(help="Questions with answers: JSON lines, or the format of RoG or of MetaQA.")
     ],
     index: IndexFolder,
-    into: Annotated[Path, typer.Option("--into", help="File of labels; an interrupted run resumes.")],
+    into: Annotated[Path, "File of labels; an interrupted run resumes."],
     options: LabelOptions,
     model: ModelOptions,
     as_json: AsJson = False,
 ) -> None:
     """Choose the paths that a retriever will learn to find."""
     from graphwright.cli.terminal import note, progress_bar
-    from graphwright.learn.train.labels import make_labels
+    from graphwright.learn.labels import make_labels
 
     snapshot = _snapshot(index)
     if options.refine == "llm":
@@ -110,18 +105,19 @@ def labels(
 
 
 @train.command()
+@expanded
 def combine(
     first: Annotated[Path, typer.Argument(help="File of labels.")],
     second: Annotated[Path, typer.Argument(help="Another file of labels over the same graph.")],
     index: IndexFolder,
-    into: Annotated[Path, typer.Option("--into", help="File of the combined labels.")],
-    how: Annotated[str, typer.Option("--how", help="union or intersection.")] = "intersection",
+    into: Annotated[Path, "File of the combined labels."],
+    how: Annotated[str, "union or intersection."] = "intersection",
     as_json: AsJson = False,
 ) -> None:
     """Combine two files of labels: their union or intersection."""
-    from graphwright.learn.train.labels import common, read_labels, united, write_labels
+    from graphwright.learn.labels import intersection, read_labels, union, write_labels
 
-    combinations = {"union": united, "intersection": common}
+    combinations = {"union": union, "intersection": intersection}
     if how not in combinations:
         raise OptionError(f"--how is {how!r}; give union or intersection.")
     graph = _snapshot(index).graph
@@ -140,10 +136,10 @@ def _add_command(level: str) -> None:
             Path | None, typer.Argument(help="Questions with answers; left out with --labels.")
         ] = None,
         index: IndexFolder,
-        into: Annotated[Path, typer.Option("--into", help="File of the retriever.")],
-        labels: Annotated[Path | None, typer.Option("--labels", help="File of labels, instead of questions.")] = None,
+        into: Annotated[Path, "File of the retriever."],
+        labels: Annotated[Path | None, "File of labels, instead of questions."] = None,
         epochs: Annotated[
-            int | None, typer.Option("--epochs", min=1, help="Maximum epochs; training stops early if it can.")
+            int | None, typer.Option(min=1, help="Maximum epochs; training stops early if it can.")
         ] = None,
         names: Annotated[
             bool, typer.Option("--names/--no-names", help="Use the names of nodes, besides their position.")
@@ -152,13 +148,14 @@ def _add_command(level: str) -> None:
         as_json: AsJson = False,
     ) -> None:
         from graphwright.cli.terminal import progress_bar
-        from graphwright.learn.train.fit import Schedule, torch_or_error
-        from graphwright.learn.train.labels import make_labels, read_labels
-        from graphwright.learn.train.run import train_retriever
+        from graphwright.learn.arrays import import_torch
+        from graphwright.learn.labels import make_labels, read_labels
+        from graphwright.learn.registry import train_retriever
+        from graphwright.learn.training import Schedule
 
         if (questions is None) == (labels is None):
             raise OptionError(f"train {level} needs questions with answers, or --labels FILE; give one of the two.")
-        torch_or_error()  # before minutes of labelling
+        import_torch()  # before minutes of labelling
         snapshot = _snapshot(index)
         with progress_bar() as show:
             if questions is None:
@@ -187,12 +184,12 @@ def _snapshot(index: Path) -> Snapshot:
 
 
 def _llm_refiner(index: Path, model: ModelOptions) -> Refiner:
-    from graphwright.learn.train.refine import Chosen
+    from graphwright.learn.refine import LLMRefiner
 
     settings = model.settings(index)
     if settings is None:
         raise OptionError("--refine llm needs a language model: add --llm MODEL, and --base-url URL of its server.")
-    return Chosen(model.client(settings, index))
+    return LLMRefiner(model.client(settings, index))
 
 
 def _report(labels: Labels, as_json: bool, **trained: Any) -> None:

@@ -1,1 +1,1 @@
-"""Trained scorers and retrievers: training and inference."""
+"""Trained retrievers: training beside inference, and the labels that they learn from."""

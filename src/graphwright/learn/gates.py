@@ -1,0 +1,192 @@
+"""Relation gates: the relation that a question follows at each step, and the most probable walks by them.
+
+A gate is the probability of a directed relation at a step over that of the most probable one, or of the end of the walk
+if that is more probable. The score of a walk is the product of its gates; it takes the place of a distance that knows
+the question. Directed relations are numbered as in `graph_view`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphwright.graph.evidence import Ints, Scores
+from graphwright.graph.graph import Graph
+from graphwright.graph.relation_paths import Ways
+from graphwright.learn.arrays import exp, initial_weight, relu, row_max
+from graphwright.learn.graph_view import DirectedEdges, GraphView, edge_positions
+
+__all__ = [
+    "StepLogits",
+    "StepScores",
+    "WalkScores",
+    "best_walks",
+    "end_gates",
+    "gate_logits",
+    "gate_loss",
+    "initial_gates",
+    "relation_gates",
+    "walk_forward",
+]
+
+_KEY = 64  # numbers by which question and relation are compared
+
+StepLogits = Sequence[tuple[Any, Any]]
+"""Logits of each step: those of the directed relations, [questions, 2 · r], and of the end, [questions, 1]."""
+
+
+def gate_logits(w: Mapping[str, Any], questions: Any, relations: Any, steps: int) -> list[tuple[Any, Any]]:
+    """Return the logits of the directed relations and of the end at each step, from arrays of NumPy or torch."""
+    hidden = relu(questions @ w["gate question"] + w["gate asked"])
+    keys = (relations @ w["gate relation"]).reshape(2 * relations.shape[0], -1)
+    return [
+        (hidden @ w[f"gate {step}"] @ keys.T, hidden @ w[f"gate end {step}"] + w[f"gate bias {step}"])
+        for step in range(steps)
+    ]
+
+
+def relation_gates(logits: StepLogits) -> list[Any]:
+    """Return the gates of the directed relations at each step: [questions, 2 · r] each."""
+    return [exp(relations - _highest(relations, end)) for relations, end in logits]
+
+
+def end_gates(logits: StepLogits) -> list[Any]:
+    """Return the gates of the end at each step: [questions, 1] each."""
+    return [exp(end - _highest(relations, end)) for relations, end in logits]
+
+
+def _highest(relations: Any, end: Any) -> Any:
+    highest = row_max(relations)
+    return highest + relu(end - highest)
+
+
+def walk_forward(gates: Sequence[Any], edges: DirectedEdges, start: Any, owner: Any = None) -> list[Any]:
+    """Return the score of the best walk of 0, 1, 2, … steps from `start` to each node, [n, 1] each.
+
+    `start`: [n, 1], 1 where walks begin; `owner`: the question of each directed edge, None where there is only one.
+    """
+    scores = [start]
+    for gate in gates:
+        by_edge = gate[0 if owner is None else owner, edges.directed_relation]
+        scores.append(edges.maximum(scores[-1][edges.source] * by_edge[:, None]))
+    return scores
+
+
+class WalkScores(NamedTuple):
+    """Scores of the best walks to each node and on from it, [n, 1] for each number of steps; and the gates."""
+
+    gates: Sequence[Any]
+    forward: Sequence[Any]
+    backward: Sequence[Any]
+
+    def nodes(self) -> list[Any]:
+        """Return the score of the best walk that has each node as its first, second, … one: [n, 1] each."""
+        return [there * on for there, on in zip(self.forward, self.backward, strict=True)]
+
+    def steps(self, step: int, source: Any, target: Any, directed_relation: Any) -> Any:
+        """Return the score of the best walk that takes each of these edges at `step`, counted from 0; NumPy only."""
+        gate = self.gates[step][0, directed_relation]
+        return self.forward[step][source, 0] * gate * self.backward[step + 1][target, 0]
+
+    def edges(self, heads: Any, tails: Any, relation: Any) -> Any:
+        """Return the score of the best walk that takes each edge, at any step, in either direction: [m]; NumPy only."""
+        scores = np.zeros(len(heads), np.float32)
+        for step in range(len(self.gates)):
+            for source, target, directed in ((heads, tails, 2 * relation + 1), (tails, heads, 2 * relation)):
+                scores = np.maximum(scores, self.steps(step, source, target, directed))
+        return scores
+
+
+def best_walks(
+    logits: StepLogits, edges: DirectedEdges, start: Any, owner: Any = None, edge_owner: Any = None
+) -> WalkScores:
+    """Return the scores of the best walks that begin at `start`, never return there, and end where the question does.
+
+    The gate of its end counts too, so that a walk to where the question does not end scores low (Viterbi, forward and
+    backward). `start`: [n, 1], 1 where walks begin; `owner`, `edge_owner`: the question of each node and of each
+    directed edge, None where there is only one.
+    """
+    node_row, edge_row = (0 if owner is None else owner), (0 if edge_owner is None else edge_owner)
+    gates, ends, elsewhere = relation_gates(logits), end_gates(logits), 1 - start
+    forward, backward = [start], [0 * start + 1]
+    for gate in gates:
+        along = gate[edge_row, edges.directed_relation][:, None]
+        forward.append(edges.maximum(forward[-1][edges.source] * along) * elsewhere)
+    for gate, end in zip(reversed(gates), reversed(ends), strict=True):
+        backward[-1] = backward[-1] * elsewhere
+        # A walk leaves a node against the directed edges that lead to it: by the opposite directed relation.
+        against = gate[edge_row, edges.directed_relation ^ 1][:, None]
+        on, stop = edges.maximum(backward[-1][edges.source] * against), end[node_row]
+        backward.append(stop + relu(on - stop))
+    return WalkScores(gates, forward, backward[::-1])
+
+
+@dataclass(frozen=True, eq=False)
+class StepScores:
+    """Scores of the question's best walks that take given edges, by snapshot id.
+
+    The probability of a node or triple alone tells neither the step at which it is taken nor which of several relations
+    between two nodes is meant.
+    """
+
+    graph: Graph
+    view: GraphView
+    walks: WalkScores
+
+    def of(self, nodes: Ints, edges: Ints) -> Scores:
+        """Return the score of the best walk that takes each step of some walks, each at its place: [walks, steps].
+
+        `nodes`: [walks, steps + 1]; `edges`: [walks, steps]. A walk of one edge stands for any step, in either
+        direction. The score is 0 where there is no such edge or no walk is so long.
+        """
+        scores = np.zeros(edges.shape)
+        local = self.graph.local(nodes.ravel()).reshape(nodes.shape)
+        for step in range(min(edges.shape[1], len(self.walks.gates))):
+            positions = edge_positions(self.graph, edges[:, step])
+            rows = np.flatnonzero(positions < len(self.graph.edges))
+            heads, tails, relation = (
+                column[positions[rows]] for column in (self.view.heads, self.view.tails, self.view.relation)
+            )
+            if edges.shape[1] == 1:
+                scores[rows, 0] = self.walks.edges(heads, tails, relation)
+            else:
+                source, target = local[rows, step], local[rows, step + 1]
+                scores[rows, step] = self.walks.steps(step, source, target, 2 * relation + (heads == source))
+        return scores
+
+
+def initial_gates(torch: Any, generator: Any, dimension: int, hidden: int, steps: int) -> dict[str, Any]:
+    """Return the initial weights of the gates."""
+    w = {
+        "gate question": initial_weight(torch, generator, dimension, hidden, unit=True),
+        "gate asked": torch.zeros(hidden),
+    }
+    w["gate relation"] = initial_weight(torch, generator, dimension, 2 * _KEY, unit=True)
+    for step in range(steps):
+        w[f"gate {step}"], w[f"gate bias {step}"] = initial_weight(torch, generator, hidden, _KEY), torch.zeros(1)
+        w[f"gate end {step}"] = initial_weight(torch, generator, hidden, 1)
+    return w
+
+
+def gate_loss(torch: Any, logits: StepLogits, paths: Sequence[Sequence[Ways]]) -> Any:
+    """Return the cross-entropy of the gates against the steps of each question's labelled relation paths."""
+    targets = torch.from_numpy(_step_shares(paths, len(logits), logits[0][0].shape[1]))
+    return -sum(
+        (torch.log_softmax(torch.cat(step, 1), 1) * target).sum() for step, target in zip(logits, targets, strict=True)
+    )
+
+
+def _step_shares(paths: Sequence[Sequence[Ways]], steps: int, count: int) -> Any:
+    """Return the share of relation paths that take each of `count` directed relations, or end, at each step.
+
+    float32[steps, questions, count + 1]. A path that has ended before counts at no step.
+    """
+    shares = np.zeros((steps, len(paths), count + 1), np.float32)
+    for question, ways in enumerate(paths):
+        for path in ways:
+            for step, directed_relation in enumerate((*path, count)[:steps]):
+                shares[step, question, directed_relation] += 1.0 / len(ways)
+    return shares

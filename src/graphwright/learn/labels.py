@@ -1,0 +1,308 @@
+"""Labels: the relation paths that explain the answers of questions, made once and kept in a file (ReG, section 4.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphwright.errors import DataError, OptionError
+from graphwright.files import growing, whole, whole_lines
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Graph
+from graphwright.graph.relation_paths import labelled_edges, walks_along
+from graphwright.graph.walks import relation_label
+from graphwright.learn.candidates import Candidate, candidate_pool, ppr_subgraph
+from graphwright.learn.examples import Example, Examples
+from graphwright.learn.refine import LabelledPath, LLMRefiner, RefineOne, Refiner
+
+__all__ = [
+    "Label",
+    "Labels",
+    "Progress",
+    "intersection",
+    "make_labels",
+    "positive_edges",
+    "read_labels",
+    "union",
+    "write_labels",
+]
+
+FORMAT = 2
+_CALLS = 8  # of a language model at a time
+_MAX_WALKS = 20_000  # by one relation path, that are labelled
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a phase, the number of items done and their total."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The relation paths that explain the answers of one question.
+
+    `path_count`, `candidate_count`: of the candidates before and after merging (Table 1 of ReG).
+    """
+
+    example: Example
+    paths: tuple[LabelledPath, ...]
+    path_count: int
+    candidate_count: int
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of a set of questions; `about`: the graph, the refiner and the limits that they were made with."""
+
+    about: Mapping[str, Any]
+    rows: tuple[Label, ...]
+
+    def summary(self) -> dict[str, float]:
+        """Return the number of questions, of candidates before and after merging, and of chosen paths."""
+        raw, merged, chosen = (
+            np.array([count(row) for row in self.rows] or [0])
+            for count in (lambda r: r.path_count, lambda r: r.candidate_count, lambda r: len(r.paths))
+        )
+        return {
+            "questions": len(self.rows),
+            "paths, mean": float(raw.mean()),
+            "paths, max": int(raw.max()),
+            "candidates, mean": float(merged.mean()),
+            "candidates, max": int(merged.max()),
+            "chosen, mean": float(chosen.mean()),
+            "without any": int((chosen == 0).sum()) if self.rows else 0,
+        }
+
+
+def make_labels(
+    graph: Graph,
+    examples: Examples | Sequence[Example],
+    refiner: Refiner,
+    into: Path | str,
+    *,
+    nodes: int = 1000,
+    length: int = 4,
+    progress: Progress | None = None,
+) -> Labels:
+    """Make the labels of questions and write them to a file, row by row; an interrupted run is resumed.
+
+    `nodes`: of the PPR subgraph that candidates come from; `length`: edges of a path at most. Raises OptionError,
+    writing nothing, if the file has labels of another graph, refiner or limits. Rows written before an error stay, so
+    that no reply of a language model is paid for twice.
+    """
+    questions = examples.usable if isinstance(examples, Examples) else tuple(examples)
+    about = {"labels": FORMAT, "graph": graph.columns.checksum, "refiner": refiner.id, "nodes": nodes, "length": length}
+    path = Path(into)
+    done = {row.example.id: row for row in _rows_to_resume(path, about)}
+    for example in questions:
+        if example.id in done and done[example.id].example != example:
+            raise OptionError(
+                f"{path} has labels of another question with the id {example.id!r}. Give the question another id, or "
+                "write to another path."
+            )
+    missing = [at for at, example in enumerate(questions) if example.id not in done]
+    if missing or not done:
+        rows = _label_rows(graph, questions, missing, refiner, progress, nodes=nodes, length=length)
+        with growing(path) as add:
+            if not path.stat().st_size:
+                add(about)
+            for row in rows:
+                add(_record(graph, row))
+                done[row.example.id] = row
+    return Labels(about, tuple(done[example.id] for example in questions if example.id in done))
+
+
+def _label_rows(
+    graph: Graph,
+    questions: Sequence[Example],
+    positions: Sequence[int],
+    refiner: Refiner,
+    progress: Progress | None,
+    *,
+    nodes: int,
+    length: int,
+) -> Iterator[Label]:
+    """Yield the labels of the questions at some positions; candidates are collected for all, which refiners compare."""
+    show = progress or (lambda phase, count, total: None)
+    pools = []
+    for count, example in enumerate(questions, 1):
+        pools.append(candidate_pool(ppr_subgraph(graph, example, nodes), example, length))
+        show("collect paths", count, len(questions))
+    refine = refiner.prepare(graph, questions, pools)
+    each = _threaded(refine, positions) if isinstance(refiner, LLMRefiner) else ((at, refine(at)) for at in positions)
+    for count, (at, paths) in enumerate(each, 1):
+        yield Label(questions[at], tuple(paths), pools[at].paths, len(pools[at].candidates))
+        show("choose paths", count, len(positions))
+
+
+def _threaded(refine: RefineOne, positions: Sequence[int]) -> Iterator[tuple[int, list[LabelledPath]]]:
+    """Yield the chosen paths in order, several language model calls at a time; of each batch errors come last."""
+    with ThreadPoolExecutor(_CALLS) as threads:
+        for begin in range(0, len(positions), _CALLS):
+            futures = [(at, threads.submit(refine, at)) for at in positions[begin : begin + _CALLS]]
+            failure: Exception | None = None
+            for at, future in futures:
+                try:
+                    yield at, future.result()
+                except Exception as error:  # the replies that were paid for come first
+                    failure = failure or error
+            if failure is not None:
+                raise failure
+
+
+def write_labels(path: Path | str, graph: Graph, labels: Labels) -> None:
+    """Write labels to a file atomically, replacing it."""
+    with whole(path) as draft, growing(draft) as add:
+        add(labels.about)
+        for row in labels.rows:
+            add(_record(graph, row))
+
+
+def read_labels(path: Path | str, graph: Graph) -> Labels:
+    """Read labels. Raises DataError if the file has none, or labels of another graph."""
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: no such file. Make labels with make_labels (graphwright train labels).")
+    about, rows = _parse(path)
+    if about.get("graph") != graph.columns.checksum:
+        raise DataError(
+            f"{path} has labels of the graph {about.get('graph')}, but this graph is {graph.columns.checksum}. Labels "
+            "refer to nodes by number, so make them again for this graph."
+        )
+    return Labels(about, tuple(rows))
+
+
+def union(first: Labels, second: Labels) -> Labels:
+    """Return labels with the paths that either chose (Table 6 of ReG); those of the first come first."""
+    return _combine(first, second, "|", lambda a, b: [*a, *(path for path in b if _key(path) not in map(_key, a))])
+
+
+def intersection(first: Labels, second: Labels) -> Labels:
+    """Return labels with the paths that both chose (Table 6 of ReG)."""
+    return _combine(first, second, "&", lambda a, b: [path for path in a if _key(path) in map(_key, b)])
+
+
+def _combine(
+    first: Labels,
+    second: Labels,
+    sign: str,
+    combine: Callable[[Sequence[LabelledPath], Sequence[LabelledPath]], list[LabelledPath]],
+) -> Labels:
+    """Combine the paths of each question of the first; with "|" the other questions of the second come after them."""
+    if first.about.get("graph") != second.about.get("graph"):
+        raise OptionError("The labels are of two graphs, whose node numbers differ. Combine labels of one graph.")
+    others = {row.example.id: row for row in second.rows}
+    rows = []
+    for row in first.rows:
+        other = others.pop(row.example.id, None)
+        rows.append(replace(row, paths=tuple(combine(row.paths, other.paths if other else ()))))
+    if sign == "|":
+        rows += others.values()
+    name = f"({first.about.get('refiner')} {sign} {second.about.get('refiner')})"
+    return Labels({**first.about, "refiner": name}, tuple(rows))
+
+
+def _key(path: LabelledPath) -> tuple[int, tuple[int, ...]]:
+    return path.candidate.source, path.candidate.ways
+
+
+def positive_edges(graph: Graph, row: Label, edges: Any = None) -> Ints:
+    """Return the triples that a label makes positive (Ĝ+ of ReG), by edge id, ascending.
+
+    A path labels each of its walks from the query entity to any answer; a path that ends at no answer, as a language
+    model may choose, labels all of its walks. Parallel edges of one relation are labelled together. `edges`:
+    `labelled_edges(graph)`, if known.
+    """
+    labelled = labelled_edges(graph) if edges is None else edges
+    positive = [np.empty(0, np.int64)]
+    for path in row.paths:
+        nodes, by = walks_along(graph, path.candidate.source, path.candidate.ways, _MAX_WALKS, labelled)
+        to_answer = np.isin(graph.at(nodes[:, -1]), row.example.answers)
+        positive.append(graph.edges[by[to_answer] if to_answer.any() else by].ravel())
+    walked = np.unique(np.concatenate(positive))
+    return np.unique(np.concatenate([walked, *(_parallel(graph, int(edge)) for edge in walked)]))
+
+
+def _parallel(graph: Graph, edge: int) -> Ints:
+    """Return the edges with the same head, relation and tail as this one."""
+    c = graph.columns
+    outgoing = c.out.row(int(c.heads[edge]))
+    same = (c.tails[outgoing] == c.tails[edge]) & (c.relation[outgoing] == c.relation[edge])
+    edges: Ints = outgoing[same].astype(np.int64)
+    return edges
+
+
+def _record(graph: Graph, row: Label) -> dict[str, Any]:
+    """Return a label as a line of the file."""
+    example = row.example
+    return {
+        "id": example.id,
+        "question": example.text,
+        "entities": list(example.entities),
+        "answers": list(example.answers),
+        "paths": row.path_count,
+        "candidates": row.candidate_count,
+        "kept": [_path_record(graph, path) for path in row.paths],
+    }
+
+
+def _path_record(graph: Graph, path: LabelledPath) -> dict[str, Any]:
+    """Return a path as written to the file; its "path" is for people."""
+    source, ways = path.candidate.source, path.candidate.ways
+    steps = [graph.names[source], *(f"[{relation_label(graph, way >> 1, bool(way & 1))}]" for way in ways)]
+    return {
+        "from": source,
+        "path": " → ".join(steps),
+        "ways": list(ways),
+        "pool": path.candidate.pool,
+        "support": round(path.support, 4),
+        "near": round(path.near, 4),
+    }
+
+
+def _label(record: Mapping[str, Any]) -> Label:
+    """Return the label of a line of the file."""
+    example = Example(record["id"], record["question"], tuple(record["entities"]), tuple(record["answers"]))
+    paths = tuple(
+        LabelledPath(Candidate(path["from"], tuple(path["ways"]), path["pool"]), path["support"], path["near"])
+        for path in record["kept"]
+    )
+    return Label(example, paths, record["paths"], record["candidates"])
+
+
+def _parse(path: Path) -> tuple[dict[str, Any], list[Label]]:
+    """Return the header and the complete lines of a file of labels."""
+    lines = whole_lines(path)
+    try:
+        about = json.loads(lines[0]) if lines else {}
+        if not isinstance(about, dict) or not isinstance(about.get("labels"), int):
+            raise ValueError
+        if about["labels"] != FORMAT:
+            raise DataError(
+                f"{path} has labels of format {about['labels']}, but this version reads format {FORMAT}. Write to "
+                "another path, or remove the file and make the labels again."
+            )
+        return about, [_label(json.loads(line)) for line in lines[1:]]
+    except (ValueError, KeyError, TypeError):
+        raise DataError(
+            f"{path} is not a file of labels (format {FORMAT}). Write to another path, or remove it."
+        ) from None
+
+
+def _rows_to_resume(path: Path, about: Mapping[str, Any]) -> list[Label]:
+    """Return the labels that the file already has. Raises OptionError if they were made with other settings."""
+    if not path.exists() or not path.stat().st_size:
+        return []
+    known, rows = _parse(path)
+    differences = [
+        f"{name} {known.get(name)!r} (now: {value!r})" for name, value in about.items() if known.get(name) != value
+    ]
+    if differences:
+        raise OptionError(
+            f"{path} has labels with other settings: {', '.join(differences)}. Write to another path, or remove it."
+        )
+    return rows

@@ -1,0 +1,285 @@
+"""The path retriever: a decoder that generates relation paths, grounded by beam search (ReG@Path, Eq. 35)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from graphwright.constraints import AtLeast, Has
+from graphwright.errors import DataError
+from graphwright.graph.evidence import Evidence, Scores
+from graphwright.graph.graph import Graph
+from graphwright.graph.relation_paths import (
+    MAX_EDGES,
+    RelationPath,
+    Ways,
+    extension_cost,
+    extensions,
+    labelled_edges,
+    path_from,
+    relation_text,
+    ways_of,
+)
+from graphwright.graph.walks import bundle_of
+from graphwright.learn.arrays import initial_weight, relu
+from graphwright.learn.labels import Progress
+from graphwright.learn.retriever import Retriever
+from graphwright.learn.training import Samples, Schedule, Setup, fit
+from graphwright.models.protocols import Floats
+from graphwright.operators.operator import Operator, Ranker
+from graphwright.operators.paths.paths import query_entities
+from graphwright.operators.paths.relation_paths import Instances
+from graphwright.operators.rerank.scorer import ScoreFunction
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
+
+__all__ = [
+    "Decode",
+    "Decoder",
+    "PathRetriever",
+    "initial_state",
+    "next_logits",
+    "next_state",
+    "relation_embeddings",
+    "train_path",
+]
+
+
+def relation_embeddings(w: Mapping[str, Any], relations: Any) -> Any:
+    """Return the embedding of each directed relation, [2 · r, h], from arrays of NumPy or torch."""
+    return (relations @ w["relation"]).reshape(2 * relations.shape[0], -1)
+
+
+def initial_state(w: Mapping[str, Any], questions: Any) -> Any:
+    """Return the state before the first relation, [questions, s]."""
+    return relu(questions @ w["question"] + w["start"])
+
+
+def next_state(w: Mapping[str, Any], questions: Any, state: Any, embeddings: Any) -> Any:
+    """Return the state after one more directed relation: an Elman network that reads the question at every step."""
+    return relu(state @ w["carry"] + embeddings @ w["step"] + questions @ w["again"] + w["bias"])
+
+
+def next_logits(w: Mapping[str, Any], state: Any, embeddings: Any) -> tuple[Any, Any]:
+    """Return the logits of each directed relation, [questions, 2 · r], and of the end, [questions, 1]."""
+    return (state @ w["write"]) @ embeddings.T, state @ w["end weights"] + w["end"]
+
+
+@dataclass(frozen=True, repr=False)
+class PathRetriever(Retriever):
+    """Scores relation paths by the probability that a decoder generates them (ReG@Path, RoG's planner).
+
+    The score of a walk is log p(r(P) | q), its end included (Eq. 35). Relations are embedded by their words, so that
+    unseen ones are read too. Where the paper fine-tunes a language model, this is a network of two hundred thousand
+    weights with the same likelihood. `width`: of the beam (the paper's k).
+    """
+
+    width: int = 20
+
+    def search(self, k: int) -> Operator:
+        """Return an operator that retrieves the k best walks by the generated relation paths."""
+        return Decode(self, int(self.checkpoint.about["length"]), self.width) >> Instances() % k
+
+    def prepare(self, state: State, run: Run) -> ScoreFunction:
+        """Return the log-probability of an item's relation path; each path is computed once."""
+        graph, decoder = state.graph, self.decoder(state, run)
+        known: dict[Ways, float] = {}
+
+        def scores(items: Evidence) -> Scores:
+            paths = [_path_of(graph, *item) for item in items]
+            for path in paths:
+                if path not in known:
+                    known[path] = decoder.path_log_probability(path)
+            return np.array([known[path] for path in paths])
+
+        return scores
+
+    def decoder(self, state: State, run: Run) -> Decoder:
+        """Return the decoder for the question of a state and the relations of its graph."""
+        graph = state.graph
+        every = range(len(graph.columns.relations))
+        relations = every if graph.whole else np.unique(graph.columns.relation[graph.edges]).tolist()
+        vectors = self.relation_vectors(graph, relations, run)
+        return Decoder(self.weights, self.question_vector(state, run), vectors, relations)
+
+
+def _path_of(graph: Graph, nodes: Any, edges: Any) -> Ways:
+    """Return the directed relations of an item: a walk or bundle as it is walked, other items edge by edge."""
+    bundle = bundle_of(graph, nodes, edges)
+    if bundle is None:
+        return ways_of(graph, nodes, edges)
+    return tuple(2 * relation + forward for relation, forward in bundle.relations)
+
+
+class Decoder:
+    """The decoder for one question, over some relations with these vectors."""
+
+    def __init__(self, w: Mapping[str, Floats], question: Floats, vectors: Floats, relations: Sequence[int]) -> None:
+        """Embed the relations."""
+        self.w, self.question = w, question
+        self.row = {relation: row for row, relation in enumerate(relations)}
+        self.embeddings = relation_embeddings(w, vectors)
+
+    def begin(self) -> Floats:
+        """Return the state before the first relation."""
+        state: Floats = initial_state(self.w, self.question)
+        return state
+
+    def advance(self, state: Floats, directed_relation: int) -> Floats:
+        """Return the state after one more directed relation."""
+        after: Floats = next_state(self.w, self.question, state, self.embeddings[[self.row_of(directed_relation)]])
+        return after
+
+    def log_probabilities(self, state: Floats) -> tuple[Scores, float]:
+        """Return the log-probability of each directed relation, by row, and of the end."""
+        relations, end = next_logits(self.w, state, self.embeddings)
+        logits = np.concatenate((relations[0], end[0])).astype(np.float64)
+        logits -= logits.max() + np.log(np.exp(logits - logits.max()).sum())
+        return logits[:-1], float(logits[-1])
+
+    def path_log_probability(self, path: Ways) -> float:
+        """Return the log-probability of a relation path with its end."""
+        state, total = self.begin(), 0.0
+        for directed_relation in path:
+            total += float(self.log_probabilities(state)[0][self.row_of(directed_relation)])
+            state = self.advance(state, directed_relation)
+        return total + self.log_probabilities(state)[1]
+
+    def row_of(self, directed_relation: int) -> int:
+        """Return the row of a directed relation."""
+        return 2 * self.row[directed_relation >> 1] + (directed_relation & 1)
+
+
+@dataclass(frozen=True, repr=False)
+class Decode(Ranker):
+    """Generate the most probable relation paths that exist in the graph, by beam search from every query entity.
+
+    RoG's planning and ReG@Path's grounding at once: at each step the `width` best prefixes are extended by every
+    relation that leads on; a prefix may end at any step. An item is one walk by a relation path, as in RelationPaths,
+    with the log-probability as its score; the `width` best are returned. `length`: relations at most; `max_edges`: read
+    from one entity.
+    """
+
+    retriever: Annotated[PathRetriever, Has("a trained path retriever", "decoder")]
+    length: Annotated[int, AtLeast(1)] = 4
+    width: Annotated[int, AtLeast(1)] = 20
+    max_edges: Annotated[int, AtLeast(1)] = MAX_EDGES
+    needs = ("anchors|evidence",)
+    gives = ("evidence",)
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        """Search from each query entity, and keep the best of all."""
+        graph, paths = state.graph, list[tuple[float, RelationPath]]()
+        if not len(graph.edges):
+            return state.with_(evidence=Evidence.of_pieces([], [], relation_text))
+        decoder = self.retriever.decoder(state, run)
+        for source in graph.at(query_entities(state)).tolist():
+            paths += self._from(graph, source, decoder, run)
+        paths = sorted(paths, key=_order)[: self.width]
+        walks = [path.walks(np.zeros(1, np.int64)) for _, path in paths]
+        items = [(graph.at(nodes[0]), graph.edges[edges[0]]) for nodes, edges in walks]
+        evidence = Evidence.of_pieces(items, [score for score, _ in paths], relation_text)
+        return state.with_(evidence=evidence if k is None else evidence.top(k))
+
+    def _from(self, graph: Graph, source: int, decoder: Decoder, run: Run) -> list[tuple[float, RelationPath]]:
+        """Search from one query entity."""
+        edges, left = labelled_edges(graph), int(self.max_edges)
+        beam = [(0.0, decoder.begin(), path_from(graph, source))]
+        ended: list[tuple[float, RelationPath]] = []
+        for _ in range(self.length):
+            longer: list[tuple[float, RelationPath, Floats]] = []
+            for total, state, path in beam:
+                cost = extension_cost(edges, path)
+                if cost > left:
+                    run.note("a relation path leads to too many nodes to be extended; raise `max_edges`")
+                    continue
+                left -= cost
+                chances = decoder.log_probabilities(state)[0]
+                longer += [
+                    (total + float(chances[decoder.row_of(after.ways[-1])]), after, state)
+                    for after in extensions(graph, path, edges)
+                ]
+            best = sorted(longer, key=_order)[: self.width]
+            beam = [(total, decoder.advance(state, path.ways[-1]), path) for total, path, state in best]
+            ended += [(total + decoder.log_probabilities(state)[1], path) for total, state, path in beam]
+        return ended
+
+
+def _order(scored: tuple[Any, ...]) -> tuple[float, Ways]:
+    """Return the sort key of a scored relation path: the higher score first, then the relations."""
+    return -scored[0], scored[1].ways
+
+
+def train_path(
+    samples: Samples, *, hidden: int = 128, schedule: Schedule | None = None, progress: Progress | None = None
+) -> tuple[dict[str, Floats], dict[str, Any]]:
+    """Return the weights of a path retriever, and its configuration for the checkpoint.
+
+    The loss is the negative log-likelihood of each labelled relation path and its end, at every step against all
+    directed relations of any question. The epoch is chosen by how often the most probable path, step by step, is a
+    labelled one.
+    """
+    samples = samples.part([at for at, row in enumerate(samples.rows) if row.paths])
+    if not samples.rows:
+        raise DataError("No label has a path from an entity of its question, so there is nothing to learn.")
+    setup = Setup(samples, schedule or Schedule())
+    torch, learned, held_out = setup.torch, setup.learned, setup.held_out
+    start = _initial(torch, setup.generator, samples.questions.shape[1], hidden)
+    relations = torch.from_numpy(samples.relations)
+
+    def log_probabilities(w: Mapping[str, Any], part: Samples, batch: list[int]) -> tuple[Any, Any, Any]:
+        """Return the log-probabilities along the paths of a batch, [paths, steps + 1, directed relations + 1]."""
+        embeddings = relation_embeddings(w, relations)
+        table, owner = _path_table(part, batch, len(embeddings))
+        paths, questions = torch.from_numpy(table), torch.from_numpy(part.questions)[batch][owner]
+        state, steps = initial_state(w, questions), []
+        for step in range(paths.shape[1]):
+            steps.append(torch.log_softmax(torch.cat(next_logits(w, state, embeddings), 1), 1))
+            if step + 1 < paths.shape[1]:
+                state = next_state(w, questions, state, embeddings[paths[:, step].clip(0, len(embeddings) - 1)])
+        return torch.stack(steps, 1), paths, owner
+
+    def loss(w: Mapping[str, Any], batch: list[int], rng: np.random.Generator) -> Any:
+        values, paths, _ = log_probabilities(w, learned, batch)
+        taken = values.gather(2, paths.clip(min=0)[:, :, None])[:, :, 0]
+        return -(taken * (paths >= 0)).sum(1).mean()
+
+    def measure(w: Mapping[str, Floats]) -> float:
+        every = list(range(len(held_out.rows)))
+        with torch.no_grad():
+            tensors = {name: torch.from_numpy(value) for name, value in w.items()}
+            values, paths, owner = log_probabilities(tensors, held_out, every)
+            right = ((values.argmax(2) == paths) | (paths < 0)).all(1).numpy()
+        return float(np.mean([right[owner == at].any() for at in every]))
+
+    weights, measures = fit(start, learned, loss, measure, setup.schedule, progress)
+    length = max((len(path) for row in samples.rows for path in row.paths), default=1)
+    return weights, {"length": length, "first path kept": measures}
+
+
+def _initial(torch: Any, generator: Any, dimension: int, hidden: int) -> dict[str, Any]:
+    """Return the initial weights; the order of the draws is part of what a seed means."""
+    sizes = {
+        "question": (dimension, hidden),
+        "again": (dimension, hidden),
+        "relation": (dimension, hidden),  # two halves: against a relation and along it
+        "step": (hidden // 2, hidden),
+        "carry": (hidden, hidden),
+        "write": (hidden, hidden // 2),
+        "end weights": (hidden, 1),
+    }
+    w = {name: initial_weight(torch, generator, *size, unit=size[0] == dimension) for name, size in sizes.items()}
+    return w | {"start": torch.zeros(hidden), "bias": torch.zeros(hidden), "end": torch.zeros(1)}
+
+
+def _path_table(samples: Samples, batch: list[int], end: int) -> tuple[Any, Any]:
+    """Return the relation paths of a batch with their `end`, one a row, padded with -1; and the question of each."""
+    paths = [(at, path) for at, position in enumerate(batch) for path in samples.rows[position].paths]
+    table = np.full((len(paths), max((len(path) for _, path in paths), default=0) + 1), -1, np.int64)
+    for row, (_, path) in enumerate(paths):
+        table[row, : len(path)] = path
+        table[row, len(path)] = end
+    return table, np.array([at for at, _ in paths], np.int64)

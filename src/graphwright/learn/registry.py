@@ -1,0 +1,82 @@
+"""Train a retriever on labels, or load a trained one, by its level: triple, entity or path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from graphwright.errors import DataError, OptionError
+from graphwright.index.snapshot import Snapshot
+from graphwright.index.vector_index import VectorIndex
+from graphwright.learn.checkpoint import Checkpoint, read_checkpoint
+from graphwright.learn.entity import EntityRetriever, train_entity
+from graphwright.learn.labels import Labels, Progress
+from graphwright.learn.path import PathRetriever, train_path
+from graphwright.learn.retriever import Retriever
+from graphwright.learn.training import Schedule, samples_of
+from graphwright.learn.triple import TripleRetriever, train_triple
+from graphwright.models.protocols import Encoder
+
+__all__ = ["LEVELS", "load_retriever", "train_retriever"]
+
+LEVELS: dict[str, tuple[type[Retriever], Callable[..., tuple[dict[str, Any], dict[str, Any]]]]] = {
+    "triple": (TripleRetriever, train_triple),
+    "entity": (EntityRetriever, train_entity),
+    "path": (PathRetriever, train_path),
+}
+"""Retriever and training function of each level."""
+
+_MAX_BATCH = {"entity": 8}  # whole graphs, in the memory of a laptop
+
+
+def load_retriever(source: Path | str | Checkpoint, encoder: Encoder, names: VectorIndex | None = None) -> Retriever:
+    """Return the retriever of a file or checkpoint, for an index with this encoder and these vectors of node names.
+
+    Raises DataError for a file that is not a checkpoint, and OptionError where it was trained on other vectors.
+    """
+    checkpoint = source if isinstance(source, Checkpoint) else read_checkpoint(source)
+    if checkpoint.level not in LEVELS:
+        raise DataError(f"{checkpoint!r} has the level {checkpoint.level!r}; known levels: {', '.join(LEVELS)}.")
+    return LEVELS[checkpoint.level][0](checkpoint, encoder, names)
+
+
+def train_retriever(
+    ix: Snapshot,
+    labels: Labels,
+    level: str = "triple",
+    *,
+    names: bool = False,
+    rounds: int = 3,
+    schedule: Schedule | None = None,
+    progress: Progress | None = None,
+) -> Checkpoint:
+    """Train a retriever on labels, for the method `reg` and for `load_retriever`. Needs torch; asking does not.
+
+    `level`: triple, entity or path. `names`: read the vectors of node names, which the index must have. `rounds`: steps
+    of the distance encoding. The checkpoint holds the encoder's id, the configuration, the origin of the labels and the
+    measure after each epoch. Raises OptionError for an unknown level, NeedsError without torch, and DataError where no
+    label has a path.
+    """
+    if level not in LEVELS:
+        raise OptionError(f"level is {level!r}; it must be one of {', '.join(LEVELS)}.")
+    if names and ix.names is None:
+        raise OptionError("names=True needs vectors of node names. Make the index with --embed names.")
+    plan = schedule or Schedule()
+    plan = replace(plan, batch=min(plan.batch, _MAX_BATCH.get(level, plan.batch)))
+    samples = samples_of(ix.graph, labels, ix.encoder, rounds=rounds, progress=progress)
+    options = {"names": ix.names} if names and level != "path" else {}
+    weights, about = LEVELS[level][1](samples, **options, schedule=plan, progress=progress)
+    return Checkpoint(
+        level,
+        weights,
+        {
+            "encoder": getattr(ix.encoder, "id", ""),
+            "dimension": int(samples.questions.shape[1]),
+            "questions": len(samples.rows),
+            "labels": dict(labels.about),
+            "schedule": asdict(plan),
+            **about,
+        },
+    )

@@ -1,1 +1,0 @@
-"""Retrievers that learn from questions and answers over a graph (ReG): labels, training, and what becomes of them."""

@@ -1,0 +1,144 @@
+"""Checkpoints: what a training leaves is read back as it was, and anything else is told apart."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphwright import HashEncoder, VectorIndex
+from graphwright.errors import DataError, OptionError
+from graphwright.learn.checkpoint import Checkpoint, read_checkpoint
+from graphwright.learn.entity import EntityRetriever
+from graphwright.learn.path import PathRetriever
+from graphwright.learn.registry import load_retriever
+from graphwright.learn.triple import TripleRetriever
+
+WEIGHTS = {
+    "question": np.arange(24, dtype=np.float32).reshape(4, 6),
+    "last bias": np.float32([0.5]),
+    "empty": np.empty((0, 3), np.float32),
+}
+ABOUT = {"encoder": HashEncoder().id, "dimension": 64, "names": False, "labels": {"refiner": "weak"}}
+MADE = Checkpoint("triple", WEIGHTS, ABOUT)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    MADE.save(tmp_path / "films.gwr")
+    return tmp_path / "films.gwr"
+
+
+def test_what_is_saved_is_read_back(path: Path) -> None:
+    found = read_checkpoint(path)
+    assert found.level == "triple" and found.name == "films.gwr"
+    assert list(found.weights) == list(WEIGHTS)
+    for name, value in WEIGHTS.items():
+        assert found.weights[name].dtype == value.dtype and np.array_equal(found.weights[name], value)
+    assert ABOUT.items() <= found.about.items()
+    assert found == MADE and hash(found) == hash(MADE) and found.checksum in repr(found)
+    # Written in one go, in the place of what was there, and nothing left beside it.
+    other = Checkpoint("path", {"bias": np.zeros(2, np.float32)})
+    other.save(str(path))
+    assert read_checkpoint(str(path)) == other != MADE
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_weights_and_level_tell_checkpoints_apart() -> None:
+    assert Checkpoint("entity", WEIGHTS, ABOUT) != MADE
+    assert Checkpoint("triple", {**WEIGHTS, "last bias": np.float32([0.25])}, ABOUT) != MADE
+    assert Checkpoint("triple", dict(reversed(WEIGHTS.items())), ABOUT) == MADE
+
+
+def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    for missing in (tmp_path / "none.gwr", tmp_path):
+        with pytest.raises(DataError, match=r"there is no such retriever\. Train one with graphwright train"):
+            read_checkpoint(missing)
+
+
+def save(path: Path, **arrays: object) -> None:
+    with path.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def array() -> bytes:
+    file = BytesIO()
+    np.save(file, np.zeros(3))
+    return file.getvalue()
+
+
+def said(**about: object) -> np.ndarray:
+    return np.frombuffer(json.dumps(about).encode(), np.uint8)
+
+
+NONE: list[tuple[str, Callable[[Path], object]]] = [
+    ("nothing", lambda path: path.write_bytes(b"")),
+    ("text", lambda path: path.write_text("a retriever, they say")),
+    ("an array", lambda path: path.write_bytes(array())),
+    ("cut short", lambda path: path.write_bytes(path.read_bytes()[:-40])),
+    ("cut in half", lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])),
+    ("another zip", lambda path: zipfile.ZipFile(path, "w").close()),
+    ("no word about it", lambda path: save(path, question=np.zeros(3))),
+    ("words that are none", lambda path: save(path, about=np.frombuffer(b"{level", np.uint8))),
+    ("a list", lambda path: save(path, about=np.frombuffer(b"[1]", np.uint8))),
+    ("no level", lambda path: save(path, about=said(retriever=1))),
+    ("no format", lambda path: save(path, about=said(level="triple"))),
+    ("another format", lambda path: save(path, about=said(retriever=2, level="triple"))),
+    ("objects", lambda path: save(path, about=said(retriever=1, level="path"), w=np.array([{}], object))),
+]
+
+
+@pytest.mark.parametrize("spoil", [spoil for _, spoil in NONE], ids=[name for name, _ in NONE])
+def test_a_file_that_is_no_retriever_is_said_to_be_none(path: Path, spoil: Callable[[Path], object]) -> None:
+    spoil(path)
+    with pytest.raises(DataError, match=r"films\.gwr is no trained retriever \(format 1\); graphwright train makes"):
+        read_checkpoint(path)
+
+
+def test_a_file_that_decayed_is_as_it_was_or_is_said_to_be_none(path: Path) -> None:
+    sound, refused = path.read_bytes(), 0
+    for at in range(0, len(sound), 7):
+        path.write_bytes(sound[:at] + bytes([sound[at] ^ 0x55]) + sound[at + 1 :])
+        try:
+            assert read_checkpoint(path) == MADE
+        except DataError:
+            refused += 1
+    assert refused > 50
+
+
+NAMES = VectorIndex.from_array(np.zeros((2, 64), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("level", "kind"), [("triple", TripleRetriever), ("entity", EntityRetriever), ("path", PathRetriever)]
+)
+def test_each_level_has_its_retriever_from_a_file_or_from_a_checkpoint(
+    tmp_path: Path, level: str, kind: type[object]
+) -> None:
+    made = Checkpoint(level, WEIGHTS, ABOUT)
+    made.save(tmp_path / "r")
+    found = load_retriever(tmp_path / "r", HashEncoder(), NAMES)
+    assert type(found) is kind and found == load_retriever(made, HashEncoder(), NAMES)
+    assert found.checkpoint == made and found.names is NAMES
+
+
+def test_a_level_that_is_not_known_is_named() -> None:
+    with pytest.raises(DataError, match="is of level 'graph'; there are triple, entity, path"):
+        load_retriever(Checkpoint("graph", WEIGHTS, ABOUT), HashEncoder())
+
+
+def test_another_encoder_than_that_of_training_is_refused(path: Path) -> None:
+    with pytest.raises(OptionError, match=r"reads vectors of .*:64, and this .* those of .*:32\. Train it"):
+        load_retriever(path, HashEncoder(32))
+
+
+def test_a_retriever_that_reads_names_needs_them() -> None:
+    reads = Checkpoint("entity", WEIGHTS, {**ABOUT, "names": True})
+    with pytest.raises(OptionError, match=r"reads the vectors of names, and there are none.*--embed names"):
+        load_retriever(reads, HashEncoder())
+    assert load_retriever(reads, HashEncoder(), NAMES).names == NAMES

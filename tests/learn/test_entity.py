@@ -1,0 +1,222 @@
+"""The network of the entity retriever, against plain loops over nodes and arcs, and what it says of walks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests.learn.test_training import samples, seen_of, side_by_side, tensors, trained
+from tests.toys import GRAPHS
+
+from graphwright import EntityRetriever, Evidence, Graph, HashEncoder, load_retriever, start
+from graphwright.learn.checkpoint import Checkpoint
+from graphwright.learn.entity import degree_scales, entity_logits
+from graphwright.learn.gates import WalkScores, best_walks, gate_logits, relation_gates
+from graphwright.learn.graph_view import (
+    GraphView,
+    directed_edges,
+    view_graph,
+)
+from graphwright.operators.run import Run
+
+H, ROUNDS, LAYERS, DEGREE = 3, 2, 2, 1.3
+NEAR = 1 + 3 * ROUNDS + LAYERS + 1
+Table = list[list[float]]
+
+
+def weights(dimension: int, named: bool = False) -> dict[str, np.ndarray]:
+    shapes: dict[str, tuple[int, ...]] = {"near": (NEAR, H), "question": (dimension, H), "start": (H,)}
+    shapes |= {"last weights": (H, 1), "last near": (NEAR, 1), "last": (1,)}
+    shapes |= {"gate question": (dimension, H), "gate asked": (H,), "gate relation": (dimension, 8)}
+    for layer in range(LAYERS):
+        shapes |= {f"relation {layer}": (dimension, 2 * H), f"ask {layer}": (dimension, H)}
+        shapes |= {f"self {layer}": (H, H), f"bias {layer}": (H,), f"said {layer}": (4 * H, 3 * H)}
+        shapes |= {f"gate {layer}": (H, 4), f"gate end {layer}": (H, 1), f"gate bias {layer}": (1,)}
+    rng = np.random.default_rng(7)
+    names = {"name": (dimension, H)} if named else {}
+    return {name: rng.normal(0, 0.7, shape).astype(np.float32) for name, shape in (shapes | names).items()}
+
+
+def untrained() -> EntityRetriever:
+    about = {"rounds": ROUNDS, "layers": LAYERS, "degree": DEGREE}
+    made = load_retriever(Checkpoint("entity", weights(64), about), HashEncoder())
+    assert isinstance(made, EntityRetriever)
+    return made
+
+
+def times(row: list[float], table: np.ndarray) -> list[float]:
+    return [sum(a * float(b) for a, b in zip(row, column, strict=True)) for column in table.T]
+
+
+def plus(*rows: list[float]) -> list[float]:
+    return [sum(parts) for parts in zip(*rows, strict=True)]
+
+
+def above(row: list[float]) -> list[float]:
+    return [max(0.0, x) for x in row]
+
+
+def plain_pna(w: dict[str, np.ndarray], asked: list[float], relations: Table, names: Table | None, at: GraphView,
+              near: Table) -> list[float]:  # fmt: skip
+    """Principal neighbourhood aggregation, node by node and number by number (Corso et al., 2020, Eq. 8)."""
+    triples = list(zip(at.heads.tolist(), at.relation.tolist(), at.tails.tolist(), strict=True))
+    arcs = [(h, t, 2 * r + 1) for h, r, t in triples] + [(t, h, 2 * r) for h, r, t in triples]
+    x = []
+    for v, row in enumerate(near):
+        begun = plus(times(row, w["near"]), w["start"].tolist(), times(asked, w["question"]))
+        x.append(above(plus(begun, times(names[v], w["name"])) if names is not None else begun))
+    for layer in range(LAYERS):
+        after = []
+        for v in range(len(near)):
+            messages = []
+            for u, end, way in arcs:
+                if end == v:
+                    both = times(relations[way >> 1], w[f"relation {layer}"])
+                    gate = above(plus(both[H:] if way & 1 else both[:H], times(asked, w[f"ask {layer}"])))
+                    messages.append([a * b for a, b in zip(x[u], gate, strict=True)])
+            count, columns = max(len(messages), 1), list(zip(*messages, strict=True)) or [(0.0,)] * H
+            mean = [sum(some) / count for some in columns]
+            spread = [
+                math.sqrt(sum((m - middle) ** 2 for m in some) / count + 1e-6) if messages else 0.0
+                for some, middle in zip(columns, mean, strict=True)
+            ]
+            said = [*mean, *map(max, columns), *map(min, columns), *spread]
+            scale = math.log(count + 1) / DEGREE
+            mixed = plus(times(x[v], w[f"self {layer}"]), w[f"bias {layer}"].tolist())
+            for i, by in enumerate((1.0, scale, 1 / scale)):
+                mixed = plus(mixed, times([by * one for one in said], w[f"said {layer}"][:, i * H : (i + 1) * H]))
+            after.append(above(mixed))
+        x = after
+    last = [times(row, w["last weights"])[0] + float(w["last"][0]) for row in x]
+    return plus(last, [times(row, w["last near"])[0] for row in near])
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("name", ["family", "apart", "loops", "star"])
+def test_entities_are_scored_by_principal_neighbourhood_aggregation(name: str, named: bool) -> None:
+    graph, dimension, rng = GRAPHS[name], 5, np.random.default_rng(8)
+    at, relation_ids = view_graph(graph, np.array([0, 1]), ROUNDS)
+    w, arcs = weights(dimension, named), directed_edges(at)
+    asked, relations, names, near = (
+        rng.normal(0, 0.7, (rows, columns)).astype(np.float32)
+        for rows, columns in (
+            (1, dimension),
+            (len(relation_ids), dimension),
+            (len(graph), dimension),
+            (len(graph), NEAR),
+        )
+    )
+    read = names if named else None
+    found = entity_logits(w, asked, relations, near, arcs, degree_scales(arcs, DEGREE), LAYERS, read)
+    wanted = plain_pna(w, asked[0].tolist(), relations.tolist(), names.tolist() if named else None, at, near.tolist())
+    assert found.shape == (len(graph),) and found == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+
+
+ASKED = start("Who was the mother of Lothair II?", GRAPHS["family"], entities=["Lothair II"])
+
+
+def by_hand(retriever: EntityRetriever, graph: Graph) -> tuple[np.ndarray, WalkScores, GraphView]:
+    """The probability of each node, how probable walks are, and what was seen."""
+    at, _ = view_graph(graph, np.array([graph.id("Lothair II")]), ROUNDS)
+    asked = HashEncoder().encode(["Who was the mother of x?"])
+    relations, arcs = HashEncoder().encode(["spouse", "mother of", "father of"]), directed_edges(at)
+    walks = best_walks(gate_logits(retriever.weights, asked, relations, LAYERS), arcs, at.start)
+    near = np.concatenate((at.distances, *walks.nodes()), axis=1)
+    logits = entity_logits(retriever.weights, asked, relations, near, arcs, degree_scales(arcs, DEGREE), LAYERS)
+    return 1 / (1 + np.exp(-logits)), walks, at
+
+
+def test_a_node_has_its_probability_and_a_triple_that_of_both_its_ends() -> None:
+    retriever, graph = untrained(), GRAPHS["family"]
+    chance, _, at = by_hand(retriever, graph)
+    judge = retriever.prepare(ASKED, Run())
+    assert judge(Evidence.of_nodes(graph.nodes)) == pytest.approx(chance, rel=1e-5)
+    both = chance[at.heads] + chance[at.tails]
+    assert judge(Evidence.of_edges(graph.edges)) == pytest.approx(both, rel=1e-5)
+    # Parallel triples are not told apart, so more of them are taken.
+    found = retriever.search(3)(ASKED).evidence
+    assert found is not None and len(found.edges) == len(graph.edges)
+
+
+def test_a_triple_alone_has_the_probability_of_its_node_and_of_the_walk_that_takes_it_at_any_step() -> None:
+    retriever, graph = untrained(), GRAPHS["family"]
+    chance, walks, at = by_hand(retriever, graph)
+    through = walks.edges(at.heads, at.tails, at.relation)
+    for ends, reached in (((at.heads, at.tails), at.tails), ((at.tails, at.heads), at.heads)):
+        found = retriever.step_probabilities(ASKED)(np.stack(ends, axis=1), graph.edges[:, None])[:, 0]
+        assert found == pytest.approx(chance[reached] * through, rel=1e-5)
+    assert len(set(through.tolist())) > 2
+
+
+def test_a_step_of_a_walk_has_the_probability_of_its_node_and_of_the_walk_that_takes_it_there() -> None:
+    retriever, graph = untrained(), GRAPHS["family"]
+    chance, walks, _ = by_hand(retriever, graph)
+    names = ["Lothair II", "Waldrada", "Bertha", "Waldrada"]
+    nodes = np.array([[graph.id(name) for name in names]])
+    # Lothair's second marriage, the mother of Bertha, and back; relations in their order: spouse, mother, father.
+    edges, ways = np.array([[4, 6, 6]]), (1, 3, 2)
+    found = retriever.step_probabilities(ASKED)(nodes, edges)[0]
+    wanted = [
+        float(chance[nodes[0, step + 1]] * walks.steps(step, nodes[0, step], nodes[0, step + 1], ways[step]))
+        for step in range(LAYERS)
+    ]
+    # A network of two layers knows walks of two steps.
+    assert found.tolist() == pytest.approx([*wanted, 0.0], rel=1e-5) and all(value > 0 for value in wanted)
+
+
+def test_what_was_narrowed_away_has_no_probability() -> None:
+    retriever, graph = untrained(), GRAPHS["family"]
+    part = graph.part(graph.nodes[:3])
+    gone = np.setdiff1d(graph.edges, part.edges)[:, None]
+    narrow = retriever.step_probabilities(ASKED.with_(graph=part))
+    assert len(gone) and not narrow(np.tile(part.nodes[:2], (len(gone), 1)), gone).any()
+    assert not narrow(np.tile(part.nodes[:3], (len(gone), 1)), np.repeat(gone, 2, axis=1)).any()
+
+
+def test_of_two_relations_between_the_same_nodes_the_gates_tell_which_is_meant() -> None:
+    films = Graph.from_triples([("film", "directed by", "Mann"), ("film", "written by", "Mann")])
+    retriever = untrained()
+    asked = start("Who directed film?", films, entities=["film"])
+    walk = np.array([[films.id("film"), films.id("Mann")]] * 2)
+    directed, written = retriever.step_probabilities(asked)(walk, films.edges[:, None])[:, 0]
+    assert directed != written
+
+
+def test_nothing_is_found_in_a_graph_without_edges() -> None:
+    lone = ASKED.with_(graph=ASKED.graph.part([ASKED.graph.id("Lothair II")]))
+    judged = untrained().prepare(lone, Run())(Evidence.of_nodes(lone.graph.nodes))
+    assert judged.tolist() == [0.0]
+    walk = np.array([[lone.graph.nodes[0]] * 2])
+    for nodes, edges in ((walk, [[0]]), (walk[:, [0, 1, 0]], [[0, 1]])):
+        assert not untrained().step_probabilities(lone)(nodes, np.array(edges)).any()
+
+
+def test_entities_score_the_same_with_numpy_as_with_torch_many_graphs_at_a_time() -> None:
+    made, every = trained("entity"), samples()
+    rows = every.rows[:5]
+    torch, arcs, offsets = side_by_side(*rows)
+    degree, layers = made.about["degree"], made.about["layers"]
+    owner = torch.from_numpy(np.repeat(np.arange(5), np.diff(offsets)))
+    near = torch.from_numpy(np.concatenate([row.distances for row in rows]).astype(np.float32))
+    asked, relations = (torch.from_numpy(part) for part in (every.questions[:5], every.relations))
+    w, scales = tensors(torch, made), torch.from_numpy(degree_scales(arcs, degree))
+    walks = best_walks(gate_logits(w, asked, relations, layers), arcs, near[:, :1], owner, arcs.owner).nodes()
+    near = torch.cat((near, *walks), 1)
+    together = entity_logits(w, asked, relations, near, arcs, scales, layers, None, owner, arcs.owner).numpy()
+    for at, row in enumerate(rows):
+        seen, question = seen_of(row), every.questions[at : at + 1]
+        own, part = directed_edges(seen), slice(offsets[at], offsets[at + 1])
+        led = best_walks(gate_logits(made.weights, question, every.relations, layers), own, seen.start).nodes()
+        assert np.concatenate(led, axis=1) == pytest.approx(torch.cat(walks, 1)[part].numpy(), abs=1e-6)
+        read = np.concatenate((seen.distances, *led), axis=1)
+        alone = entity_logits(made.weights, question, every.relations, read, own, degree_scales(own, degree), layers)
+        assert alone == pytest.approx(together[part], abs=1e-6 * float(np.abs(together).max()))
+
+
+def test_the_gates_of_a_question_that_was_learned_are_those_of_its_path() -> None:
+    made, every = trained("entity"), samples()
+    gates = relation_gates(gate_logits(made.weights, every.questions, every.relations, made.about["layers"]))
+    for at, row in enumerate(every.rows):
+        for step, way in enumerate(row.paths[0]):
+            assert int(np.argmax(gates[step][at])) == way and gates[step][at, way] == 1

@@ -1,0 +1,151 @@
+"""Questions to learn from: found in the graph, and told what is wrong with those that are not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphwright import Graph
+from graphwright.data.graph_questions import GraphQuestion
+from graphwright.errors import DataError, OptionError
+from graphwright.graph.columns import TextColumn
+from graphwright.learn.examples import Example, examples_of, read_examples
+
+FILMS = Graph.from_triples(
+    [
+        ("Heat", "directed_by", "Michael Mann"),
+        ("Heat", "starred_actors", "Al Pacino"),
+        ("Ali", "directed_by", "Michael Mann"),
+        ("Ali", "release_year", "2001"),
+    ]
+)
+HEAT, MANN, PACINO, ALI = map(FILMS.id, ("Heat", "Michael Mann", "Al Pacino", "Ali"))
+
+
+def write(path: Path, *records: object) -> Path:
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records), encoding="utf-8")
+    return path
+
+
+def asked(name: str, entities: object, answers: object, text: str = "who is it") -> dict[str, object]:
+    given = {"id": name, "question": text, "topic_entities": entities, "answers": answers}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+GOOD = asked("good", ["Heat"], ["Michael Mann"])
+
+
+def test_names_become_nodes_in_their_order_and_each_once(tmp_path: Path) -> None:
+    records = [GOOD, asked("two", ["Michael Mann", "Heat", "Michael Mann"], ["Ali", "Al Pacino"], "what else")]
+    found = read_examples(write(tmp_path / "q.jsonl", *records), FILMS)
+    assert found.left_out == ()
+    assert found.usable == (
+        Example("good", "who is it", (HEAT,), (MANN,)),
+        Example("two", "what else", (MANN, HEAT), (ALI, PACINO)),
+    )
+
+
+def test_every_form_of_questions_is_read(tmp_path: Path) -> None:
+    rog = {"id": "r", "question": "who", "q_entity": ["Heat"], "a_entity": ["Michael Mann"]}
+    assert read_examples(write(tmp_path / "rog.jsonl", rog), FILMS).usable[0].answers == (MANN,)
+    metaqa = write(tmp_path / "qa.txt", "who directed [Heat]\tMichael Mann", "what did [Michael Mann] direct\tHeat|Ali")
+    found = read_examples(metaqa, FILMS).usable
+    assert [(one.entities, one.answers) for one in found] == [((HEAT,), (MANN,)), ((MANN,), (HEAT, ALI))]
+    assert [one.text for one in found] == ["who directed Heat", "what did Michael Mann direct"]
+
+
+def test_what_a_question_is_about_is_found_in_its_words(tmp_path: Path) -> None:
+    linked = asked("linked", None, ["Ali", "Heat"], "Which films did Michael Mann direct?")
+    found = read_examples(write(tmp_path / "q.jsonl", linked), FILMS)
+    assert found.usable[0].entities == (MANN,) and found.usable[0].answers == (ALI, HEAT)
+
+
+def test_an_alias_stands_for_its_node() -> None:
+    aliases = TextColumn.of(["big heat", "mann"])
+    graph = Graph(replace(FILMS.columns, aliases=aliases, alias_node=np.array([HEAT, MANN])))
+    question = GraphQuestion("q", "who is it", ("Mann",), entities=("Big Heat",))
+    assert examples_of([question], graph).usable == (Example("q", "who is it", (HEAT,), (MANN,)),)
+
+
+def test_an_answer_that_the_graph_lacks_is_passed_over_where_it_has_another(tmp_path: Path) -> None:
+    found = read_examples(write(tmp_path / "q.jsonl", asked("some", ["Heat"], ["Nobody", "Michael Mann"])), FILMS)
+    assert found.usable[0].answers == (MANN,)
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (asked("bad", ["Heet"], ["Ali"]), "is about 'Heet' (near it in the alphabet: 'Heat', 'Michael Mann'), which"),
+        (asked("bad", ["Heet", "X"], ["Ali"]), "'Heat', 'Michael Mann') and 1 more, which no node of the graph is cal"),
+        (asked("bad", ["Zorro"], ["Ali"]), "near it in the alphabet: 'Michael Mann'), which no node"),
+        (asked("bad", None, ["Ali"]), "names no node of the graph in its words; list what it is about as topic_entit"),
+        (asked("bad", ["Heat"], ["Aly"]), "is answered by 'Aly' (near it in the alphabet: 'Ali', 'Heat'), which"),
+        (asked("bad", ["Heat"], []), "has no answers; list them as answers"),
+        (asked("bad", ["Heat"], None), "has no answers; list them as answers"),
+        (asked("bad", ["Heat"], ["Heat"]), "has no answer but what it names itself"),
+    ],
+    ids=["entity", "entities", "last entity", "no entity", "answer", "empty answers", "no answers", "itself"],
+)
+def test_a_question_that_cannot_be_learned_from_is_named_with_its_line_and_what_to_do(
+    tmp_path: Path, record: dict[str, object], said: str
+) -> None:
+    path = write(tmp_path / "q.jsonl", GOOD, "", record)
+    with pytest.raises(DataError) as raised:
+        read_examples(path, FILMS)
+    message = str(raised.value)
+    assert f"{path}:3: question 'bad' " in message and said in message
+    assert message.startswith("1 of 2 questions cannot be learned from; at most 10% may be left out. The first:\n")
+    assert message.endswith("Mend them, or allow for more with unusable (--max-unusable 1).")
+    # Where that share may be left out it is, and stands in what is returned.
+    kept = read_examples(path, FILMS, max_unusable=0.5)
+    assert [one.id for one in kept.usable] == ["good"]
+    assert len(kept.left_out) == 1 and kept.left_out[0].startswith(f"{path}:3: question 'bad' ")
+
+
+def test_three_questions_are_shown_of_many_that_are_wrong(tmp_path: Path) -> None:
+    path = write(tmp_path / "q.jsonl", *(asked(f"q{n}", ["Nothing"], ["Ali"]) for n in range(5)))
+    with pytest.raises(DataError, match="5 of 5 questions cannot be learned from") as raised:
+        read_examples(path, FILMS)
+    assert [f"{path}:{n}:" in str(raised.value) for n in range(1, 6)] == [True] * 3 + [False] * 2
+
+
+def test_nothing_to_learn_from_is_an_error_however_much_may_be_left_out(tmp_path: Path) -> None:
+    path = write(tmp_path / "q.jsonl", asked("only", ["Heat"], ["Nobody"]))
+    with pytest.raises(DataError, match=r"q\.jsonl: no question can be learned from\. The first: .*q\.jsonl:1: .*only"):
+        read_examples(path, FILMS, max_unusable=1.0)
+
+
+@pytest.mark.parametrize("name", ["q.jsonl", "qa.txt"])
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_an_empty_file_is_said_to_be_empty(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(DataError, match=rf"{name}: no questions? "):
+        read_examples(path, FILMS)
+
+
+def test_a_line_that_is_no_question_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"q\.jsonl:2: not JSON"):
+        read_examples(write(tmp_path / "q.jsonl", GOOD, "{"), FILMS)
+    with pytest.raises(DataError, match="no such file"):
+        read_examples(tmp_path / "none.jsonl", FILMS)
+
+
+@pytest.mark.parametrize("unusable", [-0.1, 1.5, float("nan")])
+def test_the_share_that_may_be_left_out_is_a_share(tmp_path: Path, unusable: float) -> None:
+    with pytest.raises(OptionError, match="unusable="):
+        read_examples(write(tmp_path / "q.jsonl", GOOD), FILMS, max_unusable=unusable)
+
+
+def test_only_nodes_that_the_graph_holds_count(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is answered by 'Michael Mann'"):
+        read_examples(write(tmp_path / "q.jsonl", GOOD), FILMS.part([HEAT, PACINO]))
+    # Two nodes may have one name; then both are meant.
+    names = TextColumn.of(["Heat", "Heat", "Michael Mann"])
+    edges = {"heads": np.int32([0, 1]), "tails": np.int32([2, 2]), "relation": np.int32([0, 0])}
+    twins = Graph(replace(FILMS.columns, names=names, kinds=np.zeros(3, np.uint8), **edges))
+    assert read_examples(tmp_path / "q.jsonl", twins).usable[0].entities == (0, 1)

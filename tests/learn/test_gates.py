@@ -1,0 +1,129 @@
+"""Walks by the gates of a question, against all walks one by one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.toys import GRAPHS
+
+from graphwright.learn.gates import best_walks, end_gates, gate_loss, initial_gates, relation_gates
+from graphwright.learn.graph_view import (
+    directed_edges,
+    view_graph,
+)
+from graphwright.learn.training import Sample
+
+STEPS = 3
+Walk = tuple[list[int], list[int], list[int], float]
+
+
+def logits(ways: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    draw = np.random.default_rng(seed)
+    return [
+        (draw.normal(0, 2, (1, ways)).astype(np.float32), draw.normal(0, 2, (1, 1)).astype(np.float32))
+        for _ in range(STEPS)
+    ]
+
+
+def test_the_most_probable_way_or_end_is_wholly_open() -> None:
+    said = logits(6, 1)
+    for (ways, end), gate, over in zip(said, relation_gates(said), end_gates(said), strict=True):
+        every = np.exp(np.append(ways, end))
+        assert np.append(gate, over) == pytest.approx(every / every.max(), rel=1e-5)
+
+
+def whole_walks(name: str, source: int, said: list[tuple[np.ndarray, np.ndarray]]) -> list[Walk]:
+    """All walks that never come back to their source: nodes, edges, ways, and the gates of all steps multiplied."""
+    at, _ = view_graph(GRAPHS[name], np.array([source]), 1)
+    gates, ends = relation_gates(said), end_gates(said)
+    level: list[Walk] = [([source], [], [], 1.0)]
+    found: list[Walk] = [([source], [], [], float(ends[0][0, 0]))]
+    for step in range(STEPS):
+        grown: list[Walk] = []
+        for (nodes, edges, ways, value), edge in itertools.product(level, range(len(at.heads))):
+            head, tail, relation = int(at.heads[edge]), int(at.tails[edge]), int(at.relation[edge])
+            for begin, end, way in ((head, tail, 2 * relation + 1), (tail, head, 2 * relation)):
+                if begin == nodes[-1] and end != source:
+                    grown.append(([*nodes, end], [*edges, edge], [*ways, way], value * float(gates[step][0, way])))
+        level = grown
+        over = float(ends[step + 1][0, 0]) if step + 1 < STEPS else 1.0  # there is no fourth step
+        found += [(nodes, edges, ways, value * over) for nodes, edges, ways, value in level]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["family", "apart", "loops", "star"])
+def test_a_node_an_edge_and_a_step_have_the_best_walk_that_passes_them(name: str, seed: int) -> None:
+    graph = GRAPHS[name]
+    at, relations = view_graph(graph, np.array([1]), 1)
+    said = logits(2 * len(relations), seed)
+    walks = whole_walks(name, 1, said)
+    found = best_walks(said, directed_edges(at), at.start)
+    assert len(found.nodes()) == STEPS + 1
+    for step, values in enumerate(found.nodes()):
+        for node in range(len(graph)):
+            best = max((value for nodes, _, _, value in walks if nodes[step : step + 1] == [node]), default=0.0)
+            assert math.isclose(values[node, 0], best, rel_tol=1e-4, abs_tol=1e-9)
+    through = found.edges(at.heads, at.tails, at.relation)
+    for edge in range(len(at.heads)):
+        best = max((value for _, edges, _, value in walks if edge in edges), default=0.0)
+        assert math.isclose(through[edge], best, rel_tol=1e-4, abs_tol=1e-9)
+    arcs = [(h, t, 2 * r + 1) for h, r, t in zip(at.heads, at.relation, at.tails, strict=True)]
+    for step, (begin, end, way) in itertools.product(range(STEPS), [*arcs, *((t, h, w - 1) for h, t, w in arcs)]):
+        taken = [
+            value for nodes, _, ways, value in walks
+            if nodes[step : step + 2] == [begin, end] and ways[step : step + 1] == [way]
+        ]  # fmt: skip
+        value = found.steps(step, np.array([begin]), np.array([end]), np.array([way]))[0]
+        assert math.isclose(value, max(taken, default=0.0), rel_tol=1e-4, abs_tol=1e-9)
+
+
+def torch_here() -> Any:
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+    return torch
+
+
+def sample(*ways: tuple[int, ...]) -> Sample:
+    nothing, near = np.empty(0, np.int32), np.empty((0, 1), np.float16)
+    return Sample(nothing, nothing, nothing, nothing, near, np.empty(0, bool), ways)
+
+
+def test_each_step_of_a_kept_path_is_taught_and_its_end() -> None:
+    torch = torch_here()
+    draw = torch.Generator().manual_seed(0)
+    said = [(torch.randn(2, 4, generator=draw), torch.randn(2, 1, generator=draw)) for _ in range(3)]
+    # One question has a path of one step and one of three, to which nothing comes after; the other one of two.
+    rows = [sample((1,), (2, 0, 3)), sample((3, 3))]
+    taken = [
+        (0, [(1, 0.5), (2, 0.5)]),
+        (0, [(4, 0.5), (0, 0.5)]),
+        (0, [(3, 0.5)]),
+        (1, [(3, 1)]),
+        (1, [(3, 1)]),
+        (1, [(4, 1)]),
+    ]
+    wanted = 0.0
+    for at, (row, shares) in enumerate(taken):
+        ways, end = said[at % 3]
+        logits = [*ways[row].tolist(), *end[row].tolist()]
+        most = math.log(sum(map(math.exp, logits)))
+        wanted -= sum(share * (logits[way] - most) for way, share in shares)
+    assert gate_loss(torch, said, rows).item() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_question_without_a_path_teaches_nothing() -> None:
+    torch = torch_here()
+    said = [(torch.ones(1, 4), torch.ones(1, 1))]
+    assert gate_loss(torch, said, [sample()]).item() == 0
+
+
+def test_gates_begin_with_a_weight_for_each_step() -> None:
+    torch = torch_here()
+    begun = initial_gates(torch, torch.Generator().manual_seed(0), 6, 5, 2)
+    assert {f"{name} {step}" for name in ("gate", "gate end", "gate bias") for step in range(2)} < set(begun)
+    assert begun["gate question"].shape == (6, 5) and begun["gate 1"].shape[0] == 5

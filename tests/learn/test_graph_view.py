@@ -1,0 +1,189 @@
+"""The distance encoding, against a plain loop over edges and against the walks that there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.toys import GRAPHS
+
+from graphwright.learn.graph_view import (
+    TensorEdges,
+    batch_edges,
+    directed_edges,
+    distance_encoding,
+    encoding_width,
+    view_graph,
+)
+from graphwright.learn.training import Sample
+
+Edges = list[tuple[int, int]]
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[int, Edges, list[int], int]:
+    """Nodes, edges (loops and parallel ones too), sources, rounds."""
+    n = draw(st.integers(1, 7))
+    node = st.integers(0, n - 1)
+    edges = draw(st.lists(st.tuples(node, node), max_size=12))
+    return n, edges, sorted(draw(st.sets(node, max_size=3))), draw(st.integers(0, 4))
+
+
+def encoded(n: int, edges: Edges, sources: list[int], rounds: int) -> np.ndarray:
+    heads, tails = np.array(edges, np.int64).reshape(-1, 2).T
+    return distance_encoding(n, heads, tails, np.array(sources, np.int64), rounds)
+
+
+def arcs_of(edges: Edges) -> list[Edges]:
+    """Along the edges, against them, and both ways."""
+    back = [(b, a) for a, b in edges]
+    return [edges, back, edges + back]
+
+
+@given(worlds())
+def test_each_round_gives_a_node_the_mean_over_those_before_it(world: tuple[int, Edges, list[int], int]) -> None:
+    n, edges, sources, rounds = world
+    first = [1.0 if v in sources else 0.0 for v in range(n)]
+    columns = [first]
+    for arcs in arcs_of(edges):
+        value = first
+        for _ in range(rounds):
+            before = [[value[a] for a, b in arcs if b == v] for v in range(n)]
+            value = [sum(some) / len(some) if some else 0.0 for some in before]
+            columns.append(value)
+    found = encoded(*world)
+    assert found.dtype == np.float32 and found.shape == (n, encoding_width(rounds))
+    assert found == pytest.approx(np.array(columns).T ** 0.25, abs=1e-6)
+
+
+@given(worlds())
+def test_what_no_walk_of_so_many_steps_leads_to_has_nothing(world: tuple[int, Edges, list[int], int]) -> None:
+    n, edges, sources, rounds = world
+    found = encoded(*world)
+    for direction, arcs in enumerate(arcs_of(edges)):
+        graph = nx.MultiDiGraph(arcs)
+        graph.add_nodes_from(range(n))
+        at = set(sources)
+        for step in range(rounds):
+            at = {v for u in at for v in graph.successors(u)}
+            assert set(np.flatnonzero(found[:, 1 + direction * rounds + step]).tolist()) == at
+
+
+def test_a_node_far_from_all_else_is_told_by_its_size_only_as_a_root() -> None:
+    # The hub has a thousand neighbours of which one is named: a mean of a thousandth, and its fourth root 0.18.
+    star = [(0, leaf) for leaf in range(1, 1001)]
+    found = encoded(1001, star, [1], 1)
+    assert found[0] == pytest.approx([0.0, 0.0, 0.001**0.25, 0.001**0.25])
+    assert found[1] == pytest.approx([1.0, 0.0, 0.0, 0.0])
+
+
+WIDTH = 3
+
+
+def random_array(*shape: int, seed: int = 5) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, 1, shape).astype(np.float32)
+
+
+def plain_aggregate(messages: list[list[float]]) -> list[float]:
+    """Mean, maximum, minimum and deviation, column by column; zeros where there is no message."""
+    columns = list(zip(*messages, strict=True)) or [()] * WIDTH
+    mean = [sum(one) / max(len(one), 1) for one in columns]
+    spread = [
+        (sum((m - middle) ** 2 for m in one) / len(one) + 1e-6) ** 0.5 if one else 0.0
+        for one, middle in zip(columns, mean, strict=True)
+    ]
+    return [*mean, *(max(one, default=0.0) for one in columns), *(min(one, default=0.0) for one in columns), *spread]
+
+
+@pytest.mark.parametrize("name", ["family", "apart", "loops", "star", "club"])
+def test_a_node_gathers_what_its_arcs_bring(name: str) -> None:
+    graph = GRAPHS[name]
+    at, relations = view_graph(graph, np.array([0]), 2)
+    triples = list(zip(at.heads.tolist(), at.relation.tolist(), at.tails.tolist(), strict=True))
+    plain_arcs = [(h, t, 2 * r + 1) for h, r, t in triples] + [(t, h, 2 * r) for h, r, t in triples]
+    x, gates, arcs = (
+        random_array(len(graph), WIDTH),
+        random_array(2 * len(relations), WIDTH, seed=6),
+        directed_edges(at),
+    )
+    found = arcs.aggregate(x, gates, arcs.directed_relation)
+    assert found.dtype == np.float32 and found.shape == (len(graph), 4 * WIDTH)
+    for node in range(len(graph)):
+        here = [(x[u].astype(float) * gates[way]).tolist() for u, end, way in plain_arcs if end == node]
+        assert found[node].tolist() == pytest.approx(plain_aggregate(here), abs=1e-5)
+
+
+def sample(seed: int, nodes: int = 8, edges: int = 20) -> Sample:
+    """Random triples over all nodes but the last, which nothing leads to."""
+    draw = np.random.default_rng(seed)
+    heads, tails = draw.integers(0, nodes - 1, (2, edges)).astype(np.int32)
+    relation = draw.integers(0, 2, edges).astype(np.int32)
+    near = np.zeros((nodes, 1), np.float16)
+    return Sample(np.arange(nodes, dtype=np.int32), heads, tails, relation, near, np.zeros(edges, bool), ())
+
+
+def torch_here() -> Any:
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+    return torch
+
+
+def torch_aggregate(torch: Any, arcs: TensorEdges, x: Any, gates: Any, gate: Any) -> Any:
+    """What is gathered, node by node, by operations whose gradients torch knows."""
+    messages, rows = x[arcs.source] * gates[gate], []
+    for node in range(len(x)):
+        here = messages[arcs.target == node]
+        if not len(here):
+            rows.append(torch.zeros(4 * WIDTH, dtype=x.dtype))
+            continue
+        spread = ((here - here.mean(0)) ** 2).mean(0)
+        rows.append(torch.cat((here.mean(0), here.max(0).values, here.min(0).values, (spread + 1e-6).sqrt())))
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_gradient_is_that_of_plain_operations(seed: int) -> None:
+    torch = torch_here()
+    arcs, offsets = batch_edges(torch, [sample(seed), sample(seed + 10)])
+    draw = torch.Generator().manual_seed(seed)
+    x, gates = torch.randn(int(offsets[-1]), WIDTH, generator=draw), torch.randn(8, WIDTH, generator=draw)
+    gate, slope = arcs.owner * 4 + arcs.directed_relation, torch.randn(int(offsets[-1]), 4 * WIDTH, generator=draw)
+    mine = [value.clone().requires_grad_(True) for value in (x, gates)]
+    exact = [value.double().requires_grad_(True) for value in (x, gates)]
+    found, wanted = arcs.aggregate(*mine, gate), torch_aggregate(torch, arcs, *exact, gate)
+    assert found.detach().numpy() == pytest.approx(wanted.detach().numpy(), abs=1e-5)
+    (found * slope).sum().backward()
+    (wanted * slope).sum().backward()
+    for one, other in zip(mine, exact, strict=True):
+        assert one.grad.abs().max() > 1 and one.grad.numpy() == pytest.approx(other.grad.numpy(), abs=1e-4)
+
+
+def test_of_equal_messages_only_the_first_has_the_gradient_of_the_maximum() -> None:
+    torch = torch_here()
+    # Nodes 0 and 1 both lead to node 2, with the same message.
+    row = Sample(*(np.array(ids, np.int32) for ids in ([0, 1, 2], [0, 1], [2, 2], [0, 0])),
+                 np.zeros((3, 1), np.float16), np.zeros(2, bool), ())  # fmt: skip
+    arcs, _ = batch_edges(torch, [row])
+    x, gates = torch.ones(3, WIDTH, requires_grad=True), torch.ones(2, WIDTH)
+    arcs.aggregate(x, gates, arcs.directed_relation)[2, WIDTH].backward()
+    assert x.grad.sum() == 1 and x.grad[0, 0] == 1
+
+
+def test_graphs_side_by_side_gather_as_each_does_alone() -> None:
+    torch = torch_here()
+    rows = [sample(seed) for seed in range(4)]
+    arcs, offsets = batch_edges(torch, rows)
+    draw = torch.Generator().manual_seed(0)
+    x, gates = torch.randn(int(offsets[-1]), WIDTH, generator=draw), torch.randn(4 * len(rows), WIDTH, generator=draw)
+    together = arcs.aggregate(x, gates, arcs.owner * 4 + arcs.directed_relation)
+    best = arcs.maximum(x[arcs.source])
+    for at, row in enumerate(rows):
+        own, part = batch_edges(torch, [row])[0], slice(int(offsets[at]), int(offsets[at + 1]))
+        assert torch.equal(own.aggregate(x[part], gates[4 * at : 4 * at + 4], own.directed_relation), together[part])
+        assert torch.equal(own.maximum(x[part][own.source]), best[part])
+        assert torch.equal(own.degree, arcs.degree[part])
+    assert arcs.owner.bincount().tolist() == [2 * len(row.heads) for row in rows]

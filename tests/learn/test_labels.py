@@ -1,0 +1,310 @@
+"""Labels: kept in a file that an interrupted run goes on with, combined, and expanded to triples."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphwright import BudgetedLLM, Graph, HashEncoder, ScriptedLLM
+from graphwright.errors import BudgetError, DataError, OptionError
+from graphwright.learn.candidates import SHORTEST, Candidate, candidate_pool
+from graphwright.learn.examples import Example, Examples
+from graphwright.learn.labels import (
+    Label,
+    Labels,
+    intersection,
+    make_labels,
+    positive_edges,
+    read_labels,
+    union,
+    write_labels,
+)
+from graphwright.learn.refine import LabelledPath, LLMRefiner, NeighbourRefiner, Refiner, ShortestPathLabels
+
+PEOPLE = ("Anna", "Bert", "Carl", "Dora", "Emil", "Fred")
+FILMS = Graph.from_triples(
+    [(f"film {n}", "directed_by", who) for n, who in enumerate(PEOPLE)]
+    + [(f"film {n}", "written_by", PEOPLE[n // 2]) for n in range(len(PEOPLE))]
+    + [(f"film {n}", "release_year", "1990") for n in range(len(PEOPLE))]
+)
+ASKED = [
+    Example(f"q{n}", f"who directed film {n}", (FILMS.id(f"film {n}"),), (FILMS.id(who),))
+    for n, who in enumerate(PEOPLE)
+]
+BY, WRITTEN = (1,), (3,)
+TWIN = NeighbourRefiner(HashEncoder())
+
+
+def first_path(system: str, user: str) -> str:
+    return '{"paths": [0]}'
+
+
+def kept(source: int, ways: tuple[int, ...]) -> LabelledPath:
+    return LabelledPath(Candidate(source, ways, SHORTEST), 1.0, 0.0)
+
+
+def labels(graph: Graph, **rows: list[LabelledPath]) -> Labels:
+    """Labels of questions by their ids, by a refiner that goes by nothing."""
+    found = [Label(Example(name, f"? {name}", (0,), (1,)), tuple(some), 9, 5) for name, some in rows.items()]
+    return Labels({"labels": 2, "graph": graph.columns.checksum, "refiner": "hand"}, tuple(found))
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    made = make_labels(FILMS, Examples(tuple(ASKED)), TWIN, tmp_path / "a.jsonl", nodes=500, length=3)
+    again = read_labels(tmp_path / "a.jsonl", FILMS)
+    assert again.about == made.about
+    assert again.about | {"nodes": 500, "length": 3} == again.about and again.about["refiner"] == TWIN.id
+    for one, other, question in zip(made.rows, again.rows, ASKED, strict=True):
+        assert one.example == other.example == question
+        assert (one.paths, one.candidates) == (other.paths, other.candidates) and one.candidates <= one.paths
+        assert [k.candidate for k in one.paths] == [k.candidate for k in other.paths] != []
+        for a, b in zip(one.paths, other.paths, strict=True):
+            assert (b.support, b.near) == pytest.approx((a.support, a.near), abs=1e-4)
+    write_labels(tmp_path / "b.jsonl", FILMS, again)
+    assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl"]
+    # People read the paths by name.
+    assert json.loads((tmp_path / "a.jsonl").read_text().splitlines()[1])["kept"][0]["path"] == "film 0 → [directed_by]"
+
+
+def test_a_summary_counts_paths_before_merging_after_it_and_after_refinement(tmp_path: Path) -> None:
+    made = make_labels(FILMS, ASKED, ShortestPathLabels(), tmp_path / "a.jsonl")
+    found = made.summary()
+    pools = [candidate_pool(FILMS, one) for one in ASKED]
+    assert found["questions"] == 6 and found["without any"] == 0
+    assert found["paths, max"] == max(p.paths for p in pools)
+    assert found["candidates, mean"] == pytest.approx(sum(len(p.candidates) for p in pools) / 6)
+    assert found["chosen, mean"] == pytest.approx(7 / 6)  # film 0 was written by who directed it
+    assert Labels({}, ()).summary()["questions"] == 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.77, 1.0])
+def test_a_run_that_was_broken_off_is_gone_on_with_to_the_same_file(tmp_path: Path, share: float) -> None:
+    path = tmp_path / "labels.jsonl"
+    made = make_labels(FILMS, ASKED, TWIN, path)
+    whole = path.read_bytes()
+    about = whole.index(b"\n") + 1
+    path.write_bytes(whole[: about + round(share * (len(whole) - about))])
+    again = make_labels(FILMS, ASKED, TWIN, path)
+    assert path.read_bytes() == whole
+    assert [row.example for row in again.rows] == ASKED
+    assert [[k.candidate for k in row.paths] for row in again.rows] == [
+        [k.candidate for k in row.paths] for row in made.rows
+    ]
+
+
+def test_an_empty_file_is_begun_with_and_more_questions_are_added(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.touch()
+    make_labels(FILMS, ASKED[:2], ShortestPathLabels(), path)
+    made = make_labels(FILMS, ASKED, ShortestPathLabels(), path)
+    assert [row.example.id for row in read_labels(path, FILMS).rows] == [one.id for one in ASKED]
+    # What was not asked for this time is not given, though it stays in the file.
+    few = make_labels(FILMS, ASKED[3:5], ShortestPathLabels(), path)
+    assert few.rows == made.rows[3:5] and len(read_labels(path, FILMS).rows) == 6
+
+
+OTHER = Graph.from_triples([(f"film {n}", "made_by", who) for n, who in enumerate(PEOPLE)])
+
+
+@pytest.mark.parametrize(
+    ("graph", "refiner", "bounds", "said"),
+    [
+        (FILMS, ShortestPathLabels(), {}, "refiner 'neighbours-"),
+        (FILMS, NeighbourRefiner(HashEncoder(), share=0.5), {}, "refiner 'neighbours-"),
+        (FILMS, TWIN, {"nodes": 10}, r"nodes 1000 \(asked: 10\)"),
+        (FILMS, TWIN, {"length": 2}, r"length 4 \(asked: 2\)"),
+        (OTHER, TWIN, {}, "graph '"),
+    ],
+)
+def test_labels_made_otherwise_are_not_gone_on_with(
+    tmp_path: Path, graph: Graph, refiner: Refiner, bounds: dict[str, int], said: str
+) -> None:
+    path = tmp_path / "labels.jsonl"
+    make_labels(FILMS, ASKED[:3], TWIN, path)
+    before = path.read_bytes()
+    asked = [Example("q", "who made film 0", (graph.id("film 0"),), (graph.id("Anna"),))]
+    with pytest.raises(OptionError, match=rf"holds labels made otherwise: {said}.*Give another path"):
+        make_labels(graph, asked, refiner, path, **bounds)
+    assert path.read_bytes() == before
+
+
+def test_labels_of_another_question_of_the_same_id_are_not_passed_off_as_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    make_labels(FILMS, ASKED, ShortestPathLabels(), path)
+    before = path.read_bytes()
+    mended = replace(ASKED[1], text="who wrote film 1", answers=(FILMS.id("Anna"),))
+    with pytest.raises(OptionError, match="q1"):
+        make_labels(FILMS, [ASKED[0], mended], ShortestPathLabels(), path)
+    assert path.read_bytes() == before
+
+
+def test_what_was_paid_for_is_kept_when_a_budget_ends_and_the_next_run_asks_for_the_rest(tmp_path: Path) -> None:
+    path, asked = tmp_path / "labels.jsonl", list[str]()
+
+    def reply(system: str, user: str) -> str:
+        asked.append(user)
+        return '{"paths": [0]}'
+
+    least = BudgetedLLM(ScriptedLLM(reply), max_tokens=0)
+    with pytest.raises(BudgetError) as raised:
+        make_labels(FILMS, ASKED, LLMRefiner(least), path)
+    assert not asked and read_labels(path, FILMS).rows == ()
+    each = int(str(raised.value).split("may take ")[1].split(" tokens")[0].replace(",", ""))
+    with pytest.raises(BudgetError, match="Allow for more with max_tokens"):
+        make_labels(FILMS, ASKED, LLMRefiner(BudgetedLLM(ScriptedLLM(reply), max_tokens=2 * each)), path)
+    paid = len(asked)
+    assert 0 < paid < len(ASKED) and len(read_labels(path, FILMS).rows) == paid
+    made = make_labels(FILMS, ASKED, LLMRefiner(BudgetedLLM(ScriptedLLM(reply), max_tokens=100 * each)), path)
+    assert len(asked) == len(set(asked)) == len(ASKED)  # none is asked for twice
+    assert [row.example for row in made.rows] == ASKED
+    assert sorted(row.example.id for row in read_labels(path, FILMS).rows) == [one.id for one in ASKED]
+    # Nothing is left to be asked for.
+    assert make_labels(FILMS, ASKED, LLMRefiner(ScriptedLLM([])), path) == made
+
+
+def test_what_was_paid_for_is_kept_whatever_ends_the_work(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+
+    def reply(system: str, user: str) -> str:
+        if ASKED[1].text in user:
+            raise RuntimeError("the plug was pulled")
+        return '{"paths": [0]}'
+
+    with pytest.raises(RuntimeError, match="plug"):
+        make_labels(FILMS, ASKED[:5], LLMRefiner(ScriptedLLM(reply)), path)
+    assert {row.example.id for row in read_labels(path, FILMS).rows} == {"q0", "q2", "q3", "q4"}
+
+
+def test_a_model_is_asked_by_several_threads_and_the_rows_stay_in_order(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    asked = [replace(ASKED[n % 6], id=f"q{n:02}") for n in range(20)]
+    made = make_labels(
+        FILMS, asked, LLMRefiner(ScriptedLLM(first_path)), tmp_path / "a", progress=lambda *now: told.append(now)
+    )
+    assert [row.example for row in read_labels(tmp_path / "a", FILMS).rows] == asked == [r.example for r in made.rows]
+    assert told == [(what, n, 20) for what in ("collect paths", "choose paths") for n in range(1, 21)]
+
+
+def test_both_keep_the_union_or_the_intersection() -> None:
+    shared, one_alone, other_alone = kept(0, BY), kept(0, WRITTEN), kept(2, BY)
+    one = labels(FILMS, a=[shared, one_alone], b=[shared], c=[one_alone])
+    other = labels(FILMS, a=[other_alone, shared._replace(support=0.5)], b=[], d=[other_alone])
+    either, both = union(one, other), intersection(one, other)
+    assert {row.example.id: list(row.paths) for row in either.rows} == {
+        "a": [shared, one_alone, other_alone],
+        "b": [shared],
+        "c": [one_alone],
+        "d": [other_alone],
+    }
+    assert {row.example.id: list(row.paths) for row in both.rows} == {"a": [shared], "b": [], "c": []}
+    assert either.about["refiner"] == "(hand | hand)" and both.about["refiner"] == "(hand & hand)"
+    assert both.about["graph"] == FILMS.columns.checksum
+    assert union(one, one).rows == intersection(one, one).rows == one.rows
+    with pytest.raises(OptionError, match="over two graphs"):
+        union(one, labels(OTHER))
+
+
+def test_labels_of_another_graph_or_of_nothing_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    with pytest.raises(DataError, match=r"there is no such file\. Make labels"):
+        read_labels(path, FILMS)
+    write_labels(path, FILMS, labels(FILMS, a=[kept(0, BY)]))
+    with pytest.raises(DataError, match="make labels over this graph anew"):
+        read_labels(path, OTHER)
+
+
+def test_labels_of_another_version_are_said_to_be_so_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"labels": 1}\n{"id": "a"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"of format 1, and this version makes and reads format 2\."):
+        read_labels(path, FILMS)
+    with pytest.raises(DataError, match=r"of format 1, and this version makes and reads format 2\."):
+        make_labels(FILMS, ASKED, ShortestPathLabels(), path)
+    assert len(path.read_bytes().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "nothing\n", "[]\n", '{"labels": "x"}\n', '{"labels": 2}\n{"id": "a"}\n', '{"labels": 2}\n[]\n', "\xff\n"],
+)
+def test_what_is_no_file_of_labels_is_said_to_be_none_and_left_alone(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(DataError, match="is no file of labels"):
+        read_labels(path, FILMS)
+    if content:
+        with pytest.raises(DataError, match="is no file of labels"):
+            make_labels(FILMS, ASKED, ShortestPathLabels(), path)
+        assert path.read_bytes() == content.encode("latin-1")
+
+
+@st.composite
+def labelled(draw: st.DrawFn) -> tuple[Graph, Label]:
+    """A small multigraph, no triple twice, and a label whose paths begin anywhere and go by any relations."""
+    name = st.sampled_from("abcdef")
+    rows = draw(st.lists(st.tuples(name, st.sampled_from("rs"), name), min_size=1, max_size=14, unique=True))
+    graph = Graph.from_triples(rows)
+    node, way = st.integers(0, len(graph) - 1), st.integers(0, 2 * len(graph.columns.relations) - 1)
+    paths = draw(st.lists(st.tuples(node, st.lists(way, min_size=1, max_size=4)), max_size=3))
+    answers = tuple(draw(st.sets(node, min_size=1, max_size=2)))
+    some = tuple(kept(source, tuple(ways)) for source, ways in paths)
+    return graph, Label(Example("q", "?", (0,), answers), some, 0, 0)
+
+
+def plain_walks(graph: Graph, source: int, ways: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Nodes and edges of every walk by these ways, never to the source nor straight back by a relation."""
+    c = graph.columns
+    found: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((source,), ())]
+    for at, way in enumerate(ways):
+        turned = at > 0 and way == ways[at - 1] ^ 1
+        longer = []
+        for nodes, edges in found:
+            for edge in range(len(c.heads)):
+                ends = int(c.heads[edge]), int(c.tails[edge])
+                here, there = ends if way & 1 else ends[::-1]
+                straight_back = turned and there == nodes[-2]
+                if c.relation[edge] == way >> 1 and here == nodes[-1] != there != source and not straight_back:
+                    longer.append(((*nodes, there), (*edges, edge)))
+        found = longer
+    return found
+
+
+@settings(deadline=None, max_examples=60)
+@given(labelled())
+def test_a_label_makes_every_instance_of_its_paths_positive(given: tuple[Graph, Label]) -> None:
+    graph, row = given
+    wanted: set[int] = set()
+    for one in row.paths:
+        walks = plain_walks(graph, one.candidate.source, one.candidate.ways)
+        to_answers = [edges for nodes, edges in walks if nodes[-1] in row.example.answers]
+        # What leads to no answer, as a condition that was kept, is positive wherever it leads.
+        wanted.update(edge for edges in to_answers or [edges for _, edges in walks] for edge in edges)
+    assert positive_edges(graph, row).tolist() == sorted(wanted)
+
+
+def test_the_walk_to_an_answer_that_lies_on_the_way_to_itself_is_positive() -> None:
+    # Who wrote films by the director of film 0: Anna, who directed it, and Bert, who is no answer here.
+    graph = Graph.from_triples(
+        [(film, "directed_by", "Anna") for film in ("film 0", "film 1", "film 2")]
+        + [("film 1", "written_by", "Anna"), ("film 2", "written_by", "Bert")]
+    )
+    row = Label(
+        Example("q", "?", (graph.id("film 0"),), (graph.id("Anna"),)), (kept(graph.id("film 0"), (1, 0, 3)),), 0, 0
+    )
+    assert [graph.triple(edge) for edge in positive_edges(graph, row)] == [
+        ("film 0", "directed_by", "Anna"),
+        ("film 1", "directed_by", "Anna"),
+        ("film 1", "written_by", "Anna"),
+    ]
+
+
+def test_a_triple_that_the_graph_has_twice_is_positive_twice() -> None:
+    graph = Graph.from_triples([("a", "r", "b"), ("a", "r", "b"), ("a", "s", "b")])
+    row = Label(Example("q", "?", (0,), (1,)), (kept(0, (1,)),), 0, 0)
+    assert positive_edges(graph, row).tolist() == [0, 1]

@@ -1,0 +1,226 @@
+"""The decoder of relation paths, against the likelihood of all relation paths that there are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.toys import GRAPHS, untrained
+
+from graphwright import (
+    Chains,
+    Decode,
+    Evidence,
+    Graph,
+    HashEncoder,
+    MergeChains,
+    OptionError,
+    PathRetriever,
+    RelationPaths,
+    Triples,
+    start,
+)
+from graphwright.graph.relation_paths import relation_text, ways_of
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
+
+LENGTH = 3
+
+
+def writer(seed: int = 0) -> PathRetriever:
+    made = untrained("path", seed)
+    assert isinstance(made, PathRetriever)
+    return made
+
+
+def asked(graph: Graph, *entities: str) -> State:
+    return start("who is the child of the spouse", graph, entities=entities or [graph.names[0]])
+
+
+def plain_chances(retriever: PathRetriever, state: State, ways: tuple[int, ...]) -> list[tuple[list[float], float]]:
+    """After each prefix of a relation path, the log-probability of every way, and of the end; an Elman network."""
+    w = {name: value.astype(np.float64) for name, value in retriever.weights.items()}
+    question = HashEncoder().encode([state.question.text])[0].astype(np.float64)
+    words = HashEncoder().encode([name.replace("_", " ") for name in state.graph.columns.relations])
+    halves = [half for word in words for half in np.split(word.astype(np.float64) @ w["relation"], 2)]
+    hidden = np.maximum(question @ w["question"] + w["start"], 0)
+    found = []
+    for way in (*ways, None):
+        logits = [float(hidden @ w["write"] @ half) for half in halves]
+        logits.append(float((hidden @ w["end weights"] + w["end"])[0]))
+        norm = math.log(sum(map(math.exp, logits)))
+        found.append(([logit - norm for logit in logits[:-1]], logits[-1] - norm))
+        if way is not None:
+            hidden = hidden @ w["carry"] + halves[way] @ w["step"] + question @ w["again"] + w["bias"]
+            hidden = np.maximum(hidden, 0)
+    return found
+
+
+def likelihood(retriever: PathRetriever, state: State, ways: tuple[int, ...]) -> float:
+    """log p(r(P) | q): the likelihood of a relation path, its end included (Eq. 35)."""
+    chances = plain_chances(retriever, state, ways)
+    return sum(on[way] for way, (on, _) in zip(ways, chances, strict=False)) + chances[-1][1]
+
+
+def paths_of(state: State, length: int = LENGTH) -> list[tuple[int, ...]]:
+    """All relation paths that the graph can carry out."""
+    found = RelationPaths(length)(state).evidence or Evidence.of_nodes([])
+    return [ways_of(state.graph, nodes, edges) for nodes, edges in found]
+
+
+@st.composite
+def small(draw: st.DrawFn) -> Graph:
+    name = st.sampled_from("abcde")
+    rows = draw(st.lists(st.tuples(name, st.sampled_from(["child", "spouse", "ward"]), name), min_size=1, max_size=7))
+    return Graph.from_triples(rows)
+
+
+@settings(deadline=None, max_examples=60)
+@given(small(), st.integers(0, 9))
+def test_a_width_of_twenty_finds_the_best_paths_of_a_small_graph_in_the_order_of_their_likelihood(
+    graph: Graph, seed: int
+) -> None:
+    state, retriever = asked(graph), writer(seed)
+    every = paths_of(state)
+    assume(all(sum(len(ways) == n for ways in every) <= 20 for n in range(1, LENGTH + 1)))
+    found = Decode(retriever, LENGTH)(state).evidence
+    assert found.render is relation_text and found.scores is not None
+    wanted = sorted((-likelihood(retriever, state, ways), ways) for ways in every)[:20]
+    assert found.scores == pytest.approx([-cost for cost, _ in wanted], abs=1e-4)
+    # Two relation paths as likely as each other may change places.
+    written = {ways_of(graph, nodes, edges) for nodes, edges in found}
+    assert len(written) == min(len(every), 20) and written <= set(every)
+    for (nodes, edges), score in zip(found, found.scores, strict=True):
+        walk, ways = nodes.tolist(), ways_of(graph, nodes, edges)
+        assert walk[0] == 0 and 0 not in walk[1:] and len(walk) == len(edges) + 1
+        for at in range(1, len(ways)):  # never straight back
+            assert walk[at - 1] != walk[at + 1] or ways[at] != ways[at - 1] ^ 1
+        assert likelihood(retriever, state, ways) == pytest.approx(score, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_probabilities_of_paths_with_their_ends_sum_to_one_with_what_goes_on(seed: int) -> None:
+    graph, retriever = GRAPHS["family"], writer(seed)
+    state = asked(graph, "Lothair I")
+    decoder, ways = retriever.decoder(state, Run()), range(2 * len(graph.columns.relations))
+    every = [one for n in range(3) for one in itertools.product(ways, repeat=n)]
+    ended = sum(math.exp(decoder.path_log_probability(one)) for one in every)
+    going_on = 0.0
+    for one in itertools.product(ways, repeat=3):
+        chances = plain_chances(retriever, state, one)
+        going_on += math.exp(sum(on[way] for way, (on, _) in zip(one, chances, strict=False)))
+    assert ended + going_on == pytest.approx(1.0, abs=1e-5) and 0 < ended < 1
+    found = Decode(retriever, LENGTH)(state).evidence
+    assert found is not None and found.scores is not None and np.exp(found.scores).sum() < 1
+
+
+def test_the_search_goes_on_from_the_best_prefixes_alone() -> None:
+    graph, retriever = GRAPHS["family"], writer()
+    state = asked(graph, "Lothair I")
+    best, level = list[tuple[float, tuple[int, ...]]](), [()]
+    for n in range(1, LENGTH + 1):
+        longer = [ways for ways in paths_of(state) if len(ways) == n and ways[:-1] in level]
+
+        def prefix(ways: tuple[int, ...]) -> float:
+            chances = plain_chances(retriever, state, ways)
+            return sum(on[way] for way, (on, _) in zip(ways, chances, strict=False))
+
+        level = sorted(longer, key=prefix, reverse=True)[:2]
+        best += [(likelihood(retriever, state, ways), ways) for ways in level]
+    found = (Decode(retriever, LENGTH) % 2)(state).evidence
+    assert found is not None and found.scores is not None
+    assert [ways_of(graph, *piece) for piece in found] == [ways for _, ways in sorted(best, reverse=True)[:2]]
+
+
+def test_every_thing_that_the_question_names_is_searched_from_and_the_best_of_all_kept() -> None:
+    graph, retriever = GRAPHS["family"], writer(3)
+    apart = [Decode(retriever, 2)(asked(graph, who)).evidence for who in ("Gisela", "Ermengarde of Tours")]
+    # The question names both now, and reads the same with neither of them in it.
+    both = (Decode(retriever, 2) % 20)(asked(graph, "Gisela", "Ermengarde of Tours")).evidence
+    assert both is not None and both.scores is not None
+    every = [pair for found in apart if found is not None and found.scores is not None
+             for pair in zip(found.identities(), found.scores.tolist(), strict=True)]  # fmt: skip
+    assert both.scores.tolist() == sorted((score for _, score in every), reverse=True)[:20]
+    assert set(both.identities()) <= {identity for identity, _ in every}
+
+
+def test_the_walks_by_the_best_relation_paths_are_what_is_retrieved() -> None:
+    graph, retriever = GRAPHS["family"], writer()
+    state = asked(graph, "Waldrada")
+    plans, found = (Decode(retriever, LENGTH) % 20)(state).evidence, retriever.search(500)(state).evidence
+    assert plans is not None and found is not None and plans.scores is not None and found.scores is not None
+    score = {ways_of(graph, *piece): s for piece, s in zip(plans, plans.scores.tolist(), strict=True)}
+    for piece, s in zip(found, found.scores.tolist(), strict=True):
+        assert score[ways_of(graph, *piece)] == s
+    # Waldrada has two daughters, of whom the one walk that stands for the relation path shows one.
+    named = {graph.names[int(nodes[-1])] for nodes, edges in found if len(edges) == 1}
+    assert {"Gisela", "Bertha"} <= named and len(plans) < len(found)
+
+
+def test_any_piece_is_scored_by_its_relations() -> None:
+    graph, retriever = GRAPHS["family"], writer()
+    state = asked(graph, "Lothair I")
+    chains = (Triples() >> Chains(2) >> MergeChains())(state).evidence
+    assert chains is not None and any(len(edges) > 2 for _, edges in chains)
+    mother = 2 * list(graph.columns.relations).index("mother of") + 1
+    spouse = 2 * list(graph.columns.relations).index("spouse") + 1
+    by_text = dict(zip(chains.texts(graph), retriever.prepare(state, Run())(chains).tolist(), strict=True))
+    for text, ways in (
+        ("Lothair I → [spouse] → Ermengarde of Tours", (spouse,)),
+        ("Lothair I → [father of] → Lothair II → [spouse] → Teutberga; Waldrada", (mother + 2, spouse)),
+    ):
+        assert by_text[text] == pytest.approx(likelihood(retriever, state, ways), abs=1e-4)
+    triple = retriever.prepare(state, Run())(Evidence.of_edges([1]))
+    assert triple == pytest.approx([likelihood(retriever, state, (mother,))], abs=1e-4)
+
+
+def test_a_part_of_the_graph_has_its_own_relations_to_choose_from() -> None:
+    graph, retriever = GRAPHS["family"], writer()
+    part = graph.part([graph.id("Lothair II"), graph.id("Teutberga"), graph.id("Waldrada")])
+    found = Decode(retriever, 1)(asked(graph, "Lothair II").with_(graph=part)).evidence
+    assert found is not None and found.scores is not None and found.texts(graph) == ["spouse"]
+    alone = asked(Graph.from_triples([("Lothair II", "spouse", "Teutberga")]), "Lothair II")
+    assert found.scores == pytest.approx([likelihood(retriever, alone, (1,))], abs=1e-4)
+
+
+def test_nothing_is_written_where_nothing_leads_on() -> None:
+    graph = GRAPHS["family"]
+    lone = asked(graph, "Gisela").with_(graph=graph.part([graph.id("Gisela")]))
+    for state in (lone, start("who", graph, anchors=[])):
+        found = writer().search(5)(state).evidence
+        assert found is not None and len(found) == 0
+
+
+def test_a_relation_path_is_there_though_its_one_walk_comes_back_to_a_node() -> None:
+    graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "c"), ("c", "t", "d"), ("d", "u", "b")])
+    found = Decode(writer(), 4)(asked(graph, "a")).evidence
+    assert found is not None
+    by_ways = {ways_of(graph, *piece): graph.names.take(piece[0]) for piece in found}
+    assert by_ways[(1, 3, 5, 7)] == ["a", "b", "c", "d", "b"]
+
+
+def test_who_directed_and_wrote_is_retrieved_though_the_walk_passes_them_on_the_way() -> None:
+    films = Graph.from_triples(
+        [("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann"), ("Ali", "written_by", "Mann")]
+    )
+    found = writer().search(100)(asked(films, "Heat")).evidence
+    assert found is not None
+    assert ["Heat", "Mann", "Ali", "Mann"] in [films.names.take(nodes) for nodes, _ in found]
+
+
+def test_what_is_too_much_work_is_noted() -> None:
+    state = Decode(writer(), 2, max_edges=3)(asked(GRAPHS["star"], "hub"))
+    assert state.evidence is not None and len(state.evidence) == 0
+    assert state.trace[-1].notes == ("a relation path leads to too many nodes to be made longer; raise `most`",)
+
+
+def test_what_cannot_decode_is_refused() -> None:
+    with pytest.raises(OptionError, match="a trained path retriever is needed"):
+        Decode(untrained("triple"))  # type: ignore[arg-type]
+    for wrong in ({"length": 0}, {"max_edges": 0}):
+        with pytest.raises(OptionError, match=f"{next(iter(wrong))}"):
+            Decode(writer(), **wrong)

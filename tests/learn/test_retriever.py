@@ -1,0 +1,53 @@
+"""Pieces by what they lead to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.toys import untrained
+
+from graphwright import Evidence, Graph, LastNode, OptionError, Rerank, ShortestPaths, start
+from graphwright.methods.papers.lego_systems import planned
+from graphwright.methods.papers.reg import gnn_rag, subgraphrag
+from graphwright.operators.run import Run
+
+FILMS = Graph.from_triples(
+    [("Heat", "by", "Mann"), ("Ali", "by", "Mann"), ("Ali", "stars", "Smith"), ("Thief", "by", "Mann")]
+)
+ENTITY = untrained("entity")
+
+
+def test_a_piece_has_the_score_of_its_last_node() -> None:
+    state = start("?", FILMS, entities=["Heat"])
+    nodes = ENTITY.prepare(state, Run())(Evidence.of_nodes(FILMS.nodes))
+    pieces = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1]), ([3], []), ([], [2])])
+    assert LastNode(ENTITY).prepare(state, Run())(pieces).tolist() == nodes[[1, 2, 3, 3]].tolist()
+
+
+def test_no_pieces_have_no_scores() -> None:
+    state = start("?", FILMS, entities=["Heat"], evidence=Evidence.of_nodes([]))
+    assert len((Rerank(LastNode(ENTITY)) % 3)(state).evidence or ()) == 0
+
+
+def test_it_takes_a_retriever_alone() -> None:
+    with pytest.raises(OptionError, match="a trained retriever is needed"):
+        LastNode(3)  # type: ignore[arg-type]
+
+
+def test_shortest_paths_come_in_the_order_of_their_ends() -> None:
+    found = gnn_rag(ENTITY, paths=9)(start("?", FILMS, entities=["Heat"])).evidence
+    assert found is not None and found.scores is not None
+    every = ShortestPaths()(start("?", FILMS, entities=["Heat"])).evidence
+    assert every is not None and len(found) == len(every)
+    assert np.all(np.diff(found.scores) <= 0)
+
+
+def test_the_baselines_are_what_their_papers_do() -> None:
+    triple, path = untrained("triple"), untrained("path")
+    ppr = "PersonalizedPageRank(each=True) % 1000 >> Induce() >> "
+    assert repr(subgraphrag(triple)).startswith(f"{ppr}Triples() >> Rerank(") and repr(subgraphrag(triple)).endswith(
+        " % 100"
+    )
+    assert repr(gnn_rag(ENTITY)).startswith(f"{ppr}ShortestPaths() >> Rerank(LastNode(")
+    assert repr(planned(path, 2)).startswith("Decode(") and repr(planned(path, 2)).endswith(" % 2")
+    assert planned(path)(start("?", FILMS, entities=["Heat"])).evidence is not None

@@ -1,0 +1,398 @@
+"""Training: each level learns a toy task, is what it is without torch, and is the same for a seed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.methods.test_reg import knowledge
+
+from graphwright import (
+    Checkpoint,
+    Evidence,
+    Graph,
+    HashEncoder,
+    NeighbourRefiner,
+    PathRetriever,
+    VectorIndex,
+    load_retriever,
+    make_labels,
+    start,
+    train_retriever,
+)
+from graphwright.errors import DataError, NeedsError, OptionError
+from graphwright.graph.relation_paths import Ways
+from graphwright.learn.candidates import ANSWER, SHORTEST, Candidate
+from graphwright.learn.examples import Example
+from graphwright.learn.gates import gate_logits, relation_gates, walk_forward
+from graphwright.learn.graph_view import (
+    GraphView,
+    batch_edges,
+    directed_edges,
+)
+from graphwright.learn.labels import Label, Labels
+from graphwright.learn.path import initial_state, next_logits, next_state, relation_embeddings
+from graphwright.learn.refine import LabelledPath
+from graphwright.learn.training import Sample, Samples, Schedule, fit, samples_of, split
+from graphwright.learn.triple import triple_logits
+from graphwright.methods.registry import pipeline
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
+
+ENCODER = HashEncoder()
+BY, WRITTEN = 0, 1
+KINDS: dict[str, Ways] = {
+    "who directed {}": (2 * BY + 1,),
+    "who wrote {}": (2 * WRITTEN + 1,),
+    "which films did {} direct": (2 * BY,),
+    "which films has {} written": (2 * WRITTEN,),
+    "who wrote what {} directed": (2 * BY, 2 * WRITTEN + 1),
+}
+ENOUGH = {
+    "triple": Schedule(epochs=30, batch=4, patience=30),
+    "entity": Schedule(epochs=30, batch=8, patience=30),
+    "path": Schedule(epochs=15, batch=8, patience=15),
+}
+
+
+def world() -> Graph:
+    """Twenty films by a few people who direct, write, or both."""
+    draw, rows = np.random.default_rng(3), []
+    for n in range(20):
+        director = draw.integers(6)
+        writer = director if draw.random() < 0.3 else draw.integers(6)
+        rows += [(f"film{n}", "directed_by", f"person{director}"), (f"film{n}", "written_by", f"person{writer}")]
+        rows += [(f"film{n}", "release_year", f"{1990 + draw.integers(5)}")]
+        rows += [(f"film{n}", "has_genre", f"genre{draw.integers(4)}")]
+    return Graph.from_triples(rows)
+
+
+FILMS = world()
+SNAPSHOT = knowledge(FILMS)
+
+
+def led_to(node: int, ways: Ways) -> tuple[int, ...]:
+    c, nodes = FILMS.columns, {node}
+    for way in ways:
+        ends = (c.heads, c.tails) if way & 1 else (c.tails, c.heads)
+        taken = [at for at in range(len(c.heads)) if c.relation[at] == way >> 1 and int(ends[0][at]) in nodes]
+        nodes = {int(ends[1][at]) for at in taken}
+    return tuple(sorted(nodes - {node}))
+
+
+def questions() -> list[Example]:
+    """All questions that have an answer, called by their kind and node, in an order that was drawn."""
+    found = []
+    for kind, ways in KINDS.items():
+        for node, name in enumerate(FILMS.names):
+            if answers := led_to(node, ways):
+                found.append(Example(f"{kind}|{node}", kind.format(name), (node,), answers))
+    return [found[at] for at in np.random.default_rng(0).permutation(len(found))]
+
+
+ASKED = questions()
+LEARNED, HELD = ASKED[:40], ASKED[40:]
+
+
+def torch_here() -> Any:
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+    return torch
+
+
+@cache
+def labels() -> Labels:
+    return make_labels(
+        FILMS, LEARNED, NeighbourRefiner(ENCODER), Path(mkdtemp(prefix="graphwright-test-")) / "labels.jsonl"
+    )
+
+
+@cache
+def trained(level: str) -> Checkpoint:
+    torch_here()
+    return train_retriever(SNAPSHOT, labels(), level, schedule=ENOUGH[level])
+
+
+@cache
+def samples() -> Samples:
+    return samples_of(FILMS, labels(), ENCODER)
+
+
+def asked_of(example: Example) -> State:
+    return start(example.text, FILMS, entities=FILMS.names.take(np.array(example.entities)))
+
+
+def answered(retriever: Checkpoint | str) -> list[set[str]]:
+    """What the method answers to the questions that nobody learned from."""
+    op = pipeline("reg", SNAPSHOT, retriever=retriever)
+    answers = [op(start(one.text, FILMS)).answer for one in HELD]
+    return [set(answer.text.splitlines()) if answer is not None else set() for answer in answers]
+
+
+LEVELS = ["triple", "entity", "path"]
+
+
+def test_what_is_learned_from_is_the_relation_path_of_each_kind_of_question() -> None:
+    for row in labels().rows:
+        assert [one.candidate.ways for one in row.paths] == [KINDS[row.example.id.partition("|")[0]]]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_questions_that_nobody_learned_from_are_answered(level: str) -> None:
+    wanted = [{FILMS.names[node] for node in one.answers} for one in HELD]
+    right = sum(found == answers for found, answers in zip(answered(trained(level)), wanted, strict=True))
+    assert len(HELD) == 18 and right >= 17
+    # Before it has learned it answers few of them.
+    fresh = train_retriever(SNAPSHOT, labels(), level, schedule=Schedule(epochs=1, rate=1e-9, seed=1))
+    assert sum(found == answers for found, answers in zip(answered(fresh), wanted, strict=True)) <= 9
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_forty_questions_over_a_small_graph_are_enough_without_any_setting(level: str) -> None:
+    torch_here()
+    wanted = [{FILMS.names[node] for node in one.answers} for one in HELD]
+    found = answered(train_retriever(SNAPSHOT, labels(), level))
+    assert sum(one == answers for one, answers in zip(found, wanted, strict=True)) >= 15
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_checkpoint_answers_the_same_from_its_file_and_without_torch(
+    level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = trained(level)
+    made.save(tmp_path / "films.gwr")
+    before = answered(made)
+    for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    assert answered(str(tmp_path / "films.gwr")) == before
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_training_without_torch_says_what_to_install(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(NeedsError, match=r"pip install 'graphwright\[train\]'\. Asking does not"):
+        train_retriever(SNAPSHOT, labels(), level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_seed_trains_the_same_retriever_and_another_another(level: str) -> None:
+    torch_here()
+    few = Schedule(epochs=2, batch=16)
+    one, again, other = (
+        train_retriever(SNAPSHOT, labels(), level, schedule=plan) for plan in (few, few, replace(few, seed=1))
+    )
+    assert one == again and one.about == again.about and one != other
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_checkpoint_says_what_it_reads_and_where_it_comes_from(level: str) -> None:
+    made = trained(level)
+    about = made.about
+    assert made.level == level and about["encoder"] == ENCODER.id and about["dimension"] == 64
+    assert about["labels"] == labels().about and about["questions"] == 40
+    assert about["schedule"]["epochs"] == ENOUGH[level].epochs and about["schedule"]["negatives"] == 6
+    measured = about["first path kept" if level == "path" else "recall@2R"]
+    assert 1 <= len(measured) <= ENOUGH[level].epochs and all(0 <= m <= 1 for m in measured) and max(measured) == 1
+    assert all(value.dtype == np.float32 and np.isfinite(value).all() for value in made.weights.values())
+
+
+@pytest.mark.parametrize("level", ["triple", "entity"])
+def test_names_are_read_by_what_was_trained_with_them(level: str) -> None:
+    torch_here()
+    names = VectorIndex.from_array(ENCODER.encode(list(FILMS.names)), ENCODER)
+    with pytest.raises(OptionError, match="make the index with them"):
+        train_retriever(SNAPSHOT, labels(), level, names=True)
+    few = Schedule(epochs=2)
+    made = train_retriever(replace(SNAPSHOT, names=names), labels(), level, names=True, schedule=few)
+    assert made.about["names"] and any(name.endswith("name") for name in made.weights)
+    with pytest.raises(OptionError, match="reads the vectors of names"):
+        load_retriever(made, ENCODER)
+    found = load_retriever(made, ENCODER, names).prepare(asked_of(HELD[0]), Run())(Evidence.of_edges([0, 1]))
+    assert found.shape == (2,) and np.isfinite(found).all()
+
+
+def side_by_side(*rows: Sample) -> tuple[Any, Any, np.ndarray]:
+
+    torch = torch_here()
+    arcs, offsets = batch_edges(torch, rows)
+    return torch, arcs, offsets
+
+
+def seen_of(row: Sample) -> GraphView:
+    return GraphView(row.nodes, row.heads, row.tails, row.relation, row.distances.astype(np.float32))
+
+
+def tensors(torch: Any, made: Checkpoint) -> dict[str, Any]:
+    return {name: torch.from_numpy(value) for name, value in made.weights.items()}
+
+
+def test_triples_score_the_same_with_numpy_as_with_torch_many_graphs_at_a_time() -> None:
+    made, every = trained("triple"), samples()
+    rows, steps = every.rows[:5], made.about["steps"]
+    torch, arcs, offsets = side_by_side(*rows)
+    near = torch.from_numpy(np.concatenate([row.distances for row in rows]).astype(np.float32))
+    asked, relations = (torch.from_numpy(part) for part in (every.questions[:5], every.relations))
+    w = tensors(torch, made)
+    gates = relation_gates(gate_logits(w, asked, relations, steps))
+    reached = walk_forward(gates, arcs, near[:, :1], arcs.owner)
+    heads, tails, relation = (
+        torch.from_numpy(np.concatenate(parts).astype(np.int64))
+        for parts in (
+            [row.heads + o for row, o in zip(rows, offsets, strict=False)],
+            [row.tails + o for row, o in zip(rows, offsets, strict=False)],
+            [row.relation for row in rows],
+        )
+    )
+    owner = torch.from_numpy(np.repeat(np.arange(5), [len(row.heads) for row in rows]))
+    together = triple_logits(w, asked, relations, near, gates, reached, heads, tails, relation, None, owner).numpy()
+    begin = 0
+    for at, row in enumerate(rows):
+        seen, question = seen_of(row), every.questions[at : at + 1]
+        own = relation_gates(gate_logits(made.weights, question, every.relations, steps))
+        led = walk_forward(own, directed_edges(seen), seen.start)
+        alone = triple_logits(
+            made.weights, question, every.relations, seen.distances, own, led, seen.heads, seen.tails, seen.relation
+        )
+        assert alone == pytest.approx(together[begin : begin + len(alone)], abs=1e-5, rel=1e-5)
+        begin += len(alone)
+
+
+def test_relation_paths_are_as_probable_with_numpy_as_with_torch() -> None:
+    made, every = trained("path"), samples()
+    torch = torch_here()
+    w, asked = tensors(torch, made), torch.from_numpy(every.questions[:1])
+    state, path = asked_of(LEARNED[0]), (2 * BY, 2 * WRITTEN + 1)
+    retriever = load_retriever(made, ENCODER)
+    assert isinstance(retriever, PathRetriever)
+    writer = retriever.decoder(state, Run())
+    ways = relation_embeddings(
+        w, torch.from_numpy(retriever.relation_vectors(FILMS, range(len(FILMS.columns.relations)), Run()))
+    )
+    hidden, mine = initial_state(w, asked), writer.begin()
+    total = 0.0
+    for way in (*path, None):
+        told = torch.log_softmax(torch.cat(next_logits(w, hidden, ways), 1), 1)[0].numpy()
+        on, end = writer.log_probabilities(mine)
+        assert np.append(on, end) == pytest.approx(told, abs=1e-5 * float(np.abs(told).max()))
+        total += float(told[-1 if way is None else way])
+        if way is not None:
+            hidden, mine = next_state(w, asked, hidden, ways[[way]]), writer.advance(mine, way)
+    assert writer.path_log_probability(path) == pytest.approx(total, rel=1e-5)
+
+
+@pytest.mark.parametrize("level", ["triple", "entity"])
+def test_probabilities_are_those_of_all_though_few_negatives_were_drawn(level: str) -> None:
+    torch_here()
+    plan = replace(ENOUGH[level], negatives=1, epochs=20)
+    retriever = load_retriever(train_retriever(SNAPSHOT, labels(), level, schedule=plan), ENCODER)
+    told, there = 0.0, 0
+    for row, sample in zip(labels().rows, samples().rows, strict=True):
+        state = asked_of(row.example)
+        every = Evidence.of_edges(FILMS.edges) if level == "triple" else Evidence.of_nodes(FILMS.nodes)
+        told += float(retriever.prepare(state, Run())(every).sum())
+        ends = np.concatenate((sample.heads[sample.positive], sample.tails[sample.positive]))
+        there += int(sample.positive.sum()) if level == "triple" else len(np.unique(ends))
+    assert told == pytest.approx(there, rel=0.35)
+
+
+def test_a_sample_holds_what_a_retriever_sees_and_what_explains_the_answers() -> None:
+    every = samples()
+    assert len(every.rows) == len(LEARNED) and every.rounds == 3
+    assert np.linalg.norm(every.questions, axis=1) == pytest.approx(1) and every.relations.shape == (4, 64)
+    for row, sample in zip(labels().rows, every.rows, strict=True):
+        assert sample.distances.shape == (len(sample.nodes), 10) and sample.distances[:, 0].sum() == len(
+            row.example.entities
+        )
+        ends = set(sample.nodes[sample.heads[sample.positive]]) | set(sample.nodes[sample.tails[sample.positive]])
+        assert {*row.example.entities, *row.example.answers} <= ends
+        # Rows of relations are numbered as they were met; their vectors tell which they are.
+        names = [FILMS.columns.relations[one.candidate.ways[0] >> 1].replace("_", " ") for one in row.paths]
+        first = every.relations[[one[0] >> 1 for one in sample.paths]]
+        assert first == pytest.approx(ENCODER.encode(names), abs=1e-6)
+        assert [[way & 1 for way in one] for one in sample.paths] == [
+            [way & 1 for way in one.candidate.ways] for one in row.paths
+        ]
+
+
+def test_nothing_to_learn_from_is_an_error() -> None:
+    torch_here()
+    rows = tuple(replace(row, kept=()) for row in labels().rows)
+    with pytest.raises(DataError, match="of 40 labelled questions none has a path that explains its answers"):
+        train_retriever(SNAPSHOT, Labels(labels().about, rows), "triple")
+    with pytest.raises(DataError, match="of 0 labelled questions"):
+        train_retriever(SNAPSHOT, Labels(labels().about, ()), "path")
+
+
+def test_a_path_retriever_does_not_learn_from_what_is_at_answers_alone() -> None:
+    torch_here()
+    example = LEARNED[0]
+    at_answer = LabelledPath(Candidate(example.answers[0], (2 * BY,), ANSWER), 1.0, 0.0)
+    only = Labels(labels().about, (Label(example, (at_answer,), 1, 1),))
+    with pytest.raises(DataError, match="nothing is learned"):
+        train_retriever(SNAPSHOT, only, "path")
+
+
+def test_one_question_is_enough_to_begin_with() -> None:
+    torch_here()
+    example = next(one for one in LEARNED if one.text.startswith("who directed"))
+    kept = LabelledPath(Candidate(example.entities[0], (2 * BY + 1,), SHORTEST), 1.0, 0.0)
+    one = Labels(labels().about, (Label(example, (kept,), 1, 1),))
+    for level in LEVELS:
+        made = train_retriever(SNAPSHOT, one, level, schedule=Schedule(epochs=2))
+        assert all(np.isfinite(value).all() for value in made.weights.values())
+
+
+def test_a_level_that_is_not_there_is_named() -> None:
+    with pytest.raises(OptionError, match="level='graph': there are triple, entity, path"):
+        train_retriever(SNAPSHOT, labels(), "graph")
+
+
+def test_samples_held_out_are_not_learned_from() -> None:
+    learned, held = split(samples(), Schedule(held_out=0.2))
+    assert (len(learned.rows), len(held.rows)) == (32, 8)
+    assert {id(row) for row in (*learned.rows, *held.rows)} == {id(row) for row in samples().rows}
+    for part in (learned, held):
+        for row, question in zip(part.rows, part.questions, strict=True):
+            at = next(i for i, other in enumerate(samples().rows) if other is row)
+            assert np.array_equal(question, samples().questions[at])
+    alone = samples().part([3])
+    assert [len(part.rows) for part in split(alone, Schedule())] == [1, 1]
+
+
+def test_the_weights_of_the_epoch_that_measured_best_are_kept_and_it_ends_soon_after() -> None:
+    torch = torch_here()
+    kept: list[float] = []
+    measures = iter([0.1, 0.7, 0.3, 0.7, 0.2, 0.2, 0.2, 0.9])
+
+    def loss(w: Any, batch: list[int], rng: np.random.Generator) -> Any:
+        assert len(batch) <= 16
+        return w["x"].sum()
+
+    def measure(w: Any) -> float:
+        kept.append(float(w["x"][0]))
+        return next(measures)
+
+    told: list[tuple[str, int, int]] = []
+    plan = Schedule(epochs=8, patience=3, batch=16)
+    best, measured = fit({"x": torch.ones(1)}, samples(), loss, measure, plan, lambda *now: told.append(now))
+    # Of two epochs that measured the same the later one, which learned more; three after the first of them it ends.
+    assert measured == [0.1, 0.7, 0.3, 0.7, 0.2] and float(best["x"][0]) == kept[3]
+    assert kept == sorted(kept, reverse=True) and told == [("train", n, 8) for n in range(1, 6)]
+
+
+@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"patience": 0}, {"batch": 2.5}, {"negatives": True}])
+def test_what_is_counted_is_a_whole_number(wrong: dict[str, float]) -> None:
+    with pytest.raises(OptionError, match="whole numbers, 1 or more"):
+        Schedule(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [{"rate": 0}, {"held_out": 0}, {"held_out": 1}])
+def test_rate_and_share_are_what_they_can_be(wrong: dict[str, float]) -> None:
+    with pytest.raises(OptionError, match="rate is above 0, and held_out between 0 and 1"):
+        Schedule(**wrong)
