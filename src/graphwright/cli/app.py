@@ -74,13 +74,8 @@ def index(
     paths: Annotated[list[Path], typer.Argument(help="Files and folders of documents.")],
     into: Into,
     *,
-    embed: Annotated[
-        str | None,
-        typer.Option(help="Texts with vectors, in a new index: passages, names, triples (default: passages)."),
-    ] = None,
-    openie: Annotated[
-        Path | None, typer.Option(help="File of extracted entities and triples (openie.jsonl), instead of extracting.")
-    ] = None,
+    embed: Annotated[str | None, "Texts with vectors, in a new index: passages (default), names, triples."] = None,
+    openie: Annotated[Path | None, "File of entities and triples (openie.jsonl), to use instead of extraction."] = None,
     encoder: Encoder = None,
     chunk_tokens: Annotated[
         int | None, typer.Option(min=16, help="Maximum tokens of a chunk, in a new index (default: 200).")
@@ -104,29 +99,23 @@ def index(
 
 
 @app.command("import")
+@expanded
 def import_(
     files: Annotated[
         list[Path], typer.Argument(help="TSV, CSV, N-Triples, Parquet or GraphML; text files also as .gz.")
     ],
-    into: Annotated[Path, typer.Option("--into", help="New folder for the index.")],
-    columns: Annotated[
-        str | None, typer.Option(help="Columns of head, relation and tail, by name or number, such as 1,2,3.")
-    ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Field delimiter (default: detected).")] = None,
+    into: Annotated[Path, "New folder for the index."],
+    columns: Annotated[str | None, "Columns of head, relation and tail, by name or number, such as 1,2,3."] = None,
+    delimiter: Annotated[str | None, "Field delimiter (default: detected)."] = None,
     header: Annotated[
         bool | None, typer.Option("--header/--no-header", help="The first line names the columns (default: detected).")
     ] = None,
-    names: Annotated[
-        list[Path] | None, typer.Option(help="File of ids and names of nodes and relations. Repeatable.")
-    ] = None,
+    names: Annotated[list[Path] | None, "File of ids and names of nodes and relations. Repeatable."] = None,
     max_malformed: Annotated[
         int | None,
         typer.Option(min=0, help="Maximum number of malformed rows (default: 100, and a tenth of a file)."),
     ] = None,
-    embed: Annotated[
-        str | None,
-        typer.Option(help="Texts with vectors: names, triples, passages or none (default: names, up to 50,000 nodes)."),
-    ] = None,
+    embed: Annotated[str | None, "Texts with vectors: names (default up to 50,000), triples, passages, none."] = None,
     encoder: Encoder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -213,6 +202,7 @@ def retrieve(
 
 
 @app.command()
+@expanded
 def remove(ids: Annotated[list[str], typer.Argument(help="Ids of documents.")], index: IndexFolder) -> None:
     """Remove documents from an index."""
     from graphwright.cli.indexing import remove_documents
@@ -221,10 +211,9 @@ def remove(ids: Annotated[list[str], typer.Argument(help="Ids of documents.")], 
 
 
 @app.command()
+@expanded
 def methods(
-    index: Annotated[
-        Path | None, typer.Option("--index", help="Index folder, to show each method's expression over it.")
-    ] = None,
+    index: Annotated[Path | None, "Index folder, to show each method's expression over it."] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the retrieval methods and their arguments."""
@@ -234,9 +223,10 @@ def methods(
 
 
 @app.command()
+@expanded
 def info(
     folder: Annotated[Path | None, typer.Argument(help="Index folder.")] = None,
-    index: Annotated[Path | None, typer.Option("--index", help="Index folder, as in other commands.")] = None,
+    index: Annotated[Path | None, "Index folder, as in other commands."] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the contents, settings and size of an index."""
@@ -249,9 +239,10 @@ def info(
 
 
 @app.command()
+@expanded
 def verify(
     index: IndexFolder,
-    repair: Annotated[bool, typer.Option("--repair", help="Rebuild the snapshot from the stored documents.")] = False,
+    repair: Annotated[bool, "Rebuild the snapshot from the stored documents."] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check an index for damage."""
@@ -261,6 +252,7 @@ def verify(
 
 
 @app.command()
+@expanded
 def documents(
     index: IndexFolder,
     search: Annotated[
@@ -275,12 +267,11 @@ def documents(
 
 
 @app.command()
+@expanded
 def show(
     document: Annotated[str, typer.Argument(help="Id of a document.")],
     index: IndexFolder,
-    characters: Annotated[
-        str | None, typer.Option(help="Print only these characters, as in a citation: --characters 39-88")
-    ] = None,
+    characters: Annotated[str | None, "Print only these characters, as in a citation: --characters 39-88"] = None,
 ) -> None:
     """Print the text of a document.
 
@@ -292,9 +283,10 @@ def show(
 
 
 @app.command()
+@expanded
 def export(
     index: IndexFolder,
-    to: Annotated[Path, typer.Option("--to", help="File to write; - for stdout.")],
+    to: Annotated[Path, "File to write; - for stdout."],
     form: Annotated[
         str | None, typer.Option("--format", help="graphml or json (default: by the name of the file).")
     ] = None,
@@ -303,7 +295,7 @@ def export(
     ] = None,
     method: Method = None,
     top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of items of evidence.")] = 20,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Annotated[bool, "Replace an existing file."] = False,
 ) -> None:
     """Write the graph as GraphML or node-link JSON."""
     from graphwright.cli.inspection import export_graph
@@ -312,9 +304,10 @@ def export(
 
 
 @app.command()
+@expanded
 def doctor(
-    index: Annotated[Path | None, typer.Option("--index", help="Index folder to check.")] = None,
-    llm: Annotated[str | None, typer.Option("--llm", help="Language model to check (default: the index's).")] = None,
+    index: Annotated[Path | None, "Index folder to check."] = None,
+    llm: Annotated[str | None, "Language model to check (default: the index's)."] = None,
     base_url: BaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -328,8 +321,9 @@ def doctor(
 
 
 @app.command()
+@expanded
 def demo(
-    folder: Annotated[Path | None, typer.Option(help="Folder to keep the index in (default: temporary).")] = None,
+    folder: Annotated[Path | None, "Folder to keep the index in (default: temporary)."] = None,
 ) -> None:
     """Index a small corpus and ask it two questions."""
     from graphwright.cli.asking import run_demo

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +20,9 @@ from graphwright.cli.inspection import open_index
 from graphwright.cli.terminal import clean, note, plain_table, print_json, progress_bar, shortened
 from graphwright.data.questions import read_questions
 from graphwright.errors import OptionError
-from graphwright.generate.stream import listening
 from graphwright.index_folder import Index
 from graphwright.methods.registry import METHODS
+from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Question, State
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def ask(folder: Path, question: str, query: QueryOptions, model: AnswerModelOpti
         options["llm"] = model.client(settings, folder)
     index = open_index(folder)
     live = settings is not None and not query.as_json and sys.stdout.isatty()
-    with listening(_show_draft) if live else nullcontext():
-        state = index.ask(_question(question, query, index), query.method, filter=part, **options)
+    run = Run(on_text=_show_draft if live else None)
+    state = index.ask(_question(question, query, index), query.method, filter=part, run=run, **options)
     if live:
         print("\n")
     _show(state, index, query, _ANSWER_PASSAGES)

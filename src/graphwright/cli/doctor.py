@@ -24,6 +24,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from graphwright.cli.options import ModelOptions
 from graphwright.cli.terminal import counted, print_json
 from graphwright.errors import GraphwrightError, OptionError
 
@@ -233,7 +234,7 @@ def check_writable(folder: Path) -> Check:
 def check_llm(folder: Path | None, llm: str | None, base_url: str | None) -> Iterator[Check]:
     """Check the language model that is named, else that of the index: its key, a reply, and a JSON schema."""
     try:
-        settings = _settings(folder, llm, base_url)
+        settings = ModelOptions(llm=llm, base_url=base_url).settings(folder)
     except Exception as error:
         yield _failure("settings", error, "Correct the file, or delete it.")
         return
@@ -252,16 +253,6 @@ def check_llm(folder: Path | None, llm: str | None, base_url: str | None) -> Ite
     yield (reply := _checked("answers", lambda: _check_reply(client, name), _CHECK_MODEL))
     if reply.status is not Status.FAILED:
         yield _checked("schema", lambda: _check_schema(client), "Use another model.")
-
-
-def _settings(folder: Path | None, llm: str | None, base_url: str | None) -> LLMSettings | None:
-    from graphwright.models.settings import SETTINGS, LLMSettings, read_settings
-
-    stored = None if folder is None else read_settings(folder / SETTINGS)
-    if llm is None:
-        return stored
-    stored = stored or LLMSettings(llm)
-    return replace(stored, model=llm, base_url=base_url or stored.base_url)
 
 
 def _server(settings: LLMSettings) -> str:

@@ -20,56 +20,32 @@ __all__ = ["evaluate"]
 
 @expanded
 def evaluate(
-    out: Annotated[Path, typer.Option("--out", help="Folder of the run; an interrupted run resumes.")],
+    out: Annotated[Path, "Folder of the run; an interrupted run resumes."],
     *,
     plan: Annotated[
         Path | None, typer.Argument(help="File that describes an experiment, such as a run's experiment.toml.")
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Folder or file with a corpus or graph and questions, or questions only."),
-    ] = None,
-    methods: Annotated[
-        str | None,
-        typer.Option("--methods", help="Methods, separated by commas; with options as ppr(restart=0.5)."),
-    ] = None,
-    sweep: Annotated[
-        list[str] | None,
-        typer.Option("--sweep", help="Values of an option to compare, such as restart=0.15,0.5. Repeatable."),
-    ] = None,
-    questions: Annotated[
-        str | None, typer.Option("--questions", help="Question set of the data (2hop_dev), or a file of questions.")
-    ] = None,
-    index: Annotated[
-        Path | None, typer.Option("--index", help="Existing index of the same corpus or graph, to reuse.")
-    ] = None,
-    extraction: Annotated[
-        str | None, typer.Option(help="Source of entities: lexical, or openie (openie.jsonl in the folder).")
-    ] = None,
-    no_titles: Annotated[bool, typer.Option("--no-titles", help="Leave out the titles of documents.")] = False,
-    embed: Annotated[str | None, typer.Option(help="Texts with vectors: passages, names, triples.")] = None,
+    data: Annotated[Path | None, "Folder or file with a corpus or graph and questions, or questions only."] = None,
+    methods: Annotated[str | None, "Methods, separated by commas; with options as ppr(restart=0.5)."] = None,
+    sweep: Annotated[list[str] | None, "Values of an option to compare, such as restart=0.15,0.5. Repeatable."] = None,
+    questions: Annotated[str | None, "Question set of the data (2hop_dev), or a file of questions."] = None,
+    index: Annotated[Path | None, "Existing index of the same corpus or graph, to reuse."] = None,
+    extraction: Annotated[str | None, "Source of entities: lexical, or openie (openie.jsonl in the folder)."] = None,
+    no_titles: Annotated[bool, "Leave out the titles of documents."] = False,
+    embed: Annotated[str | None, "Texts with vectors: passages, names, triples."] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of questions to sample (default: all).")] = None,
-    seed: Annotated[int | None, typer.Option(help="Random seed for samples, intervals and tests.")] = None,
-    baseline: Annotated[
-        str | None, typer.Option(help="Method that the others are tested against (default: the first).")
-    ] = None,
-    metrics: Annotated[
-        str | None, typer.Option(help="Metrics to report (default: all that the data supports).")
-    ] = None,
+    seed: Annotated[int | None, "Random seed for samples, intervals and tests."] = None,
+    baseline: Annotated[str | None, "Method that the others are tested against (default: the first)."] = None,
+    metrics: Annotated[str | None, "Metrics to report (default: all that the data supports)."] = None,
     answers: Annotated[
         bool | None, typer.Option("--answers/--no-answers", help="Answer the questions, or retrieve only.")
     ] = None,
     link: Annotated[
         bool | None, typer.Option("--link/--gold-entities", help="Link entities, or use the gold ones of the data.")
     ] = None,
-    no_sharing: Annotated[
-        bool, typer.Option("--no-sharing", help="Run each method separately, without sharing steps.")
-    ] = False,
+    no_sharing: Annotated[bool, "Run each method separately, without sharing steps."] = False,
     model: ModelOptions,
-    judge: Annotated[
-        str | None,
-        typer.Option("--judge", help="Judge of answers: a model on the same server, or overlap (no model)."),
-    ] = None,
+    judge: Annotated[str | None, "Judge of answers: a model on the same server, or overlap (no model)."] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare methods on a set of questions.

@@ -170,8 +170,8 @@ def _counts(seconds: float, model_seconds: float | None, texts: str, tokens: int
 def _brief(operator: str) -> str:
     """Return an expression with nested brackets shortened.
 
-    >>> _brief("Generate(FactReader(MiniLMReader(), SentenceReader(MiniLM())))"), _brief("Keywords() % 3")
-    ('Generate(FactReader(…))', 'Keywords() % 3')
+    >>> _brief("Rerank(Composed(names=VectorIndex(3 × 2)))"), _brief("Keywords() % 3")
+    ('Rerank(Composed(…))', 'Keywords() % 3')
     """
     brief, depth = [], 0
     for position, sign in enumerate(operator):

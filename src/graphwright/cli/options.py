@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -21,43 +21,35 @@ if TYPE_CHECKING:
 __all__ = ["AnswerModelOptions", "ExtractionOptions", "ModelOptions", "QueryOptions", "expanded", "names_in"]
 
 IndexFolder = Annotated[Path, typer.Option("--index", help="Index folder.")]
-Into = Annotated[Path, typer.Option("--into", help="Index folder; created if it does not exist.")]
+Into = Annotated[Path, "Index folder; created if it does not exist."]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Estimate = Annotated[bool, typer.Option("--estimate", help="Print the estimated cost, and change nothing.")]
+Estimate = Annotated[bool, "Print the estimated cost, and change nothing."]
 Method = Annotated[
     str | None,
     typer.Option("--method", "-m", help="Retrieval method, see 'graphwright methods' (default: ppr; graphs: rog)."),
 ]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option("--base-url", help="OpenAI-compatible server (default: OpenAI), as http://localhost:11434/v1."),
-]
-Encoder = Annotated[
-    str | None,
-    typer.Option(help="Encoder of a new index: minilm (embedded, default), sbert:NAME or endpoint:MODEL@URL."),
-]
+BaseUrl = Annotated[str | None, "OpenAI-compatible server (default: OpenAI), as http://localhost:11434/v1."]
+Encoder = Annotated[str | None, "Encoder of a new index: minilm (embedded, default), sbert:NAME or endpoint:MODEL@URL."]
 
 
 @dataclass(frozen=True)
 class ModelOptions:
     """The language model of a command, and its budget."""
 
-    llm: Annotated[str | None, typer.Option("--llm", help="Language model, by its name on the server.")] = None
+    llm: Annotated[str | None, "Language model, by its name on the server."] = None
     base_url: BaseUrl = None
-    prices: Annotated[
-        str | None, typer.Option("--prices", help="Price of a million input and output tokens, such as 0.15,0.60.")
-    ] = None
-    max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=0, help="Maximum number of LLM tokens.")] = None
-    max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Maximum cost of the LLM.")] = None
+    prices: Annotated[str | None, "Price of a million input and output tokens, such as 0.15,0.60."] = None
+    max_tokens: Annotated[int | None, typer.Option(min=0, help="Maximum number of LLM tokens.")] = None
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Maximum cost of the LLM.")] = None
 
-    def settings(self, folder: Path) -> LLMSettings | None:
+    def settings(self, folder: Path | None) -> LLMSettings | None:
         """Return the settings of the language model: the options, else the settings.toml of the index folder.
 
         None if there is no language model. Raises OptionError for options that contradict each other.
         """
         from graphwright.models.settings import SETTINGS, LLMSettings, read_settings
 
-        settings = read_settings(folder / SETTINGS)
+        settings = None if folder is None else read_settings(folder / SETTINGS)
         if settings is None and self.llm is None:
             if self.base_url:
                 raise OptionError(f"--base-url {self.base_url} names a server but no model; add --llm MODEL.")
@@ -99,11 +91,9 @@ def _two_prices(prices: str) -> tuple[float, float]:
 class AnswerModelOptions(ModelOptions):
     """The language model of a command, which may be turned off."""
 
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Use no language model, even if settings.toml names one.")
-    ] = False
+    offline: Annotated[bool, "Use no language model, even if settings.toml names one."] = False
 
-    def settings(self, folder: Path) -> LLMSettings | None:
+    def settings(self, folder: Path | None) -> LLMSettings | None:
         """Return the settings of the language model; None if it is turned off."""
         if not self.offline:
             return super().settings(folder)
@@ -116,9 +106,7 @@ class AnswerModelOptions(ModelOptions):
 class ExtractionOptions(AnswerModelOptions):
     """The language model that extracts entities and relations."""
 
-    gleanings: Annotated[
-        bool, typer.Option("--gleanings", help="Extract twice, to find what the first pass missed.")
-    ] = False
+    gleanings: Annotated[bool, "Extract twice, to find what the first pass missed."] = False
 
 
 @dataclass(frozen=True)
@@ -127,27 +115,15 @@ class QueryOptions:
 
     method: Method = None
     entity: Annotated[
-        list[str] | None,
-        typer.Option("--entity", help="Name of a node that the question is about, instead of linking. Repeatable."),
+        list[str] | None, "Name of a node that the question is about, instead of linking. Repeatable."
     ] = None
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Number of passages.")] = None
-    document: Annotated[
-        list[str] | None, typer.Option("--document", help="Search only the document with this id. Repeatable.")
-    ] = None
-    folder: Annotated[
-        str | None, typer.Option("--folder", help="Search only documents whose id lies in this folder.")
-    ] = None
-    where: Annotated[
-        list[str] | None,
-        typer.Option("--where", help="Search only documents with this metadata, as NAME=VALUE. Repeatable."),
-    ] = None
-    retriever: Annotated[
-        Path | None, typer.Option("--retriever", help="Trained retriever for --method reg; see 'graphwright train'.")
-    ] = None
+    document: Annotated[list[str] | None, "Search only the document with this id. Repeatable."] = None
+    folder: Annotated[str | None, "Search only documents whose id lies in this folder."] = None
+    where: Annotated[list[str] | None, "Search only documents with this metadata, as NAME=VALUE. Repeatable."] = None
+    retriever: Annotated[Path | None, "Trained retriever for --method reg; see 'graphwright train'."] = None
     as_json: AsJson = False
-    explain: Annotated[bool, typer.Option("--explain", help="Show what each step did, its time and its tokens.")] = (
-        False
-    )
+    explain: Annotated[bool, "Show what each step did, its time and its tokens."] = False
 
     def filter(self) -> Filter | None:
         """Return the filter that --document, --folder and --where describe; None if none is given."""
@@ -182,10 +158,13 @@ def names_in(text: str | None) -> tuple[str, ...] | None:
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes every field of its dataclass parameters as an option of its own.
+    """Return a command for typer, with its options declared briefly.
+
+    `Annotated[type, "help"]` declares an option, a bool a flag; and each field of a dataclass parameter is an option
+    of its own.
 
     >>> @expanded
-    ... def ask(question: str, query: QueryOptions) -> None:
+    ... def ask(question: Annotated[str, "Question."], query: QueryOptions) -> None:
     ...     print(question, query.top_k)
     >>> ask(question="Who?", **vars(QueryOptions(top_k=3)))
     Who? 3
@@ -195,8 +174,8 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     for parameter in declared:
         group = groups.get(parameter.name)
-        some = [parameter] if group is None else inspect.signature(group, eval_str=True).parameters.values()
-        parameters += (p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in some)
+        parts = [parameter] if group is None else inspect.signature(group, eval_str=True).parameters.values()
+        parameters += map(_declared, parts)
 
     def run(**values: Any) -> None:
         built = {
@@ -209,3 +188,13 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _declared(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter as typer reads it, keyword only."""
+    kind, *metadata = get_args(parameter.annotation)
+    if isinstance(metadata[0], str):
+        flag = [f"--{parameter.name.replace('_', '-')}"] if kind is bool else []
+        metadata = [typer.Option(*flag, help=metadata[0])]
+    annotation = Annotated[kind, metadata[0]]
+    return parameter.replace(annotation=annotation, kind=inspect.Parameter.KEYWORD_ONLY)
