@@ -91,7 +91,6 @@ from graphwright import (
     ReportPrompt,
     Rerank,
     ScoreSum,
-    SentenceReader,
     SharedWords,
     ShortestPaths,
     Shuffled,
@@ -119,11 +118,9 @@ from graphwright import (
     WordSearch,
     start,
 )
-from graphwright.generate.broad import Broad
-from graphwright.generate.central import CentralReader, CentralSearch
-from graphwright.generate.enough import AnswerIfEnough
-from graphwright.generate.hybrid import HybridPrompt
-from graphwright.generate.prompt import PassagePrompt
+from graphwright.generate.answer import AnswerIfEnough
+from graphwright.generate.prompts import HybridPrompt, PassagePrompt
+from graphwright.generate.readers import Quote, ReadSpans
 from graphwright.graph.graph import Kind
 from graphwright.index.vector_index import joined
 from graphwright.models.protocols import Completion
@@ -150,7 +147,7 @@ class Burned:
 
     def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
         said = (
-            '{"found": true, "answer": "It burned [1].", "citations": [{"passage": 2, "quote": "destroyed in 1525"}]}'
+            '{"found": true, "text": "It burned [1].", "citations": [{"passage": 2, "quote": "destroyed in 1525"}]}'
         )
         return Completion(said, schema.model_validate_json(said))
 
@@ -208,8 +205,8 @@ class ThinksOfErmengarde:
 
     def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
         said = (
-            '{"enough": false, "thought": "Ermengarde of Tours was his mother.", "thoughts": ["She was."], '
-            '"found": true, "answer": "Erstein"}'
+            '{"enough": false, "thought": "Ermengarde of Tours was his mother.", "reasoning": "She was.", '
+            '"found": true, "text": "Erstein"}'
         )
         return Completion(said, schema.model_validate_json(said))
 
@@ -283,12 +280,11 @@ def every_operator() -> list[Operator]:
         Unite(),
         Unite(apart=True),
         ToPassages(),
-        Generate(SentenceReader(SNAPSHOT.encoder)),
-        Generate(CentralReader(SNAPSHOT.encoder)),
+        Quote(SNAPSHOT.encoder),
+        ReadSpans(MiniLMReader(), threshold=0.1),
+        Generate(MiniLMReader()),
         Generate(Burned()),
         PassagePrompt(passages=2),
-        CentralSearch(SNAPSHOT.passages),
-        Broad(SEARCH % 2),
         SEARCH % 3 >> PersonalizedPageRank(),
         Then((Keep(), SEARCH)),
         Cut(SEARCH, 2),
@@ -308,7 +304,6 @@ def every_operator() -> list[Operator]:
         Grow(None, SNAPSHOT.triples, depth=2, width=2, least=0.1),
         Grow(GoesOn(), depth=2),
         AnswerIfEnough(Burned()),
-        AnswerIfEnough(SentenceReader(SNAPSHOT.encoder)),
         HybridPrompt(),
         HybridPrompt(passages=2),
         AnchorSearch(SNAPSHOT.names),

@@ -13,7 +13,6 @@ from graphwright import (
     AnswerIfEnough,
     Bubble,
     Coverage,
-    FactReader,
     GroupAnchors,
     HybridPrompt,
     LatentKeywords,
@@ -27,7 +26,7 @@ from graphwright import (
     joined,
     start,
 )
-from graphwright.generate.prompt import passages_in
+from graphwright.generate.prompts import passages_in
 from graphwright.models.protocols import LLM
 from graphwright.models.endpoint import Endpoint
 

@@ -50,10 +50,10 @@ def test_a_topic_that_a_passage_about_a_name_speaks_of_joins_it_too() -> None:
 def test_passages_count_in_their_order_up_to_so_many() -> None:
     state = seen(QUESTION, "bread", "ermengarde", "teutberga")
     assert implied(state) == ["Ermengarde of Tours", "Teutberga"]
-    last = (LatentKeywords(most=1)(state).anchors or ())[-1]
+    last = (LatentKeywords(max_implied=1)(state).anchors or ())[-1]
     assert last.text == "Ermengarde of Tours"
     assert (LatentKeywords(passages=1)(state).anchors or ()) == (Keywords()(state).anchors or ())
-    assert (LatentKeywords(most=0)(state).anchors or ()) == (Keywords()(state).anchors or ())
+    assert (LatentKeywords(max_implied=0)(state).anchors or ()) == (Keywords()(state).anchors or ())
 
 
 @pytest.mark.parametrize("state", [start(QUESTION, GRAPH), seen("What is it?", "lothair"), seen(QUESTION)])

@@ -8,7 +8,7 @@ import pytest
 from tests.toys import corpus_index
 
 from graphwright import Anchor, Graph, OptionError, Ranking, ScriptedLLM, start
-from graphwright.operators.anchors.keywords import previewed, stated
+from graphwright.operators.anchors.keywords import top_passages, entities_and_edges
 from graphwright.operators.anchors.relax import Relax
 from graphwright.operators.state import State
 
@@ -80,7 +80,7 @@ def test_with_vectors_it_is_the_nearest_by_cosine_among_what_the_passages_state(
     chunks = Ranking.of([graph.id("ermengarde#0"), graph.id("bread#0")], [2, 1])
     state = start("?", graph, anchors=[Anchor("abbey founded in Alsace")]).with_(passages=chunks)
     (found,) = Relax(None, SNAPSHOT.names, SNAPSHOT.triples, passages=1, least=0.2)(state).anchors or ()
-    entities, edges = stated(graph, previewed(state, 1))
+    entities, edges = entities_and_edges(graph, top_passages(state, 1))
     assert set(found.nodes) <= set(entities) and set(found.edges) <= set(edges) and len(found.edges)
     assert 0 < len(found.nodes) + len(found.edges) <= 3
     query = SNAPSHOT.triples.encode("abbey founded in Alsace")

@@ -1,4 +1,4 @@
-"""Keywords of a question: names, themes, and those that it only implies."""
+"""Keywords of a question as anchors: names, themes, and names that it only implies."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphwright.constraints import Has
-from graphwright.errors import OptionError
+from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, Graph, Kind
 from graphwright.index.name_index import name_index_of
@@ -28,215 +26,210 @@ from graphwright.text.words import COMPOUND, words
 __all__ = [
     "Keywords",
     "LatentKeywords",
+    "add_anchors",
+    "anchors_named",
+    "entities_and_edges",
     "is_name",
-    "named",
     "passage_lines",
-    "previewed",
-    "stated",
     "themes",
-    "with_new",
+    "top_passages",
 ]
 
-_PHRASE = 4  # words of a phrase
-_PLAIN = 0.5  # weight of what is a phrase and, as far as can be told, no name
+_PHRASE_WORDS = 4  # the most words of a phrase
+_PHRASE_WEIGHT = 0.5  # weight of a phrase that is not written as a name
+_IMPLIED_WEIGHT = 0.5  # weight of a name that the question only implies
+_PROMPT_CHARACTERS = 12_000  # of all passages in a prompt
+_TITLE_CHARACTERS = 200
 
 
 def themes(state: State) -> tuple[Anchor, ...]:
-    """Return the anchors that are no entities: themes and thoughts."""
+    """Return the anchors that are not entities: themes and thoughts."""
     return tuple(anchor for anchor in state.anchors or () if anchor.kind != "entity")
 
 
 @dataclass(frozen=True, repr=False)
 class Keywords(Operator):
-    """Set the question's keywords as anchors: names, then themes (PathRAG, "Node Retrieval"; LightRAG's two levels).
+    """Set the keywords of the question as anchors: names, then themes (PathRAG, "Node Retrieval"; LightRAG's levels).
 
-    Names and noun phrases are anchors, with the nodes of exactly that name where there are some; themes are anchors
-    too, of the kind "theme", without nodes. A language model lists both. Without one, names are found as `Link` finds
-    them, phrases are the words between stop words (with half the weight, unless they are written as names are), and
-    the one theme is what the question says besides names. So it is where the model lists nothing. Anchors that the
-    state already has are kept, before the others.
+    Names and noun phrases become anchors with the nodes of exactly that name; themes become anchors of the kind
+    "theme", without nodes. A language model (`model`) lists both. Without one, names are those that LinkEntities
+    finds, phrases are the words between stop words (with half the weight, unless written as names), and the one theme
+    is the rest of the question; the same if the model lists nothing. Existing anchors stay, before the new ones.
 
-    >>> from graphwright import Graph, start
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
-    >>> found = Keywords()(start("Which abbey did the mother of Lothair II found?", graph)).anchors
-    >>> [a.kind[0] + ": " + a.text for a in found]
+    >>> anchors = Keywords()(start("Which abbey did the mother of Lothair II found?", graph)).anchors
+    >>> [anchor.kind[0] + ": " + anchor.text for anchor in anchors]
     ['e: Lothair II', 'e: abbey', 'e: mother', 'e: found', 't: abbey mother found']
     """
 
-    model: LLM | None = None
+    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
     gives = ("anchors",)
-
-    def __post_init__(self) -> None:
-        if self.model is not None and not isinstance(self.model, LLM):
-            raise OptionError(f"Keywords({self.model!r}): give a language model, or None to do without one.")
 
     def apply(self, state: State, run: Run) -> State:
         """Set the anchors."""
-        found = _listed(self.model, state, run) if self.model is not None else []
-        if self.model is not None and not found:
-            run.note("the model listed no keywords; they are the question's own words")
-        return with_new(state, found or _spoken(state))
+        keywords = _from_model(self.model, state, run) if self.model is not None else []
+        if self.model is not None and not keywords:
+            run.note("the model listed no keywords; the question's own words are used")
+        return add_anchors(state, keywords or _from_question(state, run))
 
 
-def with_new(state: State, found: Iterable[Anchor]) -> State:
-    """Return the state with these anchors after those that it has, each once by its kind and its text's normal form."""
-    given = state.anchors or ()
-    held = {(anchor.kind == "entity", normal_form(anchor.text)) for anchor in given}
+def add_anchors(state: State, anchors: Iterable[Anchor]) -> State:
+    """Return the state with these anchors after its own, each kind and normalised text once."""
+    existing = state.anchors or ()
+    keys = {_key(anchor) for anchor in existing}
     new = []
-    for anchor in found:
-        key = anchor.kind == "entity", normal_form(anchor.text)
-        if key[1] and key not in held:
-            held.add(key)
+    for anchor in anchors:
+        key = _key(anchor)
+        if key[1] and key not in keys:
+            keys.add(key)
             new.append(anchor)
-    return state.with_(anchors=(*given, *new))
+    return state.with_(anchors=(*existing, *new))
 
 
-def _listed(model: LLM, state: State, run: Run) -> list[Anchor]:
-    """Return what a language model lists."""
+def _key(anchor: Anchor) -> tuple[bool, str]:
+    return anchor.kind == "entity", normal_form(anchor.text)
+
+
+def _from_model(model: LLM, state: State, run: Run) -> list[Anchor]:
+    """Return the keywords that a language model lists."""
     reply = run.reply(model, "pathrag_keywords", question=data_line({"question": state.question.text}))
     if reply is None:
         return []
-    return [*named(reply.names, state), *(Anchor(theme, kind="theme") for theme in _distinct(reply.themes))]
+    return [*anchors_named(reply.names, state), *(Anchor(theme, kind="theme") for theme in _distinct(reply.themes))]
 
 
-def _spoken(state: State) -> list[Anchor]:
-    """Return what the question itself says: names, phrases, and all of that but names as one theme."""
-    linked = LinkEntities()(state.with_(anchors=None, answer=None, trace=())).anchors or ()
+def _from_question(state: State, run: Run) -> list[Anchor]:
+    """Return the names and phrases of the question, and its words outside names as one theme."""
+    linked = LinkEntities().apply(state.with_(anchors=None), run).anchors or ()
     rest = state.question.text
     for anchor in linked:
-        # The break keeps what stands before a name and after it apart.
+        # The bar separates the words before a name from those after it.
         rest = re.sub(rf"(?<!\w){re.escape(anchor.text)}(?!\w)", " | ", rest, count=1)
-    telling = [word for word in COMPOUND.findall(rest) if words(word)]
-    theme = [Anchor(" ".join(telling), kind="theme")] if telling else []
-    phrases = (a if is_name(a.text) else replace(a, weight=_PLAIN) for a in named(_phrases(rest), state))
-    return [*linked, *phrases, *theme]
+    content = [word for word in COMPOUND.findall(rest) if words(word)]
+    theme = [Anchor(" ".join(content), kind="theme")] if content else []
+    phrases = anchors_named(_phrases(rest), state)
+    weighted = (anchor if is_name(anchor.text) else replace(anchor, weight=_PHRASE_WEIGHT) for anchor in phrases)
+    return [*linked, *weighted, *theme]
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text is written as names are: with a capital or a digit, or in a script without capitals."""
-    return any(not c.islower() for c in text if c.isalnum())
+    """Return whether a text is written as a name: with a capital or a digit, or in a script without capitals."""
+    return any(not character.islower() for character in text if character.isalnum())
 
 
 def _phrases(text: str) -> Iterator[str]:
-    """Yield the stretches of words that stop words, words that open sentences, and punctuation part."""
-    run: list[str] = []
+    """Yield the runs of content words, separated by stop words, sentence openers and punctuation."""
+    phrase: list[str] = []
     end = 0
-    for found in COMPOUND.finditer(text):
-        word = found.group()
-        plain = word.islower() and word in NOT_NAMES
-        if run and (text[end : found.start()].strip() or len(run) == _PHRASE or plain or not words(word)):
-            yield " ".join(run)
-            run = []
-        if words(word) and not plain:
-            run.append(word)
-        end = found.end()
-    if run:
-        yield " ".join(run)
+    for match in COMPOUND.finditer(text):
+        word = match.group()
+        separates = not words(word) or (word.islower() and word in NOT_NAMES)
+        if phrase and (text[end : match.start()].strip() or len(phrase) == _PHRASE_WORDS or separates):
+            yield " ".join(phrase)
+            phrase = []
+        if not separates:
+            phrase.append(word)
+        end = match.end()
+    if phrase:
+        yield " ".join(phrase)
 
 
-def named(texts: Iterable[str], state: State, weight: float = 1.0) -> Iterator[Anchor]:
+def anchors_named(texts: Iterable[str], state: State, weight: float = 1.0) -> Iterator[Anchor]:
     """Yield an anchor for each distinct text, with the nodes of exactly that name."""
-    lexicon = name_index_of(state.graph.columns)
+    index = name_index_of(state.graph.columns)
     for text in _distinct(texts):
-        nodes = lexicon.find(normal_form(text))
+        nodes = index.find(normal_form(text))
         yield Anchor(text, nodes[state.graph.holds(nodes)], weight=weight)
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(text for text in (" ".join(given.split()) for given in texts) if text))
-
-
-_IMPLIED = 0.5  # weight of what a question does not say, as of a phrase in it
+    return list(dict.fromkeys(filter(None, (" ".join(text.split()) for text in texts))))
 
 
 @dataclass(frozen=True, repr=False)
 class LatentKeywords(Operator):
-    """Set the question's keywords as anchors, with names that it implies (BubbleRAG, section 3.2, "latent inference").
+    """Set keywords as anchors, with names that the question implies (BubbleRAG, section 3.2, "latent inference").
 
-    A language model lists names, implied names and relations, from the question and the `passages` first passages of
-    the state; relations are anchors of the kind "theme". Without one the keywords are those of `Keywords`, and implied
-    are the `most` first names which one of these passages is about and which join what the question names: a passage
-    about one names the other, or they are neighbours. What is implied has half the weight. Anchors that the state
-    already has are kept, before the others.
+    A language model (`model`) lists names, implied names and relations, given the question and the first `passages`
+    passages of the state; relations become anchors of the kind "theme". Without one, the keywords are those of
+    Keywords, and the implied names are the first `max_implied` topics of these passages that connect to what the
+    question names: the passage names it, or the topic is its neighbour. Implied names have half the weight. Existing
+    anchors stay, before the new ones.
 
-    >>> from graphwright import Graph, Ranking, start
+    >>> from graphwright.graph.evidence import Ranking
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Lothair II", "son of", "Ermengarde"), ("Ermengarde", "died in", "851")])
-    >>> asked = start("When did Lothair II's mother die?", graph).with_(passages=Ranking.of([1], [1.0]))
-    >>> [(a.text, a.weight) for a in LatentKeywords()(asked).anchors]
+    >>> state = start("When did Lothair II's mother die?", graph).with_(passages=Ranking.of([1], [1.0]))
+    >>> [(anchor.text, anchor.weight) for anchor in LatentKeywords()(state).anchors]
     [("Lothair II's", 1.0), ('mother die', 0.5), ('mother die', 1.0), ('Ermengarde', 0.5)]
     """
 
     model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
-    passages: int = 15
-    most: int = 3
+    passages: Annotated[int, AtLeast(0)] = 15
+    max_implied: Annotated[int, AtLeast(0)] = 3
     gives = ("anchors",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.passages < 0 or self.most < 0:
-            raise OptionError(f"LatentKeywords(passages={self.passages!r}, most={self.most!r}): numbers, 0 or more.")
 
     def apply(self, state: State, run: Run) -> State:
         """Set the anchors."""
-        found = [] if self.model is None else self._listed(self.model, state, run)
-        if found:
-            return with_new(state, found)
+        keywords = [] if self.model is None else self._from_model(self.model, state, run)
+        if keywords:
+            return add_anchors(state, keywords)
         state = Keywords().apply(state, run)
-        return with_new(state, self._implied(state))
+        return add_anchors(state, self._implied(state))
 
-    def _listed(self, model: LLM, state: State, run: Run) -> list[Anchor]:
-        """Return what a language model lists."""
+    def _from_model(self, model: LLM, state: State, run: Run) -> list[Anchor]:
+        """Return the keywords that a language model lists."""
         question = data_line({"question": state.question.text})
-        lines = passage_lines(state, self.passages)
-        said = run.reply(model, "bubblerag_keywords", question=question, passages=lines)
-        if said is None:
+        reply = run.reply(model, "bubblerag_keywords", question=question, passages=passage_lines(state, self.passages))
+        if reply is None:
             return []
-        names, implied = named(said.names, state), named(said.implied, state, _IMPLIED)
-        found = [*names, *(Anchor(a.text, kind="theme") for a in named(said.relations, state)), *implied]
-        if not found:
-            run.note("the model listed no keywords; they are the question's own words")
-        return found
+        relations = [replace(anchor, nodes=(), kind="theme") for anchor in anchors_named(reply.relations, state)]
+        names = anchors_named(reply.names, state)
+        keywords = [*names, *relations, *anchors_named(reply.implied, state, _IMPLIED_WEIGHT)]
+        if not keywords:
+            run.note("the model listed no keywords; the question's own words are used")
+        return keywords
 
     def _implied(self, state: State) -> list[Anchor]:
-        """Return the first names that passages are about and that join what the question names."""
-        known = [a.seeds(state.graph) for a in state.anchors or () if is_name(a.text)]
-        asked = np.unique(np.concatenate(known)) if known else np.empty(0, np.int64)
-        new = dict.fromkeys(_joining(state, asked, previewed(state, self.passages)))
+        """Return the first topics of passages that connect to what the question names."""
+        seeds = [anchor.seeds(state.graph) for anchor in state.anchors or () if is_name(anchor.text)]
+        question_nodes = np.unique(np.concatenate(seeds)) if seeds else np.empty(0, np.int64)
+        topics = dict.fromkeys(_connected_topics(state, question_nodes, top_passages(state, self.passages)))
         names = state.graph.names
-        return [Anchor(names[node], np.array([node]), weight=_IMPLIED) for node in list(new)[: self.most]]
+        nodes = list(topics)[: self.max_implied]
+        return [Anchor(names[node], np.array([node]), weight=_IMPLIED_WEIGHT) for node in nodes]
 
 
-def _joining(state: State, asked: Ints, passages: Ints) -> Iterator[int]:
-    """Yield what each passage is about where it, or the passage itself, is next to the nodes asked for."""
+def _connected_topics(state: State, question_nodes: Ints, passages: Ints) -> Iterator[int]:
+    """Yield the topics of each passage where the topic or the passage is a neighbour of the question's nodes."""
     columns, graph = state.graph.columns, state.graph
     about = columns.by_relation(ABOUT)
-    if not len(asked):
+    if not len(question_nodes):
         return
-    near = np.unique(np.append(columns.adjacency.rows(asked), columns.adjacency.rows(about.rows(asked))))
+    neighbours = np.unique(
+        np.append(columns.adjacency.rows(question_nodes), columns.adjacency.rows(about.rows(question_nodes)))
+    )
     for passage in passages.tolist():
         topics = about.row(passage) if graph.passages is not None else np.array([passage])
-        joins = np.isin(passage, near) | np.isin(topics, near)
-        yield from topics[joins & ~np.isin(topics, asked) & graph.holds(topics)].tolist()
+        connected = np.isin(passage, neighbours) | np.isin(topics, neighbours)
+        yield from topics[connected & ~np.isin(topics, question_nodes) & graph.holds(topics)].tolist()
 
 
-_ROOM = 12_000  # characters of all passages that a language model is shown
-_TITLE = 200
+def top_passages(state: State, count: int) -> Ints:
+    """Return the nodes of the best passages of the state, best first; none before a search."""
+    return np.empty(0, np.int64) if state.passages is None else state.passages.ids[:count]
 
 
-def previewed(state: State, most: int) -> Ints:
-    """Return the best passages of the state, best first; none where nobody looked."""
-    return np.empty(0, np.int64) if state.passages is None else state.passages.ids[:most]
+def passage_lines(state: State, count: int) -> str:
+    """Return the best passages as lines of JSON for a prompt, as many as its length allows."""
+    return "\n".join(_passage_lines(state, count)) or "(none)"
 
 
-def passage_lines(state: State, most: int) -> str:
-    """Return the best passages as data, a line of JSON for each, as many as there is room for."""
-    return "\n".join(_lines(state, most)) or "(none)"
-
-
-def _lines(state: State, most: int) -> Iterator[str]:
-    room = _ROOM
-    for number, node in enumerate(previewed(state, most).tolist(), 1):
-        title = state.graph.title_of(node)[:_TITLE]
+def _passage_lines(state: State, count: int) -> Iterator[str]:
+    room = _PROMPT_CHARACTERS
+    for number, node in enumerate(top_passages(state, count).tolist(), 1):
+        title = state.graph.title_of(node)[:_TITLE_CHARACTERS]
         line = data_line({"passage": number, "title": title, "text": state.graph.passage(node)[:room]})
         if len(line) > room:
             return
@@ -244,27 +237,23 @@ def _lines(state: State, most: int) -> Iterator[str]:
         yield line
 
 
-def stated(graph: Graph, passages: Ints) -> tuple[Ints, Ints]:
-    """Return the entities that passages name and the edges that they state between them, both ascending.
+def entities_and_edges(graph: Graph, passages: Ints) -> tuple[Ints, Ints]:
+    """Return the entities that passages mention and the edges between them that they state, both ascending.
 
-    On a graph without passages its nodes stand for them, and state the edges that begin or end there. Costs in
+    On a graph without passages, `passages` are nodes: the result is their neighbourhood and the edges at them. Costs in
     proportion to the edges of these entities.
 
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
-    >>> [part.tolist() for part in stated(graph, np.array([0]))]
+    >>> [ids.tolist() for ids in entities_and_edges(graph, np.array([0]))]
     [[0, 1], [0]]
     """
     columns = graph.columns
-    around = np.unique(np.append(passages, columns.adjacency.rows(passages)))
-    entities = around[(columns.kinds[around] == Kind.ENTITY) & graph.holds(around)]
+    nodes = np.unique(np.append(passages, columns.adjacency.rows(passages)))
+    entities = nodes[(columns.kinds[nodes] == Kind.ENTITY) & graph.holds(nodes)]
     if graph.passages is None:
         edges = np.unique(np.append(columns.out.rows(passages), columns.into.rows(passages)))
     else:
         edges = np.unique(columns.stated.rows(passages))
-        edges = edges[_within(columns.heads[edges], entities) & _within(columns.tails[edges], entities)]
-    return entities, edges if graph.whole else edges[_within(edges, graph.edges)]
-
-
-def _within(ids: NDArray[np.integer], known: Ints) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = np.isin(ids, known)
-    return inside
+        inside = np.isin(columns.heads[edges], entities) & np.isin(columns.tails[edges], entities)
+        edges = edges[inside]
+    return entities, edges if graph.whole else edges[np.isin(edges, graph.edges)]

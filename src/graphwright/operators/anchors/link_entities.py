@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.constraints import Between
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.index.name_index import NameIndex, name_index_of
 from graphwright.index.vector_index import VectorIndex, normalised
@@ -24,143 +26,148 @@ __all__ = ["AnchorSearch", "LinkEntities"]
 
 _WORD = re.compile(r"\w+(?:[.'’&-]\w+)*\.?")
 _QUOTED = re.compile(r"\"[^\"]{2,80}\"|“[^”]{2,80}”|„[^“”]{2,80}[“”]|«[^»]{2,80}»")
-_LONGEST = 12  # words in a name
+_NAME_WORDS = 12  # the most words of a name
+_SPELLING = 0.8  # least similarity of a name that is spelled differently
+_NONE = np.empty(0, np.int64)
+
+Offsets = Sequence[tuple[int, int]]
+"""Start and end of each word of the question."""
+NameScores = Callable[[str], NDArray[np.float64]]
+"""Similarity of a text to each name."""
 
 
 @dataclass(frozen=True)
-class _Span:
-    """A stretch of the question, as words `first` to `last`, and what it was found to mean."""
+class _Mention:
+    """A mention in the question: words `first` to `last`, its text, the nodes that it may mean, and a confidence."""
 
     first: int
     last: int
     text: str
     nodes: Ints
-    certainty: float
+    confidence: float
 
 
 @dataclass(frozen=True, repr=False)
 class LinkEntities(Operator):
-    """Find the entities that a question names: exactly or by alias, else by spelling, else by meaning.
+    """Link the entities that the question names: exactly or by alias, else by spelling, else by vector.
 
-    The longest names win. A stretch with a capital or in quotation marks that no name or alias equals is
-    compared by spelling (`fuzzy`: least similarity, 1 to switch off) and then, where `names` is given, by
-    the vectors of names (`near`: least cosine). The weight of an anchor is how certain it is.
-    Anchors that the state already has are kept.
+    The longest names win. A capitalised or quoted phrase that equals no name or alias is compared by spelling (`fuzzy`:
+    least similarity; 1 disables it), then, if `names` is given, by the vectors of names (`near`: least cosine). An
+    anchor's weight is the confidence of the link. A state whose anchors have nodes is left as it is.
 
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
+    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
-    >>> [(a.text, a.nodes.tolist()) for a in LinkEntities()(start("Who was the mother of Lothiar II?", graph)).anchors]
+    >>> anchors = LinkEntities()(start("Who was the mother of Lothiar II?", graph)).anchors
+    >>> [(anchor.text, anchor.nodes.tolist()) for anchor in anchors]
     [('Lothiar II', [0])]
     """
 
     names: VectorIndex | None = None
-    fuzzy: float = 0.86
-    near: float = 0.8
+    fuzzy: Annotated[float, Between(0, 1)] = 0.86
+    near: Annotated[float, Between(-1, 1)] = 0.8
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the anchors."""
-        if state.anchors is not None and any(len(a.seeds(state.graph)) for a in state.anchors):
+        if state.anchors is not None and any(len(anchor.seeds(state.graph)) for anchor in state.anchors):
             return state
-        lexicon = name_index_of(state.graph.columns)
-        found = list(_exact(state.question.text, lexicon, state))
-        found += self._inexact(state, run, lexicon, found)
-        found.sort(key=lambda span: span.first)
-        return state.with_(anchors=tuple(Anchor(s.text, s.nodes, weight=s.certainty) for s in found))
+        index = name_index_of(state.graph.columns)
+        mentions = list(_exact(state.question.text, index, state))
+        mentions += self._inexact(state, run, index, mentions)
+        mentions.sort(key=lambda mention: mention.first)
+        anchors = (Anchor(mention.text, mention.nodes, weight=mention.confidence) for mention in mentions)
+        return state.with_(anchors=tuple(anchors))
 
-    def _inexact(self, state: State, run: Run, lexicon: NameIndex, found: list[_Span]) -> Iterator[_Span]:
-        taken = {at for span in found for at in range(span.first, span.last + 1)}
-        for first, last, text in _named(state.question.text, taken):
-            form = lexicon.form(text)
-            nodes, certainty = lexicon.near(form, self.fuzzy) if len(form) > 3 and self.fuzzy < 1 else (_NONE, 0.0)
+    def _inexact(self, state: State, run: Run, index: NameIndex, exact: Sequence[_Mention]) -> Iterator[_Mention]:
+        """Yield the mentions that match a name by spelling or by vector."""
+        used = {position for mention in exact for position in range(mention.first, mention.last + 1)}
+        for first, last, text in _candidates(state.question.text, used):
+            form = index.form(text)
+            by_spelling = len(form) > 3 and self.fuzzy < 1
+            nodes, confidence = index.near(form, self.fuzzy) if by_spelling else (_NONE, 0.0)
             if not len(nodes) and self.names is not None:
-                nodes, certainty = self._by_meaning(run, text)
+                nodes, confidence = self._by_vector(text, run)
             nodes = nodes[state.graph.holds(nodes)]
             if len(nodes):
-                yield _Span(first, last, text, nodes, certainty)
+                yield _Mention(first, last, text, nodes, confidence)
 
-    def _by_meaning(self, run: Run, text: str) -> tuple[Ints, float]:
-        index = self.names
-        if index is None or not len(index.ids):
+    def _by_vector(self, text: str, run: Run) -> tuple[Ints, float]:
+        """Return the node whose name has the nearest vector, if it is near enough, and the cosine."""
+        names = self.names
+        if names is None or not len(names.ids):
             return _NONE, 0.0
-        query = normalised(index.encode(text, run)[None])[0]
-        ids, scores = index.scores_of(index.ids, query)
+        query = normalised(names.encode(text, run)[None])[0]
+        ids, scores = names.scores_of(names.ids, query)
         best = int(scores.argmax())
         return (ids[best : best + 1], float(scores[best])) if scores[best] >= self.near else (_NONE, 0.0)
 
 
-_NONE = np.empty(0, np.int64)
-
-
-def _exact(question: str, lexicon: NameIndex, state: State) -> Iterator[_Span]:
+def _exact(question: str, index: NameIndex, state: State) -> Iterator[_Mention]:
     """Yield the longest names from left to right."""
-    spans = [(m.start(), m.end()) for m in _WORD.finditer(question)]
-    # A question without capitals shows nothing by them; of a knowledge graph, whose names may be written small and mean
-    # what they say, neither does one that only begins with one.
-    shown = question if state.graph.passages is not None else question[1:]
-    marked = _is_marked if any(map(str.isupper, shown)) else bool
-    at = 0
-    while at < len(spans):
-        texts = [question[spans[at][0] : end] for _, end in spans[at : at + _LONGEST]]
-        # A name is known without its article, so it is looked for from the word after it.
-        forms = [] if lexicon.folded and texts[0].lower() in ARTICLES else [lexicon.form(text) for text in texts]
-        more, nodes = lexicon.longest(forms, state.graph)
-        # Stop words are no name, and a single word is one only where it is written as one.
-        if len(nodes) and words(texts[more]) and (more or marked(texts[0])):
-            yield _Span(at, at + more, texts[more].rstrip("."), nodes, 1.0)
-            at += more
-        at += 1
+    offsets = [match.span() for match in _WORD.finditer(question)]
+    # Capitals mean nothing in a question without any; nor does a first capital over a knowledge graph, whose names may
+    # be written in lower case.
+    cased = question if state.graph.passages is not None else question[1:]
+    written_as_name = _is_name_like if any(map(str.isupper, cased)) else bool
+    position = 0
+    while position < len(offsets):
+        texts = [question[offsets[position][0] : end] for _, end in offsets[position : position + _NAME_WORDS]]
+        # Names are indexed without their article, so the search starts at the word after it.
+        forms = [] if index.folded and texts[0].lower() in ARTICLES else [index.form(text) for text in texts]
+        extra, nodes = index.longest(forms, state.graph)
+        # Stop words are not names, and a single word is one only if it is written as one.
+        if len(nodes) and words(texts[extra]) and (extra or written_as_name(texts[0])):
+            yield _Mention(position, position + extra, texts[extra].rstrip("."), nodes, 1.0)
+            position += extra
+        position += 1
 
 
-def _named(question: str, taken: set[int]) -> Iterator[tuple[int, int, str]]:
-    """Yield quoted stretches, then those of capitalised words, that are not taken.
-
-    A capital at the beginning of the question says nothing, unless the word could be a name.
-    """
-    spans = [(m.start(), m.end()) for m in _WORD.finditer(question)]
-    taken = set(taken)
+def _candidates(question: str, used: set[int]) -> Iterator[tuple[int, int, str]]:
+    """Yield quoted phrases, then runs of capitalised words, that no mention uses: first word, last word, text."""
+    offsets = [match.span() for match in _WORD.finditer(question)]
+    used = set(used)
     for quoted in _QUOTED.finditer(question):
-        inside = [at for at, (start, end) in enumerate(spans) if quoted.start() < start and end < quoted.end()]
-        if inside and not taken.intersection(inside):
-            yield inside[0], inside[-1], question[spans[inside[0]][0] : spans[inside[-1]][1]]
-            taken.update(inside)
-    run: list[int] = []
-    for at in range(len(spans) + 1):
-        word = question[slice(*spans[at])] if at < len(spans) else ""
-        if word and at not in taken and ((word[0].isupper() and (at or not _stops(word))) or (run and word.isdigit())):
-            run.append(at)
+        inside = [i for i, (start, end) in enumerate(offsets) if quoted.start() < start and end < quoted.end()]
+        if inside and not used.intersection(inside):
+            yield inside[0], inside[-1], question[offsets[inside[0]][0] : offsets[inside[-1]][1]]
+            used.update(inside)
+    yield from _capitalised(question, offsets, used)
+
+
+def _capitalised(question: str, offsets: Offsets, used: set[int]) -> Iterator[tuple[int, int, str]]:
+    """Yield the runs of capitalised words; the first word of the question counts unless it is a stop word."""
+    phrase: list[int] = []
+    for position in range(len(offsets) + 1):
+        word = question[slice(*offsets[position])] if position < len(offsets) else ""
+        capitalised = word[:1].isupper() and (position > 0 or bool(words(word)))
+        if word and position not in used and (capitalised or (phrase and word.isdigit())):
+            phrase.append(position)
             continue
-        if run:
-            yield run[0], run[-1], question[spans[run[0]][0] : spans[run[-1]][1]].rstrip(".?!,")
-        run = []
+        if phrase:
+            yield phrase[0], phrase[-1], question[offsets[phrase[0]][0] : offsets[phrase[-1]][1]].rstrip(".?!,")
+        phrase = []
 
 
-def _stops(word: str) -> bool:
-    return not words(word)
-
-
-def _is_marked(text: str) -> bool:
-    """Whether a word is written as names are: with a capital or a digit, or in a script that has no capitals."""
-    return any(not c.islower() for c in text if c.isalnum())
-
-
-_LIKE = 0.8  # least similarity of a name that is spelled otherwise
-
-Near = Callable[[str], NDArray[np.float64]]
+def _is_name_like(text: str) -> bool:
+    """Return whether a word has a capital or a digit, or is in a script without capitals."""
+    return any(not character.islower() for character in text if character.isalnum())
 
 
 @dataclass(frozen=True, repr=False)
 class AnchorSearch(Ranker):
-    """Nodes whose names are nearest to the anchors' texts, by cosine (PathRAG, "Node Retrieval").
+    """Find the nodes whose names are nearest to the anchors' texts, by cosine (PathRAG, "Node Retrieval").
 
-    The anchors take turns: the nearest name of each, then the second of each, so that `% 40` is the paper's N = 40
-    over all keywords. A node's score is the best weight / rank over the anchors; what an anchor already means comes
-    first. Themes are left out, being words of relations and not of names. The anchors stay.
+    The anchors take turns: the nearest name of each, then the second of each, so that `% 40` is the paper's N = 40 over
+    all keywords. A node's score is the best weight / rank over the anchors; nodes that an anchor already has come
+    first. Themes are left out: they are words of relations. The anchors stay.
 
-    `names`: vectors by node. Where there are none, names are compared by their words (BM25) and spelling, those
-    that share nothing are left out, and the trace notes it.
+    `names`: vectors by node. Without them names are compared by words (BM25) and spelling, names that share nothing are
+    left out, and the trace notes it.
 
-    >>> from graphwright import Anchor, Graph, HashEncoder, start
+    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Hugh of Tours", "child", "Ermengarde of Tours"), ("Graz", "on the", "Mur")])
     >>> names = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> state = start("?", graph, anchors=[Anchor("Ermengarde"), Anchor("the Mur")])
@@ -176,52 +183,54 @@ class AnchorSearch(Ranker):
         """Rank the names."""
         if self.names is None:
             run.note("there are no vectors of names; they were compared by words and spelling")
-        ids, near = _by_words(state) if self.names is None else _by_vectors(run, self.names)
+        ids, name_scores = _by_words(state) if self.names is None else _by_vectors(self.names, run)
         best: dict[int, float] = {}
         for anchor in state.anchors or ():
             if anchor.weight > 0 and anchor.kind == "entity":
-                for rank, node in enumerate(_nearest(anchor, state, ids, near, k), 1):
+                for rank, node in enumerate(_nearest(anchor, state, ids, name_scores, k), 1):
                     best[node] = max(best.get(node, 0.0), anchor.weight / rank)
-        found = Evidence.of_nodes(list(best), list(best.values()))
-        return state.with_(evidence=found if k is None else found.top(k))
+        evidence = Evidence.of_nodes(list(best), list(best.values()))
+        return state.with_(evidence=evidence if k is None else evidence.top(k))
 
 
-def _nearest(anchor: Anchor, state: State, ids: Ints, near: Near, k: int | None) -> list[int]:
-    """Return the k nodes of the graph that are nearest to an anchor: those that it means, then by their names."""
-    meant = anchor.seeds(state.graph)
-    scores = near(anchor.text)
-    open_ = (scores > -np.inf) & ~np.isin(ids, meant)
+def _nearest(anchor: Anchor, state: State, ids: Ints, name_scores: NameScores, k: int | None) -> list[int]:
+    """Return the k nodes of the graph nearest to an anchor: those that it has, then others by their names."""
+    seeds = anchor.seeds(state.graph)
+    scores = name_scores(anchor.text)
+    eligible = (scores > -np.inf) & ~np.isin(ids, seeds)
     if not state.graph.whole:
-        open_ &= state.graph.holds(ids)
-    at = np.flatnonzero(open_)
-    others = ids[at[top(scores[at], len(at) if k is None else k)]]
-    return [*meant[state.graph.holds(meant)].tolist(), *others.tolist()][:k]
+        eligible &= state.graph.holds(ids)
+    rows = np.flatnonzero(eligible)
+    others = ids[rows[top(scores[rows], len(rows) if k is None else k)]]
+    return [*seeds[state.graph.holds(seeds)].tolist(), *others.tolist()][:k]
 
 
-def _by_vectors(run: Run, index: VectorIndex) -> tuple[Ints, Near]:
+def _by_vectors(index: VectorIndex, run: Run) -> tuple[Ints, NameScores]:
+    """Return the ids of the names and the cosine of a text with each."""
     ids, rows = index.rows_of(index.ids)
     lengths = lengths_of(index)[rows]
 
-    def near(text: str) -> NDArray[np.float64]:
+    def cosines(text: str) -> NDArray[np.float64]:
         query = index.encode(text, run)
-        inner = index.scores_of(ids, query)[1].astype(np.float64)
-        size = lengths * np.linalg.norm(query)
-        return np.divide(inner, size, out=np.zeros(len(inner)), where=size > 0)
+        products = index.scores_of(ids, query)[1].astype(np.float64)
+        norms = lengths * np.linalg.norm(query)
+        return np.divide(products, norms, out=np.zeros(len(products)), where=norms > 0)
 
-    return ids, near
+    return ids, cosines
 
 
-def _by_words(state: State) -> tuple[Ints, Near]:
-    index, lexicon = name_words(state.graph.columns), name_index_of(state.graph.columns)
+def _by_words(state: State) -> tuple[Ints, NameScores]:
+    """Return the ids of the names and the BM25 of a text with each; an equal or similarly spelled name comes first."""
+    word_index, name_index = name_words(state.graph.columns), name_index_of(state.graph.columns)
 
-    def near(text: str) -> NDArray[np.float64]:
-        scores = index.scores(text).astype(np.float64)
-        scores[scores <= 0] = -np.inf
+    def scores(text: str) -> NDArray[np.float64]:
+        values = word_index.scores(text).astype(np.float64)
+        values[values <= 0] = -np.inf
         form = normal_form(text)
-        nodes = lexicon.find(form)
+        nodes = name_index.find(form)
         if not len(nodes) and len(form) > 3:
-            nodes, _ = lexicon.near(form, _LIKE)
-        scores[np.isin(index.nodes, nodes)] = np.inf
-        return scores
+            nodes, _ = name_index.near(form, _SPELLING)
+        values[np.isin(word_index.nodes, nodes)] = np.inf
+        return values
 
-    return index.nodes, near
+    return word_index.nodes, scores

@@ -119,7 +119,7 @@ class SparseSearch(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the passages of the graph that share a column with the question."""
-        nodes, scores = self.index.scores(state.question.text)
+        nodes, scores = self.index.scores(state.question.text, run)
         if not state.graph.whole:
             here = state.graph.holds(nodes)
             nodes, scores = nodes[here], scores[here]
@@ -163,7 +163,7 @@ class TripleSearch(Operator):
         around = np.unique(np.concatenate([np.empty(0, np.int64), *named]))
         asked = [] if self.asked else [theme.text for theme in themes(state)]
         best: dict[int, float] = {}
-        for near in edges_near(self.triples, state.graph, asked or [state.question.text], int(self.limit), around):
+        for near in edges_near(run, self.triples, state.graph, asked or [state.question.text], int(self.limit), around):
             for edge, score in near.items():
                 best[edge] = max(score, best.get(edge, score))
         return state.with_(evidence=Evidence.of_edges(list(best), list(best.values())).top(int(self.limit)))
