@@ -111,7 +111,7 @@ def by_name(checks: list[Check]) -> dict[str, Check]:
     return {check.name: check for check in checks}
 
 
-def test_what_is_no_index_is_said_with_the_command_that_makes_one(tmp_path: Path) -> None:
+def test_a_missing_index_is_reported_with_the_command_that_makes_one(tmp_path: Path) -> None:
     checks = by_name(list(doctor.check_index(tmp_path / "none")))
     assert list(checks) == ["opens"] and checks["opens"].status is Status.FAILED
     assert checks["opens"].detail.endswith("is not an index folder") and "graphwright index" in checks["opens"].remedy
@@ -160,7 +160,7 @@ def test_a_package_that_cannot_be_imported_is_named_with_what_to_install(monkeyp
     assert check.remedy == "Run: pip install --force-reinstall tokenizers"
 
 
-def test_kernels_that_fail_or_lie_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_that_fail_or_compute_wrongly_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from graphwright.kernels import csr
 
     def fails(*_: object) -> object:
@@ -262,7 +262,7 @@ def test_a_server_that_reports_no_tokens_is_worth_a_note() -> None:
     assert checks["schema"].status is Status.OK
 
 
-def test_a_server_that_refuses_the_key_is_said_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_refuses_the_key_is_reported_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     with LLMServer([error(401, f"Incorrect API key provided: {SECRET}")]) as server:
         checks = by_name(list(doctor.check_llm(None, "small", server.url)))
@@ -279,7 +279,7 @@ def test_where_the_environment_names_the_server_no_key_is_wanted(monkeypatch: py
     assert [check.status for check in checks.values()] == [Status.OK] * 3 and server.url in checks["answers"].detail
 
 
-def test_a_foreign_message_in_brackets_is_not_parted() -> None:
+def test_a_foreign_message_in_brackets_is_not_split() -> None:
     def fails() -> Check:
         raise StoreError("heads.npy is cut short (No data. Trust nobody (at all).). Index again. Now.")
 

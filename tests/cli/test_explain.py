@@ -1,4 +1,4 @@
-"""How a state came about, as it is printed: anchors and groups, pieces with scores, paths, and the trace."""
+"""The printed explanation of a state: anchors, items of evidence, paths and steps."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def bubbled() -> State:
     return (preview >> groups >> pieces)(start(QUESTION, SNAPSHOT.graph))
 
 
-def test_anchors_and_groups_are_shown_with_weights_and_what_they_may_mean() -> None:
+def test_anchors_and_groups_are_shown_with_weights_nodes_and_edges() -> None:
     state = bubbled()
     shown = section(explained(state), "Anchors")
     steps = [name for name in ("LatentKeywords", "Specialise", "GroupAnchors") if name in shown]
@@ -103,18 +103,18 @@ def given(evidence: Evidence) -> State:
     from dataclasses import dataclass
 
     @dataclass(frozen=True, repr=False)
-    class Found(Operator):
+    class Given(Operator):
         gives = ("evidence",)
 
         def apply(self, state: State, run: Run) -> State:
             return state.with_(evidence=evidence)
 
-    return Found()(start("?", GRAPHS["family"]))
+    return Given()(start("?", GRAPHS["family"]))
 
 
 def test_trees_are_shown_by_their_triples_with_the_names_that_are_left() -> None:
     tree = Evidence.of_pieces([([2, 4, 5, 6, 0], [4, 5, 6])])
-    shown = section(explained(given(tree)), "Found")
+    shown = section(explained(given(tree)), "Given")
     assert [line.strip() for line in shown.splitlines() if " → " in line] == [
         "1   Lothair II — spouse → Waldrada",
         "Waldrada — mother of → Gisela",
@@ -126,7 +126,7 @@ def test_trees_are_shown_by_their_triples_with_the_names_that_are_left() -> None
     assert "Lothair II — spouse → Teutberga" in explained(given(Evidence.of_pieces([([2, 4], [3])])))
 
 
-def test_long_pieces_and_many_are_cut_with_a_count() -> None:
+def test_long_items_and_many_are_cut_with_a_count() -> None:
     graph = Graph.from_triples(
         [("hub", f"relation {i}", f"a leaf {i} with a name {'so ' * 30}long") for i in range(30)]
     )
@@ -157,7 +157,7 @@ def test_no_line_is_longer_than_the_terminal(width: int) -> None:
     assert all(len(line) <= width for line in explained(bubbled(), width).splitlines())
 
 
-def test_a_document_cannot_steer_the_terminal() -> None:
+def test_a_document_cannot_control_the_terminal() -> None:
     graph = Graph.from_triples([("a\x1b[2J", "r\x1b]0;x\x07", "b\x9b31m")])
     state = (Keywords() >> Unite())(start("What is a\x1b[2J?", graph, evidence=Evidence.of_edges([0])))
     state = state.with_(anchors=(Anchor("x\x1b[2J", kind="theme"),))

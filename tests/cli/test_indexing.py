@@ -49,8 +49,8 @@ def docs(tmp_path: Path) -> Path:
 
 
 def info(index: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(graphwright("info", index, "--json").stdout)
-    return found
+    result: dict[str, Any] = json.loads(graphwright("info", index, "--json").stdout)
+    return result
 
 
 def test_an_estimate_sends_nothing_and_writes_nothing(server: LLMServer, docs: Path, tmp_path: Path) -> None:
@@ -75,16 +75,16 @@ def test_no_estimate_needs_a_key(docs: Path, tmp_path: Path, monkeypatch: pytest
 def test_a_budget_stops_cleanly_and_the_next_run_goes_on(docs: Path, tmp_path: Path) -> None:
     index = tmp_path / "ix"
     with LLMServer(lambda asked: Say(model(asked), usage=(2000, 500))) as server:
-        said = ("--llm", "m", "--base-url", server.url, "--prices", "1,2")
-        done = graphwright("index", docs, "--into", index, *said, "--max-tokens", 12_000)
+        message = ("--llm", "m", "--base-url", server.url, "--prices", "1,2")
+        done = graphwright("index", docs, "--into", index, *message, "--max-tokens", 12_000)
         assert done.returncode == 0 and "extraction failed" in done.stderr and "max_tokens" in done.stderr
         assert "5,000 tokens" in done.stdout and len(server.requests) == 2
-        held = info(index)
-        assert held["current"] and held["documents"] == len(CORPUS)
-        assert sum(held["waiting"].values()) == len(CORPUS) - 2
-        told = json.loads(graphwright("index", docs, "--into", index, *said, "--json").stdout)
-        assert told["deepened"] == len(CORPUS) - 2 and len(server.requests) == len(CORPUS)  # nothing is paid twice
-    assert told["prompt_tokens"] == 2000 * told["deepened"] and told["cost"] > 0 and not info(index)["waiting"]
+        contents = info(index)
+        assert contents["current"] and contents["documents"] == len(CORPUS)
+        assert sum(contents["waiting"].values()) == len(CORPUS) - 2
+        result = json.loads(graphwright("index", docs, "--into", index, *message, "--json").stdout)
+        assert result["deepened"] == len(CORPUS) - 2 and len(server.requests) == len(CORPUS)  # nothing is paid twice
+    assert result["prompt_tokens"] == 2000 * result["deepened"] and result["cost"] > 0 and not info(index)["waiting"]
 
 
 def test_documents_indexed_offline_are_extracted_again_without_their_files(
@@ -105,7 +105,7 @@ def test_documents_indexed_offline_are_extracted_again_without_their_files(
     assert graphwright("verify", "--index", index).returncode == 0
 
 
-def test_a_written_answer_has_checked_citations_and_says_what_was_dropped(
+def test_a_written_answer_has_checked_citations_and_reports_what_was_dropped(
     server: LLMServer, docs: Path, tmp_path: Path
 ) -> None:
     assert graphwright("index", docs, "--into", tmp_path / "ix").returncode == 0
@@ -119,14 +119,14 @@ def test_a_written_answer_has_checked_citations_and_says_what_was_dropped(
         "--base-url",
         server.url,
     )
-    told = json.loads(graphwright(*ask, "--json").stdout)
-    (citation,) = told["citations"]
+    result = json.loads(graphwright(*ask, "--json").stdout)
+    (citation,) = result["citations"]
     text = (docs / citation["document"]).read_text(encoding="utf-8")
-    assert text[citation["start"] : citation["end"]] == citation["text"] and "cheese" not in str(told["citations"])
-    assert "[2]" not in told["answer"] and any(
-        FORGED[:10] in n or "dropped" in n for s in told["trace"] for n in s["notes"]
+    assert text[citation["start"] : citation["end"]] == citation["text"] and "cheese" not in str(result["citations"])
+    assert "[2]" not in result["answer"] and any(
+        FORGED[:10] in n or "dropped" in n for s in result["trace"] for n in s["notes"]
     )
-    assert [s["completion_tokens"] for s in told["trace"] if s["operator"].startswith("Generate")] == [3]
+    assert [s["completion_tokens"] for s in result["trace"] if s["operator"].startswith("Generate")] == [3]
     shown = graphwright(*ask)
     assert "It was founded [1]" in shown.stdout and f"“{citation['text'][:20]}" in shown.stdout
     assert len(server.requests) == 1  # the same prompt is asked, and paid for, once
@@ -141,11 +141,13 @@ def test_a_model_that_is_down_leaves_the_documents_searchable_and_waiting(docs: 
     assert json.loads(graphwright("ask", "Which abbey?", "--index", tmp_path / "ix", "--json").stdout)["citations"]
 
 
-def test_parts_of_an_index_and_wrong_words_for_them(docs: Path, tmp_path: Path) -> None:
+def test_filters_and_wrong_filters(docs: Path, tmp_path: Path) -> None:
     graphwright("index", docs, "--into", tmp_path / "ix")
     name = f"{CORPUS[0]['id']}.txt"
-    told = json.loads(graphwright("retrieve", "abbey", "--index", tmp_path / "ix", "--document", name, "--json").stdout)
-    assert {row["document"] for row in told["passages"]} == {name}
+    result = json.loads(
+        graphwright("retrieve", "abbey", "--index", tmp_path / "ix", "--document", name, "--json").stdout
+    )
+    assert {row["document"] for row in result["passages"]} == {name}
     for wrong in (("--where", "year"), ("--document", "none"), ("--folder", "none")):
         done = graphwright("retrieve", "abbey", "--index", tmp_path / "ix", *wrong)
         assert done.returncode in (1, 2) and done.stderr.startswith("graphwright: ")
@@ -187,7 +189,7 @@ def test_sync_and_verify(docs: Path, tmp_path: Path) -> None:
     assert done.returncode == 1 and "schema 77" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_note_names_what_could_not_be_read_and_what_stays_for_it(docs: Path, tmp_path: Path) -> None:
+def test_a_note_names_unreadable_rows_and_the_documents_kept_for_them(docs: Path, tmp_path: Path) -> None:
     rows, index = docs / "rows.jsonl", tmp_path / "ix"
     rows.write_text('{"id": "r 1", "text": "One."}\n{"id": "r2", "text": "Two."}\n')
     assert graphwright("sync", docs, "--into", index).returncode == 0
@@ -196,8 +198,8 @@ def test_a_note_names_what_could_not_be_read_and_what_stays_for_it(docs: Path, t
     done = graphwright("sync", docs, "--into", index)
     assert "1 removed" in done.stdout and "1 document not found in the folder" in done.stderr
     assert f"Repair {rows}:1 and sync again" in done.stderr and "graphwright remove 'r 1' --index" in done.stderr
-    said = json.loads(graphwright("sync", docs, "--into", index, "--json").stdout)
-    assert (said["kept"], said["kept_documents"], said["unread"]) == (1, ["r 1"], [f"{rows}:1"])
+    message = json.loads(graphwright("sync", docs, "--into", index, "--json").stdout)
+    assert (message["kept"], message["kept_documents"], message["unread"]) == (1, ["r 1"], [f"{rows}:1"])
 
 
 @pytest.mark.parametrize(
@@ -210,7 +212,7 @@ def test_a_note_names_what_could_not_be_read_and_what_stays_for_it(docs: Path, t
         ("index", "docs", "--into", "ix", "--llm", "m", "--base-url", "localhost"),
     ],
 )
-def test_wrong_words_about_models_leave_nothing_behind(
+def test_wrong_model_options_leave_nothing_behind(
     wrong: tuple[str, ...], docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -32,12 +32,12 @@ def triples() -> list[tuple[str, str, str]]:
 TRIPLES = triples()
 
 
-def asked(film: str, kind: str) -> dict[str, Any]:
+def question(film: str, kind: str) -> dict[str, Any]:
     answers = [tail for head, relation, tail in TRIPLES if (head, relation) == (film, KINDS[kind])]
     return {"id": kind.format(film), "question": kind.format(film), "topic_entities": [film], "answers": answers}
 
 
-ASKED = [asked(film, kind) for film in FILMS for kind in KINDS]
+ASKED = [question(film, kind) for film in FILMS for kind in KINDS]
 LEARNED, HELD = ASKED[:-12], ASKED[-12:]
 
 
@@ -91,25 +91,25 @@ def trained(place: Path, labelled: Path) -> Path:
 def ask(place: Path, question: str, *more: object) -> dict[str, Any]:
     done = graphwright("ask", question, "--index", place / "films", "--json", *more)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
 def test_what_was_trained_answers_questions_that_it_never_saw(place: Path, trained: Path) -> None:
     for one in HELD:
-        found = ask(place, one["question"], "--method", "reg", "--retriever", trained)
-        assert found["answer"].splitlines() == one["answers"]
+        result = ask(place, one["question"], "--method", "reg", "--retriever", trained)
+        assert result["answer"].splitlines() == one["answers"]
         # With the chain that leads there.
-        (path,) = {tuple(citation["path"]) for citation in found["citations"]}
+        (path,) = {tuple(citation["path"]) for citation in result["citations"]}
         assert path in TRIPLES and path[0] == one["topic_entities"][0]
 
 
 def test_retrieve_ranks_by_what_was_trained(place: Path, trained: Path) -> None:
     question, method = HELD[0]["question"], ("--method", "reg", "--retriever", trained, "--json")
     done = graphwright("retrieve", question, "--index", place / "films", *method)
-    told = json.loads(done.stdout)
-    assert done.returncode == 0 and told["answer"] is None
-    assert any(step["operator"].startswith("Decode(PathRetriever") for step in told["trace"])
+    result = json.loads(done.stdout)
+    assert done.returncode == 0 and result["answer"] is None
+    assert any(step["operator"].startswith("Decode(PathRetriever") for step in result["trace"])
 
 
 def test_one_command_goes_from_questions_to_a_retriever(place: Path, tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_one_command_goes_from_questions_to_a_retriever(place: Path, tmp_path: P
     few = ("--epochs", 2, "--limit", 12, "--seed", 5)
     done = train(place, "triple", place / "questions.jsonl", "--into", into, *few, "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["questions"] == 12 and told["retriever"] == str(into) and told["about"]["schedule"]["seed"] == 5
+    result = json.loads(done.stdout)
+    assert result["questions"] == 12 and result["retriever"] == str(into) and result["about"]["schedule"]["seed"] == 5
     # The labels stay beside it, to be read, mended and used again.
     assert {path.name for path in tmp_path.iterdir()} == {"r", "r.labels.jsonl"}
     ids = [row["id"] for row in written(tmp_path / "r.labels.jsonl")[1:]]
@@ -148,7 +148,7 @@ WHERE = f"bad.jsonl:1: question {FIRST['id']!r}"
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "bad.jsonl: no questions in it. Expected JSON lines with id and question."),
         ('{"id": 1', "bad.jsonl:1: not JSON"),
@@ -159,18 +159,18 @@ WHERE = f"bad.jsonl:1: question {FIRST['id']!r}"
     ids=["empty", "no JSON", "unknown entity", "unknown answer", "no answers"],
 )
 @pytest.mark.parametrize("command", ["labels", "path"])
-def test_a_bad_training_file_is_told_by_line_and_what_to_do(
-    place: Path, tmp_path: Path, command: str, content: str, said: str
+def test_a_bad_training_file_gets_its_line_and_a_remedy(
+    place: Path, tmp_path: Path, command: str, content: str, message: str
 ) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text(content, encoding="utf-8")
     done = train(place, command, bad, "--into", tmp_path / "out")
-    assert done.returncode == 1 and done.stdout == "" and said in done.stderr
+    assert done.returncode == 1 and done.stdout == "" and message in done.stderr
     assert done.stderr.startswith("graphwright: ") and done.stderr.count("graphwright: ") == 1
     assert "Traceback" not in done.stderr and list(tmp_path.iterdir()) == [bad]
 
 
-def test_questions_that_are_left_out_are_told_of(place: Path, tmp_path: Path) -> None:
+def test_questions_that_are_left_out_are_reported(place: Path, tmp_path: Path) -> None:
     some = write(tmp_path / "some.jsonl", [LEARNED[0], LEARNED[1] | {"answers": ["Nobody"]}])
     assert train(place, "labels", some, "--into", tmp_path / "l").returncode == 1
     done = train(place, "labels", some, "--into", tmp_path / "l", "--max-unusable", 0.5)
@@ -215,11 +215,11 @@ def test_a_retriever_is_for_the_method_that_uses_it(place: Path, command: str, m
 
 
 @pytest.mark.parametrize(
-    ("file", "said"), [("none", "there is no such retriever. Train one"), ("kb.tsv", "is no trained retriever")]
+    ("file", "message"), [("none", "there is no such retriever. Train one"), ("kb.tsv", "is no trained retriever")]
 )
-def test_a_file_that_is_no_retriever_is_said_to_be_none(place: Path, file: str, said: str) -> None:
+def test_a_file_that_is_no_retriever_gets_a_message(place: Path, file: str, message: str) -> None:
     done = graphwright("ask", "who", "--index", place / "films", "--method", "reg", "--retriever", place / file)
-    assert done.returncode == 1 and said in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 1 and message in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,9 @@ def test_a_file_that_is_no_retriever_is_said_to_be_none(place: Path, file: str, 
         ("labels", "questions.jsonl", "--index", "films", "--into", "r", "--max-unusable", "2"),
     ],
 )
-def test_wrong_words_leave_nothing_behind(place: Path, wrong: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_options_leave_nothing_behind(
+    place: Path, wrong: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     if wrong[0] != "labels":
         pytest.importorskip("torch")
     monkeypatch.chdir(place)
@@ -248,7 +250,7 @@ def test_wrong_words_leave_nothing_behind(place: Path, wrong: tuple[str, ...], m
     assert sorted(place.iterdir()) == before
 
 
-def test_without_torch_one_is_told_before_anything_is_done(
+def test_without_torch_a_message_comes_before_any_work(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)

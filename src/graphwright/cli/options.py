@@ -66,7 +66,7 @@ class ModelOptions:
 
     def client(self, settings: LLMSettings, folder: Path) -> LLM:
         """Return a client of the language model that stays in the budget and caches replies in the index folder."""
-        from graphwright.index.layout import Layout
+        from graphwright.index.layout import IndexLayout
         from graphwright.models.budget import BudgetedLLM
         from graphwright.models.replies import CachedLLM
 
@@ -74,7 +74,7 @@ class ModelOptions:
         if self.max_tokens is not None or self.max_cost is not None:
             model = BudgetedLLM(model, self.max_tokens, self.max_cost)
         writable = os.access(folder, os.W_OK) or not folder.exists()  # a missing folder will be created by its command
-        return CachedLLM(model, Layout(folder).replies) if writable else model
+        return CachedLLM(model, IndexLayout(folder).replies) if writable else model
 
 
 def _two_prices(prices: str) -> tuple[float, float]:
