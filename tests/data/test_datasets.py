@@ -1,4 +1,4 @@
-"""Which form data have is told by what is there; and what is said where they have none."""
+"""Formats of data sets: told by the files, and errors for unknown ones."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.data.forms.written import ASKED, hotpot, write, write_corpus
+from tests.data.small_sets import ASKED, hotpot, write, write_corpus
 
 import graphwright
-from graphwright.data.datasets import LAYOUTS, SHAPES, read_dataset
+from graphwright.data.datasets import FILE_FORMATS, FOLDER_FORMATS, read_dataset
+from graphwright.data.graph_questions import GraphQuestion
 from graphwright.errors import DataError
 
-FORMS = [form.name for form in (*LAYOUTS, *SHAPES)]
+FORMS = [form.name for form in (*FOLDER_FORMATS, *FILE_FORMATS)]
 
 
 def test_a_folder_with_two_forms_says_which_was_taken(tmp_path: Path) -> None:
@@ -22,10 +23,10 @@ def test_a_folder_with_two_forms_says_which_was_taken(tmp_path: Path) -> None:
     write(tmp_path / "questions.jsonl", *ASKED)
     graph = write(tmp_path / "kb.tsv", "Mur\tjoins\tDrava")
     dataset = read_dataset(tmp_path)
-    assert dataset.form == "our own form"
+    assert dataset.format == "our own format"
     assert dataset.remarks[-1] == f"{graph} is there too (MetaQA, PathQuestion); to read it, give that file."
     write(tmp_path / "questions.jsonl", {"id": 1, "question": "what joins?", "answers": ["Mur"]})
-    assert read_dataset(graph, "questions").form == "knowledge graph"
+    assert read_dataset(graph, "questions").format == "knowledge graph"
 
 
 def test_the_only_file_of_a_folder_is_read(tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def of_folders(folder: Path) -> Path:
         ),
         (lambda folder: write(folder / "a.jsonl", "", "{"), r"a\.jsonl: .* Its first record \(line 2\) not JSON"),
         (lambda folder: write(folder / "a.jsonl", ""), r"a\.jsonl: nothing to evaluate on\. It is empty"),
-        (lambda folder: write(folder / "a.parquet", "none"), r"a\.parquet: not Parquet"),
+        (lambda folder: write(folder / "a.parquet", "none"), r"a\.parquet: not a readable Parquet"),
     ],
 )
 def test_where_there_is_nothing_it_says_what_is_there_and_what_is_read(
@@ -108,3 +109,47 @@ def test_the_page_on_data_names_every_form() -> None:
     page = Path(graphwright.__file__).parents[2] / "docs" / "data.md"
     said = page.read_text(encoding="utf-8")
     assert [name for form in FORMS for name in form.split(", ") if name not in said] == []
+
+
+def test_questions_alone(tmp_path: Path) -> None:
+    path = write(tmp_path / "mine.jsonl", *ASKED, ASKED[1] | {"id": "q3", "answers": []})
+    dataset = read_dataset(path)
+    assert (dataset.name, dataset.format, len(dataset.questions)) == ("mine", "questions alone", 3)
+    assert dataset.corpus is None and dataset.triples is None and list(dataset.documents(print)) == []
+    assert dataset.files == (path,)
+    assert dataset.remarks == (
+        "3 questions and no corpus (questions alone).",
+        "1 of 3 questions without answers.",
+        "1 question asked before in the same words: 'q3' (line 3) as 'q2' (line 2).",
+    )
+    assert read_dataset(tmp_path) == dataset
+
+
+def test_those_that_name_entities_are_questions_over_a_graph(tmp_path: Path) -> None:
+    record = {"id": 1, "question": "who made Heat", "topic_entities": ["Heat"], "answers": ["Mann"], "hops": 1}
+    lines = write(tmp_path / "a.jsonl", record, {"id": 2, "question": "who", "answers": ["Mann"]})
+    metaqa = write(tmp_path / "b.txt", "", "who made [Heat]\tMann")
+    for path, count in ((lines, 2), (metaqa, 1)):
+        dataset = read_dataset(path)
+        assert dataset.format == "questions alone" and len(dataset.questions) == count
+        asked = dataset.questions[0]
+        assert isinstance(asked, GraphQuestion) and asked.entities == ("Heat",) and asked.text == "who made Heat"
+
+
+def test_two_files_of_questions_are_no_set(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", *ASKED)
+    second = write(tmp_path / "b.json", json.dumps(ASKED))
+    with pytest.raises(DataError, match=r"a\.jsonl holds questions and no corpus, and .*b\.json holds others"):
+        read_dataset(first, second)
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (ASKED[0], r"mine\.jsonl:2: the id 'q1' was already used in line 1"),
+        ({"id": 2, "question": ""}, r"mine\.jsonl:2: question 2 has no text"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, second: object, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        read_dataset(write(tmp_path / "mine.jsonl", ASKED[0], second))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.data.decoding import clean, decode, lines, looks_binary
+from graphwright.data.decoding import clean, decode, is_binary, lines
 
 WESTERN = "Le café est déjà fermé à cette heure, mais l’élève “français” était très étonné : 5 £."
 TEXTS = {
@@ -45,7 +45,7 @@ def test_utf8_is_never_taken_for_anything_else(text: str) -> None:
 def test_utf16_is_told_with_and_without_its_mark(codec: str) -> None:
     data = (WESTERN * 3).encode(codec)
     assert decode(data) == WESTERN * 3
-    assert not looks_binary(data)
+    assert not is_binary(data)
 
 
 def test_a_damaged_byte_does_not_turn_utf8_into_something_else() -> None:
@@ -66,7 +66,7 @@ def test_a_declared_encoding_is_believed_if_it_can_be_true() -> None:
     ids=["every byte", "PNG", "int16", "zeros"],
 )
 def test_binary_data_is_not_text(data: bytes) -> None:
-    assert looks_binary(data)
+    assert is_binary(data)
 
 
 @given(st.text(st.characters(codec=None), max_size=50))

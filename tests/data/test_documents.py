@@ -101,13 +101,13 @@ def test_a_repeated_document_is_passed_over_and_a_different_one_refused(tmp_path
     rows.write_text('{"id": 1, "text": "x"}\n{"id": 1, "text": "x", "title": "other"}\n')
     with pytest.raises(
         DataError,
-        match=r"different documents have the id '1': .*:1 and .*:2\. Give each its own id, as .*rename the field",
+        match=r"different documents have the id '1': .*:1 and .*:2\. Give each document its own id; or rename",
     ):
         read(rows)
     (tmp_path / "more").mkdir()
     for name in ("a", "b"):
         (tmp_path / "more" / f"{name}.csv").write_text(f"id,text\n1,{name}\n")
-    with pytest.raises(DataError, match=r"ids in .*b\.csv, to 'number' say: its rows then go by their file and line"):
+    with pytest.raises(DataError, match=r"ids in .*b\.csv, for example to 'number': the ids of its rows are"):
         read(tmp_path / "more")
     (tmp_path / "more" / "b.csv").write_text("number,text\n1,b\n")
     assert [d.id for d in read(tmp_path / "more")[0]] == ["1", "b.csv#2"]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.data.base import Document, Skipped
+from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.links import links_of, resolved
 from graphwright.errors import DataError
@@ -59,7 +59,7 @@ def test_pairs_beside_a_corpus_are_its_links(one_file: bool, tmp_path: Path) -> 
     assert links(documents) == {"a": ("b", "c"), "b": ("zzz",)}
     broken = [item for item in skipped if item.path.startswith(f"{tmp_path / 'links.tsv'}:")]
     assert [item.path.rpartition(":")[2] for item in broken] == ["6", "7"]
-    assert broken[0].reason == "not two ids of documents with a tab between: 'alone'" and not broken[0].unread
+    assert broken[0].reason == "not two document ids separated by a tab: 'alone'" and not broken[0].unread
     others = [item.reason for item in skipped if item not in broken]
     assert others == ([] if one_file else ["the links of the corpus beside it, read with it"])
 
@@ -83,7 +83,7 @@ def test_a_file_without_any_pair_is_named_once(tmp_path: Path) -> None:
     path = corpus(tmp_path, "a", links="a b\n" * 500)
     documents, skipped = read(path)
     assert len(documents) == 1 and [item.path for item in skipped] == [str(tmp_path / "links.tsv")]
-    assert skipped[0].reason.startswith("no links: not two ids")
+    assert skipped[0].reason.startswith("no links: not two document ids")
 
 
 def test_damaged_links_are_an_error_that_names_the_corpus(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from graphwright.data.base import Skipped
+from graphwright.data.document import Skipped
 from graphwright.data.openie import OpenieRecord, read_openie
 from graphwright.errors import DataError
 

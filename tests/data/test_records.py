@@ -43,5 +43,5 @@ def test_more_rows_than_are_fetched_at_once_keep_their_places(tmp_path: Path) ->
 def test_damaged_parquet_is_named(tmp_path: Path) -> None:
     path = tmp_path / "q.parquet"
     path.write_text("no parquet")
-    with pytest.raises(DataError, match=r"q\.parquet: not Parquet that can be read: .*Fetch the file again"):
+    with pytest.raises(DataError, match=r"q\.parquet: not a readable Parquet file: .*Fetch the file again"):
         list(read_records(path, ()))

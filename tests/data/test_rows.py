@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from graphwright.data.base import Document, Skipped
-from graphwright.data.rows import PASSAGE, read_rows
+from graphwright.data.document import Document, Skipped
+from graphwright.data.rows import MAX_PASSAGE, read_rows
 from graphwright.errors import DataError
 
 
@@ -40,7 +40,7 @@ def test_json_lines_of_every_spelling(tmp_path: Path) -> None:
             {"id": "p", "paragraphs": ["one", "two"]},
             {"id": "only", "title": "Only a title", "text": ""},
             {"id": "s", "text": "half \ud800 pair\r\nnul \0"},
-            {"id": "long", "text": "x" * (PASSAGE + 1)},
+            {"id": "long", "text": "x" * (MAX_PASSAGE + 1)},
         ],
     )
     assert rows(path) == [
@@ -51,7 +51,7 @@ def test_json_lines_of_every_spelling(tmp_path: Path) -> None:
         Document("p", "one\n\ntwo", whole=True),
         Document("only", "Only a title", "Only a title", whole=True),
         Document("s", "half \ufffd pair\nnul  ", whole=True),
-        Document("long", "x" * (PASSAGE + 1), whole=False),
+        Document("long", "x" * (MAX_PASSAGE + 1), whole=False),
     ]
 
 
@@ -86,7 +86,7 @@ def test_a_table_may_hold_lines_quotes_and_fields_of_any_length(tmp_path: Path) 
         writer = csv.writer(file)
         writer.writerows([("id", "text", "café"), *((i, text, "é") for i, text in enumerate(texts))])
     assert rows(path) == [
-        Document(str(i), text, "", {"café": "é"}, whole=len(text) <= PASSAGE) for i, text in enumerate(texts)
+        Document(str(i), text, "", {"café": "é"}, whole=len(text) <= MAX_PASSAGE) for i, text in enumerate(texts)
     ]
     assert csv.field_size_limit() == 131_072
 
@@ -102,7 +102,7 @@ def test_broken_rows_are_named_by_line_and_passed_over(tmp_path: Path) -> None:
         ("4", "not a JSON object but a string: 'x'"),
         ("5", "no field named text, contents or the like; it has q"),
         ("6", "empty"),
-        ("7", "not JSON that can be read: nested too deeply"),
+        ("7", "not readable JSON: nested too deeply"),
     ]
 
 

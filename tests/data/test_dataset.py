@@ -1,13 +1,13 @@
-"""What was given, and which questions are meant."""
+"""Sources of data sets, and the questions named with them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from tests.data.forms.written import write
+from tests.data.small_sets import write
 
-from graphwright.data.forms.place import Place, listed
+from graphwright.data.dataset import Source, contents
 from graphwright.errors import DataError
 
 
@@ -27,24 +27,24 @@ from graphwright.errors import DataError
 def test_data_are_called_by_folder_file_and_questions(tmp_path: Path, path: str, asked: str | None, name: str) -> None:
     folder = tmp_path / "set"
     given = write(folder / path, "") if path else write(folder / "corpus.jsonl", "").parent
-    assert Place(given, None if asked is None else folder / asked).name == name
+    assert Source(given, None if asked is None else folder / asked).name == name
 
 
 def test_questions_are_a_file_here_or_there_or_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = write(tmp_path / "set" / "dev.jsonl", ""), write(tmp_path / "mine.jsonl", "")
     monkeypatch.chdir(tmp_path)
-    assert Place.of("set", "dev").asked == Path("set/dev.jsonl") and Place.of("set", here).inside
-    assert Place.of(here.parent, "mine.jsonl") == Place(here.parent, Path("mine.jsonl"))
-    assert not Place.of("set", there).inside
-    assert Place.of("set", "test") == Place(Path("set"), split="test")
-    assert Place.of("set") == Place.of("set", Path()) == Place(Path("set"))
+    assert Source.of("set", "dev").questions == Path("set/dev.jsonl") and Source.of("set", here).has_questions_inside
+    assert Source.of(here.parent, "mine.jsonl") == Source(here.parent, Path("mine.jsonl"))
+    assert not Source.of("set", there).has_questions_inside
+    assert Source.of("set", "test") == Source(Path("set"), split="test")
+    assert Source.of("set") == Source.of("set", Path()) == Source(Path("set"))
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file or folder"):
-        Place.of(tmp_path / "none")
+        Source.of(tmp_path / "none")
     with pytest.raises(DataError, match="no such file or folder: sets/dev"):
-        Place.of(tmp_path, "sets/dev")
+        Source.of(tmp_path, "sets/dev")
 
 
 def test_a_long_list_is_cut(tmp_path: Path) -> None:
@@ -52,4 +52,6 @@ def test_a_long_list_is_cut(tmp_path: Path) -> None:
         write(tmp_path / f"{at:02}.jsonl", "")
     write(tmp_path / ".hidden", "")
     (tmp_path / "00").mkdir()
-    assert listed(tmp_path).startswith("00.jsonl, 00/, 01.jsonl") and listed(tmp_path).endswith("10.jsonl and 4 more")
+    assert contents(tmp_path).startswith("00.jsonl, 00/, 01.jsonl") and contents(tmp_path).endswith(
+        "10.jsonl and 4 more"
+    )

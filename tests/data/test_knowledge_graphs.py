@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from graphwright.data.dumps import Dump, dump_of, iri_name, unescaped
+from graphwright.data.knowledge_graphs import Dump, dump_of, iri_name, unescaped
 from graphwright.errors import DataError, OptionError
 
 
@@ -94,11 +94,11 @@ def test_parquet_is_read_by_the_names_of_its_columns(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "options", "message"),
     [
-        ("kb.docx", "x", {}, "no form of triples ends so"),
+        ("kb.docx", "x", {}, "no format of triples has this suffix"),
         ("kb.tsv", "\n\n", {}, "is empty"),
         ("kb.tsv", "a\tb\tc\td\n", {}, "4 parts"),
         ("kb.tsv", "a\tb\tc\n", {"columns": ["1", "2", "9"]}, "no column '9'"),
-        ("kb.parquet", "not parquet", {}, "not Parquet that can be read"),
+        ("kb.parquet", "not parquet", {}, "not a readable Parquet file"),
     ],
 )
 def test_a_file_that_is_no_dump_is_refused_with_what_was_found(tmp_path, name, text, options, message):
@@ -184,6 +184,6 @@ def test_a_packed_file_that_is_cut_damaged_or_not_packed_is_named_with_what_to_d
     for data in (whole[: len(whole) // 2], text, whole[:12] + b"\xff" * 99):
         path.write_bytes(data)
         with pytest.raises(
-            DataError, match=r"gz cannot be read to its end \(.+\)\. Fetch or pack it again, or take \.gz"
+            DataError, match=r"gz cannot be read to its end \(.+\)\. Fetch or pack it again, or remove \.gz"
         ):
             dump_of(path)

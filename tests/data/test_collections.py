@@ -1,4 +1,4 @@
-"""A corpus with its questions in files of their own: our form, BEIR, HippoRAG, and any documents."""
+"""Corpora with questions: our own format, BEIR, HippoRAG, any documents."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.data.forms.written import ASKED, RIVERS, hotpot, musique, write, write_corpus
+from tests.data.small_sets import ASKED, RIVERS, hotpot, musique, write, write_corpus
 
-from graphwright.data.base import Skipped
+from graphwright.data.collections import read_beir
 from graphwright.data.datasets import Dataset, read_dataset
+from graphwright.data.document import Skipped
+from graphwright.data.questions import QuestionRecord
 from graphwright.errors import DataError
 
 QUERIES = [{"_id": "1", "text": "one"}, {"_id": "2", "text": "two"}, {"_id": "3", "text": "unjudged"}]
@@ -53,7 +55,7 @@ def documents(dataset: Dataset) -> dict[str, str]:
 
 def test_our_own_form(own: Path) -> None:
     dataset = read_dataset(own)
-    assert (dataset.name, dataset.form, dataset.corpus) == ("rivers", "our own form", own / "corpus.jsonl")
+    assert (dataset.name, dataset.format, dataset.corpus) == ("rivers", "our own format", own / "corpus.jsonl")
     assert [(q.id, q.answers, q.gold, q.line) for q in dataset.questions] == [
         ("q1", ("Mur",), ("mur",), 1),
         ("q2", ("Legrad",), ("mur", "drava"), 2),
@@ -61,7 +63,7 @@ def test_our_own_form(own: Path) -> None:
     assert documents(dataset) == {name: title for name, (title, _) in RIVERS.items()}
     assert dataset.triples is None and dataset.openie is None and dataset.links is None
     assert dataset.files == (own / "corpus.jsonl", own / "questions.jsonl")
-    assert dataset.remarks == ("2 questions over 4 documents (our own form).",)
+    assert dataset.remarks == ("2 questions over 4 documents (our own format).",)
     assert read_dataset(str(own)) == dataset
 
 
@@ -129,7 +131,7 @@ def test_what_is_odd_is_remarked(own: Path) -> None:
     with (own / "corpus.jsonl").open("a") as file:
         file.write('\n{"id": "empty", "title": "", "text": " "}')
     assert read_dataset(own).remarks == (
-        "204 questions over 4 documents (our own form).",
+        "204 questions over 4 documents (our own format).",
         "1 gold document not in the corpus, the first 'nowhere' of question 'q4'; they stay gold, and are never found.",
         f"1 skipped in reading the corpus, the first {own / 'corpus.jsonl'}:5: empty.",
         "1 of 204 questions without answers.",
@@ -181,7 +183,7 @@ def test_two_documents_of_one_id_are_refused(own: Path) -> None:
 
 def test_beir(beir: Path) -> None:
     dataset = read_dataset(beir)
-    assert (dataset.name, dataset.form) == ("judged", "BEIR")
+    assert (dataset.name, dataset.format) == ("judged", "BEIR")
     assert [(q.id, q.gold) for q in dataset.questions] == [("1", ("mur",)), ("2", ("graz",))]
     assert dataset.files == (beir / "corpus.jsonl", beir / "qrels" / "test.tsv", beir / "queries.jsonl")
     assert dataset.remarks == (
@@ -206,14 +208,14 @@ def test_a_split_of_the_judgements_is_named(beir: Path) -> None:
 def test_of_two_files_of_questions_ours_is_read_unless_the_other_is_named(beir: Path) -> None:
     write(beir / "questions.jsonl", *ASKED)
     dataset = read_dataset(beir)
-    assert dataset.form == "our own form"
+    assert dataset.format == "our own format"
     assert dataset.remarks[1] == "queries.jsonl is there too, and was not read; for it give questions='queries'."
-    assert read_dataset(beir, "queries").form == "BEIR" and read_dataset(beir, "questions").form == "our own form"
+    assert read_dataset(beir, "queries").format == "BEIR" and read_dataset(beir, "questions").format == "our own format"
 
 
 def test_hipporag(hippo: Path) -> None:
     dataset = read_dataset(hippo)
-    assert (dataset.name, dataset.form, dataset.corpus) == ("hippo", "HippoRAG", hippo / "rivers_corpus.json")
+    assert (dataset.name, dataset.format, dataset.corpus) == ("hippo", "HippoRAG", hippo / "rivers_corpus.json")
     assert documents(dataset)[dataset.questions[0].gold[0]] == "Mur"
     assert documents(dataset)[dataset.questions[1].gold[0]] == "Drava"
     assert dataset.questions[1].type == "2hop" and dataset.questions[1].answers == ("Legrad", "at Legrad")
@@ -274,7 +276,7 @@ def test_any_documents_with_questions_from_elsewhere(tmp_path: Path) -> None:
     write(texts / ".hidden" / "no.md", "no")
     asked = write(tmp_path / "mine.jsonl", ASKED[0] | {"gold_ids": ["mur.md"]})
     dataset = read_dataset(texts, asked)
-    assert (dataset.name, dataset.form, dataset.corpus) == ("texts-mine", "documents", texts)
+    assert (dataset.name, dataset.format, dataset.corpus) == ("texts-mine", "documents", texts)
     assert set(documents(dataset)) == {f"{name}.md" for name in RIVERS}
     assert dataset.files == (*(texts / f"{name}.md" for name in sorted(RIVERS)), asked)
     one = read_dataset(texts / "mur.md", asked)
@@ -282,7 +284,43 @@ def test_any_documents_with_questions_from_elsewhere(tmp_path: Path) -> None:
     rows = write_corpus(tmp_path / "rows" / "texts.jsonl")
     asked = write(tmp_path / "rows.jsonl", ASKED[0])
     for given in (rows, rows.parent):
-        assert read_dataset(given, asked).form == "documents"
+        assert read_dataset(given, asked).format == "documents"
     inside = write(texts / "deep" / "mine.jsonl", ASKED[0])
     with pytest.raises(DataError, match=r"mine\.jsonl is in .*texts, the folder of the documents\. Put it elsewhere"):
         read_dataset(texts, inside)
+
+
+QUERIES = [{"_id": "1", "text": "one"}, {"_id": "2", "text": "two"}, {"_id": "3", "text": "unjudged"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "qrels"),
+    [
+        ("qrels.tsv", ["1\ta\t2", "1\tb\t0", "2\tc\t1", ""]),
+        ("qrels/test.tsv", ["query-id\tcorpus-id\tscore", "1\ta\t2", "1\tb\t0", "2\tc\t1"]),
+        ("qrels/dev.tsv", ["1 0 a 2", "1 0 b 0", "2 0 c 1"]),
+    ],
+)
+def test_judged_queries_in_the_form_of_beir(tmp_path: Path, name: str, qrels: list[str]) -> None:
+    write(tmp_path / "queries.jsonl", *QUERIES)
+    write(tmp_path / name, *qrels)
+    assert read_beir(tmp_path) == [
+        QuestionRecord("1", "one", gold=("a",), metadata={"relevance": {"a": 2, "b": 0}}),
+        QuestionRecord("2", "two", gold=("c",), metadata={"relevance": {"c": 1}}),
+    ]
+
+
+def test_judgements_that_do_not_fit_are_named(tmp_path: Path) -> None:
+    write(tmp_path / "queries.jsonl", *QUERIES)
+    with pytest.raises(DataError, match=r"none of qrels/test\.tsv, qrels/dev\.tsv, .* is there"):
+        read_beir(tmp_path)
+    write(tmp_path / "qrels" / "train.tsv", "1\ta\t1")
+    with pytest.raises(DataError, match=r"none of qrels/dev\.tsv is there\. There are judgements of train"):
+        read_beir(tmp_path, "dev")
+    (tmp_path / "qrels" / "train.tsv").unlink()
+    write(tmp_path / "qrels.tsv", "1\ta\t1", "9\tb\t1")
+    with pytest.raises(DataError, match=r"1 of 2 judged questions are not in .*: 9"):
+        read_beir(tmp_path)
+    write(tmp_path / "qrels.tsv", "1\ta\t1", "1\ta\tgood")
+    with pytest.raises(DataError, match=r"qrels\.tsv:2: not a judgement: '1\\ta\\tgood'"):
+        read_beir(tmp_path)

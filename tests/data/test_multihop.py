@@ -1,4 +1,4 @@
-"""Files whose questions carry their passages, stories or books."""
+"""Questions with their passages: HotpotQA, 2WikiMultiHopQA, MuSiQue, UltraDomain, SQuALITY."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 
 import duckdb
 import pytest
-from tests.data.forms.written import ASKED, RIVERS, hotpot, musique, sentences, write
+from tests.data.small_sets import ASKED, RIVERS, hotpot, musique, sentences, write
 
 from graphwright.data.datasets import Dataset, read_dataset
-from graphwright.data.forms.pool import identity
+from graphwright.data.multihop import _Pool, has_contexts, joined, passage_id, read_over
+from graphwright.data.rows import MAX_PASSAGE
 from graphwright.errors import DataError
 
-MUR, DRAVA, GRAZ = (identity(*RIVERS[name]) for name in ("mur", "drava", "graz"))
+MUR, DRAVA, GRAZ = (passage_id(*RIVERS[name]) for name in ("mur", "drava", "graz"))
 
 
 def held(dataset: Dataset) -> dict[str, tuple[str, str]]:
@@ -38,7 +39,7 @@ HOTPOT = [hotpot(1, "mur", "drava", gold=("mur", "drava")), hotpot(2, "mur", "gr
 def test_hotpotqa_pools_its_contexts(tmp_path: Path) -> None:
     path = write(tmp_path / "hotpot_dev_distractor_v1.json", json.dumps(HOTPOT))
     dataset = read_dataset(path)
-    assert (dataset.name, dataset.form, dataset.corpus) == ("hotpot_dev_distractor_v1", "HotpotQA", path)
+    assert (dataset.name, dataset.format, dataset.corpus) == ("hotpot_dev_distractor_v1", "HotpotQA", path)
     assert held(dataset) == {MUR: RIVERS["mur"], DRAVA: RIVERS["drava"], GRAZ: RIVERS["graz"]}
     assert all(document.whole for document in dataset.documents(print))
     first, second = dataset.questions
@@ -68,7 +69,7 @@ def test_hotpotqa_in_the_shape_of_hugging_face(tmp_path: Path) -> None:
         db.execute(f"COPY (SELECT * FROM read_json('{lines}')) TO '{tmp_path / 'c.parquet'}' (FORMAT parquet)")
     for path in (lines, tmp_path / "c.parquet", write(tmp_path / "d.jsonl", *rows)):
         dataset = read_dataset(path)
-        assert dataset.form == "HotpotQA" and len(held(dataset)) == 3
+        assert dataset.format == "HotpotQA" and len(held(dataset)) == 3
         assert [(q.id, q.gold, q.answers) for q in dataset.questions] == expected
 
 
@@ -76,7 +77,7 @@ def test_2wikimultihopqa_parts_its_sentences_without_spaces(tmp_path: Path) -> N
     record = hotpot(1, "mur", "drava", gold=("mur",), evidences=[["Mur", "joins", "Drava"]], type="inference")
     record["context"] = [[title, [one.strip() for one in some]] for title, some in map(sentences, ("mur", "drava"))]
     dataset = read_dataset(write(tmp_path / "dev.json", json.dumps([record])))
-    assert (dataset.name, dataset.form) == (f"{tmp_path.name}-dev", "2WikiMultiHopQA")
+    assert (dataset.name, dataset.format) == (f"{tmp_path.name}-dev", "2WikiMultiHopQA")
     assert held(dataset) == {MUR: RIVERS["mur"], DRAVA: RIVERS["drava"]}
     assert dataset.questions[0].type == "inference"
     assert dataset.questions[0].metadata["evidences"] == [["Mur", "joins", "Drava"]]
@@ -90,7 +91,7 @@ def test_musique(tmp_path: Path) -> None:
         musique("other", "mur", gold=("mur",)),
     ]
     dataset = read_dataset(write(tmp_path / "musique_full_v1.0_dev.jsonl", *records))
-    assert (dataset.name, dataset.form) == ("musique_full_v1", "MuSiQue")
+    assert (dataset.name, dataset.format) == ("musique_full_v1", "MuSiQue")
     assert [(q.id, q.type, q.metadata["hops"]) for q in dataset.questions] == [
         ("2hop__1_2", "2hop", 2),
         ("3hop1__1_2_3", "3hop1", 2),
@@ -205,10 +206,10 @@ def test_ultradomain_has_a_document_for_each_text(tmp_path: Path) -> None:
     second = DOMAIN | {"_id": "u2", "input": "Where does it flow then?", "meta": None}
     third = {"input": "And the Drava?", "context": "Another book.", "answers": "Italy", "dataset": "ultra"}
     dataset = read_dataset(write(tmp_path / "mix.jsonl", DOMAIN, second, third))
-    book = identity("Rivers of Styria", BOOK)
-    assert held(dataset) == {book: ("Rivers of Styria", BOOK), identity("", "Another book."): ("", "Another book.")}
+    book = passage_id("Rivers of Styria", BOOK)
+    assert held(dataset) == {book: ("Rivers of Styria", BOOK), passage_id("", "Another book."): ("", "Another book.")}
     assert not any(document.whole for document in dataset.documents(print))
-    assert dataset.form == "UltraDomain"
+    assert dataset.format == "UltraDomain"
     assert [(q.id, q.type, q.gold) for q in dataset.questions[:2]] == [
         ("u1", "rivers", (book,)),
         ("u2", "rivers", (book,)),
@@ -254,7 +255,7 @@ def test_squality_has_a_story_and_summaries(tmp_path: Path) -> None:
     page = "<!DOCTYPE html><html><title>Two</title><p>It sank.</p><p>All\nlived.</p></html>"
     records = [story("11", "What is the plot?", "Who sails?"), story("12", "What is the plot?", document=page)]
     dataset = read_dataset(write(tmp_path / "squality" / "train.jsonl", *records))
-    assert (dataset.name, dataset.form) == ("squality-train", "SQuALITY")
+    assert (dataset.name, dataset.format) == ("squality-train", "SQuALITY")
     assert held(dataset) == {"11": ("", "Once there was\n\na ship."), "12": ("Two", "It sank.\n\nAll lived.")}
     assert [(q.id, q.gold, q.line) for q in dataset.questions] == [
         ("11-1", ("11",), 1),
@@ -278,3 +279,88 @@ def test_squality_has_a_story_and_summaries(tmp_path: Path) -> None:
 def test_a_story_that_cannot_be_read_is_named(tmp_path: Path, record: object, said: str) -> None:
     with pytest.raises(DataError, match=said):
         read_dataset(write(tmp_path / "s.jsonl", story("11", "Who?"), record))
+
+
+@pytest.mark.parametrize(
+    ("record", "held"),
+    [
+        (hotpot(1, "mur", gold=()), True),
+        (musique("m", "mur", gold=()), True),
+        ({"question": "who", "context": {"title": [], "sentences": []}}, True),
+        ({"question": "who", "context": "a book"}, False),
+        (ASKED[0] | {"context": []}, False),  # names its gold by id
+        ({"input": "who", "context": []}, False),
+    ],
+)
+def test_which_records_carry_passages(record: dict[str, object], held: bool) -> None:
+    assert has_contexts(record) is held
+
+
+@pytest.mark.parametrize(
+    ("sentences", "text"),
+    [
+        ([], ""),
+        (["One.", " Two."], "One. Two."),
+        (["One.", "Two.", "", "Three."], "One. Two. Three."),
+        (["One. ", "Two."], "One. Two."),
+        (["", "Two."], "Two."),
+    ],
+)
+def test_sentences_have_a_space_between_them(sentences: list[str], text: str) -> None:
+    assert joined(sentences) == text
+
+
+def test_every_passage_is_shown_and_those_that_are_evidence_named() -> None:
+    shown: list[str] = []
+
+    def refer(title: str, text: str) -> str:
+        shown.append(text)
+        return title.lower()
+
+    records = [(3, hotpot(1, "mur", "graz", gold=("graz",))), (4, hotpot(2, "mur", "mur", gold=("mur",), _id=""))]
+    (first, second), remarks = read_over(Path("h.json"), refer, iter(records))
+    assert (first.gold, second.id, second.gold, remarks) == (("graz",), "h-4", ("mur",), [])
+    assert [text.split()[0] for text in shown] == ["The", "A", "The", "The"]
+
+
+@pytest.mark.parametrize("unmarked", [True, False])
+def test_paragraphs_that_nobody_marked(unmarked: bool) -> None:
+    record = musique("m", "mur", "graz", gold=("graz",))
+    del record["paragraphs"][0]["is_supporting"]
+    (question,), _ = read_over(Path("m.jsonl"), lambda title, _: title, iter([(1, record)]), unmarked=unmarked)
+    assert question.gold == (("Mur", "Graz") if unmarked else ("Graz",))
+
+
+def test_title_and_text_make_the_id() -> None:
+    one = passage_id("Mur", "It flows.")
+    assert one == passage_id("Mur", "It  flows.\n") and one.startswith("mur-")
+    others = {
+        passage_id("Mur", "It flowed."),
+        passage_id("Mura", "It flows."),
+        passage_id("MurIt", "flows."),
+        passage_id("", ""),
+    }
+    assert one not in others and len(others) == 4
+
+
+def test_ids_hold_no_white_space_and_are_short() -> None:
+    found = passage_id("Großer Fluß / 川 " * 20, "x")
+    assert found.split() == [found] and found.startswith("großer-fluß-川-großer") and len(found) < 60
+
+
+def test_passages_are_kept_once_in_order_and_clean() -> None:
+    pool = _Pool()
+    first = pool.add(" Mur\n(river)", "It flows.\r\nOn.")
+    assert pool.add("Mur (river)", "It flows. On.") == first
+    second = pool.add("Book", "x" * (MAX_PASSAGE + 1))
+    assert list(pool.documents) == [first, second]
+    assert (pool.documents[first].title, pool.documents[first].text) == ("Mur (river)", "It flows.\nOn.")
+    assert pool.documents[first].whole and not pool.documents[second].whole
+
+
+def test_a_passage_of_nothing_is_no_document() -> None:
+    pool = _Pool()
+    assert pool.add("", " ") not in pool.documents
+    assert pool.documents[pool.add("Mur", "")].text == "Mur"
+    assert len(pool.empty) == 2
+    assert passage_id("Mur", "") == passage_id("Mur", "Mur")  # as a corpus that was read has it
