@@ -176,7 +176,7 @@ def test_a_hub_outgrows_the_tables_and_the_workspace_is_left_clean():
         ({"origins": [(0, 1, -1), (2, 2, -1)]}, r"groups \[0, 2\]"),
         ({"origins": [(0, 1, -1), (0, 1, -1)]}, "twice"),
         ({"hops": -1}, "hops is -1"),
-        ({"budget": -2}, "budget -2"),
+        ({"budget": -2}, "budget is -2"),
     ],
 )
 def test_nonsense_is_refused(wrong, message):

@@ -84,7 +84,7 @@ def test_push_keeps_its_invariant_and_refining_is_a_step_of_the_walk(started, th
     push.refine(np.arange(push.size, dtype=np.int32), scores)
     refined = restart * start + (1 - restart) * step @ guess
     chosen = np.isclose(scores, refined[touched], rtol=1e-12)
-    assert chosen.all() or degree[touched].sum() > module._CHECKED_LEAST
+    assert chosen.all() or degree[touched].sum() > module._MIN_REFINED
     assert np.isclose(scores, guess[touched], rtol=1e-12)[~chosen].all()
 
 
@@ -92,8 +92,8 @@ def test_small_neighbourhoods_are_refined_first_and_within_the_edges_allowed(sta
     graph = _graph(nx.barabasi_albert_graph(300, 3, seed=1))
     push = started(_walk(graph, [7], [1.0], 0.15))
     push.until(1e-3)
-    monkeypatch.setattr(module, "_CHECKED_LEAST", 60)
-    monkeypatch.setattr(module, "_CHECKED", 10**9)
+    monkeypatch.setattr(module, "_MIN_REFINED", 60)
+    monkeypatch.setattr(module, "_REFINED", 10**9)
     scores = push.scores()
     push.refine(np.arange(push.size, dtype=np.int32), scores)
     changed = np.flatnonzero(~np.isclose(scores, push.scores(), rtol=1e-12))

@@ -108,8 +108,8 @@ def test_it_takes_read_only_arrays_and_leaves_them_alone() -> None:
         ((2, [0], [2], [1.0], [1, 1]), "tails holds 2"),
         ((2, [0], [1, 1], [1.0], [1, 1]), "heads holds 1 nodes and tails 2"),
         ((2, [0], [1], [1.0, 2.0], [1, 1]), r"costs has shape \(2,\); pass 1"),
-        ((2, [0], [1], [-1.0], [1, 1]), "costs holds -1.0"),
-        ((2, [0], [1], [1.0], [1, np.inf]), "prizes holds 1.0, or what is not finite"),
+        ((2, [0], [1], [-1.0], [1, 1]), "costs has a negative or infinite value"),
+        ((2, [0], [1], [1.0], [1, np.inf]), "prizes has a negative or infinite value"),
     ],
 )
 def test_what_cannot_be_used_is_refused(arguments: tuple[object, ...], said: str) -> None:

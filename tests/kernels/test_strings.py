@@ -166,9 +166,9 @@ def test_ids_outside_the_column_are_refused(ids):
 
 
 def test_more_than_can_be_numbered_is_refused(monkeypatch):
-    monkeypatch.setattr(strings, "_MOST", 2)
+    monkeypatch.setattr(strings, "_MAX", 2)
     for function, values in ((distinct, ["a", "b", "c"]), (tokens, ["a b", "c"])):
-        with pytest.raises(ValueError, match=r"holds 3 (strings|words), and 2"):
+        with pytest.raises(ValueError, match=r"holds 3 (strings|words), but at most 2"):
             function(*_column(values))
 
 

@@ -16,11 +16,11 @@ __all__ = ["Costs", "Meeting", "bubble", "node_costs"]
 
 Table = NDArray[np.int64]
 
-_ROOM = 1024  # nodes touched, to begin with
+_ROOM = 1024  # initial rows of the tables
 
 
 class Meeting(NamedTuple):
-    """One candidate: the origins whose paths it joins, by position, and walks over local nodes that it is made of."""
+    """A candidate: the origins whose paths it joins, by position, and its walks over local nodes."""
 
     origins: tuple[int, ...]
     walks: tuple[tuple[int, ...], ...]
@@ -34,50 +34,48 @@ def node_costs(
     more_rows: ArrayLike = (),
     ids: ArrayLike = (),
 ) -> Costs:
-    """Return what nodes cost by their vectors; see Costs. Nothing is computed before a node is touched.
+    """Return the costs of nodes by their vectors (see Costs); each is computed when its node is touched.
 
     `query` may have any length. `vectors` and `more`: float32[r, d], not copied where they are C-contiguous.
     Raises ValueError for vectors that are not of the query's dimension.
     """
-    wanted = np.asarray(query, np.float64)
-    length = np.sqrt(wanted @ wanted)
-    wanted = readonly(wanted / length if length else wanted, np.float64)
-    tables = [readonly(np.empty((0, wanted.size)) if t is None else t, np.float32) for t in (vectors, more)]
+    direction = np.asarray(query, np.float64)
+    length = np.sqrt(direction @ direction)
+    direction = readonly(direction / length if length else direction, np.float64)
+    tables = [readonly(np.empty((0, direction.size)) if t is None else t, np.float32) for t in (vectors, more)]
     for table in tables:
-        if table.ndim != 2 or table.shape[1] != wanted.size:
-            raise ValueError(f"vectors have shape {table.shape}, and the query has {wanted.size} numbers.")
-    held = [readonly(r, np.int32) for r in (rows, more_rows)]
-    return Costs(wanted, readonly(ids, np.int64), tables[0], held[0], tables[1], held[1])
+        if table.ndim != 2 or table.shape[1] != direction.size:
+            raise ValueError(f"vectors have shape {table.shape}, but the query has {direction.size} numbers.")
+    first_rows, second_rows = (readonly(r, np.int32) for r in (rows, more_rows))
+    return Costs(direction, readonly(ids, np.int64), tables[0], first_rows, tables[1], second_rows)
 
 
 def bubble(
     indptr: Pointers, neighbours: Ids, origins: ArrayLike, costs: Costs, *, hops: int = 6, budget: int = 10
 ) -> list[Meeting]:
-    """Return where groups of terminals meet as they grow, in the order found (BubbleRAG, Algorithm 1).
+    """Return the candidates where groups of terminals meet as they grow, in the order found (BubbleRAG, Algorithm 1).
 
-    `origins: int[t, 3]`, a row for each terminal: its group (from 0, none left out), its node, and the node at the
-    other end of the edge that it stands for, which is a terminal of the group too, or -1.
+    `origins: int[t, 3]`, a row for each terminal: its group (numbered from 0, none empty), its node, and for a terminal
+    that stands for an edge the node at the other end, which is a terminal of the group too, else -1.
 
-    Dijkstra's search with a state for each (group, node): distance, node before, terminal it came from. To enter a
-    node costs `costs`, a terminal of any group 0 (Eq. 4). States are settled by distance, then smaller node, then
-    group. Candidates are
+    Dijkstra's search with a state for each (group, node): distance, predecessor, source terminal. Entering a node costs
+    `costs`; a terminal of any group costs 0 (Eq. 4). States are settled by distance, then smaller node, then group.
+    Candidates are
 
     - at each settling of a node after its first, the paths of all groups settled there so far;
     - for each settled neighbour, ascending, that its group reached from another terminal, the paths of both.
 
-    To a path belongs the other end of its terminal's edge. A candidate with the nodes of an earlier one is dropped,
-    and `budget` (B in the paper) of them end the search. All have nodes of two groups, or two nodes.
+    A path includes the other end of its terminal's edge. A candidate with the nodes of an earlier one is dropped, and
+    `budget` (B in the paper) of them end the search. All have nodes of two groups, or two nodes.
 
-    The search keeps to the nodes within `hops` (h) of a terminal, of whichever group, and the edges between them. That
-    part is not laid out beforehand. Each node touched carries the least number of steps in which it was seen to be
-    reached, which is no less than its distance in hops: while that is at most `hops`, the node is inside. Only where
-    a search would go beyond is the part marked, once and exactly, breadth first; from then on nodes are entered that
-    are marked. Either way those within `hops` are entered and no others, so the result is that of the part laid out.
-    The search also ends when no two origins can meet any more: what only one of them explores, while none other is
-    left in the running, holds no candidate.
+    The search is limited to the nodes within `hops` (h) of a terminal of any group, and the edges between them. Each
+    node touched carries the number of steps in which it was reached, an upper bound of its distance in hops: while that
+    is at most `hops`, the node is inside. Where the search would go beyond, the nodes inside are marked, once and
+    exactly, breadth first, and only marked nodes are entered. The search also ends when no two origins can meet any
+    more.
 
     Cost: a vector read for each node touched, (groups · edges touched) · log, nothing of length n.
-    Raises ValueError for an origin that is no node, given twice or in no group, and a negative `hops` or `budget`.
+    Raises ValueError for an origin that is not a node, is repeated or has no group, and a negative `hops` or `budget`.
 
     >>> from graphwright.kernels.csr import undirected
     >>> line = undirected(4, [0, 1, 2], [1, 2, 3])
@@ -87,9 +85,9 @@ def bubble(
     """
     n = indptr.size - 1
     if hops < 0 or budget < 0:
-        raise ValueError(f"hops is {hops} and budget {budget}. Pass 0 or more.")
+        raise ValueError(f"hops is {hops} and budget is {budget}. Pass 0 or more.")
     if costs.ids.size not in (0, n):
-        raise ValueError(f"costs has ids of {costs.ids.size} nodes, and the graph has {n}. Pass one for each, or none.")
+        raise ValueError(f"costs has ids of {costs.ids.size} nodes, but the graph has {n}. Pass one for each, or none.")
     table, groups = _origins(n, origins)
     if not len(table):
         return []
@@ -110,36 +108,36 @@ def bubble(
         at.begin(tables, groups)
         while not at.expand(*graph, costs, tables, groups, min(int(hops), n), int(budget)):
             tables = _grown(tables, groups, int(budget))
-        found = list(_meetings(tables, groups))
+        meetings = list(_meetings(tables, groups))
         scratch.marks[tables.nodes[: tables.place[at.COUNT], at.NODE], 0] = 0
         scratch.marks[scratch.queue[: tables.place[at.BALL]], 1] = 0
-    return found
+    return meetings
 
 
 def _origins(n: int, origins: ArrayLike) -> tuple[Table, int]:
-    """Return Tables.origins, and how many groups there are."""
-    given = np.asarray(origins, np.int64).reshape(-1, 3)
-    node_ids(given[:, 1], n, "origins")
-    node_ids(given[given[:, 2] >= 0, 2], n, "the mates of origins")
-    held = np.unique(given[:, 0])
-    if not np.array_equal(held, np.arange(held.size)):
-        raise ValueError(f"origins are of groups {held.tolist()[:8]}. Number groups from 0, and leave none out.")
-    if len(np.unique(given[:, :2], axis=0)) < len(given):
+    """Return Tables.origins and the number of groups."""
+    rows = np.asarray(origins, np.int64).reshape(-1, 3)
+    node_ids(rows[:, 1], n, "origins")
+    node_ids(rows[rows[:, 2] >= 0, 2], n, "the mates of origins")
+    groups = np.unique(rows[:, 0])
+    if not np.array_equal(groups, np.arange(groups.size)):
+        raise ValueError(f"origins are of groups {groups.tolist()[:8]}. Number groups from 0, and leave none out.")
+    if len(np.unique(rows[:, :2], axis=0)) < len(rows):
         raise ValueError("a node is an origin of one group twice. Pass each terminal of a group once.")
-    table = np.zeros((len(given), 6), np.int64)
-    table[:, :3], table[:, at.ROOT], table[:, at.SIZE] = given, np.arange(len(given)), 1
-    return table, held.size
+    table = np.zeros((len(rows), 6), np.int64)
+    table[:, :3], table[:, at.ROOT], table[:, at.SIZE] = rows, np.arange(len(rows)), 1
+    return table, groups.size
 
 
 def _grown(tables: Tables, groups: int, budget: int) -> Tables:
-    """Return tables with room for the next node, and for as much again."""
+    """Return tables of at least twice the size, with room for the next node."""
     place = tables.place
     rows = 2 * int(max(place[at.COUNT], place[at.WAITING]) + place[at.NEED])
     return tables._replace(
         nodes=_longer(tables.nodes, rows),
         labels=_longer(tables.labels, rows * groups),
         heap=_longer(tables.heap, rows),
-        events=_longer(tables.events, min(budget, 2 * int(place[at.FOUND] + place[at.NEED]))),
+        events=_longer(tables.events, min(budget, 2 * int(place[at.EVENTS] + place[at.NEED]))),
     )
 
 
@@ -152,18 +150,18 @@ def _longer(table: Table, rows: int) -> Table:
 
 
 def _meetings(tables: Tables, groups: int) -> Iterator[Meeting]:
-    """Yield what the events stand for."""
-    for label, other, _ in tables.events[: tables.place[at.FOUND]].tolist():
+    """Yield the candidate of each event."""
+    for label, other, _ in tables.events[: tables.place[at.EVENTS]].tolist():
         if other >= 0:
             labels = [other, label]
         else:
             here = np.arange(label // groups * groups, (label // groups + 1) * groups)
             serial = tables.labels[here, at.SERIAL]
             labels = here[(serial > 0) & (serial <= tables.labels[label, at.SERIAL])].tolist()
-        labels.sort(key=lambda one: int(tables.labels[one, at.ORIGIN]))
-        paths = [_path(tables, groups, one) for one in labels]
+        labels.sort(key=lambda label: int(tables.labels[label, at.ORIGIN]))
+        paths = [_path(tables, groups, label) for label in labels]
         proper = {v for path in paths for v in path}
-        origins = [int(tables.labels[one, at.ORIGIN]) for one in labels]
+        origins = [int(tables.labels[label, at.ORIGIN]) for label in labels]
         for path, o in zip(paths, origins, strict=True):
             mate = int(tables.origins[o, at.MATE])
             if mate >= 0 and int(tables.nodes[mate, at.NODE]) not in proper:

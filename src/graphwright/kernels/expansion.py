@@ -1,4 +1,4 @@
-"""The compiled part of bubble expansion; `bubble` says what it does.
+"""Compiled part of bubble expansion; `kernels.bubble` documents the algorithm.
 
 A label is the state of one group at one node. Nodes touched have rows in the order in which they were reached, each
 with a label for every group, so label = row · groups + group.
@@ -23,15 +23,15 @@ NODE, COST, HOPS, STAMP = 0, 1, 2, 3  # columns of Tables.nodes, a row for each 
 DISTANCE, FROM, ORIGIN, SERIAL = 0, 1, 2, 3  # of Tables.labels, a row for each group at each node touched
 GROUP, TERMINAL, MATE, ROOT, OPEN, SIZE = 0, 1, 2, 3, 4, 5  # of Tables.origins, a row for each terminal
 LABEL, OTHER, WIDTH = 0, 1, 2  # of Tables.events, a row for each candidate
-COUNT, WAITING, SETTLED, FOUND, STAMPS, BALL, ALIVE, NEED = 0, 1, 2, 3, 4, 5, 6, 7  # places in Tables.place
+COUNT, WAITING, SETTLED, EVENTS, STAMPS, BALL, ALIVE, NEED = 0, 1, 2, 3, 4, 5, 6, 7  # places in Tables.place
 
 
 class Costs(NamedTuple):
-    """What a node costs: 1 - cos of its vector and `query`, at least 0; 1 for a node without a vector.
+    """Vectors that give the cost of a node: 1 - cos of its vector and `query`, at least 0; 1 without a vector.
 
     `query: float64[d]`, of length 1 or zero. `ids: int64`, the id of each local node; empty where they are equal.
-    `first: float32[r, d]` holds vectors and `first_rows: int32` the row of each id, -1 for none; empty where row i
-    is that of id i. An id without one is looked up in `second` and `second_rows` likewise.
+    `first: float32[r, d]` holds vectors and `first_rows: int32` the row of each id, -1 for none; empty where row i is
+    that of id i. An id without a row is looked up in `second` and `second_rows`.
     """
 
     query: NDArray[np.float64]
@@ -70,7 +70,7 @@ def _push(heap: Table, size: int, distance: int, code: int) -> None:
 
 @kernel
 def _pop(heap: Table, size: int) -> None:
-    """Take the first off a heap of `size`."""
+    """Remove the first entry of a heap of `size`."""
     distance, code = heap[size - 1, 0], heap[size - 1, 1]
     at, down = 0, 1
     while down < size - 1:
@@ -94,17 +94,13 @@ def _row(rows: Ids, count: int, node: int) -> int:
 
 
 @kernel
-def _unlike(vector: Rows32, query: NDArray[np.float64]) -> int:
-    """Return 1 - cos, at least 0, in units; four sums each, or every addition waits for the one before."""
+def _distance(vector: Rows32, query: NDArray[np.float64]) -> int:
+    """Return 1 - cos, at least 0, in units; four partial sums, so that additions run in parallel."""
     d0 = d1 = d2 = d3 = s0 = s1 = s2 = s3 = 0.0
     whole = vector.size & ~3
     for i in range(0, whole, 4):
-        a, b, c, d = (
-            np.float64(vector[i]),
-            np.float64(vector[i + 1]),
-            np.float64(vector[i + 2]),
-            np.float64(vector[i + 3]),
-        )
+        a, b = np.float64(vector[i]), np.float64(vector[i + 1])
+        c, d = np.float64(vector[i + 2]), np.float64(vector[i + 3])
         d0, d1, d2, d3 = d0 + a * query[i], d1 + b * query[i + 1], d2 + c * query[i + 2], d3 + d * query[i + 3]
         s0, s1, s2, s3 = s0 + a * a, s1 + b * b, s2 + c * c, s3 + d * d
     for i in range(whole, vector.size):
@@ -118,13 +114,13 @@ def _unlike(vector: Rows32, query: NDArray[np.float64]) -> int:
 
 @kernel
 def _cost(costs: Costs, v: int) -> int:
-    """Return what a node costs (Eq. 4), in units."""
+    """Return the cost of a node (Eq. 4), in units."""
     node = costs.ids[v] if costs.ids.size else v
     row = _row(costs.first_rows, costs.first.shape[0], node)
     if row >= 0:
-        return _unlike(costs.first[row], costs.query)
+        return _distance(costs.first[row], costs.query)
     row = _row(costs.second_rows, costs.second.shape[0], node)
-    return _unlike(costs.second[row], costs.query) if row >= 0 else int(_UNIT)
+    return _distance(costs.second[row], costs.query) if row >= 0 else int(_UNIT)
 
 
 @kernel
@@ -137,7 +133,7 @@ def _root(origins: Table, o: int) -> int:
 
 @kernel
 def _join(origins: Table, a: int, b: int) -> None:
-    """Note that two origins lie in one component."""
+    """Merge the components of two origins (union-find)."""
     a, b = _root(origins, a), _root(origins, b)
     if a != b:
         origins[b, ROOT] = a
@@ -146,11 +142,11 @@ def _join(origins: Table, a: int, b: int) -> None:
 
 
 @kernel
-def _hopeful(origins: Table) -> int:
-    """Return 1 while two origins can still meet: both lie in a component not yet exhausted, or in two such.
+def _can_meet(origins: Table) -> int:
+    """Return 1 while two origins can still meet: an open component with two origins, or two open components.
 
-    A component that one origin alone explores is left alone once no other is open: had it another origin, that
-    one would have come through all of it.
+    A component with one origin is not explored further once no other is open: any other origin in it would have come
+    through all of it.
     """
     alive = 0
     for o in range(origins.shape[0]):
@@ -161,7 +157,7 @@ def _hopeful(origins: Table) -> int:
 
 @kernel
 def _enter(tables: Tables, groups: int, v: int, cost: int, hops: int) -> int:
-    """Give a node its row, without labels; return which."""
+    """Add a row for a node, without labels; return it."""
     slot = int(tables.place[COUNT])
     tables.place[COUNT] = slot + 1
     tables.marks[v, 0] = slot + 1
@@ -174,7 +170,7 @@ def _enter(tables: Tables, groups: int, v: int, cost: int, hops: int) -> int:
 
 @kernel
 def _open(tables: Tables, groups: int, slot: int, label: int, origin: int) -> None:
-    """Count a new label; all origins whose labels a node has lie in one component."""
+    """Count a new open label; all origins with a label at one node lie in one component."""
     tables.origins[_root(tables.origins, origin), OPEN] += 1
     for other in range(slot * groups, (slot + 1) * groups):
         if other != label and tables.labels[other, ORIGIN] >= 0:
@@ -182,8 +178,8 @@ def _open(tables: Tables, groups: int, slot: int, label: int, origin: int) -> No
 
 
 @kernel
-def _label(tables: Tables, groups: int, label: int, distance: int, came: int, origin: int) -> None:
-    tables.labels[label, DISTANCE], tables.labels[label, FROM] = distance, came
+def _label(tables: Tables, groups: int, label: int, distance: int, parent: int, origin: int) -> None:
+    tables.labels[label, DISTANCE], tables.labels[label, FROM] = distance, parent
     tables.labels[label, ORIGIN] = origin
     slot = label // groups
     _push(tables.heap, tables.place[WAITING], distance, tables.nodes[slot, NODE] * groups + label % groups)
@@ -192,7 +188,7 @@ def _label(tables: Tables, groups: int, label: int, distance: int, came: int, or
 
 @kernel
 def begin(tables: Tables, groups: int) -> None:
-    """Label the terminals; then write the rows of their mates for their ids."""
+    """Label the terminals, and replace the ids of their mates by rows."""
     for o in range(tables.origins.shape[0]):
         v = tables.origins[o, TERMINAL]
         slot = tables.marks[v, 0] - 1
@@ -204,12 +200,12 @@ def begin(tables: Tables, groups: int) -> None:
     for o in range(tables.origins.shape[0]):
         if tables.origins[o, MATE] >= 0:
             tables.origins[o, MATE] = tables.marks[tables.origins[o, MATE], 0] - 1
-    tables.place[ALIVE] = _hopeful(tables.origins)
+    tables.place[ALIVE] = _can_meet(tables.origins)
 
 
 @kernel
 def _stamp(tables: Tables, groups: int, label: int, stamp: int) -> int:
-    """Stamp the nodes of the path behind a label; return how many did not have the stamp."""
+    """Stamp the nodes on the path of a label; return how many were not stamped yet."""
     new, slot = 0, int(label // groups)
     mate = tables.origins[tables.labels[label, ORIGIN], MATE]
     group = label % groups
@@ -225,7 +221,7 @@ def _stamp(tables: Tables, groups: int, label: int, stamp: int) -> int:
 
 @kernel
 def _stamped(tables: Tables, groups: int, label: int, stamp: int) -> bool:
-    """Return whether all nodes of the path behind a label have the stamp."""
+    """Return whether all nodes on the path of a label have the stamp."""
     slot = int(label // groups)
     mate = tables.origins[tables.labels[label, ORIGIN], MATE]
     if mate >= 0 and tables.nodes[mate, STAMP] != stamp:
@@ -239,47 +235,47 @@ def _stamped(tables: Tables, groups: int, label: int, stamp: int) -> bool:
 
 
 @kernel
-def _takes_part(tables: Tables, label: int, other: int, one: int) -> bool:
-    """Return whether `one`, a label at the node of `label`, belongs to the candidate that these two stand for."""
-    serial = tables.labels[one, SERIAL]
-    return one == label if other >= 0 else bool(0 < serial <= tables.labels[label, SERIAL])
+def _takes_part(tables: Tables, label: int, other: int, at: int) -> bool:
+    """Return whether `at`, a label at the node of `label`, is part of the candidate of `label` and `other`."""
+    serial = tables.labels[at, SERIAL]
+    return at == label if other >= 0 else bool(0 < serial <= tables.labels[label, SERIAL])
 
 
 @kernel
-def _held(tables: Tables, groups: int, event: int, stamp: int) -> bool:
+def _covered(tables: Tables, groups: int, event: int, stamp: int) -> bool:
     """Return whether all nodes of an earlier candidate have the stamp."""
     label, other = tables.events[event, LABEL], tables.events[event, OTHER]
     if other >= 0 and not _stamped(tables, groups, other, stamp):
         return False
     first = label // groups * groups
-    for one in range(first, first + groups):
-        if _takes_part(tables, label, other, one) and not _stamped(tables, groups, one, stamp):
+    for at in range(first, first + groups):
+        if _takes_part(tables, label, other, at) and not _stamped(tables, groups, at, stamp):
             return False
     return True
 
 
 @kernel
 def _offer(tables: Tables, groups: int, label: int, other: int) -> None:
-    """Note a candidate, unless an earlier one has the same nodes: all groups at a node, or two labels side by side."""
+    """Add a candidate unless an earlier one has the same nodes: all groups at a node, or two neighbouring labels."""
     place = tables.place
     place[STAMPS] += 1
     stamp = place[STAMPS]
     width = _stamp(tables, groups, other, stamp) if other >= 0 else 0
     first = label // groups * groups
-    for one in range(first, first + groups):
-        if _takes_part(tables, label, other, one):
-            width += _stamp(tables, groups, one, stamp)
-    for event in range(place[FOUND]):
-        if tables.events[event, WIDTH] == width and _held(tables, groups, event, stamp):
+    for at in range(first, first + groups):
+        if _takes_part(tables, label, other, at):
+            width += _stamp(tables, groups, at, stamp)
+    for event in range(place[EVENTS]):
+        if tables.events[event, WIDTH] == width and _covered(tables, groups, event, stamp):
             return
-    event = place[FOUND]
+    event = place[EVENTS]
     tables.events[event, LABEL], tables.events[event, OTHER], tables.events[event, WIDTH] = label, other, width
-    place[FOUND] += 1
+    place[EVENTS] += 1
 
 
 @kernel
 def _inside(indptr: Pointers, neighbours: Ids, tables: Tables, v: int, hops: int) -> bool:
-    """Return whether a node lies within `hops` of a terminal; the first time this is asked, mark all that do."""
+    """Return whether a node lies within `hops` of a terminal; the first call marks all that do."""
     marks, queue = tables.marks, tables.queue
     if tables.place[BALL] == 0:
         size, head = 0, 0
@@ -303,7 +299,7 @@ def _inside(indptr: Pointers, neighbours: Ids, tables: Tables, v: int, hops: int
 
 @kernel
 def _relax(tables: Tables, groups: int, label: int, there: int) -> None:
-    """Try to reach a neighbour of a settled node by way of it."""
+    """Relax the edge from a settled label to a neighbour."""
     slot, near = label // groups, there // groups
     origin, known = tables.labels[label, ORIGIN], tables.labels[there, ORIGIN]
     distance = tables.labels[label, DISTANCE] + tables.nodes[near, COST]
@@ -319,7 +315,7 @@ def _relax(tables: Tables, groups: int, label: int, there: int) -> None:
 def _scan(
     indptr: Pointers, neighbours: Ids, costs: Costs, tables: Tables, groups: int, hops: int, budget: int, label: int
 ) -> None:
-    """Go over the neighbours of a settled label: those of its group and another origin are candidates with it."""
+    """Visit the neighbours of a settled label; settled ones of its group and another origin are candidates with it."""
     slot, group = label // groups, label % groups
     v, beyond = tables.nodes[slot, NODE], tables.nodes[slot, HOPS] + 1
     for i in range(indptr[v], indptr[v + 1]):
@@ -336,13 +332,13 @@ def _scan(
             _relax(tables, groups, label, there)
         elif tables.labels[there, ORIGIN] != tables.labels[label, ORIGIN]:
             _offer(tables, groups, label, there)
-            if tables.place[FOUND] >= budget:
+            if tables.place[EVENTS] >= budget:
                 return
 
 
 @kernel
 def _settle(tables: Tables, groups: int, slot: int, label: int) -> None:
-    """Settle a label; where it is not the node's first, the paths of all groups settled there are a candidate."""
+    """Settle a label; after the node's first, the paths of all groups settled there are a candidate."""
     tables.place[SETTLED] += 1
     tables.labels[label, SERIAL] = tables.place[SETTLED]
     for other in range(slot * groups, (slot + 1) * groups):
@@ -355,13 +351,13 @@ def _settle(tables: Tables, groups: int, slot: int, label: int) -> None:
 def expand(
     indptr: Pointers, neighbours: Ids, costs: Costs, tables: Tables, groups: int, hops: int, budget: int
 ) -> bool:
-    """Settle labels by distance, then node, then group, until done; False where the tables are too small to go on."""
+    """Settle labels by distance, then node, then group; return False where the tables are too small to continue."""
     place, heap, labels = tables.place, tables.heap, tables.labels
-    while place[WAITING] and place[ALIVE] and place[FOUND] < budget:
+    while place[WAITING] and place[ALIVE] and place[EVENTS] < budget:
         v, group = heap[0, 1] // groups, heap[0, 1] % groups
         degree = indptr[v + 1] - indptr[v]
         place[NEED] = degree + 1
-        rows = min(budget, place[FOUND] + degree + 1)
+        rows = min(budget, place[EVENTS] + degree + 1)
         if max(place[COUNT] + degree, place[WAITING] + degree) > tables.nodes.shape[0] or rows > tables.events.shape[0]:
             return False
         _pop(heap, place[WAITING])
@@ -369,12 +365,12 @@ def expand(
         slot = int(tables.marks[v, 0]) - 1
         label = slot * groups + group
         if labels[label, SERIAL]:
-            continue  # an entry that a shorter one has overtaken
+            continue  # superseded by a shorter one
         _settle(tables, groups, slot, label)
-        if place[FOUND] < budget:
+        if place[EVENTS] < budget:
             _scan(indptr, neighbours, costs, tables, groups, hops, budget, label)
         root = _root(tables.origins, labels[label, ORIGIN])
         tables.origins[root, OPEN] -= 1
         if tables.origins[root, OPEN] == 0:
-            place[ALIVE] = _hopeful(tables.origins)
+            place[ALIVE] = _can_meet(tables.origins)
     return True

@@ -170,7 +170,7 @@ def _extend(
     marks: Ids, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, counts: Ids, best: Floats, paths: Table,
     joined: Ids, max_edges: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and close each that has an end beside it.
+    """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and close those beside an end.
 
     The last edge needs no search: the ends beside a node are known. So with three hops only the edges of the start and
     of its neighbours are walked. Returns how many ends are joined, and how many edges were looked at; stops when these
@@ -290,8 +290,8 @@ def _from_each(
             _arrive(graph[0], ends, decay, *border, first, last, resource, marks, order, arrived)
             limit = max_edges if length > _HOPS else _ALL
             count, walked = _extend(
-                *graph, length, ends, *border, resource, marks, arrived, path, cursor, total, counts, best, paths, joined,
-                limit,
+                *graph, length, ends, *border, resource, marks, arrived, path, cursor, total, counts, best, paths,
+                joined, limit,
             )  # fmt: skip
             _tidy(order, last, resource, marks)
             touched += spread + walked

@@ -109,8 +109,8 @@ def shortest_paths(
     """Return a shortest path from each source to each node that it reaches; with `k` the first k of all.
 
     Of several paths the one with the smallest nodes first; with `every` all of them. Ordered by number of edges, then
-    by their nodes, and returned as by `simple_paths`. Breadth first from each source: the cost is that of the layers, and
-    with `every` of the paths in them.
+    by their nodes, and returned as by `simple_paths`. Breadth first from each source: the cost is that of the layers,
+    and with `every` of the paths in them.
     Raises ValueError for a source that is not a node.
 
     >>> from graphwright.kernels.csr import undirected
@@ -198,8 +198,8 @@ def _least(
 
 @kernel
 def _join(
-    first: Pointers, second: Pointers, out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids,
-    allowed: Pointers, restricted: bool, result: Pointers,
+    first: Pointers, second: Pointers, out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids,
+    tails: Ids, allowed: Pointers, restricted: bool, result: Pointers,
 ) -> None:  # fmt: skip
     """Write the smallest edge between first[i] and second[i], searched for at the end with fewer edges."""
     for i in range(first.size):

@@ -1,4 +1,4 @@
-"""Personalised PageRank: pushed from the seeds while that is local, swept over the graph when it is not."""
+"""Personalised PageRank: forward push from the seeds while that is local, else sweeps over the graph."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["push_ppr"]
 
 _STABLE = 0.92
 _FIRST = 0.2
-_QUARTERED = 4  # a threshold so much smaller walks about as many times the edges
-_LEAST_K = 512  # a small top k is cut among near-ties, and needs the finer threshold
+_QUARTERED = 4  # a threshold 4 times smaller walks about 4 times the edges
+_MIN_K = 512  # a small top k is cut among near-ties, and needs a finer threshold
 
 
 def push_ppr(
@@ -26,36 +26,35 @@ def push_ppr(
     restart: float = 0.15,
     k: int | None = None,
 ) -> tuple[Ids, Floats]:
-    """Return the nodes that a walk from `seeds` is most often found at, best first, and how often.
+    """Return the nodes with the highest personalised PageRank, best first, and their scores.
 
-    The walk starts at a seed drawn by weight (all alike by default); at each step it returns to the
-    seeds with probability `restart`, else moves to a neighbour drawn uniformly; a node without
-    neighbours gives its mass back to the seeds. Only nodes that it can reach are returned.
+    The walk starts at a seed drawn by weight (uniformly by default); at each step it returns to the seeds with
+    probability `restart`, else moves to a neighbour drawn uniformly; a node without neighbours returns its mass to the
+    seeds. Only nodes that the walk can reach are returned.
 
-    **With k**, forward push (Andersen, Chung, Lang, 2006): p gathers restart·r(v) and each neighbour
-    gets an equal share of the rest, while r(v) ≥ threshold·deg(v). The mass not yet pushed is spread in
-    proportion to degree, where undirected walks end: π̂(v) = p(v) + restart·r(v) + (1 − restart)·Σr·deg(v)/vol.
-    The threshold begins at 0.2/(k·mean degree) (k at least 512) and is quartered until 92 % of the top k
-    stay the same: as the errors fall about three- to fourfold each time, some 2 or 3 % are then still
-    wrong. Most of these are put right by one step more for nodes near the k-th score: restart·s(v) +
-    (1 − restart)·Σ π̂(u)/deg(u) over the neighbours u, a step of the backward push of Lofgren, Banerjee
-    and Goel (2016), which costs the few edges of these nodes and not a round over all. Only nodes that
-    a push has touched are candidates, so a plateau of equal scores is cut where the push first met it.
+    **With k**, forward push (Andersen, Chung, Lang, 2006): while r(v) ≥ threshold·deg(v), p(v) gains restart·r(v) and
+    each neighbour an equal share of the rest. The mass not yet pushed is spread in proportion to degree, the stationary
+    distribution of undirected walks: π̂(v) = p(v) + restart·r(v) + (1 − restart)·Σr·deg(v)/vol. The threshold begins at
+    0.2/(k·mean degree) (k at least 512) and is quartered until 92 % of the top k stay the same: errors fall three- to
+    fourfold each time, so 2 or 3 % are then still wrong. Most of these are corrected by one more step for nodes near
+    the k-th score: restart·s(v) + (1 − restart)·Σ π̂(u)/deg(u) over the neighbours u, a step of the backward push of
+    Lofgren, Banerjee and Goel (2016), at the cost of the few edges of these nodes. Only nodes that a push has touched
+    are candidates, so a plateau of equal scores is cut where the push first met it.
 
-    Cost depends on k, not on n. Where it would come to more than a quarter of the edges (two times all,
-    while it stays among an eighth of the nodes), as on small and dense graphs, a few sweeps as below go
-    on from π̂ instead, until two more leave 99 % of the top k the same, or the bound on the L1 error is
-    a tenth of k times the k-th score. benchmarks/ppr.py measures the recall of the exact top k: 0.98
-    to 1 on average, 0.97 where a top 1,000 is cut from blocks of 10,000 nodes much alike.
+    The cost depends on k, not on n. Where it would exceed a quarter of the edges (twice all edges, while it stays among
+    an eighth of the nodes), as on small and dense graphs, sweeps as below continue from π̂ instead, until two more leave
+    99 % of the top k the same, or the bound on the L1 error is a tenth of k times the k-th score. benchmarks/ppr.py
+    measures the recall of the exact top k: 0.98 to 1 on average, 0.97 where a top 1,000 is cut from blocks of 10,000
+    similar nodes.
 
-    **Without k**, or when k holds all that can be reached, the L1 error is at most 1e-8: sweeps over
-    the component by conjugate gradients, which on P, similar to a symmetric matrix, shrink errors by 0.557
-    a sweep at restart 0.15 or better, instead of 0.85; the residual's L1 norm over `restart` bounds the error.
+    **Without k**, or where k covers all nodes that can be reached, the L1 error is at most 1e-8: sweeps over the
+    component by conjugate gradients. As P is similar to a symmetric matrix, they shrink errors by 0.557 a sweep at
+    restart 0.15 or better, instead of 0.85; the residual's L1 norm over `restart` bounds the error.
 
-    Returns `nodes`, int32, and `scores`, float64, of equal length; equal scores by smaller id. The
-    scores of all nodes sum to 1. Empty when there are no seeds, or none of positive weight.
-    Raises ValueError for a seed that is no node, a weight that is negative or not finite, a `restart`
-    outside (0, 1), or a negative k.
+    Returns `nodes`, int32, and `scores`, float64, of equal length; equal scores by smaller id. The scores of all nodes
+    sum to 1. Empty when there are no seeds of positive weight.
+    Raises ValueError for a seed that is not a node, a weight that is negative or not finite, a `restart` outside (0,
+    1), or a negative k.
 
     >>> from graphwright.kernels.csr import undirected
     >>> nodes, scores = push_ppr(*undirected(4, [0, 1, 2], [1, 2, 3]), [0])
@@ -63,14 +62,14 @@ def push_ppr(
     ([1, 0, 2, 3], [0.358, 0.302, 0.238, 0.101])
     """
     if not 0 < restart < 1:
-        raise ValueError(f"restart is {restart}, and is a probability between 0 and 1, both excluded.")
+        raise ValueError(f"restart is {restart}. Pass a probability between 0 and 1, both excluded.")
     if k is not None and k < 0:
-        raise ValueError(f"k is {k}. Pass how many nodes to return, or None for all that are reached.")
+        raise ValueError(f"k is {k}. Pass a number of nodes, or None for all that are reached.")
     indptr, neighbours = readonly(indptr, np.int64), readonly(neighbours, np.int32)
     ids, mass = _distribution(indptr.size - 1, seeds, weights)
     if k == 0 or not ids.size:
         return np.empty(0, np.int32), np.empty(0)
-    # Where the walk finds no neighbour it starts anew: its time there is that of the restart alone.
+    # At a node without neighbours the walk restarts, so its score is that of the restart alone.
     linked = indptr[ids + 1] > indptr[ids]
     alone = ids[~linked], restart * mass[~linked]
     mass = mass[linked]
@@ -85,13 +84,13 @@ def push_ppr(
 
 def _distribution(n: int, seeds: ArrayLike, weights: ArrayLike | None) -> tuple[Ids, Floats]:
     """Return the distinct seeds of positive weight, ascending, and their weights, summing to 1."""
-    given = node_ids(seeds, n, "seeds")
-    mass = np.ones(given.size) if weights is None else np.asarray(weights, np.float64).reshape(-1)
-    if mass.size != given.size:
-        raise ValueError(f"seeds holds {given.size} nodes and weights {mass.size}. Pass one weight per seed.")
+    nodes = node_ids(seeds, n, "seeds")
+    mass = np.ones(nodes.size) if weights is None else np.asarray(weights, np.float64).reshape(-1)
+    if mass.size != nodes.size:
+        raise ValueError(f"seeds holds {nodes.size} nodes and weights {mass.size}. Pass one weight per seed.")
     if mass.size and not (np.isfinite(mass).all() and mass.min() >= 0):
         raise ValueError(f"weights range from {mass.min()} to {mass.max()}. Pass finite weights, 0 or more.")
-    ids, place = np.unique(given, return_inverse=True)
+    ids, place = np.unique(nodes, return_inverse=True)
     summed = np.bincount(place, mass / max(mass.max(initial=0.0), 1e-300), ids.size)
     used = summed > 0
     return ids[used], summed[used] / max(summed.sum(), 1e-300)
@@ -106,9 +105,9 @@ def _best(nodes: Ids, scores: Floats, k: int | None) -> tuple[Ids, Floats]:
 
 
 def _pushed(walk: Walk, k: int) -> tuple[Ids, Floats]:
-    """Push until the top k is stable; go over to sweeps when these are cheaper, or k holds all."""
+    """Push until the top k is stable; change to sweeps when these are cheaper, or k covers all nodes."""
     with workspace(walk.indptr.size - 1) as scratch:
-        push = Push(walk, max(k, _LEAST_K), scratch)
+        push = Push(walk, max(k, _MIN_K), scratch)
         nodes, scores, stable = _rounds(push, k)
         push.clear()
     if stable:
@@ -117,9 +116,9 @@ def _pushed(walk: Walk, k: int) -> tuple[Ids, Floats]:
 
 
 def _rounds(push: Push, k: int) -> tuple[Ids, Floats, bool]:
-    """Return nodes touched and their scores, and whether these are final and hold the top k."""
+    """Return the nodes touched, their scores, and whether these are final and contain the top k."""
     walk = push.walk
-    threshold = _FIRST * (walk.indptr.size - 1) / (max(k, _LEAST_K) * walk.neighbours.size)
+    threshold = _FIRST * (walk.indptr.size - 1) / (max(k, _MIN_K) * walk.neighbours.size)
     before, floor = np.zeros(0, np.bool_), 0.0
     while True:
         spent, done = push.spent, push.until(threshold)
@@ -136,5 +135,5 @@ def _rounds(push: Push, k: int) -> tuple[Ids, Floats, bool]:
         threshold /= _QUARTERED
     near = np.flatnonzero((scores >= floor) & (scores < 2 * bound))
     push.refine(readonly(near, np.int32), scores)
-    kept = np.flatnonzero(scores >= floor)
-    return push.nodes[kept], scores[kept], True
+    candidates = np.flatnonzero(scores >= floor)
+    return push.nodes[candidates], scores[candidates], True

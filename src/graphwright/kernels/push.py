@@ -1,4 +1,4 @@
-"""Forward push over a table of the nodes it touches, which fits the cache however large the graph is."""
+"""Forward push over a hash table of the nodes touched, which fits the cache however large the graph is."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from graphwright.kernels.sweep import Walk
 __all__ = ["Push"]
 
 Table: TypeAlias = NDArray[np.uint64]
-"""The slot of each node touched: 1 + node in the upper half, its slot in the lower; 0 is a free place."""
+"""Slots of the nodes touched: 1 + node in the upper half, its slot in the lower; 0 is a free place."""
 
 _RESIDUAL, _ESTIMATE, _DEGREE, _INVERSE = 0, 1, 2, 3  # columns of rows
 _GOLDEN, _LOWER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xFFFFFFFF)
 _HALF, _ONE, _FREE = np.uint64(32), np.uint64(1), np.uint64(0)
-_AHEAD = 3  # pushes between asking for a row of the adjacency and walking it
-_PLACES = 128  # places to begin with for each of the k wanted: four times what most pushes touch
+_AHEAD = 3  # pushes between prefetching a row of the adjacency and walking it
+_PLACES = 128  # initial places for each of the top k: four times what most pushes touch
 _GROWN = 2  # bits added to a table half full
-_WIDE = 8  # a push that has touched one node in so many is local no more
-_LOCAL = 2  # sweeps' worth of edges that a local push may walk; one that is not, a quarter
-_CHECKED = 2  # of the edges walked, one in so many may be looked at again to refine the scores
-_CHECKED_LEAST = 4096
+_WIDE = 8  # a push that has touched one node in 8 is no longer local
+_LOCAL = 2  # sweeps' worth of edges that a local push may walk; other pushes a quarter
+_REFINED = 2  # one in 2 of the edges walked may be walked again to refine the scores
+_MIN_REFINED = 4096
 
 
 def _prefetch(context: Any, array: Any, index: Any) -> Any:
-    """Ask for array[index] to be brought to the cache, and do not wait for it."""
+    """Prefetch array[index] into the cache."""
 
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, given[0]).data
-        place = builder.bitcast(builder.gep(data, [given[1]]), cgutils.voidptr_t)
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
-        asked = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], kind)
-        builder.call(asked, [place, number(0), number(3), number(1)])  # for reading, to all caches, data
+        intrinsic_ = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], kind)
+        builder.call(intrinsic_, [place, number(0), number(3), number(1)])  # for reading, to all caches, data
         return context.get_dummy_value()
 
     return types.void(array, index), generate
@@ -51,9 +51,9 @@ prefetch = cast(Callable[[NDArray[Any], Any], None], intrinsic(_prefetch))
 
 @kernel
 def _find(table: Table, bits: int, node: np.uint64) -> np.uint64:
-    """Return where `node` stands in a table of 2^bits places, or the free place where it would.
+    """Return the place of `node` in a table of 2^bits places, or the free place where it belongs.
 
-    Fibonacci hashing (Knuth, vol. 3, 6.4), then the next place. With 0 bits each node has its own.
+    Fibonacci hashing (Knuth, vol. 3, 6.4) with linear probing. With 0 bits each node has a place of its own.
     """
     if bits == 0:
         return node
@@ -65,7 +65,7 @@ def _find(table: Table, bits: int, node: np.uint64) -> np.uint64:
 
 @kernel
 def _enter(nodes: Ids, table: Table, bits: int) -> None:
-    """Enter `nodes`, all of them new, at slots 0, 1, and so on."""
+    """Enter `nodes`, all new, with slots 0, 1, and so on."""
     for slot in range(nodes.size):
         node = np.uint64(nodes[slot])
         table[_find(table, bits, node)] = ((node + _ONE) << _HALF) | np.uint64(slot)
@@ -73,7 +73,7 @@ def _enter(nodes: Ids, table: Table, bits: int) -> None:
 
 @kernel
 def _meet(indptr: Pointers, known: int, size: int, nodes: Ids, rows: Floats) -> None:
-    """Fill the rows of nodes[known:size] with what the graph says, in reads that do not wait for each other."""
+    """Fill the rows of nodes[known:size] with their degrees, in independent reads."""
     for new in range(known, size):
         v = np.uint32(nodes[new])
         degree = indptr[v + np.uint32(1)] - indptr[v]
@@ -84,7 +84,7 @@ def _meet(indptr: Pointers, known: int, size: int, nodes: Ids, rows: Floats) -> 
 
 @kernel
 def _enqueue(threshold: float, known: int, size: int, rows: Floats, queue: Ids, tail: int) -> int:
-    """Append the slots known to size − 1 with a residual of `threshold` per degree; return how many they are."""
+    """Append the slots known to size − 1 with a residual of `threshold` per degree; return their number."""
     count = 0
     for slot in range(known, size):
         if rows[slot, _RESIDUAL] * rows[slot, _INVERSE] >= threshold:
@@ -101,17 +101,16 @@ def _push(
 ) -> tuple[int, int, float, bool]:  # fmt: skip
     """Push, first in first out, until every residual is below `threshold` times its degree.
 
-    Stops early after `budget` edges, or before a push that may bring the nodes touched above `room`. They
-    are nodes[:size]; returns how many there are now, the edges walked, the mass settled, and whether all
-    is done. A slot enters the queue when its residual crosses the threshold from below, so it is in there
-    at most once, without a flag. Nearly all the time goes to memory that is not in the cache, and so it
-    is asked for ahead, and the degrees of new nodes are read together.
+    Stops early after `budget` edges, or before a push that may bring the nodes touched, nodes[:size], above `room`.
+    Returns the number of nodes touched, the edges walked, the mass settled, and whether the push is complete. A slot
+    enters the queue when its residual crosses the threshold from below, so it is queued at most once. Nearly all the
+    time goes to cache misses, so memory is prefetched, and the degrees of new nodes are read together.
     """
-    none = int(np.int64(0))  # a bare 0 has a type of its own, for which all would be compiled once more
+    none = int(np.int64(0))  # a literal 0 has a type of its own, for which _enqueue would be compiled again
     waiting = _enqueue(threshold, none, size, rows, queue, none)
     head, work, pushed = 0, 0, 0.0
     while waiting:
-        slot = np.uint32(queue[head])  # unsigned: spares the test for a negative index
+        slot = np.uint32(queue[head])  # unsigned, to skip the test for a negative index
         v = np.uint32(nodes[slot])
         start, end = indptr[v], indptr[v + np.uint32(1)]
         if work >= budget or size + end - start > room:
@@ -174,15 +173,15 @@ def _refine(
             if entry != _FREE:
                 other = np.uint32(entry & _LOWER)
                 beside += rows[other, _RESIDUAL] * rows[other, _INVERSE]
-        held = rows[slot, _ESTIMATE] + restart * rows[slot, _RESIDUAL]
-        scores[slot] = held + (1.0 - restart) * (restart * beside + spread * rows[slot, _DEGREE])
+        own = rows[slot, _ESTIMATE] + restart * rows[slot, _RESIDUAL]
+        scores[slot] = own + (1.0 - restart) * (restart * beside + spread * rows[slot, _DEGREE])
 
 
 class Push:
-    """A push under way: each node that it touches has a slot, in the order they are met, and a row there.
+    """State of a push: each node touched has a slot, in the order met, and a row there.
 
-    `size` is how many they are, `spent` the edges walked. Everything lies in the calling thread's
-    workspace, its `marks` being the table that finds a node's slot; `clear` leaves it as it was found.
+    `size` is the number of nodes touched, `spent` the edges walked. All arrays are the calling thread's workspace, with
+    `marks` as the table of slots; `clear` empties it.
     """
 
     def __init__(self, walk: Walk, k: int, scratch: Workspace) -> None:
@@ -195,10 +194,10 @@ class Push:
         self._tabulate(max(_PLACES * k, 4 * self.size))
 
     def _tabulate(self, places: int) -> None:
-        """Enter the nodes touched into a table of at least so many places, at most half full."""
+        """Enter the nodes touched into a table of at least `places` places, at most half full."""
         n = self.walk.indptr.size - 1
         self.bits = (places - 1).bit_length()
-        if 1 << self.bits >= n:  # then nothing need be hashed, and there is always room
+        if 1 << self.bits >= n:  # a place for every node: no hashing
             self.bits, self.table, self.room = 0, self._places[:n], n + self.walk.neighbours.size
         else:
             self.table, self.room = self._places[: 1 << self.bits], 1 << self.bits - 1
@@ -206,13 +205,13 @@ class Push:
 
     @property
     def limit(self) -> int:
-        """How many edges to walk before sweeps over the graph are cheaper."""
+        """Number of edges beyond which sweeps over the graph are cheaper."""
         n = self.walk.indptr.size - 1
         sweep = n + self.walk.neighbours.size
         return _LOCAL * sweep if _WIDE * self.size <= n else sweep // 4
 
     def until(self, threshold: float) -> bool:
-        """Push until residuals are below `threshold` times the degree; False where that passes the limit."""
+        """Push until residuals are below `threshold` times the degree; return False where that passes the limit."""
         indptr, neighbours, _, _, restart = self.walk
         budget, done = (indptr.size + neighbours.size) // 4, False
         while not done and self.spent <= self.limit:
@@ -229,7 +228,7 @@ class Push:
 
     @property
     def exhausted(self) -> bool:
-        """Whether each node touched has been pushed, so that there are no others to reach."""
+        """Whether each node touched has been pushed, so that no others can be reached."""
         return bool(self.rows[: self.size, _ESTIMATE].all())
 
     @property
@@ -243,21 +242,20 @@ class Push:
         return scores
 
     def refine(self, slots: Ids, scores: Floats) -> None:
-        """Improve the scores of `slots` by what their neighbours hold, smallest degrees first.
+        """Improve the scores of `slots` by the residuals of their neighbours, smallest degrees first.
 
-        A large neighbourhood is like the whole graph, of which `spread` speaks already; and half of the
-        edges walked so far are as many as are looked at.
+        Walks at most half as many edges as the push so far; the estimate of a node of high degree needs it least.
         """
         degree = self.rows[slots, _DEGREE]
         order = np.argsort(degree, kind="stable")
-        checked = np.cumsum(degree[order]) <= max(self.spent // _CHECKED, _CHECKED_LEAST)
+        affordable = np.cumsum(degree[order]) <= max(self.spent // _REFINED, _MIN_REFINED)
         _refine(
             self.walk.indptr, self.walk.neighbours, self.walk.restart, self._spread,
-            readonly(slots[order[checked]], np.int32),
+            readonly(slots[order[affordable]], np.int32),
             self.table, self.bits, self.nodes, self.rows, scores,
         )  # fmt: skip
 
     def clear(self) -> None:
-        """Leave the workspace as it was found."""
+        """Clear the workspace."""
         self.table[:] = 0
         self.rows[: self.size] = 0.0

@@ -1,4 +1,4 @@
-"""Prize-collecting Steiner trees: moats grow around what has a prize, and of what they join the best part is kept."""
+"""Prize-collecting Steiner trees by the growth of Goemans and Williamson and strong pruning."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from graphwright.kernels.compiled import Floats, Ids, kernel, node_ids, readonly
 
 __all__ = ["prize_tree"]
 
-_NOTHING = 1e-9  # what rounding may leave of a prize that is used up
+_EPSILON = 1e-9  # rounding error of a used-up prize
 
 
 @kernel
 def _next_edge(
     heads: Ids, tails: Ids, costs: Floats, open_edges: Ids, count: int, cluster: Ids, room: Floats, depth: Floats
 ) -> tuple[int, float, int]:
-    """Return the open edge that is filled first, -1 if none ever is, how long that takes, and how many are open.
+    """Return the open edge that is filled first (-1 for none), the time until then, and the number of open edges.
 
-    An edge inside one cluster is open no more.
+    Edges inside one cluster are removed.
     """
-    best, wait, kept = -1, np.inf, 0
+    best, wait, size = -1, np.inf, 0
     for i in range(count):
         edge = open_edges[i]
         u, v = heads[edge], tails[edge]
         a, b = cluster[u], cluster[v]
         if a == b:
             continue
-        open_edges[kept] = edge
-        kept += 1
+        open_edges[size] = edge
+        size += 1
         growing = (room[a] > 0.0) + (room[b] > 0.0)
         if growing:
             left = max(costs[edge] - depth[u] - depth[v], 0.0) / growing
             if left < wait:
                 best, wait = edge, left
-    return best, wait, kept
+    return best, wait, size
 
 
 @kernel
 def _pass(time: float, cluster: Ids, room: Floats, depth: Floats) -> None:
-    """Let every growing cluster grow; one whose prizes are used up grows no more."""
+    """Let every growing cluster grow; one whose prizes are used up stops."""
     for v in range(cluster.size):
         if room[cluster[v]] > 0.0:
             depth[v] += time
     for v in range(cluster.size):
         if cluster[v] == v and room[v] > 0.0:
-            room[v] = room[v] - time if room[v] - time > _NOTHING else 0.0
+            room[v] = room[v] - time if room[v] - time > _EPSILON else 0.0
 
 
 @kernel
 def _grow(heads: Ids, tails: Ids, costs: Floats, room: Floats, chosen: Ids) -> int:
-    """Write the edges that join clusters into `chosen`, in the order filled; return how many.
+    """Write the edges that join clusters into `chosen`, in the order filled; return their number.
 
-    A cluster is known by its smallest node, which has the room for its moat in `room`: at first its own prize.
+    A cluster is identified by its smallest node, with the room left for its moat in `room`: initially its prize.
     """
     size, count = 0, heads.size
     cluster = np.arange(room.size).astype(np.int32)
@@ -79,7 +79,7 @@ def _grow(heads: Ids, tails: Ids, costs: Floats, room: Floats, chosen: Ids) -> i
 
 @kernel
 def _walk(heads: Ids, tails: Ids, forest: Ids, order: Ids, via: Ids) -> None:
-    """Write the nodes of a forest into `order`, each after the one it hangs on, and into `via` by which edge."""
+    """Write the nodes of a forest into `order`, each after its parent, and the edge to its parent into `via`."""
     n = order.size
     indptr = np.zeros(n + 2, np.int64)
     for edge in forest:
@@ -108,10 +108,10 @@ def _walk(heads: Ids, tails: Ids, forest: Ids, order: Ids, via: Ids) -> None:
 
 
 @kernel
-def _best_part(heads: Ids, tails: Ids, costs: Floats, prizes: Floats, order: Ids, via: Ids, kept: Ids) -> int:
-    """Write 1 into `kept` for the nodes of the connected part that is worth most; return its top.
+def _best_part(heads: Ids, tails: Ids, costs: Floats, prizes: Floats, order: Ids, via: Ids, selected: Ids) -> int:
+    """Write 1 into `selected` for the nodes of the connected part of the highest worth; return its top.
 
-    A node's worth is its prize and what hangs on it, where that is worth more than the edge costs.
+    A node's worth is its prize plus the worth of each child beyond the cost of the edge to it.
     """
     worth = prizes.copy()
     for i in range(order.size - 1, -1, -1):
@@ -120,26 +120,26 @@ def _best_part(heads: Ids, tails: Ids, costs: Floats, prizes: Floats, order: Ids
             above = tails[via[v]] if heads[via[v]] == v else heads[via[v]]
             worth[above] += worth[v] - costs[via[v]]
     top = int(np.argmax(worth))
-    kept[top] = 1
+    selected[top] = 1
     for v in order:
         if via[v] >= 0 and worth[v] > costs[via[v]] and v != top:
-            kept[v] |= kept[tails[via[v]] if heads[via[v]] == v else heads[via[v]]]
+            selected[v] |= selected[tails[via[v]] if heads[via[v]] == v else heads[via[v]]]
     return top
 
 
 def prize_tree(n: int, heads: ArrayLike, tails: ArrayLike, costs: ArrayLike, prizes: ArrayLike) -> tuple[Ids, Ids]:
-    """Return the nodes and edges of a tree whose prizes, less the costs of its edges, are as much as can be found.
+    """Return the nodes and edges of a tree with a high sum of prizes minus edge costs (approximate).
 
-    The growth of Goemans and Williamson (1995), without a root as G-Retriever has it: around each node with a prize a
-    moat grows, all at the same pace, until its prizes are used up; where moats fill an edge, the clusters become one
-    that has what both have left; it ends when one at most still grows. Of the forest of these edges the connected part
-    that is worth most is kept, by the strong pruning of Johnson, Minkoff and Phillips (2000). Equal times by smaller
+    The growth of Goemans and Williamson (1995), without a root as in G-Retriever: a moat grows around each node with a
+    prize, all at the same rate, until its prize is used up; where moats fill an edge, their clusters merge and share
+    what is left; growth ends when at most one cluster grows. Of the forest of these edges the connected part of the
+    highest worth is selected, by the strong pruning of Johnson, Minkoff and Phillips (2000). Equal times by smaller
     edge, equal worth by smaller node.
 
     `heads`, `tails`: the ends of each edge, int[m], walked either way; `costs`: float[m], `prizes`: float[n], 0 or
-    more. Returns ascending node ids and edge numbers; both empty where nothing has a prize. Costs O(n (n + m)) at the
-    most, so it is meant for a neighbourhood: 3 ms for 500 nodes and 3,000 edges.
-    Raises ValueError for an end that is no node, lengths that differ, or an amount that is negative or not finite.
+    more. Returns ascending node ids and edge numbers; both empty if no node has a prize. At most O(n (n + m)), meant
+    for a neighbourhood: 3 ms for 500 nodes and 3,000 edges.
+    Raises ValueError for an end that is not a node, lengths that differ, or an amount that is negative or not finite.
 
     >>> nodes, edges = prize_tree(4, [0, 1, 2], [1, 2, 3], [0.5, 0.5, 0.5], [3, 0, 2, 0.4])
     >>> nodes.tolist(), edges.tolist()
@@ -153,10 +153,10 @@ def prize_tree(n: int, heads: ArrayLike, tails: ArrayLike, costs: ArrayLike, pri
         return np.empty(0, np.int32), np.empty(0, np.int32)
     chosen = np.empty(n, np.int32)
     size = _grow(heads, tails, costs, prizes.copy(), chosen)
-    order, via, kept = np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(n, np.int32)
+    order, via, selected = np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(n, np.int32)
     _walk(heads, tails, chosen[:size], order, via)
-    top = _best_part(heads, tails, costs, prizes, order, via, kept)
-    nodes = np.flatnonzero(kept).astype(np.int32)
+    top = _best_part(heads, tails, costs, prizes, order, via, selected)
+    nodes = np.flatnonzero(selected).astype(np.int32)
     return nodes, np.sort(via[nodes[nodes != top]])
 
 
@@ -165,5 +165,5 @@ def _amounts(values: ArrayLike, count: int, what: str) -> Floats:
     if amounts.shape != (count,):
         raise ValueError(f"{what} has shape {amounts.shape}; pass {count}, one for each.")
     if not (np.isfinite(amounts) & (amounts >= 0)).all():
-        raise ValueError(f"{what} holds {amounts.min()}, or what is not finite. Pass numbers, 0 or more.")
+        raise ValueError(f"{what} has a negative or infinite value (minimum {amounts.min()}). Pass numbers, 0 or more.")
     return amounts

@@ -1,4 +1,4 @@
-"""PageRank by sweeps over all edges: exact, and where a push would not stay local."""
+"""Personalised PageRank by sweeps over all edges (conjugate gradients): exact, and for pushes that are not local."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphwright.kernels.hops import reachable
 __all__ = ["Walk", "kth", "settled", "swept"]
 
 _TOLERANCE = 1e-8
-_SHARE = 0.1  # of the k-th score, the mean error of k nodes below which their order is settled
+_SHARE = 0.1  # mean error of the top k, as a share of the k-th score, below which their order is settled
 _STABLE = 0.99
 _SMALLEST = 1e-300
 
@@ -26,7 +26,7 @@ def _sweep(indptr: Pointers, neighbours: Ids, restart: float, value: Floats, out
     product = 0.0
     for v in range(value.size):
         start, end = indptr[v], indptr[v + 1]
-        even, odd = 0.0, 0.0  # two sums, or each addition waits for the one before
+        even, odd = 0.0, 0.0  # two sums, so that additions run in parallel
         for i in range(start, end - 1, 2):
             even += value[np.uint32(neighbours[i])]
             odd += value[np.uint32(neighbours[i + 1])]
@@ -43,7 +43,7 @@ def _sweep(indptr: Pointers, neighbours: Ids, restart: float, value: Floats, out
 def _advance(
     indptr: Pointers, length: float, direction: Floats, image: Floats, value: Floats, residual: Floats
 ) -> tuple[float, float]:
-    """Go `length` in `direction`; return the residual's squared norm weighted by degree, and its L1 norm."""
+    """Step by `length` in `direction`; return the residual's squared norm weighted by degree, and its L1 norm."""
     square, error = 0.0, 0.0
     for v in range(value.size):
         degree = indptr[v + 1] - indptr[v]
@@ -56,13 +56,13 @@ def _advance(
 
 
 @kernel
-def _turn(ratio: float, residual: Floats, direction: Floats) -> None:
+def _redirect(ratio: float, residual: Floats, direction: Floats) -> None:
     for v in range(residual.size):
         direction[v] = residual[v] + ratio * direction[v]
 
 
 class Walk(NamedTuple):
-    """A graph, and a walk on it that begins at `seeds`, with `mass` each."""
+    """A random walk with restart on a graph, from `seeds` with probabilities `mass`."""
 
     indptr: Pointers
     neighbours: Ids
@@ -72,24 +72,23 @@ class Walk(NamedTuple):
 
 
 def settled(walk: Walk) -> tuple[Ids, Floats]:
-    """Return all nodes that the walk can reach, ascending, and their PageRank, L1 error at most 1e-8."""
+    """Return all nodes that the walk can reach, ascending, and their PageRank, with an L1 error of at most 1e-8."""
     nodes, part = _component(walk)
     degree = np.diff(part.indptr)
     value = np.full(nodes.size, walk.mass.sum() / degree.sum())
     while _iterate(part, value, lambda _, error: error <= _TOLERANCE):
-        pass  # until the residual is small when computed anew, too
+        pass  # repeat until the residual, computed from scratch, is small too
     return nodes, np.maximum(value, _SMALLEST) * degree
 
 
 def swept(walk: Walk, k: int, touched: Ids, scores: Floats) -> tuple[Ids, Floats]:
     """Return the k nodes of highest PageRank, and those that tie with the last.
 
-    Goes on from the scores of the nodes `touched`, of which there are more than k. Sweeps end when two
-    more leave 99 % of the top k the same, or when the bound on the L1 error is a tenth of what the top k
-    would score if all scored like the last of it: near-ties would go on changing places.
+    Starts from the scores of the nodes `touched`, more than k. Sweeps end when two more leave 99 % of the top k the
+    same, or when the bound on the L1 error is a tenth of k times the k-th score, where only near-ties change places.
     """
     degree = np.diff(walk.indptr)
-    value = np.zeros(degree.size)  # what a walk cannot reach stays 0
+    value = np.zeros(degree.size)  # 0 for nodes that the walk cannot reach
     value[touched] = scores / degree[touched] + (walk.mass.sum() - scores.sum()) / degree[touched].sum()
     before, floor = np.zeros(degree.size, np.bool_), 0.0
 
@@ -111,14 +110,14 @@ def swept(walk: Walk, k: int, touched: Ids, scores: Floats) -> tuple[Ids, Floats
 
 
 def kth(scores: Floats, k: int, floor: float = 0.0) -> float:
-    """Return the k-th best of at least k scores; quicker with a `floor` that k and not many more reach."""
+    """Return the k-th best of at least k scores; faster with a `floor` that few more than k scores reach."""
     above = scores[scores >= floor]
     chosen = above if above.size >= k else scores
     return float(np.partition(chosen, chosen.size - k)[chosen.size - k])
 
 
 def _component(walk: Walk) -> tuple[Ids, Walk]:
-    """Return what the walk can reach, ascending, and the walk on that alone, renumbered."""
+    """Return the nodes that the walk can reach, ascending, and the walk on the graph of these, renumbered."""
     indptr, neighbours, seeds, _, _ = walk
     nodes = reachable(indptr, neighbours, seeds)
     if nodes.size == indptr.size - 1:
@@ -129,7 +128,7 @@ def _component(walk: Walk) -> tuple[Ids, Walk]:
 
 
 def _iterate(walk: Walk, value: Floats, enough: Callable[[int, float], bool]) -> int:
-    """Improve `value`, PageRank per degree, until enough(steps, bound on the L1 error); return the steps.
+    """Improve `value`, PageRank per degree, until enough(steps, bound on the L1 error); return the number of steps.
 
     Conjugate gradients (Hestenes and Stiefel, 1952) for (I − (1 − restart)·D⁻¹·A)·value = restart·D⁻¹·s,
     a system that is symmetric and positive definite in the product ⟨x, y⟩ = Σ degree·x·y.
@@ -142,7 +141,7 @@ def _iterate(walk: Walk, value: Floats, enough: Callable[[int, float], bool]) ->
     square, error = _advance(indptr, 1.0, direction, image, value, residual)
     ratio, done = 0.0, 0
     while not enough(done, error / restart):
-        _turn(ratio, residual, direction)
+        _redirect(ratio, residual, direction)
         length = square / _sweep(indptr, neighbours, restart, direction, image)
         before = square
         square, error = _advance(indptr, length, direction, image, value, residual)

@@ -14,7 +14,7 @@ from graphwright.graph.evidence import Evidence, Ints, Ranking
 from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex
-from graphwright.kernels.overlap import heaviest_common
+from graphwright.kernels.csr import heaviest_common
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.support import Support, expand, rarity, reach
