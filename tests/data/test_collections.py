@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from tests.data.small_sets import ASKED, RIVERS, hotpot, musique, write, write_corpus
 
-from graphwright.data.collections import read_beir
 from graphwright.data.datasets import Dataset, read_dataset
 from graphwright.data.document import Skipped
 from graphwright.data.questions import QuestionRecord
@@ -302,25 +301,27 @@ QUERIES = [{"_id": "1", "text": "one"}, {"_id": "2", "text": "two"}, {"_id": "3"
     ],
 )
 def test_judged_queries_in_the_form_of_beir(tmp_path: Path, name: str, qrels: list[str]) -> None:
+    write(tmp_path / "corpus.jsonl", *({"_id": name, "text": name * 9} for name in "abc"))
     write(tmp_path / "queries.jsonl", *QUERIES)
     write(tmp_path / name, *qrels)
-    assert read_beir(tmp_path) == [
+    assert [*read_dataset(tmp_path).questions] == [
         QuestionRecord("1", "one", gold=("a",), metadata={"relevance": {"a": 2, "b": 0}}),
         QuestionRecord("2", "two", gold=("c",), metadata={"relevance": {"c": 1}}),
     ]
 
 
 def test_judgements_that_do_not_fit_are_named(tmp_path: Path) -> None:
+    write(tmp_path / "corpus.jsonl", *({"_id": name, "text": name * 9} for name in "abc"))
     write(tmp_path / "queries.jsonl", *QUERIES)
     with pytest.raises(DataError, match=r"none of qrels/test\.tsv, qrels/dev\.tsv, .* is there"):
-        read_beir(tmp_path)
+        read_dataset(tmp_path)
     write(tmp_path / "qrels" / "train.tsv", "1\ta\t1")
     with pytest.raises(DataError, match=r"none of qrels/dev\.tsv is there\. There are judgements of train"):
-        read_beir(tmp_path, "dev")
+        read_dataset(tmp_path, "dev")
     (tmp_path / "qrels" / "train.tsv").unlink()
     write(tmp_path / "qrels.tsv", "1\ta\t1", "9\tb\t1")
     with pytest.raises(DataError, match=r"1 of 2 judged questions are not in .*: 9"):
-        read_beir(tmp_path)
+        read_dataset(tmp_path)
     write(tmp_path / "qrels.tsv", "1\ta\t1", "1\ta\tgood")
     with pytest.raises(DataError, match=r"qrels\.tsv:2: not a judgement: '1\\ta\\tgood'"):
-        read_beir(tmp_path)
+        read_dataset(tmp_path)

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from graphwright.data.dataset import Dataset, Source, contents, counted, gold_remarks, question_remarks
-from graphwright.data.decoding import existing, lines, stem
+from graphwright.data.decoding import lines, stem
 from graphwright.data.document import Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.links import links_file
@@ -18,7 +18,7 @@ from graphwright.data.records import field_names, read_records
 from graphwright.data.rows import TEXT_FIELDS
 from graphwright.errors import DataError
 
-__all__ = ["corpus_file", "corpus_questions", "document_questions", "hipporag", "hipporag_corpus", "read_beir"]
+__all__ = ["corpus_file", "corpus_questions", "document_questions", "hipporag", "hipporag_corpus"]
 
 _CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
 _QUESTIONS = ("questions.jsonl", "queries.jsonl")
@@ -123,19 +123,11 @@ def _beir(source: Source, corpus: Path, queries: Path | None) -> Dataset:
     return _Corpus(corpus).dataset(source, "BEIR", questions, [qrels, queries], remarks)
 
 
-def read_beir(folder: Path | str, split: str = "") -> list[QuestionRecord]:
-    """Read the judged questions of a folder in BEIR's format, in the order of its `queries.jsonl`.
-
-    The judgements are `qrels/<split>.tsv`; without a split those of test, else dev, else train, else `qrels.tsv`.
-    `gold` are the documents judged above 0; `metadata["relevance"]` has every grade. Raises DataError with file and
-    line for a judgement that cannot be read, and for judged questions that are missing.
-    """
-    folder = existing(folder)
-    return _judged_questions(folder / "queries.jsonl", _qrels_file(folder, split))[0]
-
-
 def _judged_questions(queries: Path, qrels: Path) -> tuple[list[QuestionRecord], int]:
-    """Return the questions with judgements, and the number of those without."""
+    """Return the questions with judgements, in the order of `queries.jsonl`, and the number of those without.
+
+    `gold` are the documents judged above 0; `metadata["relevance"]` has every grade.
+    """
     judged = _judgements(qrels)
     questions = read_questions(queries)
     if missing := judged.keys() - {question.id for question in questions}:
@@ -156,7 +148,7 @@ def _judged_questions(queries: Path, qrels: Path) -> tuple[list[QuestionRecord],
 
 
 def _qrels_file(folder: Path, split: str = "") -> Path:
-    """Return the judgements of a split; without one, the first judgements there are."""
+    """Return the judgements of a split: `qrels/<split>.tsv`; without one those of test, dev, train, or `qrels.tsv`."""
     names = [f"qrels/{split}.tsv"] if split else [*(f"qrels/{name}.tsv" for name in ("test", "dev", "train"))]
     names += [] if split else ["qrels.tsv"]
     for name in names:

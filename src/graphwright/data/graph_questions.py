@@ -10,7 +10,7 @@ from pathlib import Path
 from graphwright.data.dataset import Dataset, Source, Triple, counted, question_remarks
 from graphwright.data.decoding import clean, existing, lines, stem, suffix_of
 from graphwright.data.questions import QuestionRecord, plain_question, questions_of
-from graphwright.data.records import SUFFIXES, Records, checked, read_records
+from graphwright.data.records import Records, checked, read_records
 from graphwright.errors import DataError
 
 __all__ = [
@@ -138,7 +138,7 @@ def graph_and_questions(source: Source, graph: Path) -> Dataset:
 
     A question may have no entities; they are then looked for in its words.
     """
-    path = source.questions or _question_file(source.folder, graph, source.split)
+    path = source.questions or _question_file(source)
     questions = read_graph_questions(path)
     return _dataset(source, "knowledge graph", tuple(read_triples(graph)), questions, (graph, path))
 
@@ -155,19 +155,17 @@ def questions_with_graphs(source: Source, _records: Records, name: str) -> Datas
     return _dataset(source, name, tuple(union), questions, tuple(dict.fromkeys((source.path, path))))
 
 
-def _question_file(folder: Path, graph: Path, name: str) -> Path:
-    """Return the file of questions with this name; without a name, `questions.*`, or the only file."""
-    paths = sorted(path for path in folder.iterdir() if suffix_of(path) in (*SUFFIXES, ".txt") and path != graph)
-    files = {stem(path): path for path in paths if stem(path) not in {"readme", "README", "kb"}}
-    wanted = name or "questions"
-    if wanted in files:
-        return files[wanted]
-    if len(files) == 1 and not name:
-        return next(iter(files.values()))
+def _question_file(source: Source) -> Path:
+    """Return the file of questions in a folder: `questions.*`, or the only one."""
+    files = {stem(path): path for path in source.files() if path.name not in _GRAPHS and stem(path) != "kb"}
     names = ", ".join(sorted(files)) or "none"
-    if name:
-        raise DataError(f"{folder}: no questions named {name!r}; there are {names}.")
-    raise DataError(f"{folder}: one file of questions is read, and there are {names}. Name one, as questions='NAME'.")
+    if source.split:
+        raise DataError(f"{source.folder}: no questions named {source.split!r}; there are {names}.")
+    if "questions" in files or len(files) == 1:
+        return files.get("questions") or next(iter(files.values()))
+    raise DataError(
+        f"{source.folder}: one file of questions is read, and there are {names}. Name one, as questions='NAME'."
+    )
 
 
 def _dataset(

@@ -104,6 +104,21 @@ class Dump:
 
 
 @dataclass(frozen=True)
+class _Columns(Dump):
+    """A table as text. `places` are those of head, relation and tail, from 0; a missing relation is at -1."""
+
+    delimiter: str = "\t"
+    width: int = 3
+    places: tuple[int, int, int] = (0, 1, 2)
+    header: bool = False
+
+    @property
+    def skipped(self) -> int:
+        """Number of lines before the first row."""
+        return int(self.header)
+
+
+@dataclass(frozen=True)
 class _Lines(Dump):
     """A file in which every line is a row."""
 
@@ -123,16 +138,8 @@ class _Lines(Dump):
 
 
 @dataclass(frozen=True)
-class Delimited(_Lines):
-    """Lines of parts between delimiters, such as tabs, without quoting.
-
-    `places` are those of head, relation and tail, from 0; the relation is at -1 if the file has none.
-    """
-
-    delimiter: str = "\t"
-    width: int = 3
-    places: tuple[int, int, int] = (0, 1, 2)
-    header: bool = False
+class Delimited(_Columns, _Lines):
+    """Lines of parts between delimiters, such as tabs, without quoting."""
 
     def rows(self, rejects: int = 0) -> str:
         """Return the query of all rows."""
@@ -151,11 +158,6 @@ class Delimited(_Lines):
             f"THEN {SKIPPED} ELSE {BAD} END AS role FROM (SELECT line, len(part) AS width, "
             f"{head} AS head, {relation} AS relation, {tail} AS tail FROM ({split}))"
         )
-
-    @property
-    def skipped(self) -> int:
-        """Number of lines before the first row."""
-        return int(self.header)
 
 
 @dataclass(frozen=True)
@@ -190,13 +192,10 @@ class NTriples(_Lines):
 
 
 @dataclass(frozen=True)
-class Quoted(Dump):
-    """CSV, whose parts may be in quotation marks; `places` as in Delimited."""
+class Quoted(_Columns):
+    """CSV, whose parts may be in quotation marks."""
 
     delimiter: str = ","
-    width: int = 3
-    places: tuple[int, int, int] = (0, 1, 2)
-    header: bool = False
 
     def rows(self, rejects: int = 0) -> str:
         """Return the query of all rows."""
@@ -207,11 +206,6 @@ class Quoted(Dump):
             f"rejects_limit={rejects}, max_line_size={_MAX_LINE})"
         )
         return _with_roles(table, *(f"c{place}" if place >= 0 else sql_text(NO_RELATION) for place in self.places))
-
-    @property
-    def skipped(self) -> int:
-        """Number of lines before the first row."""
-        return int(self.header)
 
     def row_text(self, row: int) -> str:
         """Return the number of the record, and the record."""
