@@ -31,7 +31,7 @@ from graphwright.evaluate.corpus import made
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.results import Results
 from graphwright.methods.registry import retrieval_part
-from graphwright.models.minilm import MiniLM
+from graphwright.models.embedded.encoder import MiniLM
 
 RESULTS = Path(__file__).parent / "results" / "testbed.json"
 USUAL = ("vector", "bm25", "hybrid", "ppr", "hyde", "hipporag2", "lightrag-hybrid", "pathrag", "bubblerag", "ircot")

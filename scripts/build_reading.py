@@ -26,8 +26,8 @@ from build_encoder import CALIBRATION, HIDDEN, MS, ROOT, Array, Builder, Ranges
 from build_encoder import TARGET as ENCODER
 from onnx import TensorProto, helper
 
-from graphwright.models.matching import Match
-from graphwright.models.reading import joined
+from graphwright.models.embedded.matching import Match
+from graphwright.models.embedded.cross_encoder import joint_input
 
 TARGET = ROOT / "src/graphwright/models/weights/minilm-reading"
 NEAREST = 4  # passages of each of the demo's questions that ranges are taken over
@@ -74,7 +74,7 @@ def joint(weights: dict[str, Array], count: int, ranges: Ranges | None) -> tuple
 
 def pairs(weights: dict[str, Array]) -> list[Array]:
     """Return the joined states of the demo's questions and the passages nearest to each."""
-    from graphwright.models.states import tokens  # needs states.onnx, which is written first
+    from graphwright.models.embedded.tokens import tokens_of  # needs states.onnx, which is written first
 
     rows = [json.loads(line) for line in (CALIBRATION / "corpus.jsonl").read_text("utf-8").splitlines()]
     asked = [json.loads(line) for line in (CALIBRATION / "questions.jsonl").read_text("utf-8").splitlines()]

@@ -31,7 +31,8 @@ from reading_data import REAL, Asked, Part, made_questions, read_part
 from safetensors.numpy import load_file
 from torch import nn
 
-from graphwright.models.matching import MATCHES, Match, Tokens
+from graphwright.models.embedded.matching import MATCHES, Match
+from graphwright.models.embedded.tokens import Tokens
 
 GROUP, PER_STEP = 8, 4  # passages of a question, questions of a step
 LONGEST, ASKED = 176, 64  # tokens of a passage and of a question while training
@@ -124,7 +125,7 @@ class Material:
     """The questions of a set with the states of all texts."""
 
     def __init__(self, part: Part, draw: random.Random) -> None:
-        from graphwright.models.states import tokens  # needs states.onnx
+        from graphwright.models.embedded.tokens import tokens_of  # needs states.onnx
 
         wanted = {k for q in part.questions for k in (*q.pool, *q.walked, *q.gold)}
         self.part, keys = part, [key for key in part.passages if key in wanted]

@@ -32,7 +32,7 @@ from graphwright.index.verify import Problem, verify
 from graphwright.index.writer import Writer, revision_of, settings_of
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.cache import CachedEncoder
-from graphwright.models.named import EMBEDDED, encoder_named
+from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.models.protocols import NamedEncoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
@@ -84,12 +84,12 @@ class Index:
         """Make an empty index in a new or empty folder, all of it or nothing.
 
         `encoder`: the embedded MiniLM unless given; its id is kept, and another one is refused later. One that is given
-        by name (see `graphwright.models.named.encoder_named`) is kept by that, so that `open` need not be told.
+        by name (see `graphwright.models.registry.encoder_of`) is kept by that, so that `open` need not be told.
         `extractor`: lexical unless given. Raises StoreError if the folder holds something already.
         """
         folder, settings = Path(path).resolve(), _checked(settings or Settings())
         name = encoder if isinstance(encoder, str) else EMBEDDED if encoder is None else ""
-        encoder = encoder_named(name) if encoder is None or isinstance(encoder, str) else encoder
+        encoder = encoder_of(name) if encoder is None or isinstance(encoder, str) else encoder
 
         def fill(place: IndexLayout) -> None:
             kept = {"encoder": encoder.id, "encoder name": name, "settings": json.dumps(asdict(settings))}
@@ -132,7 +132,7 @@ class Index:
         """
         folder = Path(path).resolve()
         name = encoder if isinstance(encoder, str) else EMBEDDED if encoder is None else ""
-        encoder = encoder_named(name) if encoder is None or isinstance(encoder, str) else encoder
+        encoder = encoder_of(name) if encoder is None or isinstance(encoder, str) else encoder
         wanted = None if embed is None else checked_spaces(embed)
         files = [] if isinstance(source, Graph) else [_dump(file) for file in _listed(source)]
         called = [_dump(file) for file in names]
@@ -181,7 +181,7 @@ class Index:
             raise StoreError(f"{folder} is the folder of a run; its index is {folder / 'index'}.")
         store = Store(IndexLayout(folder).store)
         if encoder is None or isinstance(encoder, str):
-            encoder = encoder_named(encoder or store.setting("encoder name") or EMBEDDED)
+            encoder = encoder_of(encoder or store.setting("encoder name") or EMBEDDED)
         written, given = store.setting("encoder"), encoder.id
         if written != given:
             store.close()

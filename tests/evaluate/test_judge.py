@@ -23,7 +23,7 @@ from graphwright.evaluate.judge import DIMENSIONS, OverlapJudge, judge_run
 from graphwright.models.base import metered
 from graphwright.models.protocols import LLM
 from graphwright.models.budget import BudgetedLLM, Prices
-from graphwright.models.endpoint import Endpoint
+from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.fake import ScriptedLLM
 
 QUESTIONS = [QuestionRecord(f"q{n}", f"Which river is town {n} on?", (f"River {n}",)) for n in range(1, 6)]
@@ -76,9 +76,9 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def endpoint(server: LLMServer, **options: Any) -> Endpoint:
+def endpoint(server: LLMServer, **options: Any) -> OpenAILLM:
     options.setdefault("clock", Watch().clock)
-    return Endpoint("m", server.url, **options)
+    return OpenAILLM("m", server.url, **options)
 
 
 # Figures
@@ -311,7 +311,7 @@ def test_calls_that_are_under_way_when_one_fails_are_kept(tmp_path: Path) -> Non
         assert failed.wait(30)
         return fair(asked)
 
-    class Noticed(Endpoint):
+    class Noticed(OpenAILLM):
         def complete(self, *args: Any, **options: Any) -> Any:
             try:
                 return super().complete(*args, **options)
@@ -374,9 +374,9 @@ CHILD = """
 import json, sys
 from graphwright.data.questions import read_questions
 from graphwright.evaluate.judge import judge_run
-from graphwright.models.endpoint import Endpoint
+from graphwright.models.openai.llm import OpenAILLM
 rows = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
-judge_run(rows, read_questions(sys.argv[2]), Endpoint("m", sys.argv[3]), sys.argv[4], against="b", threads=1)
+judge_run(rows, read_questions(sys.argv[2]), OpenAILLM("m", sys.argv[3]), sys.argv[4], against="b", threads=1)
 """
 
 
@@ -402,9 +402,9 @@ def test_killed_in_the_middle_nothing_is_lost_and_nothing_is_asked_twice(tmp_pat
         assert sum(bool(line["prompt_tokens"]) for line in lines(tmp_path / "run")) == 5
         with (tmp_path / "run" / "judgements.jsonl").open("ab") as file:
             file.write(b'{"kind": "accuracy", "meth')
-        found = judge_run(PAIR, QUESTIONS, Endpoint("m", server.url), tmp_path / "run", against="b")
+        found = judge_run(PAIR, QUESTIONS, OpenAILLM("m", server.url), tmp_path / "run", against="b")
         interrupted = len(server.requests)
-        assert found == judge_run(PAIR, QUESTIONS, Endpoint("m", server.url), tmp_path / "other", against="b")
+        assert found == judge_run(PAIR, QUESTIONS, OpenAILLM("m", server.url), tmp_path / "other", against="b")
     prompts = [json.dumps(request.json["messages"]) for request in server.requests]
     asked, whole = Counter(prompts[:interrupted]), Counter(prompts[interrupted:])
     assert len(prompts) == 12 + 11 and asked - whole == Counter([prompts[5]])  # the one without an answer, once more
@@ -496,7 +496,7 @@ def test_words_judge_in_the_place_of_a_model(tmp_path: Path) -> None:
         ({"rows": [row("a", "q9", "River 9")]}, "question 'q9', which is not among the 5 questions"),
         ({"llm": "gpt"}, "'gpt' cannot judge"),
         ({"llm": OverlapJudge}, "cannot judge"),
-        ({"llm": Endpoint}, "cannot judge"),
+        ({"llm": OpenAILLM}, "cannot judge"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -1,13 +1,13 @@
 """A real HTTP server with the interface of OpenAI, whose answers a test decides.
 
     with LLMServer(lambda asked: "Graz" if "Where" in asked["messages"][-1]["content"] else "no") as server:
-        llm = Endpoint("any", server.url)
+        llm = OpenAILLM("any", server.url)
 
 What it is made with is a function of the request's JSON, or a list: one for each request, the last for all that
 follow. Either gives a text (said as a chat completion, streamed where that is asked for), a dict (sent as JSON), or one
 of the behaviours below: `Say` for a completion in detail, `Send` for any bytes, and functions of the handler for worse.
 `server.requests` holds what was asked: path, headers, json. Leaving the block ends all connections, and raises what the
-function raised. `Watch` is a clock that needs no waiting: `Endpoint("any", server.url, clock=watch.clock)`.
+function raised. `Watch` is a clock that needs no waiting: `OpenAILLM("any", server.url, clock=watch.clock)`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from graphwright.models.rate import Clock
+from graphwright.models.openai.rate import Clock
 
 Behaviour = Callable[["Handler"], None]
 Answered = str | dict[str, Any] | Behaviour

@@ -28,7 +28,7 @@ from graphwright import (
 )
 from graphwright.generate.prompts import passages_in
 from graphwright.models.protocols import LLM
-from graphwright.models.endpoint import Endpoint
+from graphwright.models.openai.llm import OpenAILLM
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -85,7 +85,7 @@ def model(asked: dict[str, Any]) -> str:
 
 def test_each_step_asks_a_model_once_over_http_and_the_answer_is_quoted() -> None:
     with LLMServer(model) as server:
-        state = chain(Endpoint("any", server.url))(start(QUESTION, GRAPH))
+        state = chain(OpenAILLM("any", server.url))(start(QUESTION, GRAPH))
     assert state.answer is not None and state.answer.text == "Erstein [1]."
     assert [c.document for c in state.answer.citations] == ["ermengarde"]
     asked = [request.json["messages"][0]["content"].split("\n")[0][:20] for request in server.requests]
@@ -115,7 +115,7 @@ def test_a_model_that_never_replies_as_asked_leaves_the_twins_to_their_work() ->
         return model(asked) if data(asked, "triple") else "I would rather talk about bread."
 
     with LLMServer(broken) as server:
-        state = chain(Endpoint("any", server.url))(start(QUESTION, GRAPH))
+        state = chain(OpenAILLM("any", server.url))(start(QUESTION, GRAPH))
     assert state.anchors == offline.anchors and state.answer is not None and state.answer.citations
     notes = [note for step in state.trace for note in step.notes if note.startswith("the model's reply")]
     assert len(notes) == 5

@@ -164,7 +164,7 @@ def check_kernels() -> Check:
 
 def check_encoder() -> Check:
     """Load the embedded encoder and encode some texts."""
-    from graphwright.models.minilm import MiniLM
+    from graphwright.models.embedded.encoder import MiniLM
 
     model, start = MiniLM(), time.perf_counter()
     cat, kitten, stocks = model.encode(["a small cat", "a little kitten", "stock prices"])
@@ -245,7 +245,7 @@ def check_llm(folder: Path | None, llm: str | None, base_url: str | None) -> Ite
     if key.status is Status.FAILED:
         return
     try:
-        client = replace(settings.endpoint(), timeout=min(settings.timeout, _TIMEOUT), retries=1)
+        client = replace(settings.llm(), timeout=min(settings.timeout, _TIMEOUT), retries=1)
     except Exception as error:
         yield _failure("answers", error, _CHECK_MODEL)
         return

@@ -21,7 +21,7 @@ from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.precomputed import Precomputed
 from graphwright.index_folder import Changes, Index
 from graphwright.models.base import metered
-from graphwright.models.named import encoder_named
+from graphwright.models.registry import encoder_of
 from graphwright.models.protocols import Usage
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _extractor_factory(
         return LexicalExtractor
 
     def make() -> Extractor:
-        client = llm.endpoint(api_key="none") if dry_run else model.client(llm, folder)
+        client = llm.llm(api_key="none") if dry_run else model.client(llm, folder)
         return GenerativeExtractor(client, second_look=model.gleanings or llm.second_look, threads=llm.concurrency)
 
     return make
@@ -165,7 +165,7 @@ def _check_unchanged(into: Path, encoder: str | None, settings: Mapping[str, Any
     """Raise OptionError for a setting that only a new index can be given."""
     with Index.open(into) as index:
         stored = {**asdict(index.settings), "encoder": index.encoder}
-    options = {**settings, **({} if encoder is None else {"encoder": encoder_named(encoder).id})}
+    options = {**settings, **({} if encoder is None else {"encoder": encoder_of(encoder).id})}
     for name, value in options.items():
         if value != stored[name]:
             raise OptionError(

@@ -29,7 +29,7 @@ Method = Annotated[
     typer.Option("--method", "-m", help="Retrieval method, see 'graphwright methods' (default: ppr; graphs: rog)."),
 ]
 BaseUrl = Annotated[str | None, "OpenAI-compatible server (default: OpenAI), as http://localhost:11434/v1."]
-Encoder = Annotated[str | None, "Encoder of a new index: minilm (embedded, default), sbert:NAME or endpoint:MODEL@URL."]
+Encoder = Annotated[str | None, "Encoder of a new index: minilm (embedded, default), sbert:NAME or openai:MODEL@URL."]
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class ModelOptions:
         """Return a client of the language model that stays in the budget and caches replies in the index folder."""
         from graphwright.index.layout import IndexLayout
         from graphwright.models.budget import BudgetedLLM
-        from graphwright.models.replies import CachedLLM
+        from graphwright.models.cache import CachedLLM
 
-        model: LLM = settings.endpoint()
+        model: LLM = settings.llm()
         if self.max_tokens is not None or self.max_cost is not None:
             model = BudgetedLLM(model, self.max_tokens, self.max_cost)
         writable = os.access(folder, os.W_OK) or not folder.exists()  # a missing folder will be created by its command

@@ -1,9 +1,9 @@
-"""Vectors that are computed once: a cache by content, in memory or in an SQLite file."""
+"""Caches of model outputs: vectors in memory or in an SQLite file, replies of language models in an SQLite file."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
-import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -12,63 +12,108 @@ from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Protocol
+from typing import Annotated, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
+from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError, OptionError, StoreError
-from graphwright.models.base import metered
-from graphwright.models.protocols import Floats, Usage
-from graphwright.models.bills import Item, bill, shares
+from graphwright.models.cancel import Cancellation
+from graphwright.models.metered import call_metered
+from graphwright.models.protocols import LLM, Completion, Floats, NamedEncoder, Usage
+from graphwright.models.structured import Mismatch, parse_reply, schema_text
 
-__all__ = ["CachedEncoder"]
+__all__ = ["CachedEncoder", "CachedLLM"]
 
 _BLOCK = 512  # texts that are encoded, then committed, together
-_ASKED = 16_384  # keys in one query; SQLite takes 32,766 parameters
-_APPLICATION = 0x67777663  # "gwvc", in the header of the file
-_SECONDS = 60.0  # to wait for another process that writes
+_MAX_KEYS = 16_384  # in one query; SQLite takes 32,766 parameters
+_TIMEOUT = 60.0  # seconds to wait for another process that writes
 
-_Piece = tuple[list[bytes], Floats]  # keys, and a row for each
-_Made = tuple[bytes, Usage]  # a vector, and what it took
-
-
-class _Named(Protocol):
-    @property
-    def id(self) -> str: ...
-    def encode(self, texts: Sequence[str]) -> Floats: ...
+_Rows = tuple[list[bytes], Floats]  # keys, and a row for each
 
 
 @dataclass(frozen=True)
-class CachedEncoder:
-    """An encoder that encodes each distinct text once and then gives the very same bits.
+class _Database:
+    """An SQLite file with one table, which is created when missing."""
 
-    `encoder`: anything with `encode` and `id`; vectors are kept under its id and the text, so encoders may
-    share a file. `path`: an SQLite file, which is made when missing; each block of 512 new texts is
-    committed, so an interrupted run resumes. Without a path the last `memory` vectors are kept in memory.
-    Threads may share the object, and processes the file.
+    application_id: int  # in the header of the file
+    table: str
+    columns: str
+    content: str  # for errors
+    remedy: str
+    pragmas: tuple[str, ...] = ()
 
-    >>> from graphwright.models.base import metered
+    @contextmanager
+    def open(self, path: Path) -> Iterator[sqlite3.Connection]:
+        """Open the file for one operation: connections must not cross threads or forks. Raises StoreError."""
+        try:
+            with closing(sqlite3.connect(path, timeout=_TIMEOUT)) as db:
+                self._prepare(db, path)
+                yield db
+        except sqlite3.Error as error:
+            raise StoreError(f"The cache of {self.content} {path} cannot be used: {error}. {self.remedy}") from error
+
+    def _prepare(self, db: sqlite3.Connection, path: Path) -> None:
+        (application_id,) = db.execute("PRAGMA application_id").fetchone()
+        if application_id != self.application_id:
+            if db.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != ?", (self.table,)).fetchone():
+                raise StoreError(f"{path} is an SQLite file, but not a cache of {self.content}. Give another path.")
+            db.execute("PRAGMA page_size = 16384")  # ten vectors on a page; two, and a quarter empty, on 4,096
+            with suppress(sqlite3.OperationalError):  # another process is just setting it
+                db.execute("PRAGMA journal_mode = WAL")
+            db.execute(f"CREATE TABLE IF NOT EXISTS {self.table} {self.columns}")
+            db.execute(f"PRAGMA application_id = {self.application_id}")
+        for pragma in self.pragmas:
+            db.execute(f"PRAGMA {pragma}")
+
+
+_VECTORS = _Database(
+    0x67777663,  # "gwvc"
+    "vectors",
+    "(key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)",
+    "vectors",
+    "Check that its folder exists and is writable; or delete the file: its vectors are then computed again.",
+    ("synchronous = NORMAL",),
+)
+_REPLIES = _Database(
+    0x67776C72,  # "gwlr"
+    "replies",
+    "(key BLOB PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID",
+    "replies",
+    "Check that its folder exists and is writable; or move the file away: its prompts are then paid for again.",
+    ("synchronous = FULL",),  # a reply costs more than waiting for the disk
+)
+
+
+@dataclass(frozen=True)
+class CachedEncoder(Checked):
+    """An encoder that encodes each distinct text once, and then returns the very same bits.
+
+    `encoder`: an encoder with an `id`; vectors are stored under its id and the text, so that encoders may share a file.
+    `path`: an SQLite file, which is created when missing; each block of 512 new texts is committed, so that an
+    interrupted run resumes. Without a path the most recent `memory` vectors are kept in memory. Threads may share the
+    object, and processes the file.
+
     >>> from graphwright.models.fake import HashEncoder
-    >>> encoder = CachedEncoder(HashEncoder())
-    >>> with metered() as usage:
-    ...     first, again = encoder.encode(["fox", "hen", "fox"]), encoder.encode(["hen"])
+    >>> encoder, usage = CachedEncoder(HashEncoder()), Usage()
+    >>> first, again = encoder.encode_metered(["fox", "hen", "fox"], usage), encoder.encode_metered(["hen"], usage)
     >>> first.shape, usage.texts
     ((3, 64), 2)
     """
 
-    encoder: _Named
+    encoder: NamedEncoder
     path: Path | None = None
-    memory: int = 4096
-    _recent: OrderedDict[bytes, _Made] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
+    memory: Annotated[int, AtLeast(0)] = 4096
+    _recent: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.memory < 0:
-            raise OptionError(f"CachedEncoder: memory is {self.memory} vectors; it cannot be negative.")
+        super().__post_init__()
         if self.path is not None:
             object.__setattr__(self, "path", Path(self.path))
 
-    def __reduce__(self) -> tuple[type[CachedEncoder], tuple[_Named, Path | None, int]]:
+    def __reduce__(self) -> tuple[type[CachedEncoder], tuple[NamedEncoder, Path | None, int]]:
         return CachedEncoder, (self.encoder, self.path, self.memory)
 
     @property
@@ -78,146 +123,193 @@ class CachedEncoder:
 
     @property
     def dimension(self) -> int:
-        """Length of a vector; `AttributeError` when the encoder does not say."""
+        """Length of a vector. Raises AttributeError where the encoder does not tell."""
         dimension: int = self.encoder.dimension  # type: ignore[attr-defined]
         return dimension
 
     def encode(self, texts: Sequence[str], progress: Callable[[int], None] | None = None) -> Floats:
         """Return what the encoder returns: float32, shape (len(texts), dimension).
 
-        `progress` is called with numbers of texts that are done; they add up to all. Raises `StoreError`
-        when the file cannot be used, and whatever the encoder raises.
+        `progress` is called with numbers of texts that are done; they add up to all. Raises StoreError where the file
+        cannot be used, and whatever the encoder raises.
         """
+        return self.encode_metered(texts, Usage(), progress)
+
+    def encode_metered(
+        self, texts: Sequence[str], usage: Usage, progress: Callable[[int], None] | None = None
+    ) -> Floats:
+        """Encode as `encode` does, and add the work for texts that were not cached to `usage`."""
         if isinstance(texts, str):
             raise OptionError(f"CachedEncoder.encode takes a sequence of texts, not one: [{texts[:40]!r}].")
         if not len(texts):
-            return self.encoder.encode([])
+            return np.empty((0, getattr(self.encoder, "dimension", 0)), np.float32)
         keys = self._keys(texts)
-        wanted = dict(zip(keys, texts, strict=True))  # each distinct text once, in order
-        rows = {key: row for row, key in enumerate(wanted)}
+        distinct = dict(zip(keys, texts, strict=True))
+        positions = {key: position for position, key in enumerate(distinct)}
         report = _reporter(keys, progress)
         vectors: Floats | None = None
-        for some, piece in self._pieces(wanted):
+        for some_keys, rows in self._rows(distinct, usage):
             if vectors is None:
-                vectors = np.empty((len(rows), piece.shape[1]), np.float32)
-            self._check(piece.shape[1] == vectors.shape[1])
-            vectors[[rows[key] for key in some]] = piece
-            report(some)
+                vectors = np.empty((len(positions), rows.shape[1]), np.float32)
+            self._check_length(rows.shape[1] == vectors.shape[1])
+            vectors[[positions[key] for key in some_keys]] = rows
+            report(some_keys)
         if vectors is None:
-            raise ModelError(f"{self.encoder!r} gave no vector for {len(texts)} texts.")
-        return vectors if len(rows) == len(texts) else vectors[[rows[key] for key in keys]]
+            raise ModelError(f"{self.encoder!r} returned no vector for {len(texts)} texts.")
+        return vectors if len(positions) == len(texts) else vectors[[positions[key] for key in keys]]
 
-    def _pieces(self, wanted: dict[bytes, str]) -> Iterator[_Piece]:
-        """Give the vectors that are known, then the others, kept as soon as they are there."""
-        missing = dict(wanted)
-        for keys, piece in self._remembered(wanted) if self.path is None else self._stored(wanted):
+    def _rows(self, texts: dict[bytes, str], usage: Usage) -> Iterator[_Rows]:
+        """Yield the vectors that are cached, then the others, which are cached as soon as they are computed."""
+        missing = dict(texts)
+        for keys, rows in self._remembered(texts) if self.path is None else self._stored(self.path, texts):
             for key in keys:
                 del missing[key]
-            yield keys, piece
+            yield keys, rows
         new = iter(missing.items())
         while block := dict(islice(new, _BLOCK)):
-            begun = time.perf_counter()
-            with metered() as usage:
-                piece = self._encode(list(block.values()))
-            if self.path is None:
-                lengths = [len(text) + 1 for text in block.values()]
-                took = shares(usage, time.perf_counter() - begun + usage.saved, lengths)
-                self._remember(dict(zip(block, zip(map(bytes, piece), took, strict=True), strict=True)))
-            else:
-                self._store(zip(block, map(bytes, piece), strict=True))
-            yield list(block), piece
+            rows = self._computed(list(block.values()), usage)
+            self._keep(dict(zip(block, map(bytes, rows), strict=True)))
+            yield list(block), rows
 
     def _keys(self, texts: Sequence[str]) -> list[bytes]:
         """Return 16 bytes for each text under this encoder."""
         space = blake2b(self.id.encode(), digest_size=32).digest()
         return [blake2b(t.encode("utf-8", "surrogatepass"), digest_size=16, key=space).digest() for t in texts]
 
-    def _encode(self, texts: list[str]) -> Floats:
-        vectors = np.ascontiguousarray(self.encoder.encode(texts), "<f4")
+    def _computed(self, texts: list[str], usage: Usage) -> Floats:
+        vectors = np.ascontiguousarray(call_metered(usage, self.encoder, "encode", texts), "<f4")
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise ModelError(
-                f"{self.encoder!r} gave an array of shape {vectors.shape} for {len(texts)} texts; "
-                f"an encoder returns one row per text."
+                f"{self.encoder!r} returned an array of shape {vectors.shape} for {len(texts)} texts; an encoder "
+                f"returns one row per text."
             )
         return vectors
 
-    def _remembered(self, wanted: dict[bytes, str]) -> Iterator[_Piece]:
+    def _remembered(self, texts: dict[bytes, str]) -> Iterator[_Rows]:
         with self._lock:
-            found = {key: self._recent[key] for key in wanted if key in self._recent}
-            for key in found:
+            vectors = {key: self._recent[key] for key in texts if key in self._recent}
+            for key in vectors:
                 self._recent.move_to_end(key)
-        if (due := bill()) is not None:
-            for key, (_, took) in found.items():
-                due.used(self._item(key, took))
-        if found:
-            yield list(found), self._matrix(vector for vector, _ in found.values())
+        if vectors:
+            yield list(vectors), self._matrix(vectors.values())
 
-    def _remember(self, fresh: dict[bytes, _Made]) -> None:
-        with self._lock:
-            self._recent.update(fresh)
-            while len(self._recent) > self.memory:
-                self._recent.popitem(last=False)
-        if (due := bill()) is not None:
-            for key, (_, took) in fresh.items():
-                due.made(self._item(key, took))
-
-    def _item(self, key: bytes, took: Usage) -> Item:
-        return Item(("vectors", self.memory), self.memory, key, took)
-
-    def _stored(self, wanted: dict[bytes, str]) -> Iterator[_Piece]:
-        keys = iter(wanted)
-        with self._opened() as db:
-            while asked := list(islice(keys, _ASKED)):
-                marks = ",".join("?" * len(asked))
-                answer = db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", asked)
-                while rows := answer.fetchmany(_BLOCK):
+    def _stored(self, path: Path, texts: dict[bytes, str]) -> Iterator[_Rows]:
+        keys = iter(texts)
+        with _VECTORS.open(path) as db:
+            while some_keys := list(islice(keys, _MAX_KEYS)):
+                marks = ",".join("?" * len(some_keys))
+                cursor = db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", some_keys)
+                while rows := cursor.fetchmany(_BLOCK):
                     yield [key for key, _ in rows], self._matrix(vector for _, vector in rows)
 
-    def _store(self, fresh: Iterable[tuple[bytes, bytes]]) -> None:
-        with self._opened() as db, db:
-            db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", fresh)
+    def _keep(self, vectors: dict[bytes, bytes]) -> None:
+        if self.path is not None:
+            with _VECTORS.open(self.path) as db, db:
+                db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", vectors.items())
+            return
+        with self._lock:
+            self._recent.update(vectors)
+            while len(self._recent) > self.memory:
+                self._recent.popitem(last=False)
 
     def _matrix(self, vectors: Iterable[bytes]) -> Floats:
         parts = list(vectors)
-        self._check(len(parts[0]) % 4 == 0 and len({len(part) for part in parts}) == 1)
+        self._check_length(len(parts[0]) % 4 == 0 and len({len(part) for part in parts}) == 1)
         return np.frombuffer(b"".join(parts), "<f4").reshape(len(parts), -1)
 
-    def _check(self, same_length: bool) -> None:
-        if not same_length:
-            raise StoreError(f"{self.path} holds vectors of several lengths for {self.id}. {_WAY_OUT}")
-
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one piece of work: connections must not cross threads or forks."""
-        try:
-            with closing(sqlite3.connect(str(self.path), timeout=_SECONDS)) as db:
-                self._prepare(db)
-                yield db
-        except sqlite3.Error as exc:
-            raise StoreError(f"The vector cache {self.path} cannot be used: {exc}. {_WAY_OUT}") from exc
-
-    def _prepare(self, db: sqlite3.Connection) -> None:
-        (mark,) = db.execute("PRAGMA application_id").fetchone()
-        if mark != _APPLICATION:
-            if db.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != 'vectors'").fetchone():
-                raise StoreError(f"{self.path} is an SQLite file, but not a cache of vectors. Give another path.")
-            db.execute("PRAGMA page_size = 16384")  # ten vectors on a page; two, and a quarter empty, on 4,096
-            with suppress(sqlite3.OperationalError):  # another process is just setting it
-                db.execute("PRAGMA journal_mode = WAL")
-            db.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)")
-            db.execute(f"PRAGMA application_id = {_APPLICATION}")
-        db.execute("PRAGMA synchronous = NORMAL")
-
-
-_WAY_OUT = (
-    "Check that its folder exists and can be written; or delete the file: it only saves time, and its "
-    "vectors are computed again."
-)
+    def _check_length(self, same: bool) -> None:
+        if not same:
+            raise StoreError(f"{self.path} holds vectors of several lengths for {self.id}. {_VECTORS.remedy}")
 
 
 def _reporter(keys: list[bytes], progress: Callable[[int], None] | None) -> Callable[[list[bytes]], None]:
-    """Return a function that reports how many of the texts asked for, repeats included, some keys answer."""
+    """Return a function that reports the number of texts, repeats included, that some keys stand for."""
     if progress is None:
-        return lambda some: None
+        return lambda some_keys: None
     repeats = Counter(keys)
-    return lambda some: progress(sum(repeats[key] for key in some))
+    return lambda some_keys: progress(sum(repeats[key] for key in some_keys))
+
+
+@dataclass
+class _Locks:
+    """A lock for each prompt under way, so that threads that ask the same pay once."""
+
+    lock: Lock = field(default_factory=Lock)
+    locks: WeakValueDictionary[bytes, Any] = field(default_factory=WeakValueDictionary)
+
+    def of(self, key: bytes) -> Any:
+        with self.lock:
+            return self.locks.setdefault(key, Lock())
+
+
+@dataclass(frozen=True)
+class CachedLLM:
+    """A language model that is asked each prompt once; after that, the reply comes from a file.
+
+    `path`: an SQLite file, which is created when missing. A reply is stored under the model's id, the prompt and the
+    schema, and is on disk before it is returned, so that an interrupted run pays for nothing twice. A stored reply has
+    no usage, is checked against the schema again, and is handed to `on_text` in one piece. Failed calls are not stored.
+    Threads may share the object, and processes the file.
+
+    >>> import tempfile
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     llm = CachedLLM(ScriptedLLM(["first", "second"]), Path(folder) / "replies.sqlite")
+    ...     [llm.complete("", prompt).text for prompt in ("a", "a", "b", "a")]
+    ['first', 'first', 'second', 'first']
+    """
+
+    llm: LLM
+    path: Path
+    _locks: _Locks = field(default_factory=_Locks, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
+
+    def __reduce__(self) -> tuple[type[CachedLLM], tuple[LLM, Path]]:
+        return CachedLLM, (self.llm, self.path)
+
+    @property
+    def id(self) -> str:
+        """Name of the model: a cache changes no reply."""
+        return self.llm.id
+
+    def complete(
+        self,
+        system: str,
+        user: str,
+        *,
+        schema: type[Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+        cancel: Cancellation | None = None,
+    ) -> Completion:
+        """Answer one prompt from the file, else as the model does. Raises StoreError where the file cannot be used."""
+        key = self._key(system, user, schema)
+        lock = self._locks.of(key)
+        with (cancel or Cancellation()).acquire(lock):
+            stored = self._stored(key, schema)
+            if stored is None:
+                completion = self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
+                self._store(key, completion.text)
+                return completion
+        if on_text is not None:
+            on_text(stored.text)
+        return stored
+
+    def _key(self, system: str, user: str, schema: type[Any] | None) -> bytes:
+        parts = [self.llm.id, system, user, "" if schema is None else schema_text(schema)]
+        return blake2b(json.dumps(parts).encode(), digest_size=32).digest()
+
+    def _stored(self, key: bytes, schema: type[Any] | None) -> Completion | None:
+        """Return the stored reply, None where there is none or it no longer fits the schema."""
+        with _REPLIES.open(self.path) as db:
+            row = db.execute("SELECT text FROM replies WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        text = row[0].decode("utf-8", "surrogatepass")
+        value = None if schema is None else parse_reply(schema, text)
+        return None if isinstance(value, Mismatch) else Completion(text, value)
+
+    def _store(self, key: bytes, text: str) -> None:
+        with _REPLIES.open(self.path) as db, db:
+            db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, text.encode("utf-8", "surrogatepass")))

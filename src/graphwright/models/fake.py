@@ -1,4 +1,4 @@
-"""Deterministic stand-ins for models: no weights, the same numbers on every machine, fit for tests."""
+"""Deterministic fake models for tests: no weights, the same numbers on every machine."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.base import spend
-from graphwright.models.protocols import Completion, Floats, SparseRows
-from graphwright.models.schema import Heard, converse
+from graphwright.models.cancel import Cancellation
+from graphwright.models.protocols import Completion, Floats, SparseRows, Usage
+from graphwright.models.structured import RawReply, complete_with
 from graphwright.text.words import WORD
 
 __all__ = ["HashEncoder", "HashSparseEncoder", "OverlapCrossEncoder", "ScriptedLLM"]
@@ -25,22 +26,18 @@ def _words(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class HashEncoder:
-    """A bag of hashed words: each word has a fixed random vector, a text the unit vector of their sum.
+class HashEncoder(Checked):
+    """Encode a text as a bag of hashed words: each word has a fixed random vector, a text the unit vector of their sum.
 
-    Texts that share words are near each other; the order of words does not matter. A text without a word
-    gets the zero vector. Sums are taken in whole numbers, so no machine rounds differently.
+    Texts that share words are near each other; word order is ignored. A text without words has the zero vector. Sums
+    are integers, so that every machine rounds alike.
 
     >>> a, b, c = HashEncoder().encode(["red fox", "the red fox", "tax law"])
     >>> bool(a @ b > 0.7 > 0.4 > a @ c)
     True
     """
 
-    dimension: int = 64
-
-    def __post_init__(self) -> None:
-        if self.dimension < 1:
-            raise OptionError(f"HashEncoder: dimension is {self.dimension}; it must be at least 1.")
+    dimension: Annotated[int, AtLeast(1)] = 64
 
     @property
     def id(self) -> str:
@@ -49,29 +46,33 @@ class HashEncoder:
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Return one row per text: float32, shape (len(texts), dimension)."""
+        return self.encode_metered(texts, Usage())
+
+    def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
+        """Encode as `encode` does, and add the work to `usage`."""
         sums = np.zeros((len(texts), self.dimension), np.int64)
         tokens = 0
         for row, text in zip(sums, texts, strict=True):
             for word in _words(text):
                 row += self._vector(word)
                 tokens += 1
-        spend(texts=len(texts), tokens=tokens)
+        usage.add(Usage(calls=1, texts=len(texts), tokens=tokens))
         norms = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
         vectors: Floats = (sums / np.maximum(norms, 1.0)).astype(np.float32)
         return vectors
 
     def _vector(self, word: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """Return odd numbers from -255 to 255, uniform and centred."""
+        """Return odd numbers from -255 to 255, uniform and centred on 0."""
         digest = hashlib.shake_256(word.encode("utf-8", "replace")).digest(self.dimension)
         return 2 * np.frombuffer(digest, np.uint8).astype(np.int64) - 255
 
 
 @dataclass(frozen=True)
-class HashSparseEncoder:
-    """A sparse bag of hashed words: each word has a fixed column; two words may share one.
+class HashSparseEncoder(Checked):
+    """Encode a text as a sparse bag of hashed words: each word has a fixed column, which several words may share.
 
-    Where words of one column occur n times, a question has weight n there and a passage n / (n + 1), so that the two
-    sides differ, as they do in SPLADE-doc.
+    The weight of a column whose words occur n times is n in a question and n / (n + 1) in a passage, so that both
+    sides differ, as in SPLADE-doc.
 
     >>> model = HashSparseEncoder()
     >>> passages = model.encode_passages(["a red fox", "red and red", "tax law"]).dense()
@@ -79,11 +80,7 @@ class HashSparseEncoder:
     [1.0, 0.67, 0.0]
     """
 
-    dimension: int = 1 << 16
-
-    def __post_init__(self) -> None:
-        if self.dimension < 1:
-            raise OptionError(f"HashSparseEncoder: dimension is {self.dimension}; it must be at least 1.")
+    dimension: Annotated[int, AtLeast(1)] = 1 << 16
 
     @property
     def id(self) -> str:
@@ -92,17 +89,25 @@ class HashSparseEncoder:
 
     def encode_queries(self, texts: Sequence[str]) -> SparseRows:
         """Return one row per question."""
-        return SparseRows.of(self._counts(texts), self.dimension)
+        return self.encode_queries_metered(texts, Usage())
+
+    def encode_queries_metered(self, texts: Sequence[str], usage: Usage) -> SparseRows:
+        """Encode as `encode_queries` does, and add the work to `usage`."""
+        return SparseRows.of(self._counts(texts, usage), self.dimension)
 
     def encode_passages(self, texts: Sequence[str]) -> SparseRows:
         """Return one row per passage."""
-        rows = ((columns, counts / (counts + 1)) for columns, counts in self._counts(texts))
+        return self.encode_passages_metered(texts, Usage())
+
+    def encode_passages_metered(self, texts: Sequence[str], usage: Usage) -> SparseRows:
+        """Encode as `encode_passages` does, and add the work to `usage`."""
+        rows = ((columns, counts / (counts + 1)) for columns, counts in self._counts(texts, usage))
         return SparseRows.of(rows, self.dimension)
 
-    def _counts(self, texts: Sequence[str]) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-        words = [_words(text) for text in texts]
-        spend(texts=len(texts), tokens=sum(map(len, words)))
-        return [np.unique([self._column(word) for word in some], return_counts=True) for some in words]
+    def _counts(self, texts: Sequence[str], usage: Usage) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+        words_of_texts = [_words(text) for text in texts]
+        usage.add(Usage(calls=1, texts=len(texts), tokens=sum(map(len, words_of_texts))))
+        return [np.unique([self._column(word) for word in words], return_counts=True) for words in words_of_texts]
 
     def _column(self, word: str) -> int:
         digest = hashlib.shake_256(word.encode("utf-8", "replace")).digest(8)
@@ -111,10 +116,10 @@ class HashSparseEncoder:
 
 @dataclass(frozen=True)
 class OverlapCrossEncoder:
-    """Scores a text by the words it shares with the query.
+    """Score a text by the words that it shares with the query.
 
-    A latent is three numbers from 0 to 1: the share of the query's words found in the text, the share of
-    the text's words found in the query, and 1 where the text holds the whole query. Scores go from 0 to 1.
+    A latent is three numbers from 0 to 1: the share of the query's words in the text, the share of the text's words in
+    the query, and 1 where the text contains the whole query. Scores go from 0 to 1.
 
     >>> model = OverlapCrossEncoder()
     >>> latents = model.latents("red fox", ["a red fox ran", "a red car", "tax law"])
@@ -129,15 +134,19 @@ class OverlapCrossEncoder:
 
     def latents(self, query: str, texts: Sequence[str]) -> Floats:
         """Return one latent per text: float32, shape (len(texts), 3)."""
-        asked = _words(query)
+        return self.latents_metered(query, texts, Usage())
+
+    def latents_metered(self, query: str, texts: Sequence[str], usage: Usage) -> Floats:
+        """Return the latents as `latents` does, and add the work to `usage`."""
+        query_words = _words(query)
         latents = np.zeros((len(texts), 3), np.float32)
         for row, text in zip(latents, texts, strict=True):
             words = _words(text)
-            shared = set(asked) & set(words)
+            shared = set(query_words) & set(words)
             if shared:
-                whole = f" {' '.join(asked)} " in f" {' '.join(words)} "
-                row[:] = len(shared) / len(set(asked)), len(shared) / len(set(words)), whole
-        spend(texts=len(texts))
+                whole = f" {' '.join(query_words)} " in f" {' '.join(words)} "
+                row[:] = len(shared) / len(set(query_words)), len(shared) / len(set(words)), whole
+        usage.add(Usage(calls=1, texts=len(texts)))
         return latents
 
     def head(self, latents: Floats) -> Floats:
@@ -147,33 +156,32 @@ class OverlapCrossEncoder:
 
 
 @dataclass
-class _Place:
-    """How far a script was read."""
+class _Position:
+    """The number of replies given so far."""
 
-    at: int = 0
+    next: int = 0
     lock: Lock = field(default_factory=Lock)
 
 
 @dataclass(frozen=True)
 class ScriptedLLM:
-    """A language model that says what it is told to say.
+    """A language model with prepared replies.
 
-    `replies`: a function of system and user prompt, or replies that are given one after the other. As with a real
-    model, a reply that does not fit the schema is asked for once more: the function then gets the prompt with what
-    was wrong below it, and a script goes on to its next reply. Tokens are words. Threads may share the object; a
-    script is then given out in the order of the calls.
+    `replies`: a function of system and user prompt, or replies that are given in order. As with a real model, a reply
+    that does not fit the schema is asked for once more: the function then gets the prompt with the first reply and the
+    correction below it, a script goes on to its next reply. Tokens are words. Threads may share the object; a script
+    is then given in the order of the calls.
 
     >>> llm = ScriptedLLM(lambda system, user: user.upper())
     >>> pieces = []
-    >>> llm.complete("Shout.", "two words", on_text=pieces.append)
-    Completion(text='TWO WORDS', value=None, prompt_tokens=3, completion_tokens=2)
-    >>> pieces
-    ['TWO ', 'WORDS']
+    >>> completion = llm.complete("Shout.", "two words", on_text=pieces.append)
+    >>> completion.text, completion.usage.prompt_tokens, pieces
+    ('TWO WORDS', 3, ['TWO ', 'WORDS'])
     """
 
     replies: Callable[[str, str], str] | Sequence[str]
     id: str = "scripted"
-    _place: _Place = field(default_factory=_Place, init=False, repr=False, compare=False)
+    _position: _Position = field(default_factory=_Position, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.replies, str):
@@ -191,30 +199,34 @@ class ScriptedLLM:
         *,
         schema: type[Any] | None = None,
         on_text: Callable[[str], None] | None = None,
+        cancel: Cancellation | None = None,
     ) -> Completion:
-        """Answer one prompt, as LLM.complete has it. Raises ModelError where the script has ended."""
+        """Answer one prompt, as LLM.complete does. Raises ModelError after the last reply of a script."""
+        usage = Usage()
 
-        def ask(heard: Heard | None, correction: str) -> Heard:
-            asked = user if heard is None else f"{user}\n\n{heard.text}\n\n{correction}"
-            text = self._reply(system, asked)
+        def ask(previous: RawReply | None, correction: str) -> RawReply:
+            if cancel is not None:
+                cancel.check()
+            prompt = user if previous is None else f"{user}\n\n{previous.text}\n\n{correction}"
+            text = self._reply(system, prompt)
             for piece in _pieces(text) if on_text is not None else ():
                 on_text(piece)  # type: ignore[misc]
-            said = Heard(text, len(system.split()) + len(asked.split()), len(text.split()), "stop")
-            spend(prompt_tokens=said.prompt_tokens, completion_tokens=said.completion_tokens)
-            return said
+            prompt_tokens = len(system.split()) + len(prompt.split())
+            usage.add(Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=len(text.split())))
+            return RawReply(text, "stop")
 
-        return converse(ask, schema, repr(self.id))
+        return complete_with(ask, schema, repr(self.id), usage)
 
     def _reply(self, system: str, user: str) -> str:
         if callable(self.replies):
             return self.replies(system, user)
-        with self._place.lock:
-            self._place.at += 1
-            if self._place.at > len(self.replies):
+        with self._position.lock:
+            self._position.next += 1
+            if self._position.next > len(self.replies):
                 raise ModelError(f"The script of {self.id!r} has {len(self.replies)} replies, and all were given.")
-            return self.replies[self._place.at - 1]
+            return self.replies[self._position.next - 1]
 
 
 def _pieces(text: str) -> Iterator[str]:
     """Yield the words with the space behind them, which add up to the text."""
-    return (found[0] for found in re.finditer(r"^\s+|\S+\s*", text))
+    return (match[0] for match in re.finditer(r"^\s+|\S+\s*", text))

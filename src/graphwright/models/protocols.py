@@ -121,7 +121,7 @@ class SparseRows:
 
 @runtime_checkable
 class SparseEncoder(Protocol):
-    """A model that maps texts to sparse weights over a vocabulary; questions and passages may be encoded differently."""
+    """A model that maps texts to sparse weights over a vocabulary; it may encode questions and passages differently."""
 
     def encode_queries(self, texts: Sequence[str]) -> SparseRows:
         """Return one row per question."""

@@ -1,95 +1,100 @@
-"""Which language model an index uses, kept in `settings.toml` beside it.
+"""Settings of the language model that an index uses, stored in `settings.toml` in its folder.
 
     [llm]
     model = "qwen2.5:7b"
     base_url = "http://localhost:11434/v1"
 
-A key is never kept there: it stays in the environment, as OPENAI_API_KEY.
+A key is never stored: it stays in the environment, as OPENAI_API_KEY.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
+from graphwright.constraints import AtLeast, Between, Checked, Constraint
 from graphwright.errors import DataError, OptionError, meant
 from graphwright.files import write_text
 
 if TYPE_CHECKING:
-    from graphwright.models.endpoint import Endpoint, Prices
+    from graphwright.models.budget import Prices
+    from graphwright.models.openai.llm import OpenAILLM
 
-__all__ = ["SETTINGS", "LLMSettings", "read_settings", "write_settings"]
+__all__ = ["SETTINGS", "LLMSettings", "checked_address", "read_settings", "write_settings"]
 
 SETTINGS = "settings.toml"
 """Name of the file in an index folder."""
 
 
-@dataclass(frozen=True)
-class LLMSettings:
-    """A language model and how it may be used.
+class _Text(Constraint):
+    """A text that UTF-8 can hold."""
 
-    `base_url`: of an OpenAI-compatible server; None is OpenAI's own. `timeout`: seconds for one reply.
-    `requests_per_minute`, `tokens_per_minute`: what the server allows; None is no limit. `concurrency`: requests at
-    once. `max_tokens`: of one reply at most. `prompt_price`, `completion_price`: money for a million tokens, both or
-    neither; `currency`: its name. `second_look`: ask again for what the first extraction from a chunk left out.
-    Raises OptionError for a value that cannot be used.
+    expected = "text that UTF-8 can hold"
+
+    def holds(self, value: Any) -> bool:
+        """Return whether the value is such a text."""
+        return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+@dataclass(frozen=True)
+class LLMSettings(Checked):
+    """A language model and its limits.
+
+    `base_url`: of an OpenAI-compatible server; None is OpenAI. `timeout`: seconds for one reply.
+    `requests_per_minute`, `tokens_per_minute`: limits of the server; None is no limit. `concurrency`: requests at a
+    time. `max_tokens`: of one reply. `prompt_price`, `completion_price`: price of a million tokens, both or neither;
+    `currency`: its name. `gleanings`: times that extraction asks again for what it missed in a chunk. Raises
+    OptionError for a wrong value.
 
     >>> LLMSettings("qwen2.5:7b", "http://localhost:11434/v1", concurrency=2).concurrency
     2
     """
 
-    model: str
-    base_url: str | None = None
-    timeout: float = 120.0
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    concurrency: int = 8
-    max_tokens: int = 2048
-    temperature: float = 0.0
-    prompt_price: float | None = None
-    completion_price: float | None = None
-    currency: str | None = None
-    second_look: bool = False
+    model: Annotated[str, _Text()]
+    base_url: Annotated[str | None, _Text()] = None
+    timeout: Annotated[float, Between(0.001, 86_400)] = 120.0
+    requests_per_minute: Annotated[int | None, Between(1, 10**9)] = None
+    tokens_per_minute: Annotated[int | None, Between(1, 10**12)] = None
+    concurrency: Annotated[int, Between(1, 10_000)] = 8
+    max_tokens: Annotated[int, Between(1, 10**9)] = 2048
+    temperature: Annotated[float, Between(0, 2)] = 0.0
+    prompt_price: Annotated[float | None, Between(0, 10**9)] = None
+    completion_price: Annotated[float | None, Between(0, 10**9)] = None
+    currency: Annotated[str | None, _Text()] = None
+    gleanings: Annotated[int, AtLeast(0)] = 0
 
     def __post_init__(self) -> None:
-        for name, kinds in _KINDS.items():
-            object.__setattr__(self, name, _typed(name, getattr(self, name), kinds))
+        super().__post_init__()
         if not self.model.strip():
-            raise OptionError("model is empty; it is the name that the server knows the model by.")
+            raise OptionError("model is empty; give the name that the server knows the model by.")
         if self.base_url is not None:
-            _check_url(self.base_url)
-        for name, (least, most) in _BOUNDS.items():
-            value = getattr(self, name)
-            if value is not None and not least <= value <= most:
-                raise OptionError(f"{name} is {value!r}; it goes from {least} to {most:,}.")
+            checked_address(self.base_url)
         if (self.prompt_price is None) != (self.completion_price is None):
-            raise OptionError("one price alone says no cost: give that of prompt tokens and that of completion tokens.")
+            raise OptionError("One of two prices is missing; give prompt_price and completion_price, or neither.")
 
     @property
     def prices(self) -> Prices | None:
-        """What a million tokens cost; None where it is not known."""
-        from graphwright.models.endpoint import Prices
+        """Prices of a million tokens; None where they are unknown."""
+        from graphwright.models.budget import Prices
 
         if self.prompt_price is None or self.completion_price is None:
             return None
         return Prices(self.prompt_price, self.completion_price)
 
-    def endpoint(self, model: str | None = None, base_url: str | None = None, api_key: str | None = None) -> Endpoint:
-        """Return the client; `model` and `base_url` go before what is kept here.
+    def llm(self, model: str | None = None, base_url: str | None = None, api_key: str | None = None) -> OpenAILLM:
+        """Return the model; the arguments override the settings.
 
-        The key comes from the environment unless given. Prices hold for the model that they were kept with, and for no
-        other.
+        The key comes from the environment by default. The prices hold for the model of the settings only.
         """
-        from graphwright.models.endpoint import Endpoint
+        from graphwright.models.openai.llm import OpenAILLM
 
-        return Endpoint(
+        return OpenAILLM(
             model or self.model,
             base_url or self.base_url,
             api_key=api_key,
@@ -103,32 +108,43 @@ class LLMSettings:
         )
 
 
-_KINDS: dict[str, tuple[type, ...]] = {
-    name: get_args(hint) or (hint,) for name, hint in get_type_hints(LLMSettings).items()
-}
-_BOUNDS: dict[str, tuple[float, float]] = {
-    "timeout": (0.001, 86_400),
-    "requests_per_minute": (1, 10**9),
-    "tokens_per_minute": (1, 10**12),
-    "concurrency": (1, 10_000),
-    "max_tokens": (1, 10**9),
-    "temperature": (0, 2),
-    "prompt_price": (0, 10**9),
-    "completion_price": (0, 10**9),
-}
-_WORDS: dict[type, str] = {str: "text", float: "a number", int: "a whole number", bool: "true or false"}
+def checked_address(url: str) -> str:
+    """Return the address of a server without a slash at its end.
+
+    Raises OptionError for anything else, and for an address with a user, a password or a query, which logs would show.
+
+    >>> checked_address("http://localhost:11434/v1/")
+    'http://localhost:11434/v1'
+    """
+    url = url.strip()
+    if set(url) & set("@?#"):
+        # Not shown: it may hold a password.
+        raise OptionError(
+            "base_url contains a user, a password or a query; keep the key in the environment: OPENAI_API_KEY, or pass "
+            "it as api_key."
+        )
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise OptionError(f"base_url is {url!r}; give an address such as http://localhost:11434/v1.")
+    return url.rstrip("/")
+
+
 _SECRET = re.compile("key|secret|password|bearer|auth|credential|token$", re.IGNORECASE)
 
 
 def read_settings(path: str | Path) -> LLMSettings | None:
-    """Read the settings of the language model from a TOML file; None where there is no file or no section [llm].
+    """Read the settings from a TOML file; None where there is no file or no section [llm].
 
-    Raises OptionError, which names file and key, for what is unknown, of a wrong type, or a secret; DataError where
-    the file cannot be read.
+    Raises OptionError, with file and key, for an unknown name, a wrong value or a secret; DataError where the file
+    cannot be read.
     """
     path = Path(path)
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors put a mark before the text
+        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors may write a byte order mark
     except FileNotFoundError:
         return None
     except NotADirectoryError as error:
@@ -137,7 +153,7 @@ def read_settings(path: str | Path) -> LLMSettings | None:
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error}); check its permissions.") from error
     except ValueError as error:  # not TOML, or not UTF-8
-        raise OptionError(f"{path} is not TOML ({error}); mend it, or delete it to use no language model.") from error
+        raise OptionError(f"{path} is not TOML ({error}); correct it, or delete it to do without one.") from error
     try:
         _check_names(tables, ["llm"], "section [{}]")
         return _settings_of(tables["llm"]) if "llm" in tables else None
@@ -146,7 +162,7 @@ def read_settings(path: str | Path) -> LLMSettings | None:
 
 
 def write_settings(path: str | Path, settings: LLMSettings) -> None:
-    """Write a file that `read_settings` reads as the same settings, with what each key means; all of it or nothing.
+    """Write the settings with a comment for each key, atomically; `read_settings` reads them back.
 
     >>> import tempfile; path = Path(tempfile.mkdtemp()) / SETTINGS
     >>> write_settings(path, LLMSettings("gpt-4o-mini", requests_per_minute=500))
@@ -158,82 +174,56 @@ def write_settings(path: str | Path, settings: LLMSettings) -> None:
 
 def _settings_of(table: Any) -> LLMSettings:
     if not isinstance(table, dict):
-        raise OptionError(f"llm is {table!r}; it is a section, begun by a line [llm].")
-    _check_names(table, list(_KINDS), "[llm] {}")
+        raise OptionError(f"llm is {table!r}; it must be a section, begun by a line [llm].")
+    _check_names(table, [field.name for field in fields(LLMSettings)], "[llm] {}")
     if "model" not in table:
         raise OptionError('[llm] names no model; add a line such as model = "gpt-4o-mini".')
     return LLMSettings(**table)
 
 
-def _check_names(found: Iterable[str], known: list[str], shown: str) -> None:
-    for name in found:
+def _check_names(names: Iterable[str], known: list[str], pattern: str) -> None:
+    for name in names:
         if name in known:
             continue
         if _SECRET.search(name):
             raise OptionError(
-                f"{shown.format(name)} looks like a secret, which no file of an index may hold. Delete the line, and "
-                f"keep it in the environment: OPENAI_API_KEY."
+                f"{pattern.format(name)} looks like a secret, which no file of an index may contain. Delete the line, "
+                f"and keep it in the environment: OPENAI_API_KEY."
             )
-        raise OptionError(f"{shown.format(name)} is not known; there is {', '.join(known)}.{meant(name, known)}")
+        raise OptionError(f"{pattern.format(name)} is unknown; the names are {', '.join(known)}.{meant(name, known)}")
 
 
-def _typed(name: str, value: Any, kinds: tuple[type, ...]) -> Any:
-    """Return a value as one of its types; a whole number serves as a number."""
-    if float in kinds and type(value) is int and abs(value) < 2**53:
-        value = float(value)
-    if type(value) not in kinds or (isinstance(value, float) and not math.isfinite(value)):
-        raise OptionError(f"{name} is {value!r}; it is {_WORDS[kinds[0]]}.")
-    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
-        raise OptionError(f"{name} is {value!r}, which UTF-8 cannot hold.")
-    return value
-
-
-def _check_url(url: str) -> None:
-    if set(url) & set("@?#"):
-        # Not shown: it may hold a password.
-        raise OptionError(
-            "base_url holds a user, a password or a query; keep the key in the environment: OPENAI_API_KEY."
-        )
-    try:
-        parts = urlsplit(url)
-        well = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        well = False
-    if not well:
-        raise OptionError(f"base_url is {url!r}; it is an address such as http://localhost:11434/v1.")
-
-
-# Each key as it stands in the file: what is written where nothing is set, and what it means.
-_LINES = {
+# Each key of the file: the value that a comment shows where none is set, and a comment.
+_KEYS = {
     "model": ("", "name of the model, as the server knows it"),
-    "base_url": ("http://localhost:11434/v1", "an OpenAI-compatible server; OpenAI's own if not set"),
+    "base_url": ("http://localhost:11434/v1", "an OpenAI-compatible server; OpenAI if not set"),
     "timeout": ("", "seconds for one reply"),
-    "requests_per_minute": (60, "what the server allows; no limit if not set"),
+    "requests_per_minute": (60, "limit of the server; no limit if not set"),
     "tokens_per_minute": (100_000, "prompts and replies together; no limit if not set"),
-    "concurrency": ("", "requests at once"),
-    "max_tokens": ("", "of one reply at most"),
-    "temperature": ("", "0 for the same reply to the same prompt, as far as the server can"),
-    "prompt_price": (0.15, "money for a million tokens read, so that costs can be told"),
-    "completion_price": (0.6, "money for a million tokens written"),
-    "currency": ("USD", "of both prices"),
-    "second_look": ("", "ask again for what the first extraction from a chunk left out"),
+    "concurrency": ("", "requests at a time"),
+    "max_tokens": ("", "longest reply"),
+    "temperature": ("", "0 for the same reply to the same prompt, as far as the server supports it"),
+    "prompt_price": (0.15, "price of a million tokens read, for the cost of runs"),
+    "completion_price": (0.6, "price of a million tokens written"),
+    "currency": ("USD", "currency of both prices"),
+    "gleanings": ("", "times that extraction asks again for what it missed in a chunk"),
 }
 
 
 def _as_toml(settings: LLMSettings) -> str:
     lines = [
-        "# The language model that this index uses. A key never stands here: it comes from the environment,",
+        "# The language model of this index. A key never stands here: it comes from the environment,",
         "# as OPENAI_API_KEY.",
         "",
         "[llm]",
     ]
-    for name, (example, about) in _LINES.items():
+    for name, (example, comment) in _KEYS.items():
         value = getattr(settings, name)
-        shown = f"# {name} = {_literal(example)}" if value is None else f"{name} = {_literal(value)}"
-        lines += [f"# {about}", shown]
+        line = f"# {name} = {_literal(example)}" if value is None else f"{name} = {_literal(value)}"
+        lines += [f"# {comment}", line]
     return "\n".join(lines) + "\n"
 
 
 def _literal(value: Any) -> str:
-    """Write a value as TOML has it, which is as JSON has it but for a bare delete character."""
+    """Return a value as TOML, which equals JSON but for a bare delete character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -7,7 +7,7 @@ from graphwright.generate.prompts import PassagePrompt
 from graphwright.generate.readers import Quote, ReadSpans
 from graphwright.index.snapshot import Snapshot
 from graphwright.models.protocols import LLM
-from graphwright.models.reader import MiniLMReader
+from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.operators.fusion import ScoreSum
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.search import VectorSearch, WordSearch

@@ -13,7 +13,7 @@ from graphwright.generate.targets import TargetAnswer
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house.baselines import answering
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
-from graphwright.models.reading import MiniLMCrossEncoder
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.beam import BeamSearch

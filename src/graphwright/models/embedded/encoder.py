@@ -16,21 +16,21 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 
+from graphwright.constraints import Between, Checked
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.base import spend
-from graphwright.models.protocols import Floats
+from graphwright.models.protocols import Floats, Usage
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-__all__ = ["MiniLM"]
+__all__ = ["MiniLM", "batches", "open_graph", "run_graph", "session_with_states", "side_by_side", "token_ids"]
 
 _DIMENSION = 384
-_LONGEST = 512  # position embeddings of the model
+_MAX_TOKENS = 512  # position embeddings of the model
 _CLS, _SEP = 101, 102
 _BLOCK = 8192  # texts that are tokenised and sorted by length together
 _BATCH_TOKENS = 256  # of one batch: one long text, or dozens of names; more would leave the processor's cache
@@ -38,37 +38,32 @@ _CHARACTERS_PER_TOKEN = 64  # a text is cut here before it is tokenised; real te
 
 _T = TypeVar("_T")
 _U = TypeVar("_U")
-_Batch = tuple[list[int], list[list[int]]]  # places of the texts, and their token ids
+_Batch = tuple[list[int], list[list[int]]]  # positions of the texts, and their token ids
 
 
-@dataclass(frozen=True)
-class MiniLM:
+@dataclass(frozen=True, repr=False)
+class MiniLM(Checked):
     """Sentence encoder of dimension 384 that needs no download, no key and no torch.
 
-    A text has the same vector alone and in any batch, to 1e-3 in each number: the order in which floats are
-    added may differ, and a sum that falls on the border of two int8 steps may then go either way. Weights
-    are loaded on the first use, once for the process: objects are cheap, equal when their
-    arguments are, and load again after unpickling. Threads may share one.
+    A text has the same vector alone and in any batch, to 1e-3 in each number: the order of float additions may differ,
+    and a sum on the border of two int8 steps may then round either way. Weights are loaded on the first use, once per
+    process: objects are cheap, equal when their arguments are, and load again after unpickling. Threads may share one.
 
-    `max_tokens`: longer texts are cut to so many tokens, from 3 to 512, the two special ones included.
+    `max_tokens`: longer texts are cut to this many tokens, the two special ones included.
 
     >>> vectors = MiniLM().encode(["a small cat", "a little kitten", "stock prices"])
     >>> vectors.shape, bool(vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2])
     ((3, 384), True)
     """
 
-    max_tokens: int = 256
-
-    def __post_init__(self) -> None:
-        if not 2 < self.max_tokens <= _LONGEST:
-            raise OptionError(f"MiniLM: max_tokens is {self.max_tokens}; it must be from 3 to {_LONGEST}.")
+    max_tokens: Annotated[int, Between(3, _MAX_TOKENS)] = 256
 
     def __repr__(self) -> str:
         return "MiniLM()" if self.max_tokens == 256 else f"MiniLM(max_tokens={self.max_tokens})"
 
     @property
     def id(self) -> str:
-        """Name of the vector space: model, checksum of its weights, and the length texts are cut to."""
+        """Name of the vector space: model, checksum of its weights, and the length that texts are cut to."""
         return f"all-minilm-l6-v2:{_checksum()[:12]}:{self.max_tokens}"
 
     @property
@@ -79,20 +74,26 @@ class MiniLM:
     def encode(self, texts: Sequence[str], progress: Callable[[int], None] | None = None) -> Floats:
         """Return unit vectors in the order of the texts: float32, shape (len(texts), 384).
 
-        `progress` is called after each batch with the number of texts it finished. Raises `ModelError`
-        when the weights cannot be loaded or a batch fails.
+        `progress` is called after each batch with the number of texts it finished. Raises ModelError where the weights
+        cannot be loaded or a batch fails.
         """
+        return self.encode_metered(texts, Usage(), progress)
+
+    def encode_metered(
+        self, texts: Sequence[str], usage: Usage, progress: Callable[[int], None] | None = None
+    ) -> Floats:
+        """Encode as `encode` does, and add the work to `usage`."""
         if isinstance(texts, str):
             raise OptionError(f"MiniLM.encode takes a sequence of texts, not one text: [{texts[:40]!r}].")
         vectors = np.zeros((len(texts), _DIMENSION), np.float32)
         started = time.perf_counter()
-        for (places, ids), found in side_by_side(_encoded, self._batches(texts)):
-            vectors[places] = found
+        for (positions, ids), rows in side_by_side(_encoded, self._batches(texts)):
+            vectors[positions] = rows
             now = time.perf_counter()
-            spend(texts=len(places), tokens=sum(map(len, ids)), seconds=now - started)
+            usage.add(Usage(calls=1, texts=len(positions), tokens=sum(map(len, ids)), seconds=now - started))
             started = now
             if progress is not None:
-                progress(len(places))
+                progress(len(positions))
         return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -107,7 +108,7 @@ class MiniLM:
         return counts
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Return where each token of a text starts and ends, in characters.
+        """Return the characters that each token of a text starts and ends at.
 
         >>> MiniLM().token_spans("Tokenizers split")
         [(0, 5), (5, 9), (9, 10), (11, 16)]
@@ -118,29 +119,34 @@ class MiniLM:
     def _batches(self, texts: Sequence[str]) -> Iterator[_Batch]:
         for start in range(0, len(texts), _BLOCK):
             ids = [ids for ids, _ in token_ids(texts[start : start + _BLOCK], self.max_tokens)]
-            for places in batches(list(map(len, ids))):
-                yield [start + i for i in places], [ids[i] for i in places]
+            for positions in batches(list(map(len, ids))):
+                yield [start + i for i in positions], [ids[i] for i in positions]
 
 
-def token_ids(texts: Sequence[str], longest: int, spans: bool = False) -> list[tuple[list[int], list[tuple[int, int]]]]:
-    """Return the ids of each text's tokens, at most `longest`, the two special ones among them, and their characters.
+def token_ids(
+    texts: Sequence[str], max_tokens: int, spans: bool = False
+) -> list[tuple[list[int], list[tuple[int, int]]]]:
+    """Return the ids of each text's tokens, at most `max_tokens` with the two special ones, and their characters.
 
-    The characters, those of the special tokens left out, are there only where `spans` are asked for.
+    The characters, without those of the special tokens, are empty unless `spans`.
     """
-    encoded = tokenise([text[: longest * _CHARACTERS_PER_TOKEN] for text in texts], spans)
-    return [([_CLS, *one.ids[: longest - 2], _SEP], one.offsets[: longest - 2] if spans else []) for one in encoded]
+    encodings = tokenise([text[: max_tokens * _CHARACTERS_PER_TOKEN] for text in texts], spans)
+    return [
+        ([_CLS, *each.ids[: max_tokens - 2], _SEP], each.offsets[: max_tokens - 2] if spans else [])
+        for each in encodings
+    ]
 
 
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Cut the places of texts into batches of one length each, the longest first: nothing is ever padded."""
+    """Yield the positions of texts in batches of equal length, the longest first: nothing is padded."""
     order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
     for length, group in groupby(order, key=lengths.__getitem__):
-        while chosen := list(islice(group, max(1, _BATCH_TOKENS // length))):
-            yield chosen
+        while batch := list(islice(group, max(1, _BATCH_TOKENS // length))):
+            yield batch
 
 
 def tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
-    """Tokenise without special tokens; a lone surrogate, which has no UTF-8, counts as a question mark."""
+    """Return the tokens without special ones; a lone surrogate, which has no UTF-8, counts as a question mark."""
     tokenizer = _tokenizer()
     call = tokenizer.encode_batch if spans else tokenizer.encode_batch_fast
     try:
@@ -151,10 +157,10 @@ def tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
 
 
 def side_by_side(work: Callable[[_T], _U], items: Iterable[_T]) -> Iterator[tuple[_T, _U]]:
-    """Run work on items side by side, one thread per core, and give each with its result as soon as it is done.
+    """Run work on items in parallel, one thread per core, and yield each with its result as soon as it is done.
 
-    Batches in parallel rather than threads inside one: no waiting at every layer for the slower half, and
-    a single item is worked on in the caller's thread without waking others.
+    Parallel batches rather than threads inside one: no layer waits for its slower half, and a single item is processed
+    in the caller's thread.
     """
     waiting = iter(items)
     head = list(islice(waiting, 2))
@@ -176,11 +182,11 @@ def side_by_side(work: Callable[[_T], _U], items: Iterable[_T]) -> Iterator[tupl
 
 
 def _encoded(batch: _Batch) -> Floats:
-    return run(_session(), batch[1])[0]
+    return run_graph(_session(), batch[1])[0]
 
 
-def run(session: Any, ids: list[list[int]]) -> list[Floats]:
-    """Return the outputs of the encoder's graph for texts of the same length, given as token ids."""
+def run_graph(session: Any, ids: list[list[int]]) -> list[Floats]:
+    """Return the outputs of an encoder graph for texts of equal length, given as token ids."""
     tokens = np.array(ids, np.int32)
     feed = {"input_ids": tokens, "position_ids": np.arange(tokens.shape[1], dtype=np.int32)}
     try:
@@ -217,11 +223,10 @@ def _load_session() -> Any:
     return open_graph(_weights("model.onnx"))
 
 
-def encoder_states(output: bytes) -> Any:
+def session_with_states(output: bytes) -> Any:
     """Return a session of the encoder's graph with one more output, which `output` names.
 
-    `output` is an ONNX model of which nothing but that output is written down: put behind another, it is merged with
-    it, as protocol buffers are.
+    `output` is an ONNX model of that output alone: appended to another, it is merged with it, as protocol buffers are.
     """
     file = _weights("model.onnx")
     return _opened(file, file.read_bytes() + output, _saturates())
@@ -234,8 +239,8 @@ def open_graph(file: Path) -> Any:
 
 @cache
 def _saturates() -> bool:
-    # 64 products of the largest numbers: where the fast kernel adds in 16 bits the sum is too small, and the
-    # exact one, about half as fast, has to be asked for.
+    # 64 products of the largest numbers: where the fast kernel adds in 16 bits the sum is too small, and the exact one,
+    # about half as fast, must be requested.
     row = np.full((1, 64), 255, np.uint8)
     file = _weights("probe.onnx")
     return bool(_opened(file, str(file), False).run(None, {"row": row})[0].max() != 64 * 255 * 127)
@@ -251,7 +256,7 @@ def _opened(file: Path, model: str | bytes, exact: bool) -> Any:
     try:
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as exc:
-        raise ModelError(f"MiniLM: onnxruntime cannot load {file}: {exc}. {_AGAIN}") from exc
+        raise ModelError(f"MiniLM: onnxruntime cannot load {file}: {exc}. {_REMEDY}") from exc
 
 
 @cache
@@ -262,25 +267,25 @@ def _load_tokenizer() -> Tokenizer:
     try:
         return Tokenizer.from_buffer(file.read_bytes())
     except Exception as exc:
-        raise ModelError(f"MiniLM: {file} cannot be read: {exc}. {_AGAIN}") from exc
+        raise ModelError(f"MiniLM: {file} cannot be read: {exc}. {_REMEDY}") from exc
 
 
 @cache
 def _checksum() -> str:
-    """Return the checksum of the weights as the build wrote it down; 23 MB are not hashed at each start."""
+    """Return the checksum of the weights that the build wrote; 23 MB are not hashed at each start."""
     file = _weights("model.json")
     try:
         checksum: str = json.loads(file.read_text("utf-8"))["sha256"]
     except (OSError, ValueError, KeyError) as exc:
-        raise ModelError(f"MiniLM: {file} cannot be read: {exc!r}. {_AGAIN}") from exc
+        raise ModelError(f"MiniLM: {file} cannot be read: {exc!r}. {_REMEDY}") from exc
     return checksum
 
 
-_AGAIN = "Install graphwright again, or make the weights with scripts/build_encoder.py."
+_REMEDY = "Install graphwright again, or build the weights with scripts/build_encoder.py."
 
 
 def _weights(name: str) -> Path:
-    file = Path(__file__).with_name("weights") / "all-minilm-l6-v2" / name
+    file = Path(__file__).parents[1] / "weights" / "all-minilm-l6-v2" / name
     if not file.is_file():
-        raise ModelError(f"MiniLM: the weights file {file} is missing. {_AGAIN}")
+        raise ModelError(f"MiniLM: the weights file {file} is missing. {_REMEDY}")
     return file

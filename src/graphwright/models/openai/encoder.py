@@ -1,0 +1,145 @@
+"""An encoder behind any server with the interface of OpenAI."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from graphwright.constraints import AtLeast
+from graphwright.errors import LLMResponseError, OptionError
+from graphwright.models.budget import Prices, estimated_tokens
+from graphwright.models.cancel import Cancellation
+from graphwright.models.openai.client import OpenAIModel
+from graphwright.models.openai.connection import Response, parsed_json, sendable
+from graphwright.models.protocols import Floats, Usage
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+__all__ = ["OpenAIEncoder"]
+
+_MAX_DIMENSION = 16_384
+_BYTES_PER_NUMBER = 32
+_SLACK = 65_536  # bytes of a response beside its numbers
+
+
+@dataclass(frozen=True, repr=False)
+class OpenAIEncoder(OpenAIModel):
+    """An encoder behind a server with the interface of OpenAI.
+
+    `dimensions`: requests shorter vectors, where the model supports it. `batch`: texts per request; up to `concurrency`
+    requests run at a time. `prices`: for the cost of each request. The other arguments are those of OpenAIModel.
+    Vectors are as the server sends them, and need not have length 1.
+
+    >>> encoder = OpenAIEncoder("nomic-embed-text", "http://localhost:11434/v1", dimensions=256)
+    >>> encoder
+    OpenAIEncoder('nomic-embed-text', base_url='http://localhost:11434/v1', dimensions=256)
+    >>> encoder.id
+    'nomic-embed-text dimensions=256'
+    """
+
+    dimensions: Annotated[int | None, AtLeast(1)] = None
+    batch: Annotated[int, AtLeast(1)] = 64
+    prices: Prices | None = None
+
+    @property
+    def id(self) -> str:
+        """Name of the vector space: the model, wherever it runs."""
+        return self.model if self.dimensions is None else f"{self.model} dimensions={self.dimensions}"
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return one row per text: float32, shape (len(texts), dimension).
+
+        Raises ModelError where there is no response, and LLMResponseError where it is not one finite vector per text,
+        all of one length. Without texts, the dimension is the requested one, else 0.
+        """
+        return self.encode_metered(texts, Usage())
+
+    def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
+        """Encode as `encode` does, and add the work to `usage`."""
+        if isinstance(texts, str):
+            raise OptionError(f"OpenAIEncoder.encode takes a sequence of texts, not one: [{texts[:40]!r}].")
+        batches = [texts[start : start + self.batch] for start in range(0, len(texts), self.batch)]
+        if not batches:
+            return np.empty((0, self.dimensions or 0), np.float32)
+        usages = [Usage() for _ in batches]
+        with Cancellation() as cancel, ThreadPoolExecutor(min(self.concurrency, len(batches))) as pool:
+            tasks = [pool.submit(self._encode, *each, cancel) for each in zip(batches, usages, strict=True)]
+            try:
+                blocks = [task.result() for task in tasks]
+            except BaseException:
+                cancel.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+            finally:
+                for each in usages:
+                    usage.add(each)
+        widths = sorted({block.shape[1] for block in blocks} | ({self.dimensions} if self.dimensions else set()))
+        if len(widths) > 1:
+            raise LLMResponseError(
+                f"{self.model!r} returned vectors of {blocks[0].shape[1]} numbers, but of {widths} were requested or "
+                f"returned elsewhere. Leave dimensions out if the model has only one length."
+            )
+        return np.concatenate(blocks)
+
+    def _encode(self, texts: Sequence[str], usage: Usage, cancel: Cancellation) -> Floats:
+        # Servers refuse an empty text, but not a blank.
+        body: dict[str, Any] = {"model": self.model, "input": [sendable(text) or " " for text in texts]}
+        if self.dimensions is not None:
+            body["dimensions"] = self.dimensions
+        estimate = sum(map(estimated_tokens, body["input"]))
+
+        def read(response: Response) -> tuple[Floats, int]:
+            started = time.perf_counter()
+            data = parsed_json(response, b"".join(response))
+            counts = data.get("usage")
+            count = counts.get("prompt_tokens") if isinstance(counts, dict) else None
+            tokens = count if type(count) is int and count >= 0 else estimate
+            cost = self.prices.cost(tokens, 0) if self.prices else 0.0
+            seconds = time.perf_counter() - started
+            usage.add(Usage(calls=1, texts=len(texts), tokens=tokens, seconds=seconds, cost=cost))
+            return self._rows(data, len(texts)), tokens
+
+        return self._connection.request(
+            partial(_create, body),
+            read,
+            tokens=estimate,
+            max_bytes=len(texts) * (self.dimensions or _MAX_DIMENSION) * _BYTES_PER_NUMBER + _SLACK,
+            seed=repr(body).encode("utf-8", "replace"),
+            cancel=cancel,
+        )
+
+    def _rows(self, data: dict[str, Any], count: int) -> Floats:
+        """Return the vectors in the order of the texts."""
+        items = data.get("data")
+        items = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        order = [item.get("index", position) for position, item in enumerate(items)]
+        if sorted(order, key=str) != sorted(range(count), key=str):
+            raise LLMResponseError(
+                f"{self.model!r} received {count} texts and returned {len(items)} vectors, numbered "
+                f"{str(order)[:80]}; there must be one for each. Try a smaller batch than {self.batch}."
+            )
+        try:
+            with np.errstate(over="ignore"):
+                rows = np.array([items[position].get("embedding") for position in np.argsort(order)], np.float32)
+        except (TypeError, ValueError) as error:
+            raise LLMResponseError(
+                f"{self.model!r} returned vectors of several lengths, or not of numbers: {error}."
+            ) from error
+        if rows.ndim != 2 or not rows.shape[1]:
+            raise LLMResponseError(
+                f"{self.model!r} returned vectors of shape {rows.shape[1:]}; a vector is a list of numbers."
+            )
+        if not np.isfinite(rows).all():
+            raise LLMResponseError(f"{self.model!r} returned a vector with a number that is not finite in float32.")
+        return rows
+
+
+def _create(body: dict[str, Any], client: OpenAI) -> Any:
+    return client.embeddings.with_streaming_response.create(**body, encoding_format="float")

@@ -1,0 +1,262 @@
+"""Structured replies: language models asked for JSON that is an instance of a pydantic model.
+
+Broken JSON is not repaired: json-repair would complete a reply that was cut off, and half a list would pass for the
+whole. The model is asked to correct its reply instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from graphwright.errors import LLMResponseError, ModelError, OptionError
+from graphwright.models.protocols import Completion, Usage
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+__all__ = [
+    "Ask",
+    "Mismatch",
+    "RawReply",
+    "beginning",
+    "complete_with",
+    "parse_reply",
+    "schema_prompt",
+    "schema_text",
+    "strict_schema",
+]
+
+_MAX_PROBLEMS = 8  # shown to the model; the first ones explain the others
+_MAX_SHOWN = 200  # characters of a reply in an error
+
+
+@dataclass(frozen=True, slots=True)
+class RawReply:
+    """A reply as the server sent it: its text, and why it ended ("length": it was cut off)."""
+
+    text: str
+    finish: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """The reason why a text holds no instance of a schema."""
+
+    reason: str
+
+
+class Ask(Protocol):
+    """A function that asks the model: the prompt alone, or the prompt, a reply that did not fit, and a correction."""
+
+    def __call__(self, previous: RawReply | None, correction: str) -> RawReply:
+        """Return the reply. `previous` is None, and `correction` empty, the first time."""
+        ...
+
+
+def complete_with(ask: Ask, schema: type[Any] | None, name: str, usage: Usage) -> Completion:
+    """Ask a model, and once more where the reply does not fit the schema.
+
+    `name` stands for the model in errors. `usage` is what `ask` counts its work in: it becomes that of the completion,
+    or of the error. Raises LLMResponseError where the corrected reply does not fit either, and whatever `ask` raises.
+
+    >>> from pydantic import BaseModel
+    >>> class Place(BaseModel):
+    ...     name: str
+    >>> replies = iter(["It is Graz.", '{"name": "Graz"}'])
+    >>> complete_with(lambda previous, correction: RawReply(next(replies)), Place, "m", Usage()).value
+    Place(name='Graz')
+    """
+    try:
+        if schema is None:
+            text, value = _text_of(ask(None, ""), name), None
+        else:
+            schema_text(schema)  # refuses a wrong schema before anything is sent
+            text, value = _instance_of(ask, schema, name)
+    except ModelError as error:
+        error.usage = usage
+        raise
+    return Completion(text, value, usage)
+
+
+def _text_of(reply: RawReply, name: str) -> str:
+    if not reply.text.strip():
+        raise LLMResponseError(f"{name} replied without any text{_ending(reply)}. {_REMEDY}")
+    return reply.text
+
+
+def _instance_of(ask: Ask, schema: type[Any], name: str) -> tuple[str, Any]:
+    """Return the text and the instance of the first reply that fits, or of the corrected one."""
+    reply = ask(None, "")
+    value = parse_reply(schema, reply.text)
+    if isinstance(value, Mismatch):
+        reply = ask(reply, _correction(reply, value))
+        value = parse_reply(schema, reply.text)
+    if isinstance(value, Mismatch):
+        error = LLMResponseError(
+            f"{name} was asked for {schema.__name__} as JSON, and once more to correct it, but the reply does not fit"
+            f"{_ending(reply)}: {value.reason.replace(chr(10), '; ')}. It begins with {beginning(reply.text)}. "
+            f"{_REMEDY}"
+        )
+        error.text = reply.text
+        raise error
+    return reply.text, value
+
+
+_REMEDY = (
+    "If it was cut off, allow longer replies (max_tokens of OpenAILLM, or in settings.toml); else ask for less at "
+    "once, or use another model."
+)
+
+
+def parse_reply(schema: type[Any], text: str) -> Any:
+    """Return the first JSON object in a text that is an instance of the schema, as that instance; else a Mismatch.
+
+    Text around the object is ignored. Objects within `<think>` are tried last.
+
+    >>> from pydantic import BaseModel
+    >>> class Place(BaseModel):
+    ...     name: str
+    >>> parse_reply(Place, 'Here it is: ```json {"name": "Graz"} ```')
+    Place(name='Graz')
+    >>> parse_reply(Place, '{"title": "Graz"}')
+    Mismatch(reason='name: Field required')
+    """
+    from pydantic import ValidationError
+
+    mismatch = None
+    for document in _objects(text):
+        try:
+            return schema.model_validate_json(document)
+        except ValidationError as error:
+            mismatch = mismatch or Mismatch(_problems(error))
+    return mismatch or Mismatch("it holds no complete JSON object")
+
+
+def _objects(text: str) -> Iterator[str]:
+    """Yield each JSON object of a text, but none inside another, even where the outer one is broken.
+
+    A part of a reply that was cut off may well fit a schema, and would then pass for the whole.
+    """
+    thoughts, _, rest = text.rpartition("</think>")
+    decoder = json.JSONDecoder(strict=False)  # many models write a line break inside a string as it is
+    for part in (rest, thoughts):
+        position = 0
+        while brace := _OBJECT_START.search(part, position):
+            try:
+                value, position = decoder.raw_decode(part, brace.start())
+                yield json.dumps(value)
+            except (ValueError, RecursionError):
+                position = _end_of_broken(part, brace.start())
+
+
+_OBJECT_START = re.compile(r"\{\s*[\"'}]")
+_STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|[{}]', re.DOTALL)
+
+
+def _end_of_broken(text: str, start: int) -> int:
+    """Return the end of a broken object that begins at a brace; the end of the text, where it is not closed."""
+    depth = 0
+    for part in _STRING_OR_BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(part[0], 0)
+        if depth == 0:
+            return part.end()
+    return len(text)
+
+
+def _problems(error: ValidationError) -> str:
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    lines = [
+        ": ".join(filter(None, (".".join(map(str, problem["loc"])), problem["msg"])))
+        for problem in problems[:_MAX_PROBLEMS]
+    ]
+    more = len(problems) - _MAX_PROBLEMS
+    return "\n".join(lines) + (f"\nand {more} more" if more > 0 else "")
+
+
+def _correction(reply: RawReply, mismatch: Mismatch) -> str:
+    cut = "It was cut off because it was too long; write a shorter one.\n" if reply.finish == "length" else ""
+    return (
+        f"Your reply does not fit the JSON schema that was asked for:\n{cut}{mismatch.reason}\n"
+        f"Reply with the corrected JSON object only."
+    )
+
+
+def _ending(reply: RawReply) -> str:
+    return f" (it ended because of {reply.finish!r})" if reply.finish not in ("", "stop") else ""
+
+
+def beginning(text: str) -> str:
+    """Return the beginning of a reply on one line, quoted, for an error."""
+    line = " ".join(text.split())
+    return repr(line if len(line) <= _MAX_SHOWN else line[:_MAX_SHOWN] + " ...")
+
+
+def schema_prompt(schema: type[Any]) -> str:
+    """Return the instruction that asks a model for a schema in its prompt."""
+    return f"Reply with one JSON object that fits this JSON schema, and with nothing else:\n{schema_text(schema)}"
+
+
+def schema_text(schema: type[Any]) -> str:
+    """Return a pydantic model's JSON schema as compact text, in its order. Raises OptionError for anything else."""
+    from pydantic import BaseModel
+
+    if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
+        raise OptionError(f"schema is {schema!r}; give a pydantic model, a class derived from pydantic.BaseModel.")
+    return _schema_text(schema)
+
+
+@lru_cache(maxsize=64)
+def _schema_text(schema: type[Any]) -> str:
+    return json.dumps(schema.model_json_schema(), ensure_ascii=False, separators=(",", ":"))
+
+
+def strict_schema(schema: type[Any]) -> dict[str, Any]:
+    """Return a JSON schema in the form that servers enforce: all properties required, no others, no defaults.
+
+    >>> from pydantic import BaseModel
+    >>> class Place(BaseModel):
+    ...     name: str = "?"
+    >>> result = strict_schema(Place)
+    >>> result["required"], result["additionalProperties"], result["properties"]["name"]
+    (['name'], False, {'title': 'Name', 'type': 'string'})
+    """
+    node = json.loads(schema_text(schema))
+    inner = node.pop("$defs", {})
+    if "allOf" in node:
+        node = node["allOf"][0]
+    if "$ref" in node:  # a model that holds itself; servers want an object at the root
+        node = inner[node["$ref"].rpartition("/")[2]]
+    result: dict[str, Any] = _strict(node)
+    return result | ({"$defs": _strict_value("$defs", inner)} if inner else {})
+
+
+def _strict(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_strict(part) for part in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:  # nothing may stand beside a reference
+        return {"$ref": node["$ref"]}
+    if len(node.get("allOf", ())) == 1:
+        return _strict(node["allOf"][0])
+    result = {_KEYWORDS.get(key, key): _strict_value(key, part) for key, part in node.items() if key not in _DROPPED}
+    if "properties" in node:
+        result["required"] = list(node["properties"])
+        result["additionalProperties"] = False
+    return result
+
+
+_DROPPED = {"default", "discriminator"}
+_KEYWORDS = {"oneOf": "anyOf"}
+_VALUES = {"enum", "const", "examples"}
+
+
+def _strict_value(key: str, part: Any) -> Any:
+    if key in ("properties", "$defs"):  # a mapping by names, which may look like keywords
+        return {name: _strict(inner) for name, inner in part.items()}
+    return part if key in _VALUES else _strict(part)
