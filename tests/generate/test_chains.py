@@ -7,11 +7,11 @@ import json
 import pytest
 
 from graphwright import (
-    Generate,
     ChainAnswer,
     ChainPrompt,
     Chains,
     Evidence,
+    Generate,
     Graph,
     HashEncoder,
     MergeChains,
@@ -21,7 +21,7 @@ from graphwright import (
     Triples,
     start,
 )
-from graphwright.generate.prompt import passages_in
+from graphwright.generate.prompts import passages_in
 from graphwright.operators.state import State
 
 FILMS = [
@@ -138,5 +138,7 @@ def test_without_a_chain_there_is_no_answer() -> None:
     ],
 )
 def test_what_cannot_be_is_refused(made) -> None:
-    with pytest.raises(OptionError, match=r"ChainPrompt\((passages=0|characters=10)\)|ChainAnswer\((3|step=1)\)"):
+    with pytest.raises(
+        OptionError, match=r"ChainPrompt: (passages is 0|characters is 10)|ChainAnswer: (encoder is 3|step is 1)"
+    ):
         made()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.toys import GRAPHS
 
-from graphwright import Evidence, Graph, OptionError, Answer, ShortestPaths, TargetAnswer, Triples, hits_at_1, start
-from graphwright.generate.targets import path_text
+from graphwright import Evidence, Graph, OptionError, ShortestPaths, TargetAnswer, Triples, hits_at_1, start
+from graphwright.generate.citations import path_text
 
 
 def answered(graph: Graph, evidence: Evidence, *entities: str, limit: int | None = None):
@@ -25,6 +25,7 @@ def test_targets_come_in_the_order_of_their_best_paths() -> None:
         ([two, waldrada, bertha], [4, 6]),
     ]
     answer = answered(graph, Evidence.of_pieces(paths), "Lothair I", "Lothair II")
+    assert answer.short == ("Bertha", "Waldrada", "Gisela")
     names = [citation.text for citation in answer.citations]
     assert names == ["Bertha", "Waldrada", "Gisela"] and answer.text == "Bertha\nWaldrada\nGisela" and answer.found
     assert answer.citations[0].path == (
@@ -67,32 +68,5 @@ def test_two_nodes_of_one_name_are_one_answer() -> None:
     graph = GRAPHS["apart"]
     answer = (Triples() >> TargetAnswer())(start("?", graph)).answer
     assert answer is not None and [c.text for c in answer.citations] == ["b", "c", "a", "y", "z", "x"]
-    with pytest.raises(OptionError, match="limit=0"):
+    with pytest.raises(OptionError, match="limit is 0"):
         TargetAnswer(0)
-
-
-def test_whether_something_holds_is_answered_by_what_is_stated_between_the_two() -> None:
-    graph = Graph.from_triples(
-        [("Hamburg", "in", "Germany"), ("Rostock", "in", "Germany"), ("Germany", "holds", "Hamburg")]
-    )
-
-    def asked(question: str, *entities: str) -> Answer:
-        paths = Evidence.of_pieces([([0, 1, 2], [0, 1])])
-        answer = TargetAnswer()(start(question, graph, entities=entities, evidence=paths)).answer
-        assert answer is not None
-        return answer
-
-    told = asked("Is Hamburg in Germany?", "Hamburg", "Germany")
-    assert told.found and told.text == "Hamburg in Germany\nGermany holds Hamburg"
-    assert [citation.path for citation in told.citations] == [
-        ("Hamburg", "in", "Germany"),
-        ("Germany", "holds", "Hamburg"),
-    ]
-    apart = asked("Is Hamburg in Rostock?", "Hamburg", "Rostock")
-    assert not apart.found and apart.text == "No triple of the graph joins Hamburg and Rostock."
-    # One thing by two names is one; what is only asked politely is asked.
-    assert asked("Is Hamburg large?", "Hamburg", "Hamburg").text == "Rostock"
-    assert asked("Can you tell me what holds Hamburg and Germany?", "Hamburg", "Germany").text == "Rostock"
-    # Asked for one of two, or of one thing alone, names answer as ever.
-    assert asked("Is Hamburg in Germany or Denmark?", "Hamburg", "Germany").text == "Rostock"
-    assert asked("Is Hamburg in what country?", "Hamburg").text == "Rostock"

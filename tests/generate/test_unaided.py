@@ -8,7 +8,8 @@ import pytest
 from tests.models.llm_server import LLMServer
 from tests.toys import corpus_index
 
-from graphwright import Endpoint, Kind, OptionError, LLMResponseError, ScriptedLLM, Unaided, listening, start
+from graphwright import Kind, LLMResponseError, OpenAILLM, OptionError, ScriptedLLM, Unaided, start
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 GRAPH = corpus_index().snapshot.graph
@@ -44,8 +45,6 @@ def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_refused() -> None
     for reply in ("", "Erstein.", '{"answer": "Erstein"}'):
         with pytest.raises(LLMResponseError):
             asked(reply, reply)
-    with pytest.raises(LLMResponseError):
-        asked(PLAIN, PLAIN, reasoning=True)
 
 
 def test_it_is_shown_the_question_as_data_and_nothing_of_the_documents() -> None:
@@ -65,16 +64,15 @@ def test_it_is_shown_the_question_as_data_and_nothing_of_the_documents() -> None
 def test_whoever_listens_hears_the_answer_and_no_thoughts() -> None:
     for reply, reasoning in ((PLAIN, False), (REASONED, True)):
         heard: list[str] = []
-        with listening(heard.append):
-            asked(reply, reasoning=reasoning)
+        Unaided(ScriptedLLM([reply]), reasoning)(start(QUESTION, GRAPH), Run(on_text=heard.append))
         assert "".join(heard).strip() == "Erstein Abbey"
 
 
 def test_over_http() -> None:
     with LLMServer([REASONED]) as server:
-        state = Unaided(Endpoint("any", server.url), reasoning=True)(start(QUESTION, GRAPH))
+        state = Unaided(OpenAILLM("any", server.url), reasoning=True)(start(QUESTION, GRAPH))
     schema = server.requests[0].json["response_format"]["json_schema"]["schema"]
-    assert list(schema["properties"]) == ["thoughts", "found", "answer"]
+    assert list(schema["properties"]) == ["reasoning", "found", "text", "answers"]
     assert state.answer is not None and state.answer.text == "Erstein Abbey"
 
 

@@ -45,7 +45,8 @@ def test_every_part_of_an_index_can_be_named() -> None:
 
 def test_further_names_are_those_given() -> None:
     llm = ScriptedLLM(lambda system, user: "Graz")
-    assert "ScriptedLLM" in repr(read_expression("VectorSearch(ix.passages) >> ToPassages() >> Generate(llm)", IX, llm=llm))
+    text = "VectorSearch(ix.passages) >> ToPassages() >> Generate(llm)"
+    assert "ScriptedLLM" in repr(read_expression(text, IX, llm=llm))
     with pytest.raises(OptionError, match="there is no 'llm' here"):
         read_expression("Generate(llm)", IX)
 
@@ -54,9 +55,9 @@ def test_further_names_are_those_given() -> None:
     ("text", "says"),
     [
         ("VectorSerch(ix.passages)", "Did you mean 'VectorSearch'"),
-        ("VectorSearch(ix.passages", "no expression of operators"),
-        ("", "no expression"),
-        ("3", "gives int"),
+        ("VectorSearch(ix.passages", "not an expression of operators"),
+        ("", "not an expression"),
+        ("3", "is of type int"),
         ("VectorSearch(ix.passages) + ToPassages()", "only operators"),
         ("VectorSearch(ix.lease)", "only operators"),
         ("KHop(1).run", "only operators"),
@@ -70,7 +71,7 @@ def test_further_names_are_those_given() -> None:
         ("Only('CHUNK')", "a kind of node"),
         ("Only(Kind.chunk)", "only operators"),
         ("KHop(-1)", "KHop"),
-        ("KHop(1) % 0", "the number to keep"),
+        ("KHop(1) % 0", "k is 0"),
         ("KHop(1) >> 3", "TypeError"),
         ("VectorSearch(ix.names)", "has no vectors of names"),
         ("'%999999999999d' % 5 >> KHop(1)", "str before >>, % or |, where an operator stands"),
@@ -86,10 +87,10 @@ def test_further_names_are_those_given() -> None:
         ("OptionError('x')", "there is no 'OptionError' here"),
         ("ToPassages('ä\u2028ö\x0c',\r\n 'é',\r 'ö', nowhere)", r"'nowhere' of .* \(character 7\)"),
         ("ToPassages('äöü', nowhere)", r"'nowhere' of .* \(character 16\)"),
-        (" >> ".join(["KHop(1)"] * 5_000), "too deep to be read"),
-        ("-" * 5_000 + "1", "too deep to be read"),
-        ("(" * 300 + "KHop(1)" + ")" * 300, "no expression of operators"),
-        ("KHop(" + "9" * 5_000 + ")", "no expression of operators"),
+        (" >> ".join(["KHop(1)"] * 5_000), "nested too deeply"),
+        ("-" * 5_000 + "1", "nested too deeply"),
+        ("(" * 300 + "KHop(1)" + ")" * 300, "not an expression of operators"),
+        ("KHop(" + "9" * 5_000 + ")", "not an expression of operators"),
     ],
 )
 def test_what_cannot_be_read_is_named(text: str, says: str) -> None:
@@ -114,5 +115,5 @@ def test_options_are_plain_values() -> None:
     }
     deep = "-" * 5_000 + "1"
     for wrong in ("0.5", "restart=open('x')", "**{}", "restart=", "a=1)(b=2", "a=1, a=2", "a={[]: 1}", f"a={deep}"):
-        with pytest.raises(OptionError, match="a name, = and a value"):
+        with pytest.raises(OptionError, match="name=value, each name once"):
             literals("ppr(...)", wrong)

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import Generate, Keep, KHop, NeedsError, OptionError, SentenceReader, ToPassages, VectorSearch, start
-from graphwright.generate.enough import AnswerIfEnough
-from graphwright.generate.prompt import PassagePrompt
+from graphwright import (
+    Keep,
+    KHop,
+    MiniLMReader,
+    NeedsError,
+    OptionError,
+    Quote,
+    ReadSpans,
+    ToPassages,
+    VectorSearch,
+    start,
+)
+from graphwright.generate.prompts import PassagePrompt
 from graphwright.methods import registry
 from graphwright.methods.registry import METHODS, Method, pipeline, retrieval_part
-from graphwright.models.protocols import Span
 from graphwright.operators.operator import Then
 
 SNAPSHOT = corpus_index().snapshot
-
-
-@dataclass(frozen=True)
-class Always:
-    """A reader that is sure of the first word of the first passage."""
-
-    def read(self, question: str, passages: Sequence[str]) -> list[Span]:
-        start = len(passages[0].partition("\n")[0]) + 1
-        return [Span(0, start, start + 5, 1.0, "Always")]
 
 
 # What is nothing but a language model retrieves nothing, and cannot be built without one.
@@ -36,9 +33,9 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 @pytest.mark.parametrize("name", OFFLINE)
 def test_every_method_says_what_it_does_and_keeps_to_its_options(name: str) -> None:
     method = METHODS[name]
-    assert method.name == name and method.about.endswith(".") and "passages" in method.options
+    assert method.name == name and method.about.endswith(".") and "top_k" in method.options
     state = start(QUESTION, SNAPSHOT.graph)
-    chunks = [pipeline(name, SNAPSHOT, passages=k)(state).passages for k in (1, 2, 20)]
+    chunks = [pipeline(name, SNAPSHOT, top_k=k)(state).passages for k in (1, 2, 20)]
     first, second, all_of_them = (c.ids.tolist() for c in chunks if c is not None)
     assert first == all_of_them[:1] and second == all_of_them[:2]
     assert all(SNAPSHOT.graph.passages.row(c) >= 0 for c in all_of_them)  # type: ignore[union-attr]
@@ -55,14 +52,22 @@ def test_ppr_also_begins_at_what_the_state_was_given() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("hybird", {}, r"no method 'hybird'. Did you mean 'hybrid'\? There are bm25, .*hybrid, .*ppr, .*vector\.$"),
-        ("xyz", {}, r"no method 'xyz'. There are bm25, .*hybrid, .*ppr, .*vector\.$"),
-        ("ppr", {"seed": 1}, "ppr has no argument 'seed'; it takes passages, seeds, pool, restart"),
+        (
+            "hybird",
+            {},
+            r"no method 'hybird'. Did you mean 'hybrid'\? The methods are bm25, .*ppr, .*vector\.$",
+        ),
+        ("xyz", {}, r"no method 'xyz'. The methods are bm25, .*hybrid, .*ppr, .*vector\.$"),
+        (
+            "ppr",
+            {"seed": 1},
+            r"no argument 'seed'. Did you mean 'seeds'\? Its arguments are: top_k, seeds, pool, restart, ",
+        ),
         ("vector", {"ix": 1}, "vector has no argument 'ix'"),
-        ("ppr", {"restart": "a"}, r"ppr: restart is 'a', and takes a number; by default 0\.\d+"),
-        ("ppr", {"passages": 2.5}, "ppr: passages is 2.5, and takes a whole number; by default 20"),
-        ("lego-2", {"paths": True}, "lego-2: paths is True, and takes a whole number"),
-        ("ppr", {"restart": 2.0}, r"restart=2\.0"),
+        ("ppr", {"restart": "a"}, r"ppr: restart is 'a'; it must be a number \(default: 0\.\d+\)"),
+        ("ppr", {"top_k": 2.5}, r"ppr: top_k is 2.5; it must be a whole number \(default: 20\)"),
+        ("lego-2", {"paths": True}, "lego-2: paths is True; it must be a whole number"),
+        ("ppr", {"restart": 2.0}, "restart is 2.0"),
     ],
 )
 def test_what_is_unknown_is_refused_with_what_is_known(name: str, options: dict[str, object], said: str) -> None:
@@ -72,17 +77,25 @@ def test_what_is_unknown_is_refused_with_what_is_known(name: str, options: dict[
 
 def test_a_method_that_needs_more_than_a_question_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.METHODS, "bad", Method("bad", lambda ix: KHop(2) >> ToPassages()))
-    with pytest.raises(NeedsError, match="method 'bad' needs evidence"):
+    with pytest.raises(NeedsError, match="Method 'bad' needs evidence"):
         pipeline("bad", SNAPSHOT)
 
 
 def test_the_retrieval_part_leaves_out_prompts_and_answers_wherever_they_stand() -> None:
-    search, answer = VectorSearch(SNAPSHOT.passages), Generate(SentenceReader(SNAPSHOT.encoder))
+    search, answer = VectorSearch(SNAPSHOT.passages), Quote(SNAPSHOT.encoder)
     assert retrieval_part(search >> ToPassages() >> answer >> Keep()) == search >> ToPassages() >> Keep()
-    early = search % 2 >> ToPassages() >> AnswerIfEnough(Always()) >> PassagePrompt() >> search % 3 >> ToPassages() >> answer
+    early = (
+        search % 2
+        >> ToPassages()
+        >> ReadSpans(MiniLMReader(), threshold=0.01)
+        >> PassagePrompt()
+        >> search % 3
+        >> ToPassages()
+        >> answer
+    )
     part = retrieval_part(early)
     assert part == search % 2 >> ToPassages() >> search % 3 >> ToPassages()
-    asked = start("Where is the abbey of Erstein?", SNAPSHOT.graph)
+    asked = start("When was the abbey of Erstein destroyed?", SNAPSHOT.graph)
     # An early answer ends the whole, and leaves what retrieves as it is.
     assert early(asked).answer is not None and len(early(asked).passages or ()) == 2
     assert part(asked).answer is None and len(part(asked).passages or ()) == 3
@@ -99,5 +112,5 @@ def test_the_package_is_the_registry() -> None:
 
     snapshot = corpus_index().snapshot
     assert set(methods) == set(METHODS) and len(methods) == len(METHODS)
-    assert methods["ppr"](snapshot, passages=3) == pipeline("ppr", snapshot, passages=3)
+    assert methods["ppr"](snapshot, top_k=3) == pipeline("ppr", snapshot, top_k=3)
     assert "pprr" not in methods

@@ -10,10 +10,11 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
+from graphwright.generate.citations import bundle_path
 from graphwright.generate.prompts import PassagePrompt
 from graphwright.generate.targets import NO_TARGET, names_answer
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import Bundle, bundle_of, relation_label, write_walk
+from graphwright.graph.walks import Bundle, bundle_of, write_walk
 from graphwright.index.vector_index import normalised
 from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import Operator
@@ -105,7 +106,7 @@ class ChainAnswer(Operator):
         scores = vectors[1:] @ vectors[0] - self.step * np.array([len(bundle.hops) for bundle in bundles])
         best = bundles[int(scores.argmax())]
         return state.with_(
-            answer=names_answer({graph.names[end]: _walk(graph, best, end) for end in best.levels()[-1]})
+            answer=names_answer({graph.names[end]: bundle_path(graph, best, end) for end in best.levels()[-1]})
         )
 
 
@@ -116,9 +117,3 @@ def _escaped(text: str) -> str:
 def _reading(graph: Graph, bundle: Bundle) -> str:
     relations = (graph.columns.relations[relation] for relation, _ in bundle.relations)
     return " ".join([graph.names[bundle.root], *(_SEPARATORS.sub(" ", relation).strip() for relation in relations)])
-
-
-def _walk(graph: Graph, bundle: Bundle, end: int) -> tuple[str, ...]:
-    names = [graph.names[node] for node in bundle.walk_to(end)]
-    labels = [relation_label(graph, relation, forward) for relation, forward in bundle.relations]
-    return (*(part for step in zip(names, labels, strict=False) for part in step), names[-1])

@@ -9,12 +9,12 @@ import numpy as np
 
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import relation_label
+from graphwright.graph.walks import Bundle, bundle_of, relation_label
 from graphwright.kernels.paths import nearest_path
 from graphwright.models.protocols import PassageText
 from graphwright.operators.state import Citation, State
 
-__all__ = ["PathWriter", "citation", "passage_text", "path_text", "path_to"]
+__all__ = ["PathWriter", "bundle_path", "citation", "passage_text", "path_text", "path_to"]
 
 _HOPS = 4
 
@@ -48,21 +48,24 @@ def path_to(state: State, node: int) -> tuple[str, ...]:
     """
     graph = state.graph
     for nodes, edges in state.evidence or ():
-        steps = _steps_to(graph, nodes, edges, node)
-        if steps:
-            return path_text(graph, nodes[: steps + 1], edges[:steps])
+        path = _path_in(graph, nodes, edges, node)
+        if path:
+            return path
     return _nearest(state, node)
 
 
-def _steps_to(graph: Graph, nodes: Ints, edges: Ints, node: int) -> int:
-    """Return the number of edges of a walk up to a passage, or to the last edge that it states; 0 if there is none."""
-    if not len(edges) or not (_is_walk(graph, nodes, edges) or len(nodes) == 0):
-        return 0
+def _path_in(graph: Graph, nodes: Ints, edges: Ints, node: int) -> tuple[str, ...]:
+    """Return the walk of an item up to a passage, or to the last edge that it states; empty if there is none."""
+    if not len(edges) or (node not in nodes and node not in graph.chunks_of((), edges)):
+        return ()
+    if not (_is_walk(graph, nodes, edges) or len(nodes) == 0):
+        bundle = bundle_of(graph, nodes, edges)
+        return () if bundle is None or node not in bundle.levels()[-1] else bundle_path(graph, bundle, node)
     if node in nodes:
-        return int(np.flatnonzero(nodes == node)[0])
-    if node not in graph.chunks_of((), edges):
-        return 0
-    return max(at for at, edge in enumerate(edges, 1) if node in graph.chunks_of((), [edge]))
+        steps = int(np.flatnonzero(nodes == node)[0])
+    else:
+        steps = max(at for at, edge in enumerate(edges, 1) if node in graph.chunks_of((), [edge]))
+    return path_text(graph, nodes[: steps + 1], edges[:steps]) if steps else ()
 
 
 def _is_walk(graph: Graph, nodes: Ints, edges: Ints) -> bool:
@@ -82,6 +85,13 @@ def _nearest(state: State, node: int) -> tuple[str, ...]:
     nodes = graph.at(nearest_path(*graph.adjacency, sources, int(target[0]), _HOPS))
     edges = np.array([graph.edges_between(a, b)[0] for a, b in pairwise(nodes.tolist())], np.int64)
     return path_text(graph, nodes, edges)
+
+
+def bundle_path(graph: Graph, bundle: Bundle, end: int) -> tuple[str, ...]:
+    """Return the walk of a bundle to one of its ends, as `path_text` does."""
+    names = [graph.names[node] for node in bundle.walk_to(end)]
+    labels = [relation_label(graph, relation, forward) for relation, forward in bundle.relations]
+    return (*(part for step in zip(names, labels, strict=False) for part in step), names[-1])
 
 
 def path_text(graph: Graph, nodes: Ints, edges: Ints) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
-from graphwright.constraints import AtLeast
+from graphwright.constraints import AtLeast, Checked
 from graphwright.generate.citations import passage_text
 from graphwright.kernels.ranking import top
 from graphwright.models.budget import estimated_tokens
@@ -128,7 +128,7 @@ class HybridPrompt(Operator):
 
 
 @dataclass(frozen=True)
-class CommunityReports:
+class CommunityReports(Checked):
     """Find the summaries of the communities that hold most of the evidence.
 
     `level`: the level of the communities; `limit`: the largest number of summaries.
@@ -145,7 +145,7 @@ class CommunityReports:
 
 
 @dataclass(frozen=True)
-class TreeReports:
+class TreeReports(Checked):
     """Find the summaries of a tree that are nearest to the question; `limit`: the largest number of summaries."""
 
     tree: SummaryTree

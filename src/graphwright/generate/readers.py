@@ -88,7 +88,7 @@ class Quote(Operator):
         """Set the answer."""
         nodes = [] if state.passages is None else state.passages.ids[: self.passages].tolist()
         texts = [passage_text(state.graph, node) for node in nodes]
-        chosen = self._chosen(state.question.text, texts, run)
+        chosen = self.sentences_of(state.question.text, texts, run)
         citations = tuple(citation(state, nodes[s.passage], s.start, s.end) for s in chosen)
         text = " ".join(cited.text for cited in citations)
         answer = Answer(text, citations) if citations else Answer(NOTHING, found=False)
@@ -96,7 +96,8 @@ class Quote(Operator):
             run.on_text(answer.text)
         return state.with_(answer=answer)
 
-    def _chosen(self, question: str, passages: Sequence[PassageText], run: Run) -> list[_Sentence]:
+    def sentences_of(self, question: str, passages: Sequence[PassageText], run: Run) -> list[Sentence]:
+        """Return the sentences to quote, best first."""
         sentences = [sentence for at, passage in enumerate(passages) for sentence in _sentences(at, passage)]
         sentences = [s for s in sentences if is_statement(passages[s.passage].text[s.start : s.end])] or sentences
         if not sentences:
@@ -108,7 +109,7 @@ class Quote(Operator):
         return [sentences[at] for at in order]
 
 
-class _Sentence(NamedTuple):
+class Sentence(NamedTuple):
     """A sentence of passage number `passage`; `read_from` is where a question that precedes it begins."""
 
     passage: int
@@ -164,18 +165,18 @@ def _weights(question: str, sentences: Sequence[str]) -> dict[str, float]:
     return {word: float(weight / total) for word, weight in zip(counts, weights, strict=True) if weight > 0}
 
 
-def _sentences(at: int, passage: PassageText) -> Iterator[_Sentence]:
+def _sentences(at: int, passage: PassageText) -> Iterator[Sentence]:
     """Yield the sentences of a passage that are no questions."""
     first: int | None = None
     for start, end in sentence_spans(passage.text):
         if is_question(passage.text[start:end]):
             first = start if first is None else first
         else:
-            yield _Sentence(at, start, end, start if first is None else first)
+            yield Sentence(at, start, end, start if first is None else first)
             first = None
 
 
-def _with_title(passage: PassageText, sentence: _Sentence) -> str:
+def _with_title(passage: PassageText, sentence: Sentence) -> str:
     text = passage.text[sentence.read_from : sentence.end]
     return f"{passage.title}: {text}" if passage.title else text
 

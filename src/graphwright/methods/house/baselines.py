@@ -6,8 +6,8 @@ from graphwright.generate.answer import Generate, Unaided
 from graphwright.generate.prompts import PassagePrompt
 from graphwright.generate.readers import Quote, ReadSpans
 from graphwright.index.snapshot import Snapshot
-from graphwright.models.protocols import LLM
 from graphwright.models.embedded.reader import MiniLMReader
+from graphwright.models.protocols import LLM
 from graphwright.operators.fusion import ScoreSum
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.search import VectorSearch, WordSearch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house.baselines import answering, both
-from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.fusion import ReciprocalRank
 from graphwright.operators.operator import Keep, Operator

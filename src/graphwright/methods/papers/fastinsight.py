@@ -6,8 +6,8 @@ from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
 from graphwright.methods.house.baselines import answering
-from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.granker import GRanker

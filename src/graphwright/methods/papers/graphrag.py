@@ -35,7 +35,7 @@ def graphrag_local(
     found = EntitySearch(ix.passages, ix.names, ix.triples) % entities
     around = Surroundings(summaries, level, relations, communities)
     prompt = ReportPrompt(CommunityReports(summaries, level, max(communities, 1)))
-    return found >> around >> answering(ix, llm, sources=ToPassages(top_k, ix.passages), prompt=prompt)
+    return found >> around >> answering(ix, llm, sources=ToPassages(top_k, index=ix.passages), prompt=prompt)
 
 
 def graphrag_global(
@@ -54,7 +54,7 @@ def graphrag_global(
     best (reduce). Without one communities are ranked by cosine, and the answer comes from their passages. Needs the
     extra `communities`.
     """
-    summaries, sources = Summaries(ix.passages, ix.triples, llm), ToPassages(top_k, ix.passages)
+    summaries, sources = Summaries(ix.passages, ix.triples, llm), ToPassages(top_k, index=ix.passages)
     search = CommunitySearch(summaries, level)
     if llm is None:
         return search % communities >> answering(ix, sources=sources)

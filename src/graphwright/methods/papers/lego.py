@@ -12,8 +12,8 @@ from graphwright.generate.path_prompts import PathPrompt
 from graphwright.generate.targets import TargetAnswer
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house.baselines import answering
-from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.beam import BeamSearch

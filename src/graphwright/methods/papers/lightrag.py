@@ -50,7 +50,7 @@ def _low(ix: Snapshot, n: int) -> Operator:
 
 
 def _high(ix: Snapshot, n: int, llm: LLM | None) -> Operator:
-    return TripleSearch(ix.triples, n, asked=llm is None)
+    return TripleSearch(ix.triples, n, by_question=llm is None)
 
 
 def _method(ix: Snapshot, llm: LLM | None, search: Operator, sources: Operator) -> Operator:

@@ -22,10 +22,11 @@ from graphwright import (
     VectorSearch,
     start,
 )
-from graphwright.generate.paths import steps_of
-from graphwright.generate.prompt import passages_in
+from graphwright.generate.path_prompts import steps_of
+from graphwright.generate.prompts import passages_in
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 
 FAMILY = GRAPHS["family"]
@@ -133,13 +134,13 @@ def test_global_edges_are_those_nearest_to_the_themes_each_text_once() -> None:
         anchors=[Anchor("married", kind="theme"), Anchor("sold", kind="theme")],
         evidence=Evidence.of_nodes([]),
     )
-    edges = GlobalEdges(VectorIndex.from_array(vectors, encoder), limit=3)(state)
+    edges = GlobalEdges(VectorIndex.from_array(vectors, encoder), limit=3)(state, Run())
     unit = vectors / np.linalg.norm(vectors, axis=1)[:, None]
     cosine = (unit @ encoder.encode(["married", "sold"]).T).max(axis=1)
     assert set(edges[:2].tolist()) == {1, 3} and edges[2] == 0 and (np.diff(cosine[edges]) <= 0).all()
     part = state.with_(graph=graph.part([4, 5]))
-    assert GlobalEdges(VectorIndex.from_array(vectors, encoder))(part).tolist() == [3]
-    assert GlobalEdges(vectors_of(FAMILY))(start("?", FAMILY)).tolist() == []
+    assert GlobalEdges(VectorIndex.from_array(vectors, encoder))(part, Run()).tolist() == [3]
+    assert GlobalEdges(vectors_of(FAMILY))(start("?", FAMILY), Run()).tolist() == []
     shown = lines(state, PathPrompt(edges=GlobalEdges(VectorIndex.from_array(vectors, encoder), limit=1)))
     assert shown[1]["relation"] in ("c married d", "e sold f")
 
@@ -148,15 +149,17 @@ def test_without_vectors_the_edges_at_the_evidence_are_compared_by_words() -> No
     state = start(
         "?", FAMILY, anchors=[Anchor("mother", kind="theme")], evidence=Evidence.of_nodes([FAMILY.id("Waldrada")])
     )
-    assert GlobalEdges(None)(state).tolist() == [5, 6]
-    assert GlobalEdges(None, limit=1)(state).tolist() == [5]
+    assert GlobalEdges(None)(state, Run()).tolist() == [5, 6]
+    assert GlobalEdges(None, limit=1)(state, Run()).tolist() == [5]
     part = state.with_(graph=FAMILY.part([FAMILY.id("Waldrada"), FAMILY.id("Bertha")]))
-    assert GlobalEdges(None)(part).tolist() == [6]
-    noted = PathPrompt(edges=GlobalEdges(None))(state)
+    assert GlobalEdges(None)(part, Run()).tolist() == [6]
+    noted = PathPrompt(edges=GlobalEdges(None))(state, Run())
     assert "no vectors of triples" in noted.trace[-1].notes[0]
     # Passages mention everything, and say nothing by it.
     asked = Keywords()(start("What did Lothair II found?", SNAPSHOT.graph)).with_(evidence=found().evidence)
-    assert all((SNAPSHOT.graph.columns.kinds[SNAPSHOT.graph.ends([e])] == 0).all() for e in GlobalEdges(None)(asked))
+    assert all(
+        (SNAPSHOT.graph.columns.kinds[SNAPSHOT.graph.ends([e])] == 0).all() for e in GlobalEdges(None)(asked, Run())
+    )
 
 
 def test_asked_themes_are_the_question_whatever_else_there_is() -> None:
@@ -166,10 +169,10 @@ def test_asked_themes_are_the_question_whatever_else_there_is() -> None:
     state = start(
         "Who sold it?", graph, anchors=[Anchor("married", kind="theme")], evidence=Evidence.of_nodes([0, 2, 4])
     )
-    assert GlobalEdges(index, limit=1)(state).tolist() == [1]
+    assert GlobalEdges(index, limit=1)(state, Run()).tolist() == [1]
     for triples in (index, None):
-        assert GlobalEdges(triples, limit=1, asked=True)(state).tolist() == [2]
-    assert GlobalEdges(index, asked=True)(state.with_(anchors=None)).tolist()[0] == 2
+        assert GlobalEdges(triples, limit=1, asked=True)(state, Run()).tolist() == [2]
+    assert GlobalEdges(index, asked=True)(state.with_(anchors=None), Run()).tolist()[0] == 2
 
 
 def test_the_flat_form_has_each_text_once_and_the_best_last() -> None:
@@ -208,10 +211,10 @@ def test_the_flat_form_keeps_the_room_the_passages_and_the_relations_of_themes()
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: PathPrompt(tokens=10), "tokens=10"),
-        (lambda: PathPrompt(passages=-1), "passages=-1"),
-        (lambda: FlatPrompt(tokens=10), r"FlatPrompt\(tokens=10\)"),
-        (lambda: GlobalEdges(None, limit=0), "limit=0"),
+        (lambda: PathPrompt(tokens=10), "tokens is 10"),
+        (lambda: PathPrompt(passages=-1), "passages is -1"),
+        (lambda: FlatPrompt(tokens=10), "FlatPrompt: tokens is 10"),
+        (lambda: GlobalEdges(None, limit=0), "limit is 0"),
     ],
 )
 def test_options_are_checked(make: object, said: str) -> None:

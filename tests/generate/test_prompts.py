@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index, loose
 
 from graphwright import HashEncoder, Index, OptionError, start
-from graphwright.generate.prompt import PassagePrompt, instructions, passages_in
+from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
 from graphwright.graph.evidence import Ranking
 from graphwright.operators.state import State
 

@@ -10,7 +10,7 @@ import pytest
 from tests.toys import CORPUS, corpus_index
 
 from graphwright import HashEncoder, Index, OptionError, ScriptedLLM, start
-from graphwright.generate.prompt import passages_in
+from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline, retrieval_part
 
 SNAPSHOT = corpus_index().snapshot
@@ -20,7 +20,9 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 def test_the_expression_reads_as_it_is_written() -> None:
     prizes = f"Prizes({SNAPSHOT.passages!r}, triples={SNAPSHOT.triples!r}, k=4)"
     whole = repr(pipeline("g-retriever", SNAPSHOT, k=4, cost=1.0))
-    assert whole.startswith(f"PrizeTree({prizes}, cost=1.0) >> PrizedItems(limit=20, prizes={prizes}) >> ")
+    assert whole.startswith(
+        f"PrizeTree({prizes}, cost=1.0) >> ToPassages(limit=20, summed=True, items=PrizedItems({prizes})) >> "
+    )
     by_names = repr(pipeline("g-retriever", SNAPSHOT, nodes=SNAPSHOT.names))
     assert by_names.startswith(f"PrizeTree(Prizes({SNAPSHOT.names!r}, triples={SNAPSHOT.triples!r})) >> ")
 

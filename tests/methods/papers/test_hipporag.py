@@ -10,9 +10,8 @@ import pytest
 from tests.toys import CORPUS, corpus_index
 
 from graphwright import HashEncoder, Index, OptionError, ScriptedLLM, start
-from graphwright.generate.prompt import passages_in
+from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline, retrieval_part
-from graphwright.operators.control import OnGraph
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
@@ -38,10 +37,10 @@ def documents(state: State) -> list[str]:
 def test_the_expressions_read_as_they_are_written() -> None:
     ix = SNAPSHOT
     link, dense = f"LinkEntities(names={ix.names!r})", f"VectorSearch({ix.passages!r})"
-    one = repr(pipeline("hipporag", ix, passages=7, nodes=50, restart=0.4))
+    one = repr(pipeline("hipporag", ix, top_k=7, nodes=50, restart=0.4))
     walk = f"{link} >> Specific({ix.names!r}) >> OnGraph(StatementGraph(), PersonalizedPageRank(restart=0.4) % 50)"
     assert one.startswith(f"OrElse({walk}, {dense} % 7) >> ToPassages(limit=7, summed=True) >> ")
-    two = repr(pipeline("hipporag2", ix, passages=7, pool=9, triples=4, nodes=50, weight=0.1))
+    two = repr(pipeline("hipporag2", ix, top_k=7, pool=9, triples=4, nodes=50, weight=0.1))
     near = f"{link} >> TripleSearch({ix.triples!r}, limit=9) >> SharedWords({ix.words!r}) % 4"
     walk = f"{near} >> PhraseSeeds({ix.passages!r}, weight=0.1) >> PersonalizedPageRank(restart=0.5) % 50"
     assert two.startswith(f"OrElse({walk} >> Only(Kind.CHUNK), {dense}) % 7 >> ToPassages() >> ")
@@ -66,14 +65,14 @@ def test_hipporag_ranks_by_the_mass_of_all_entities_that_a_passage_mentions() ->
 
 @pytest.mark.parametrize("question", ["who was that?", "xyz"])
 def test_a_question_that_names_nothing_is_searched_with_by_its_vector(question: str) -> None:
-    dense = retrieval_part(pipeline("naive", SNAPSHOT))(start(question, SNAPSHOT.graph))
+    dense = retrieval_part(pipeline("vector", SNAPSHOT))(start(question, SNAPSHOT.graph))
     one = retrieval_part(pipeline("hipporag", SNAPSHOT))(start(question, SNAPSHOT.graph))
     assert documents(one) == documents(dense)
 
 
 def test_where_the_model_keeps_no_triple_passages_come_by_their_vectors() -> None:
     op = retrieval_part(pipeline("hipporag2", SNAPSHOT, llm=ScriptedLLM(['{"numbers": []}'])))
-    dense = retrieval_part(pipeline("naive", SNAPSHOT))(start(QUESTION, SNAPSHOT.graph))
+    dense = retrieval_part(pipeline("vector", SNAPSHOT))(start(QUESTION, SNAPSHOT.graph))
     assert documents(op(start(QUESTION, SNAPSHOT.graph))) == documents(dense)
 
 
@@ -104,5 +103,5 @@ def test_they_pickle_and_refuse_what_cannot_be_used(name: str) -> None:
     assert pickle.loads(pickle.dumps(op)) == op
     with pytest.raises(OptionError, match="restart"):
         pipeline(name, SNAPSHOT, restart=1.0)
-    with pytest.raises(OptionError, match="keep is a whole number"):
+    with pytest.raises(OptionError, match="k is 0"):
         pipeline(name, SNAPSHOT, nodes=0)

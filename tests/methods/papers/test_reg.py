@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import pickle
 
-import numpy as np
-from tests.toys import corpus_index
+from tests.toys import corpus_index, knowledge
 
-from graphwright import EdgeSearch, Graph, HashEncoder, OverlapCrossEncoder, ScriptedLLM, VectorIndex, WordIndex, start
-from graphwright.generate.prompt import passages_in
-from graphwright.index.snapshot import Snapshot
+from graphwright import EdgeSearch, Graph, OverlapCrossEncoder, ScriptedLLM, start
+from graphwright.generate.prompts import passages_in
 from graphwright.methods.papers.reg import evidence_chains
 from graphwright.methods.registry import pipeline, retrieval_part
 
@@ -26,18 +24,14 @@ FILMS = [
 ]
 
 
-def knowledge(graph: Graph) -> Snapshot:
-    """A snapshot of a graph without passages, in which nothing is embedded."""
-    nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
-    return Snapshot(graph, nothing, WordIndex.of([], np.empty(0, np.int64)), None, None, HashEncoder(), {})
-
-
 def test_the_expression_is_that_of_the_paper() -> None:
     ranked = "PersonalizedPageRank(each=True) % 1000 >> Induce() >> Triples() >> Rerank(OverlapCrossEncoder()) % 500"
     chains = f"{ranked} >> Chains() >> MergeChains()"
     assert repr(evidence_chains(OverlapCrossEncoder())) == chains
     whole = repr(pipeline("reg", SNAPSHOT, scorer=OverlapCrossEncoder()))
-    assert whole.startswith(f"LinkEntities(names={SNAPSHOT.names!r}) >> (Keep() | {chains}) >> ToPassages(limit=20) >> ")
+    assert whole.startswith(
+        f"LinkEntities(names={SNAPSHOT.names!r}) >> (Keep() | {chains}) >> ToPassages(limit=20) >> "
+    )
     # Triples that have vectors are not read again.
     assert SNAPSHOT.triples is not None
     assert repr(EdgeSearch(SNAPSHOT.triples) % 30) in repr(pipeline("reg", SNAPSHOT, triples=30, length=2))

@@ -8,7 +8,7 @@ import pytest
 from tests.toys import corpus_index
 
 from graphwright import OptionError, ScriptedLLM, start
-from graphwright.generate.prompt import passages_in
+from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline, retrieval_part
 
 SNAPSHOT = corpus_index().snapshot
@@ -18,10 +18,10 @@ BURNED = "The abbey of Erstein in Alsace was destroyed during the Peasants' War 
 
 def test_the_expressions_read_as_they_are_written() -> None:
     ix = repr(SNAPSHOT.passages)
-    whole = repr(pipeline("hyde", SNAPSHOT, passages=7, feedback=3, beta=0.5))
+    whole = repr(pipeline("hyde", SNAPSHOT, top_k=7, feedback=3, beta=0.5))
     assert whole.startswith(f"VectorSearch({ix}) % 3 >> Feedback({ix}, beta=0.5) % 7 >> ToPassages() >> ")
     llm = ScriptedLLM([""])
-    whole = repr(pipeline("hyde", SNAPSHOT, passages=7, llm=llm))
+    whole = repr(pipeline("hyde", SNAPSHOT, top_k=7, llm=llm))
     assert whole.startswith(f"HypotheticalPassage({ix}, {llm!r}) % 7 >> ToPassages() >> ")
 
 

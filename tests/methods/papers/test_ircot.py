@@ -9,7 +9,7 @@ import pytest
 from tests.toys import corpus_index
 
 from graphwright import OptionError, ScriptedLLM, Thoughts, WordSearch, start
-from graphwright.generate.prompt import passages_in
+from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline, retrieval_part
 
 SNAPSHOT = corpus_index().snapshot
@@ -18,7 +18,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 def test_the_expression_reads_as_it_is_written() -> None:
     first = WordSearch(SNAPSHOT.words)
-    whole = repr(pipeline("ircot", SNAPSHOT, passages=7, k=4, steps=2, shown=3, first=first))
+    whole = repr(pipeline("ircot", SNAPSHOT, top_k=7, k=4, steps=2, shown=3, first=first))
     search, think = f"FollowUp({first!r} % 4)", f"Think({SNAPSHOT.encoder!r}, passages=3)"
     assert whole.startswith(f"({search} >> Repeat({think} >> {search}, until={Thoughts(2)!r})) % 7 >> ToPassages() >> ")
     assert "ScoreSum(VectorSearch(" in repr(pipeline("ircot", SNAPSHOT))
@@ -64,5 +64,5 @@ def test_offline_it_answers_without_a_token_and_pickles() -> None:
 
 @pytest.mark.parametrize("options", [{"steps": 0}, {"k": 0}, {"shown": 0}])
 def test_what_cannot_be_used_is_refused(options: dict[str, int]) -> None:
-    with pytest.raises(OptionError, match=r"steps=0|keep is a whole number|passages=0"):
+    with pytest.raises(OptionError, match=r"steps=0|k is 0|passages=0"):
         pipeline("ircot", SNAPSHOT, **options)

@@ -10,7 +10,6 @@ import pytest
 from tests.toys import corpus_index
 
 from graphwright import (
-    CachedCrossEncoder,
     Graph,
     HashEncoder,
     Kind,
@@ -21,21 +20,21 @@ from graphwright import (
     start,
 )
 from graphwright.methods.registry import pipeline, retrieval_part
-from graphwright.models.base import metered
-from graphwright.operators.control import OnGraph
-from graphwright.operators.subgraph.views import entity_vectors
-from graphwright.operators.subgraph.views import PassageGraph
+from graphwright.operators.run import Run
+from graphwright.operators.subgraph.views import PassageGraph, entity_vectors
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
 def test_the_expression_is_that_of_the_paper() -> None:
-    whole = repr(pipeline("fastinsight", SNAPSHOT, batch=4, budget=30, alpha=0.3, beta=0.5, passages=7))
-    model = CachedCrossEncoder(MiniLMCrossEncoder())
+    whole = repr(pipeline("fastinsight", SNAPSHOT, batch=4, budget=30, alpha=0.3, beta=0.5, top_k=7))
+    model = MiniLMCrossEncoder()
     ix, rank = repr(SNAPSHOT.passages), f"GRanker({model!r}, alpha=0.3)"
     loop = f"Repeat((Keep() | STeX({ix}, beta=0.5) % 4) >> {rank}, until=Reached(nodes=30))"
-    assert whole.startswith(f"OnGraph(PassageGraph(), VectorSearch({ix}) % 4 >> {rank} >> {loop}) % 7 >> ToPassages() >> ")
+    assert whole.startswith(
+        f"OnGraph(PassageGraph(), VectorSearch({ix}) % 4 >> {rank} >> {loop}) % 7 >> ToPassages() >> "
+    )
 
 
 def test_passages_are_reached_along_references_within_the_budget() -> None:
@@ -56,11 +55,11 @@ def test_passages_are_reached_along_references_within_the_budget() -> None:
 
 def test_each_passage_is_read_once_however_often_it_is_reranked() -> None:
     op = retrieval_part(pipeline("fastinsight", SNAPSHOT, batch=1, cross_encoder=OverlapCrossEncoder()))
-    with metered() as usage:
-        state = op(start(QUESTION, SNAPSHOT.graph))
+    run = Run()
+    state = op(start(QUESTION, SNAPSHOT.graph), run)
     ranked = sum("GRanker" in step.operator for step in state.trace)
-    encoded = 1  # the question, once: the index remembers it
-    assert ranked >= 4 and usage.texts <= len(state.evidence) + encoded  # type: ignore[arg-type]
+    encoded = 1  # the question
+    assert ranked >= 4 and run.usage.texts <= len(state.evidence) + encoded  # type: ignore[arg-type]
 
 
 def test_it_answers_and_pickles() -> None:
@@ -86,9 +85,7 @@ def test_the_corpus_graph_can_be_what_documents_refer_to_alone() -> None:
 
 
 def test_entities_are_searched_by_the_vectors_of_their_passages() -> None:
-    whole = pipeline(
-        "fastinsight-entities", SNAPSHOT, batch=2, budget=6, passages=3, cross_encoder=OverlapCrossEncoder()
-    )
+    whole = pipeline("fastinsight-entities", SNAPSHOT, batch=2, budget=6, top_k=3, cross_encoder=OverlapCrossEncoder())
     vectors = entity_vectors(SNAPSHOT.graph, SNAPSHOT.passages)
     assert repr(whole).startswith(f"OnGraph(EntityGraph(), VectorSearch({vectors!r}) % 2 >> GRanker(")
     state = retrieval_part(whole)(start(QUESTION, SNAPSHOT.graph))
@@ -104,6 +101,6 @@ def test_a_pair_is_read_once_however_large_the_budget(name: str) -> None:
     vectors = VectorIndex.from_array(np.ones((len(line), 4)), HashEncoder(4))
     snapshot = replace(SNAPSHOT, graph=line, passages=vectors, names=None, triples=None)
     op = retrieval_part(pipeline(name, snapshot, batch=2500, budget=5000, cross_encoder=OverlapCrossEncoder()))
-    with metered() as usage:
-        op(start("n1 next", line))
-    assert 5000 <= usage.texts < 5010
+    run = Run()
+    op(start("n1 next", line), run)
+    assert 5000 <= run.usage.texts < 5010

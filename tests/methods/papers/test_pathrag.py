@@ -15,15 +15,16 @@ from graphwright import (
     HashEncoder,
     HopFirst,
     Index,
-    ToPassages,
     Operator,
     PathPrompt,
     ScriptedLLM,
     Shuffled,
+    ToPassages,
     start,
 )
-from graphwright.generate.prompt import passages_in
+from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.operators.paths.flow import WithEdges
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -111,7 +112,7 @@ def test_an_index_without_vectors_of_names_is_searched_by_words(tmp_path: Path) 
     notes = [text for step in state.trace for text in step.notes]
     assert notes == [
         "there are no vectors of names; they were compared by words and spelling",
-        "there are no vectors of triples; those at the evidence were compared with the themes by words",
+        "there are no vectors of triples; the triples at the evidence were compared with the themes by words",
     ]
     written = index.ask(QUESTION, method="pathrag", llm=ScriptedLLM(writer))
     assert written.answer is not None and written.answer.citations

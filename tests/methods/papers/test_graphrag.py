@@ -10,7 +10,7 @@ import pytest
 from tests.toys import CORPUS, corpus_index
 
 from graphwright import HashEncoder, Index, OptionError, ScriptedLLM, start
-from graphwright.generate.prompt import passages_in
+from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline, retrieval_part
 
 pytest.importorskip("igraph")

@@ -152,12 +152,12 @@ def test_a_cell_is_its_extraction_then_its_retrieval_and_either_may_be_your_own(
 @pytest.mark.parametrize(
     ("extraction", "retrieval", "said"),
     [
-        ("PRR", "SPR", "no extraction 'PRR' here; there are none, RW, KSE, PPR"),
-        ("PPR+XP-E", "SPR", "no pruning 'XP' here; there are NP, EP, TP"),
-        ("PPR+TP-Q", "SPR", "no model 'Q' here; there are E, L"),
-        ("PPR+TP", "SPR", "no model '' here"),
-        ("PPR", "ASAR-E", "no path retrieval 'ASAR' here"),
-        ("PPR", "OSAR", "OSAR is judged by a model; say which, as in 'OSAR-E'"),
+        ("PRR", "SPR", "no extraction named 'PRR'. There are: none, RW, KSE, PPR"),
+        ("PPR+XP-E", "SPR", "no pruning named 'XP'. There are: NP, EP, TP"),
+        ("PPR+TP-Q", "SPR", "no model named 'Q'. There are: E, L"),
+        ("PPR+TP", "SPR", "no model named ''"),
+        ("PPR", "ASAR-E", "no path retrieval named 'ASAR'"),
+        ("PPR", "OSAR", "OSAR needs a model. Name one, as in 'OSAR-E'"),
     ],
 )
 def test_what_is_not_on_the_map_is_refused(extraction: str, retrieval: str, said: str) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import HashEncoder, Index, OptionError, LLMResponseError, ScriptedLLM, start
-from graphwright.generate.prompt import passages_in
+from graphwright import HashEncoder, Index, LLMResponseError, OptionError, ScriptedLLM, start
+from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline
 
 SNAPSHOT = corpus_index().snapshot
@@ -28,7 +28,7 @@ def writer(system: str, user: str) -> str:
 
 def test_the_expressions_read_as_they_are_written() -> None:
     names, triples = f"AnchorSearch({SNAPSHOT.names!r})", f"TripleSearch({SNAPSHOT.triples!r}, limit=9"
-    local, broad, hybrid = (repr(pipeline(mode, SNAPSHOT, passages=7, n=9)) for mode in MODES)
+    local, broad, hybrid = (repr(pipeline(mode, SNAPSHOT, top_k=7, n=9)) for mode in MODES)
     assert local.startswith(f"Keywords() >> {names} % 9 >> OneHop() >> ToPassages(limit=7, summed=True) >> ")
     assert broad.startswith(f"Keywords() >> {triples}, asked=True) >> ToPassages(limit=7) >> ")
     in_turn = f"ReciprocalRank({names} % 9 >> OneHop(), {triples}, asked=True), constant=0)"
@@ -85,5 +85,5 @@ def test_an_index_without_vectors_of_names_and_triples_is_searched_by_words(mode
 def test_they_pickle_and_refuse_what_cannot_be_used(mode: str) -> None:
     op = pipeline(mode, SNAPSHOT)
     assert pickle.loads(pickle.dumps(op)) == op
-    with pytest.raises(OptionError, match=r"limit=0|keep is a whole number"):
+    with pytest.raises(OptionError, match=r"limit=0|k is 0"):
         pipeline(mode, SNAPSHOT, n=0)

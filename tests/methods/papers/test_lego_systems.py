@@ -20,8 +20,8 @@ from graphwright import (
     TargetAnswer,
     start,
 )
-from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.methods.papers.lego_systems import explored, planned, selected
+from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 
 E = HashEncoder()
 FILMS = Graph.from_triples(

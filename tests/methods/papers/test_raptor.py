@@ -9,7 +9,7 @@ import pytest
 from tests.toys import corpus_index
 
 from graphwright import OptionError, ScriptedLLM, start
-from graphwright.generate.prompt import passages_in
+from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline, retrieval_part
 
 SNAPSHOT = corpus_index().snapshot
@@ -17,7 +17,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
 def test_the_expression_reads_as_it_is_written() -> None:
-    whole = repr(pipeline("raptor", SNAPSHOT, size=4, each=2, passages=7))
+    whole = repr(pipeline("raptor", SNAPSHOT, size=4, each=2, top_k=7))
     assert whole.startswith(f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), each=2) % 7 >> ToPassages() >> ")
 
 

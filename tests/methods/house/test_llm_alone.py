@@ -12,7 +12,6 @@ from graphwright import METHODS, Experiment, HashEncoder, OptionError, ScriptedL
 from graphwright.cli.app import main
 from graphwright.evaluate.run import run
 from graphwright.methods.registry import pipeline
-from graphwright.operators.operator import Keep
 
 REPLY = '{"reasoning": "It was hers.", "found": true, "text": "Erstein Abbey"}'
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -55,7 +54,7 @@ def test_the_command_line_says_so_too(tmp_path: Path, capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit) as done:
         main(["methods", "--index", str(tmp_path / "index"), "--json"])
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
-    assert not done.value.code and rows["vanilla"]["expression"] == "" and rows["naive"]["expression"]
+    assert not done.value.code and rows["vanilla"]["expression"] == "" and rows["vector"]["expression"]
 
 
 def test_an_experiment_refuses_what_ranks_no_passages(tmp_path: Path) -> None:
@@ -72,8 +71,3 @@ def test_an_experiment_refuses_what_ranks_no_passages(tmp_path: Path) -> None:
 
     with pytest.raises(OptionError, match="ranks no passages"):
         run(Experiment(data, (with_model,)), tmp_path / "b", encoder=HashEncoder())
-
-
-def test_naive_is_another_name_of_vector() -> None:
-    snapshot = corpus_index().snapshot
-    assert pipeline("naive", snapshot) == pipeline("vector", snapshot) != Keep()

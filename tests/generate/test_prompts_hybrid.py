@@ -7,9 +7,19 @@ import json
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import Generate, Bubble, Evidence, Graph, Keywords, OptionError, Ranking, ScriptedLLM, ToPassages, start
-from graphwright.generate.hybrid import HybridPrompt
-from graphwright.generate.prompt import passages_in
+from graphwright import (
+    Bubble,
+    Evidence,
+    Generate,
+    Graph,
+    Keywords,
+    OptionError,
+    Ranking,
+    ScriptedLLM,
+    ToPassages,
+    start,
+)
+from graphwright.generate.prompts import HybridPrompt, passages_in
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.state import State
@@ -115,7 +125,7 @@ def test_quotes_from_its_passages_are_checked() -> None:
     assert answer is not None and [c.text for c in answer.citations] == [quote]
 
 
-@pytest.mark.parametrize(("options", "said"), [({"tokens": 10}, "tokens=10"), ({"passages": 0}, "passages=0")])
+@pytest.mark.parametrize(("options", "said"), [({"tokens": 10}, "tokens is 10"), ({"passages": 0}, "passages is 0")])
 def test_options_are_checked(options: dict[str, int], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         HybridPrompt(**options)

@@ -1,0 +1,59 @@
+"""The end of every method: the embedded reader, quotes, or a language model."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.toys import corpus_index
+
+from graphwright import VectorSearch, start
+from graphwright.generate.prompts import passages_in
+from graphwright.methods.papers.lego import INSTANCES
+from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.models.fake import ScriptedLLM
+
+SNAPSHOT = corpus_index().snapshot
+OFFLINE = sorted(name for name, method in METHODS.items() if not method.required)
+LEGO_WITH_L = [f"lego-{number}" for number, made in INSTANCES.items() if "L" in made]
+
+
+def first_sentence(system: str, user: str) -> str:
+    """Answer with the first sentence of the first passage."""
+    quote = passages_in(user)[1].split(". ")[0]
+    return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+
+
+# In the others a language model takes part in retrieval too.
+ASKED = {"hyde", "ircot", "hipporag", "hipporag2", "lightrag-local", "lightrag-global", "lightrag-hybrid"}
+ASKED |= {"graphrag-local", "graphrag-global", "raptor", "bubblerag", "rog", "gsr", "tog", "grag-m"}
+
+
+@pytest.mark.parametrize("name", sorted(set(OFFLINE) - {*ASKED, "pathrag", "pathrag-lt", *LEGO_WITH_L}))
+def test_a_language_model_may_answer_and_retrieval_stays_the_same(name: str) -> None:
+    llm = ScriptedLLM(first_sentence)
+    written = pipeline(name, SNAPSHOT, llm=llm)
+    assert METHODS[name].options["llm"] is None
+    *_, prompt, answer = repr(written).split(" >> ")
+    assert "Prompt(" in prompt and answer == f"Generate({llm!r})"
+    assert written.needs == () and retrieval_part(written) == retrieval_part(pipeline(name, SNAPSHOT))
+    state = written(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
+    assert state.answer is not None and len(state.answer.citations) == 1
+    assert state.answer.citations[0].text in state.answer.text and state.prompt is not None
+
+
+def test_the_expression_reads_as_it_is_written() -> None:
+    assert repr(pipeline("vector", SNAPSHOT)) == (
+        f"{VectorSearch(SNAPSHOT.passages)!r} % 20 >> ToPassages() >> "
+        f"ReadSpans(MiniLMReader()) >> Quote({SNAPSHOT.encoder!r})"
+    )
+
+
+def test_a_question_that_the_reader_is_sure_of_has_a_short_answer_and_others_are_quoted() -> None:
+    ask = pipeline("hybrid", SNAPSHOT)
+    short = ask(start("When was the abbey of Erstein destroyed?", SNAPSHOT.graph)).answer
+    assert short is not None and short.short == ("1525",) and short.citations[0].document == "erstein"
+    quoted = ask(start("Bread, rivers and abbeys: what of them?", SNAPSHOT.graph))
+    assert quoted.answer is not None and quoted.answer.found and quoted.answer.short == ()
+    assert quoted.answer.text == " ".join(c.text for c in quoted.answer.citations)
+    assert [step.operator.partition("(")[0] for step in quoted.trace][-2:] == ["ReadSpans", "Quote"]
