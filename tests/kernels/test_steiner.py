@@ -59,7 +59,7 @@ def networks(draw: st.DrawFn) -> tuple[int, list[Edge], list[float], list[float]
     return n, edges, costs, prizes
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(networks())
 def test_what_is_paid_and_missed_is_at_most_twice_the_least(network: tuple[int, list[Edge], list[float], list[float]]):  # type: ignore[no-untyped-def]
     """The bound of Goemans and Williamson, on costs paid and prizes missed."""

@@ -40,22 +40,22 @@ def _aggregate(
     """Fill `stats[n, 4 · h]` and `top[n, 2 · h]`, initially zero; local rows without branches are vectorised."""
     n, h = x.shape
     mean, spread = np.empty(h, np.float32), np.empty(h, np.float32)
-    most, least = np.empty(h, np.float32), np.empty(h, np.float32)
+    maximum, minimum = np.empty(h, np.float32), np.empty(h, np.float32)
     highest, lowest = np.empty(h, np.int32), np.empty(h, np.int32)
     for v in range(n):
         first, end = ptr[v], ptr[v + 1]
         if first == end:
             continue
-        mean[:], spread[:], most[:], least[:] = 0, 0, -np.inf, np.inf
+        mean[:], spread[:], maximum[:], minimum[:] = 0, 0, -np.inf, np.inf
         for e in range(first, end):
             u, r, at = begin[e], gate[e], np.int32(e)
             for c in range(h):
-                message, above, below = x[u, c] * gates[r, c], most[c], least[c]
+                message, above, below = x[u, c] * gates[r, c], maximum[c], minimum[c]
                 mean[c] += message
                 highest[c] = at if message > above else highest[c]
                 lowest[c] = at if message < below else lowest[c]
-                most[c] = message if message > above else above
-                least[c] = message if message < below else below
+                maximum[c] = message if message > above else above
+                minimum[c] = message if message < below else below
         share = np.float32(1.0) / np.float32(end - first)
         mean *= share
         for e in range(first, end):
@@ -64,7 +64,7 @@ def _aggregate(
                 far = x[u, c] * gates[r, c] - mean[c]
                 spread[c] += far * far
         for c in range(h):
-            stats[v, c], stats[v, h + c], stats[v, 2 * h + c] = mean[c], most[c], least[c]
+            stats[v, c], stats[v, h + c], stats[v, 2 * h + c] = mean[c], maximum[c], minimum[c]
             stats[v, 3 * h + c] = np.sqrt(spread[c] * share + _EPSILON)
             top[v, c], top[v, h + c] = highest[c], lowest[c]
 

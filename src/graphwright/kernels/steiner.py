@@ -59,16 +59,16 @@ def _grow(heads: Ids, tails: Ids, costs: Floats, room: Floats, chosen: Ids) -> i
     open_edges = np.arange(heads.size).astype(np.int32)
     depth = np.zeros(room.size)
     while True:
-        growing, least = 0, np.inf
+        growing, smallest = 0, np.inf
         for v in range(room.size):
             if cluster[v] == v and room[v] > 0.0:
                 growing += 1
-                least = min(least, room[v])
+                smallest = min(smallest, room[v])
         edge, wait, count = _next_edge(heads, tails, costs, open_edges, count, cluster, room, depth)
         if growing < 2 or edge < 0:
             return size
-        _pass(min(wait, least), cluster, room, depth)
-        if wait <= least:
+        _pass(min(wait, smallest), cluster, room, depth)
+        if wait <= smallest:
             a, b = cluster[heads[edge]], cluster[tails[edge]]
             a, b = min(a, b), max(a, b)
             room[a] += room[b]
