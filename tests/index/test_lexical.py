@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 
 from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.lexical import LexicalExtractor
-from graphwright.text.terms import frequent_terms, repeated_phrases
 
 SNOW = (
     'In 1949 Hank Snow moved to Nashville, Tennessee. His single "Hello Love" was released on 5 April 1974.'
@@ -117,12 +116,7 @@ def test_frequent_terms_link_chunks_where_names_cannot_be_read(one, other, share
 
 def test_repeated_phrases_are_entities_beside_names():
     text = "The wind farm stands in Iowa. Each wind farm has turbines; a farm is large."
-    assert repeated_phrases(text) == [("wind farm", 4)]
     assert names(text) == ["Iowa", "wind farm"]
-
-
-def test_frequent_terms_keep_the_longest_run_only():
-    assert set(frequent_terms("機械学習と機械学習").names) == {"機械学習"}
 
 
 texts = st.text(alphabet=st.sampled_from(list("ABab .,;\"“”«»'’-–&19 of the東京कि\n")) | st.characters(), max_size=200)
