@@ -120,7 +120,7 @@ class ScoreSum(_Fusion):
 
     def scores(self, at: int, evidence: Evidence) -> Scores:
         """Return weight · score / largest score."""
-        found = 1.0 / np.arange(1, len(evidence) + 1) if evidence.scores is None else evidence.scores
+        found = evidence.ranked_scores
         largest = found.max(initial=0.0)
         return self.weights[at] * found / largest if largest > 0 else np.zeros(len(found))
 

@@ -184,7 +184,7 @@ class LatentKeywords(Operator):
         reply = run.reply(model, "bubblerag_keywords", question=question, passages=passage_lines(state, self.passages))
         if reply is None:
             return []
-        relations = [replace(anchor, nodes=(), kind="theme") for anchor in anchors_named(reply.relations, state)]
+        relations = [Anchor(anchor.text, kind="theme") for anchor in anchors_named(reply.relations, state)]
         names = anchors_named(reply.names, state)
         keywords = [*names, *relations, *anchors_named(reply.implied, state, _IMPLIED_WEIGHT)]
         if not keywords:

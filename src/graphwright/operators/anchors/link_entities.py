@@ -114,7 +114,7 @@ def _exact(question: str, index: NameIndex, state: State) -> Iterator[_Mention]:
     while position < len(offsets):
         texts = [question[offsets[position][0] : end] for _, end in offsets[position : position + _NAME_WORDS]]
         # Names are indexed without their article, so the search starts at the word after it.
-        forms = [] if index.folded and texts[0].lower() in ARTICLES else [index.form(text) for text in texts]
+        forms = [] if index.normalised and texts[0].lower() in ARTICLES else [index.form(text) for text in texts]
         extra, nodes = index.longest(forms, state.graph)
         # Stop words are not names, and a single word is one only if it is written as one.
         if len(nodes) and words(texts[extra]) and (extra or written_as_name(texts[0])):

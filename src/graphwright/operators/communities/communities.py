@@ -120,7 +120,7 @@ class Surroundings(Ranker):
         found = state.evidence
         if found is None or not len(found):
             return state
-        scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
+        scores = found.ranked_scores
         said = {key: float(score) for key, score in zip(found.identities(), scores, strict=True)}
         for key, score in (*self._relations(state, said), *self._gists(state, run)):
             said[key] = max(score, said.get(key, -math.inf))

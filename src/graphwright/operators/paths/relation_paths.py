@@ -191,7 +191,7 @@ class EdgesBy(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Collect and rank the edges."""
         found, graph = state.evidence or Evidence.of_nodes([]), state.graph
-        ranks = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
+        ranks = found.ranked_scores
         relation, value = graph.columns.relation, np.full(len(graph.columns.relations), -np.inf)
         first = found.edge_ptr[:-1][np.diff(found.edge_ptr) > 0]
         np.maximum.at(value, relation[found.edges[first]], ranks[np.diff(found.edge_ptr) > 0])

@@ -1,13 +1,13 @@
-"""Searches by a vector that stands nearer to the answer than the question's: relevance feedback, and HyDE."""
+"""Search with an expanded question: pseudo-relevance feedback, and HyDE."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from graphwright.errors import OptionError
+from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence
 from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import LLM, Floats
@@ -23,12 +23,12 @@ __all__ = ["Feedback", "HypotheticalPassage"]
 
 @dataclass(frozen=True, repr=False)
 class Feedback(Ranker):
-    """Search again with the question's vector moved to what was found: pseudo-relevance feedback (Rocchio, 1971).
+    """Search with the question's vector moved towards the evidence: pseudo-relevance feedback (Rocchio, 1971).
 
         q' = (q + β · mean of v_d over the nodes d of the evidence) / (1 + β)
 
-    The evidence is taken for relevant, so cut it to a few before; what is found again may hold it or not. A node
-    without a vector says nothing. `index`: as in VectorSearch; `beta` is β, what they weigh beside the question.
+    The evidence is taken as relevant, so cut it to a few items before. Nodes without a vector are ignored. `index`: as
+    in VectorSearch; `beta`: β, the weight of the evidence relative to the question.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder
@@ -40,16 +40,12 @@ class Feedback(Ranker):
     """
 
     index: VectorIndex
-    beta: float = 0.75
+    beta: Annotated[float, AtLeast(0)] = 0.75
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.beta) and self.beta >= 0):
-            raise OptionError(f"Feedback(beta={self.beta!r}): a number, 0 or more.")
-
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Move the vector and search; nothing where nothing was found."""
+        """Move the vector and search; without evidence the result is empty."""
         nodes = retrieved(state)
         if not len(nodes):
             return state.with_(evidence=Evidence.of_nodes([], []))
@@ -68,10 +64,10 @@ class Feedback(Ranker):
 
 @dataclass(frozen=True, repr=False)
 class HypotheticalPassage(Ranker):
-    """Search with a passage that a language model wrote for the question, true or not (HyDE, Gao et al., 2023).
+    """Search with a passage that a language model writes for the question, true or not (HyDE, Gao et al., 2023).
 
-    The vector is the mean of the passage's and the question's, that is N = 1 passage in the paper's terms, since a
-    reply is one text. Where the model writes nothing the question is searched with alone, and the trace says so.
+    The query is the mean of the vectors of the passage and the question (N = 1 in the paper). If the model writes
+    nothing, the question alone is used, and the trace notes it. Its offline twin is Feedback.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder, ScriptedLLM
@@ -83,20 +79,16 @@ class HypotheticalPassage(Ranker):
     """
 
     index: VectorIndex
-    model: LLM
+    model: Annotated[LLM, Has("a language model", "complete")]
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.model, LLM):
-            raise OptionError(f"HypotheticalPassage({self.model!r}): a language model is needed, with complete.")
-
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Have a passage written, and search."""
+        """Let the model write a passage, and search."""
         reply = run.reply(self.model, "hypothetical_passage", question=data_line({"question": state.question.text}))
         passage = "" if reply is None else reply.passage.strip()
         query = self.index.encode(state.question.text, run)
         if passage:
             query = (query + self.index.encode(passage, run)) / np.float32(2)
         else:
-            run.note("the model wrote no passage; the question is searched with alone")
+            run.note("the model wrote no passage; the question alone is used")
         return state.with_(evidence=nearest(self.index, query, state, k))

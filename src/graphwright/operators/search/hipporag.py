@@ -1,13 +1,14 @@
-"""Where a walk of HippoRAG begins: at what the question names, or at triples and passages that it calls to mind."""
+"""Seeds of the PageRank of HippoRAG: entities that the question names, or triples and passages near to it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from graphwright.errors import OptionError
+from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
@@ -19,11 +20,11 @@ from graphwright.operators.search.search import nearest
 from graphwright.operators.state import State
 from graphwright.text.words import words
 
-__all__ = ["PhraseSeeds", "SharedWords", "Specific"]
+__all__ = ["PhraseSeeds", "SharedWords", "SpecificSeeds"]
 
 
 def _specificity(graph: Graph, nodes: Ints) -> Scores:
-    """Return 1 over the number of passages that each node is found in, 1 for one in none."""
+    """Return 1 / the number of passages that mention each node, 1 for a node that none mentions."""
     chunks = graph.columns.node_chunks
     if chunks is None:
         return np.ones(len(nodes))
@@ -32,16 +33,16 @@ def _specificity(graph: Graph, nodes: Ints) -> Scores:
 
 
 @dataclass(frozen=True, repr=False)
-class Specific(Operator):
-    """The nodes that the anchors mean, each with its anchor's weight over the number of passages that it is found in.
+class SpecificSeeds(Operator):
+    """Score the anchors' nodes by anchor weight times node specificity (HippoRAG, section 2.3, s_i = 1/|P_i|).
 
-    Node specificity, s_i = 1/|P_i| (HippoRAG, section 2.3): what is named in few passages tells more. An anchor that
-    means no node stands for the one whose name is nearest (`names` as in AnchorSearch); themes stand for none.
+    P_i are the passages that mention node i. An anchor without nodes takes the node with the nearest name (`names` as
+    in AnchorSearch); themes take none.
 
-    >>> from graphwright import Anchor, start
+    >>> from graphwright.operators.state import Anchor, start
     >>> graph = Graph.from_triples([("Graz", "on the", "Mur"), ("Lyon", "on the", "Rhône")])
     >>> state = start("?", graph, anchors=[Anchor("Graz", [0]), Anchor("the Rhône", weight=0.5)])
-    >>> found = Specific(None)(state).evidence; graph.names.take(found.nodes), found.scores.tolist()
+    >>> evidence = SpecificSeeds(None)(state).evidence; graph.names.take(evidence.nodes), evidence.scores.tolist()
     (['Graz', 'Rhône'], [1.0, 0.5])
     """
 
@@ -50,8 +51,8 @@ class Specific(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Find the nodes and weigh them."""
-        graph, search = state.graph, AnchorSearch(self.names) % 1
+        """Score the nodes."""
+        graph, search = state.graph, AnchorSearch(self.names)
         best: dict[int, float] = {}
         for anchor in state.anchors or ():
             if anchor.kind != "entity" or not anchor.weight:
@@ -59,24 +60,24 @@ class Specific(Operator):
             nodes = anchor.seeds(graph)
             nodes = nodes[graph.holds(nodes)]
             if not len(nodes):
-                found = search.execute(state.with_(anchors=(anchor,)), run).evidence
-                nodes = nodes if found is None else found.nodes
-            for node, share in zip(nodes.tolist(), _specificity(graph, nodes).tolist(), strict=True):
-                best[node] = max(best.get(node, 0.0), anchor.weight * share)
+                nearest_name = search.ranked(state.with_(anchors=(anchor,)), run, 1).evidence
+                nodes = nodes if nearest_name is None else nearest_name.nodes
+            for node, specificity in zip(nodes.tolist(), _specificity(graph, nodes).tolist(), strict=True):
+                best[node] = max(best.get(node, 0.0), anchor.weight * specificity)
         return state.with_(evidence=Evidence.of_nodes(list(best), list(best.values())))
 
 
 @dataclass(frozen=True, repr=False)
 class SharedWords(Ranker):
-    """Pieces whose text holds the question's telling words, by their score and the share of these words that they hold.
+    """Rank items by their score plus the share of the question's words that they contain.
 
-    What a language model would recognise among triples that are near (HippoRAG 2, "recognition memory") is told by
-    words here: nearness prefers what is like the question as a whole, such as any birth of a director, to what has its
-    rare names. Words of the question count by ln(1 + N/(n + 0.5)), n of N passages holding them; those that no passage
-    holds do not count. A piece's score, 1/rank where it has none, and `weight` times its share are added; a piece with
-    less than `least` of the largest share is left out. `words`: the word index of the passages.
+    The offline twin of HippoRAG 2's recognition memory, where a language model selects the relevant triples. Vectors
+    prefer what resembles the whole question, such as any birth of a director; words prefer its rare names. A word of
+    the question weighs ln(1 + N/(n + 0.5)) if n > 0 of the N passages contain it. The score (1/rank for items without
+    one) and `weight` times the share are added; items with less than `threshold` of the largest share are left out.
+    `words`: the word index of the passages.
 
-    >>> from graphwright import start
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
     >>> state = start("Where does Lyon lie?", graph, evidence=Evidence.of_edges([0, 1], [0.9, 0.8]))
     >>> SharedWords(WordIndex.of(list(graph.names), graph.nodes))(state).evidence.texts(graph)
@@ -84,73 +85,64 @@ class SharedWords(Ranker):
     """
 
     words: WordIndex
-    weight: float = 1.0
-    least: float = 0.7
+    weight: Annotated[float, AtLeast(0)] = 1.0
+    threshold: Annotated[float, Between(0, 1)] = 0.7
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.weight) and self.weight >= 0):
-            raise OptionError(f"SharedWords(weight={self.weight!r}): a number, 0 or more.")
-        if not 0 <= self.least <= 1:
-            raise OptionError(f"SharedWords(least={self.least!r}): a share from 0 to 1.")
-
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Choose and rank the pieces."""
-        found = state.evidence or Evidence.of_nodes([])
-        scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
-        telling = self._telling(state.question.text)
-        held = [sum(telling.get(word, 0.0) for word in set(words(text))) for text in found.texts(state.graph)]
-        shares = np.array(held, np.float64) / max(sum(telling.values()), 1e-12)
-        kept = np.flatnonzero(shares >= self.least * shares.max(initial=0.0))
-        best = found.take(kept.tolist(), (scores + self.weight * shares)[kept])
+        """Select and rank the items."""
+        evidence = state.evidence or Evidence.of_nodes([])
+        weights = self._weights(state.question.text)
+        sums = [sum(weights.get(word, 0.0) for word in set(words(text))) for text in evidence.texts(state.graph)]
+        shares = np.array(sums, np.float64) / max(sum(weights.values()), 1e-12)
+        selected = np.flatnonzero(shares >= self.threshold * shares.max(initial=0.0))
+        best = evidence.take(selected.tolist(), (evidence.ranked_scores + self.weight * shares)[selected])
         return state.with_(evidence=best if k is None else best.top(k))
 
-    def _telling(self, question: str) -> dict[str, float]:
-        """Return how much each word of the question tells."""
+    def _weights(self, question: str) -> dict[str, float]:
+        """Return the weight of each word of the question that a passage contains."""
         counts = {word: len(self.words.postings(word)[0]) for word in dict.fromkeys(words(question))}
-        return {word: math.log1p(len(self.words.nodes) / (n + 0.5)) for word, n in counts.items() if n}
+        total = len(self.words.nodes)
+        return {word: math.log1p(total / (count + 0.5)) for word, count in counts.items() if count}
 
 
 @dataclass(frozen=True, repr=False)
 class PhraseSeeds(Operator):
-    """The ends of the evidence's triples, and every passage a little, as a walk's seeds (HippoRAG 2, section 3.3).
+    """Score the ends of the evidence's triples, and every passage, as seeds of PageRank (HippoRAG 2, section 3.3).
 
-    An end has the mean score of the triples that it is in, over the number of passages that it is found in; a passage
-    `weight` times its cosine with the question, from 0 for the farthest of all to 1 for the nearest. Where there is no
-    evidence there are no seeds. `passages`: vectors of passages.
+    An end has the mean score of its triples times its specificity (see SpecificSeeds); a passage has `weight` times
+    its cosine with the question, scaled to 0 for the least and 1 for the largest. Without evidence there are no seeds.
+    `passages`: vectors of the passages.
 
-    >>> from graphwright import HashEncoder, start
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Graz", "on the", "Mur"), ("Lyon", "on the", "Rhône")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> found = PhraseSeeds(index)(start("Graz?", graph, evidence=Evidence.of_edges([0], [0.8]))).evidence
-    >>> graph.names.take(found.nodes)[:2], found.scores[:2].round(3).tolist()
+    >>> evidence = PhraseSeeds(index)(start("Graz?", graph, evidence=Evidence.of_edges([0], [0.8]))).evidence
+    >>> graph.names.take(evidence.nodes)[:2], evidence.scores[:2].round(3).tolist()
     (['Graz', 'Mur'], [0.85, 0.8...])
     """
 
     passages: VectorIndex
-    weight: float = 0.05
+    weight: Annotated[float, AtLeast(0)] = 0.05
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.weight) and self.weight >= 0):
-            raise OptionError(f"PhraseSeeds(weight={self.weight!r}): a number, 0 or more.")
-
     def apply(self, state: State, run: Run) -> State:
-        """Weigh the ends and the passages."""
-        found, graph = state.evidence, state.graph
-        if found is None or not len(found):
+        """Score the ends and the passages."""
+        evidence, graph = state.evidence, state.graph
+        if evidence is None or not len(evidence):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        said: dict[int, list[float]] = {}
-        scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
-        for (nodes, edges), score in zip(found, scores.tolist(), strict=True):
+        scores_of: dict[int, list[float]] = {}
+        for (nodes, edges), score in zip(evidence, evidence.ranked_scores.tolist(), strict=True):
             for node in {*nodes.tolist(), *graph.ends(edges).tolist()}:
-                said.setdefault(node, []).append(max(score, 0.0))
-        ends = np.array(list(said), np.int64)
-        means = np.array([sum(scores) / len(scores) for scores in said.values()]) * _specificity(graph, ends)
+                scores_of.setdefault(node, []).append(max(score, 0.0))
+        ends = np.array(list(scores_of), np.int64)
+        means = np.array([sum(scores) / len(scores) for scores in scores_of.values()]) * _specificity(graph, ends)
         every = nearest(self.passages, self.passages.encode(state.question.text, run), state)
-        near = np.empty(0) if every.scores is None else every.scores - every.scores[-1:]
-        near = self.weight * near / max(near.max(initial=0.0), 1e-12)
-        nodes, at = np.unique(np.append(ends, every.nodes), return_inverse=True)
-        return state.with_(evidence=Evidence.of_nodes(nodes, np.bincount(at, np.append(means, near), len(nodes))))
+        cosines = np.empty(0) if every.scores is None else every.scores - every.scores[-1:]
+        cosines = self.weight * cosines / max(cosines.max(initial=0.0), 1e-12)
+        seeds, position = np.unique(np.append(ends, every.nodes), return_inverse=True)
+        scores = np.bincount(position, np.append(means, cosines), len(seeds))
+        return state.with_(evidence=Evidence.of_nodes(seeds, scores))

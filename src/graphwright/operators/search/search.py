@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.errors import OptionError
+from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence
 from graphwright.index.sparse_index import SparseIndex
 from graphwright.index.vector_index import VectorIndex
@@ -25,7 +26,7 @@ __all__ = ["EdgeSearch", "OneHop", "SparseSearch", "TripleSearch", "VectorSearch
 
 @dataclass(frozen=True, repr=False)
 class VectorSearch(Ranker):
-    """Nodes by the dot product of their vector with the question's (vector search in FastInsight's taxonomy).
+    """Rank nodes by the dot product of their vector with the question's (vector search in FastInsight's taxonomy).
 
     `index`: one row per node, or per node of one kind.
 
@@ -33,7 +34,7 @@ class VectorSearch(Ranker):
     >>> from graphwright.models.fake import HashEncoder
     >>> graph = Graph.from_triples([("Lyon", "in", "France"), ("Graz", "in", "Austria")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> found = (VectorSearch(index) % 1)(start("Where is Graz?", graph)); graph.names.take(found.evidence.nodes)
+    >>> state = (VectorSearch(index) % 1)(start("Where is Graz?", graph)); graph.names.take(state.evidence.nodes)
     ['Graz']
     """
 
@@ -47,7 +48,7 @@ class VectorSearch(Ranker):
 
 @dataclass(frozen=True, repr=False)
 class EdgeSearch(Ranker):
-    """Triples by the dot product of their text's vector with the question's.
+    """Rank triples by the dot product of their text's vector with the question's.
 
     `index`: vectors by edge id (`Snapshot.triples`).
     """
@@ -64,18 +65,18 @@ class EdgeSearch(Ranker):
 
 @dataclass(frozen=True, repr=False)
 class WordSearch(Ranker):
-    """Passages by BM25 over their words; those that share no word with the question are left out."""
+    """Rank passages by BM25 over their words; passages that share no word with the question are left out."""
 
     index: WordIndex
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the passages of the graph that hold a word of the question."""
+        """Rank the passages of the graph that contain a word of the question."""
         scores = self.index.scores(state.question.text)
-        found = scores > 0
+        matching = scores > 0
         if not state.graph.whole:
-            found &= state.graph.holds(self.index.nodes)
-        return state.with_(evidence=Evidence.of_nodes(*_best(self.index.nodes[found], scores[found], k)))
+            matching &= state.graph.holds(self.index.nodes)
+        return state.with_(evidence=Evidence.of_nodes(*_best(self.index.nodes[matching], scores[matching], k)))
 
 
 def nearest(index: VectorIndex, query: Floats, state: State, k: int | None = None) -> Evidence:
@@ -96,21 +97,21 @@ def _scored(index: VectorIndex, query: Floats, ids: NDArray[np.int64], whole: bo
 def _best(ids: NDArray[np.int64], scores: Floats, k: int | None) -> tuple[NDArray[np.int64], Floats]:
     if k is None or k >= len(ids):
         return ids, scores
-    kept = top(scores, k)
-    return ids[kept], scores[kept]
+    best = top(scores, k)
+    return ids[best], scores[best]
 
 
 @dataclass(frozen=True, repr=False)
 class SparseSearch(Ranker):
-    """Passages by the dot product of their sparse weights with the question's (SPLADE: Formal et al., 2021).
+    """Rank passages by the dot product of their sparse weights with the question's (SPLADE: Formal et al., 2021).
 
-    Those that share no column with the question are left out.
+    Passages that share no column with the question are left out.
 
     >>> from graphwright.graph.graph import Graph; from graphwright.operators.state import start
     >>> from graphwright.models.fake import HashSparseEncoder
     >>> graph = Graph.from_triples([("Lyon", "in", "France"), ("Graz", "in", "Austria")])
     >>> search = SparseSearch(SparseIndex.of(graph, HashSparseEncoder()))
-    >>> found = (search % 2)(start("Where is Graz?", graph)); graph.names.take(found.evidence.nodes)
+    >>> state = (search % 2)(start("Where is Graz?", graph)); graph.names.take(state.evidence.nodes)
     ['Graz', 'Austria']
     """
 
@@ -121,25 +122,24 @@ class SparseSearch(Ranker):
         """Rank the passages of the graph that share a column with the question."""
         nodes, scores = self.index.scores(state.question.text, run)
         if not state.graph.whole:
-            here = state.graph.holds(nodes)
-            nodes, scores = nodes[here], scores[here]
-        if k is not None and k < len(nodes):
-            kept = top(scores, k)
-            nodes, scores = nodes[kept], scores[kept]
-        return state.with_(evidence=Evidence.of_nodes(nodes, scores))
+            inside = state.graph.holds(nodes)
+            nodes, scores = nodes[inside], scores[inside]
+        return state.with_(evidence=Evidence.of_nodes(*_best(nodes, scores, k)))
 
 
 @dataclass(frozen=True, repr=False)
 class TripleSearch(Operator):
-    """Triples nearest to the question's themes, one for each text.
+    """Find the triples nearest to the question's themes, each text once.
 
-    LightRAG's retrieval of relations by high-level keywords, and HippoRAG 2's linking of a query to triples. Where an
-    edge's text is a sentence, that states many: of those it is the one most like what is asked. The score is the
-    largest cosine with any theme. `triples`: vectors by edge (`Snapshot.triples`); where there are none, the edges at
-    the nodes of the anchors are compared by words, and the trace notes it. `limit`: triples in all. `asked`: the
-    question itself is the theme, whatever else is; so it is where there is none.
+    LightRAG retrieves relations by high-level keywords so, and HippoRAG 2 links a query to triples. Of several edges
+    stated by one sentence it takes the one most like the theme. The score is the largest cosine with any theme.
 
-    >>> from graphwright import Anchor, Graph, start
+    `triples`: vectors by edge (`Snapshot.triples`); without them the edges at the anchors' nodes are compared by words,
+    and the trace notes it. `limit`: the number of triples. `by_question`: use the question as the only theme, as is
+    done where there are no themes.
+
+    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein"), ("Ermengarde", "married", "Lothair I")])
     >>> state = start("Whom had Ermengarde married?", graph, entities=["Ermengarde"])
     >>> TripleSearch(None, limit=1)(state).evidence.texts(graph)
@@ -147,39 +147,36 @@ class TripleSearch(Operator):
     """
 
     triples: VectorIndex | None
-    limit: int = 20
-    asked: bool = False
+    limit: Annotated[int, AtLeast(1)] = 20
+    by_question: bool = False
     gives = ("evidence",)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.limit, bool) or not hasattr(self.limit, "__index__") or self.limit < 1:
-            raise OptionError(f"TripleSearch(limit={self.limit!r}): a number of triples, 1 or more.")
 
     def apply(self, state: State, run: Run) -> State:
         """Rank the triples."""
         if self.triples is None:
             run.note("there are no vectors of triples; those at the anchors were compared by words")
-        named = [anchor.seeds(state.graph) for anchor in state.anchors or ()]
-        around = np.unique(np.concatenate([np.empty(0, np.int64), *named]))
-        asked = [] if self.asked else [theme.text for theme in themes(state)]
+        seeds = [anchor.seeds(state.graph) for anchor in state.anchors or ()]
+        around = np.unique(np.concatenate([np.empty(0, np.int64), *seeds]))
+        texts = [] if self.by_question else [theme.text for theme in themes(state)]
         best: dict[int, float] = {}
-        for near in edges_near(run, self.triples, state.graph, asked or [state.question.text], int(self.limit), around):
-            for edge, score in near.items():
+        for edges in edges_near(run, self.triples, state.graph, texts or [state.question.text], self.limit, around):
+            for edge, score in edges.items():
                 best[edge] = max(score, best.get(edge, score))
-        return state.with_(evidence=Evidence.of_edges(list(best), list(best.values())).top(int(self.limit)))
+        return state.with_(evidence=Evidence.of_edges(list(best), list(best.values())).top(self.limit))
 
 
 @dataclass(frozen=True, repr=False)
 class OneHop(Operator):
-    """The nodes of the evidence and all edges at them that join two entities (LightRAG, "high-order relatedness").
+    """Add to the nodes of the evidence all edges at them between entities (LightRAG, "high-order relatedness").
 
-    An edge scores what its ends score together, an end that is not of the evidence 0; a node keeps its score. Without
-    scores the evidence counts by 1/rank; a triple stands for both its ends.
+    An edge has the sum of the scores of its ends, 0 for an end outside the evidence; a node keeps its score. Evidence
+    without scores counts 1/rank; a triple stands for both its ends.
 
-    >>> from graphwright import Graph, start
+    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
-    >>> found = OneHop()(start("?", graph, evidence=Evidence.of_nodes([1, 2], [0.5, 0.2]))).evidence
-    >>> found.texts(graph), found.scores.tolist()
+    >>> evidence = OneHop()(start("?", graph, evidence=Evidence.of_nodes([1, 2], [0.5, 0.2]))).evidence
+    >>> evidence.texts(graph), evidence.scores.tolist()
     (['b r c', 'a r b', 'b', 'c r d', 'c'], [0.7, 0.5, 0.5, 0.2, 0.2])
     """
 
@@ -188,18 +185,18 @@ class OneHop(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Collect and score the edges."""
-        found, graph = state.evidence or Evidence.of_nodes([]), state.graph
-        scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
-        known: dict[int, float] = {}
-        for (nodes, edges), score in zip(found, scores.tolist(), strict=True):
+        evidence, graph, columns = state.evidence or Evidence.of_nodes([]), state.graph, state.graph.columns
+        score_of: dict[int, float] = {}
+        for (nodes, edges), score in zip(evidence, evidence.ranked_scores.tolist(), strict=True):
             for node in (nodes if len(nodes) else graph.ends(edges)).tolist():
-                known[node] = max(score, known.get(node, score))
-        nodes = np.array(sorted(known), np.int64)
+                score_of[node] = max(score, score_of.get(node, score))
+        nodes = np.array(sorted(score_of), np.int64)
         nodes = nodes[graph.holds(nodes)]
-        columns = graph.columns
         edges = np.unique(np.append(columns.out.rows(nodes), columns.into.rows(nodes)))
         edges = edges if graph.whole else edges[np.isin(edges, graph.edges, assume_unique=True)]
         edges = edges[columns.between_entities(edges)]
-        together = [sum(known.get(end, 0.0) for end in ends) for ends in graph.ends(edges).reshape(-1, 2).tolist()]
-        pieces = [([], [edge]) for edge in edges.tolist()] + [([node], []) for node in nodes.tolist()]
-        return state.with_(evidence=Evidence.of_pieces(pieces, [*together, *(known[node] for node in nodes.tolist())]))
+        ends = graph.ends(edges).reshape(-1, 2).tolist()
+        items = [([], [edge]) for edge in edges.tolist()] + [([node], []) for node in nodes.tolist()]
+        scores = [sum(score_of.get(end, 0.0) for end in pair) for pair in ends]
+        scores += [score_of[node] for node in nodes.tolist()]
+        return state.with_(evidence=Evidence.of_pieces(items, scores))

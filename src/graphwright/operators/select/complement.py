@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 
@@ -14,7 +15,7 @@ from graphwright.graph.evidence import Evidence, Ints, Ranking
 from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex
-from graphwright.kernels.csr import heaviest_common
+from graphwright.kernels.csr import group
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.support import Support, expand, rarity, reach
@@ -86,32 +87,11 @@ class Pairs(Operator):
 
     def _strength(self, graph: Graph, pool: Support) -> Table:
         """Return the strength of each pair that is connected, minus infinity for the others: float64[p, p]."""
-        nodes = pool.nodes
-        entities, mentions = reach(graph, nodes)
-        rare = rarity(graph, entities, self.common)
-        shared = heaviest_common(mentions.indptr, mentions.values, rare)
-        subject = _is_about(graph, nodes, entities, mentions)
-        strength = np.maximum(self.shared * shared, np.where(subject, self.about, 0.0))
-        # The question itself connects two passages that are both about what it names.
-        named = pool.asked
-        asked = named > 0
-        unconnected = np.where(asked[:, None] & asked[None], 0.0, -np.inf)
-        strength = np.where(subject | (shared > 0), strength, unconnected)
-        np.fill_diagonal(strength, -np.inf)
-        strength -= self.unnamed * (1 - np.maximum(named[:, None], named[None]))
-        return strength
-
-
-def _is_about(graph: Graph, nodes: Ints, entities: Ints, mentions: Csr) -> NDArray[np.bool_]:
-    """Return for each pair whether one is about an entity that the other reaches: bool[p, p]."""
-    topics = graph.columns.by_relation(ABOUT)
-    holds = np.zeros((len(nodes), len(entities)), bool)
-    holds[np.repeat(np.arange(len(nodes)), np.diff(mentions.indptr)), mentions.values] = True
-    found = np.zeros((len(nodes), len(nodes)), bool)
-    for at, node in enumerate(nodes.tolist()):
-        for topic in np.searchsorted(entities, topics.row(node)):
-            found[:, at] |= holds[:, topic]
-    return found | found.T
+        named, everyone = pool.asked, np.arange(len(pool.nodes))
+        first, second, strengths = connections(graph, pool, everyone, self.about, self.shared, self.common, _pooled)
+        strength = np.full((len(named), len(named)), -np.inf)
+        strength[first, second] = strengths
+        return strength - self.unnamed * (1 - np.maximum(named[:, None], named[None]))
 
 
 Row = NDArray[np.float64]
@@ -192,7 +172,7 @@ class _Growth:
         self.alone = every.total()
         self.named = every.asked
         self.signals = np.concatenate((every.terms, every.named), axis=1)
-        self.connections = _Connections(how, state, every)
+        self.graph, self.statements = state.graph, Statements(how.about, how.stated, state, how.words)
         self.reached = np.empty(0, np.int64)  # ascending, without what was taken
         self.worth = np.full(len(self.alone), -np.inf)  # J
         self.joined = np.zeros(len(self.alone))
@@ -221,8 +201,11 @@ class _Growth:
         self.covered = np.maximum(self.covered, self.signals[at])
 
     def open(self, at: Ints) -> None:
-        """ScoreFunction what passages are connected with, together with each of them."""
-        owner, to, strength = self.connections.of(at)
+        """Score the passages that these are connected with, together with each of them."""
+        how = self.how
+        owner, to, strength = connections(
+            self.graph, self.every, at, self.statements, how.shared, how.common, _everywhere
+        )
         pairs = np.maximum(self.alone[to], self._together(at, owner, to) + strength)
         was = np.isfinite(self.worth)
         np.maximum.at(self.worth, to, pairs + self.how.own * self.alone[to])
@@ -246,61 +229,100 @@ class _Growth:
         return both
 
 
-class _Connections:
-    """How strongly passages are connected, C; passages by position in the support."""
+Holders = Callable[[Graph, Ints, Ints], tuple[Ints, Ints]]
+"""A function that lists the passages that mention each of some entities: (graph, passages, entities)."""
 
-    def __init__(self, how: Complement, state: State, every: Support) -> None:
-        self.how, self.graph, self.nodes = how, state.graph, every.nodes
-        self.named = np.flatnonzero(every.asked)
-        n = len(how.words.nodes)
-        held = {word: len(how.words.postings(word)[0]) for word in words(state.question.text)}
-        self.idf = {word: math.log1p((n - df + 0.5) / (df + 0.5)) for word, df in held.items() if df}
+
+def connections(
+    graph: Graph, every: Support, at: Ints, about: float | Statements, shared: float, common: float, holders: Holders
+) -> tuple[Ints, Ints, Row]:
+    """Return the connections of the passages `at` with `every` passage: position in `at`, position, strength.
+
+    Sorted by both positions, each pair once with its largest strength: `about` where one is about what the other
+    mentions (for the topic of the second, a function may give the strength of each passage and entity), `shared` times
+    the rarity of an entity that both mention, and 0 where the question names the topics of both.
+    """
+    nodes, topics = every.nodes[at], graph.columns.by_relation(ABOUT)
+    entities, mentions = reach(graph, nodes)
+    owner = np.repeat(np.arange(len(at)), np.diff(mentions.indptr))
+    mentioned = mentions.values
+    base = about if isinstance(about, float) else about.base
+    of_topic = np.full(len(owner), base) if isinstance(about, float) else about(nodes, entities)[owner, mentioned]
+    rare = rarity(graph, entities, common)[mentioned]
+    by, subjects = expand(topics, entities[mentioned])
+    seldom = np.flatnonzero(rare)
+    via, sharing = holders(graph, every.nodes, entities[mentioned[seldom]])
+    whose, own = expand(topics, nodes)
+    through, mentioning = holders(graph, every.nodes, own)
+    named = np.flatnonzero(every.asked)
+    asked = np.flatnonzero(np.isin(at, named))
+    parts = (
+        (owner[by], subjects, of_topic[by]),
+        (owner[seldom][via], sharing, shared * rare[seldom][via]),
+        (whose[through], mentioning, np.full(len(through), base)),
+        (np.repeat(asked, len(named)), np.tile(every.nodes[named], len(asked)), np.zeros(len(asked) * len(named))),
+    )
+    first, second, strengths = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return _strongest(every.nodes, at, first, second, strengths)
+
+
+def _strongest(searched: Ints, at: Ints, first: Ints, second: Ints, strengths: Row) -> tuple[Ints, Ints, Row]:
+    """Return each pair once, in order, with its largest strength; none with itself or with a passage not searched."""
+    n = len(searched)
+    to = np.minimum(np.searchsorted(searched, second), n - 1)
+    inside = (searched[to] == second) & (to != at[first])
+    pairs, place = np.unique(first[inside] * n + to[inside], return_inverse=True)
+    strongest = np.zeros(len(pairs))
+    np.maximum.at(strongest, place, strengths[inside])
+    return pairs // n, pairs % n, strongest
+
+
+def _pooled(graph: Graph, passages: Ints, entities: Ints) -> tuple[Ints, Ints]:
+    """Return which of a few passages mention each entity, with its position."""
+    reached, mentions = reach(graph, passages)
+    owner = np.repeat(np.arange(len(passages), dtype=np.int32), np.diff(mentions.indptr))
+    inverse = Csr(*group(len(reached), mentions.values, owner))
+    at, holders = expand(inverse, np.searchsorted(reached, entities))
+    return at, passages[holders]
+
+
+def _everywhere(graph: Graph, _: Ints, entities: Ints) -> tuple[Ints, Ints]:
+    """Return the passages of the snapshot that mention each entity, or one joined by an alias, with its position."""
+    chunks = graph.columns.node_chunks
+    if chunks is None:
+        return entities[:0], entities[:0]
+    direct, holders = expand(chunks, entities)
+    owner, same = expand(graph.columns.by_relation(ALIAS), entities)
+    through, more = expand(chunks, same)
+    return np.concatenate((direct, owner[through])), np.concatenate((holders, more))
+
+
+class Statements:
+    """Strength of a passage's connection by an entity: `base`, and more where a statement answers the question.
+
+    `base + stated · r`, with r the share of the question's words (by idf) that the best statement has (see `Complement`).
+    """
+
+    def __init__(self, base: float, stated: float, state: State, index: WordIndex) -> None:
+        self.base, self.stated, self.graph = base, stated, state.graph
+        n = len(index.nodes)
+        frequencies = {word: len(index.postings(word)[0]) for word in words(state.question.text)}
+        self.idf = {word: math.log1p((n - df + 0.5) / (df + 0.5)) for word, df in frequencies.items() if df}
         self.shares: dict[int, float] = {}
         self.largest = 0.0
 
-    def of(self, at: Ints) -> tuple[Ints, Ints, Row]:
-        """Return every connection of these passages: position in `at`, what it is connected with, how strongly.
+    def __call__(self, nodes: Ints, entities: Ints) -> Row:
+        """Return the strength of each passage and entity: float64[p, e]."""
+        strengths: Row = self.base + self.stated * self._best_shares(nodes, entities)
+        return strengths
 
-        In the order of both, each pair once.
-        """
-        how, nodes, topics = self.how, self.nodes[at], self.graph.columns.by_relation(ABOUT)
-        entities, held = reach(self.graph, nodes)
-        owner = np.repeat(np.arange(len(at)), np.diff(held.indptr))
-        told = how.about + how.stated * self._told(nodes, entities)[owner, held.values]
-        rare = rarity(self.graph, entities, how.common)[held.values]
-        by, about = expand(topics, entities[held.values])
-        seldom = np.flatnonzero(rare)
-        via, sharing = self._holders(entities[held.values[seldom]])
-        whose, own = expand(topics, nodes)
-        through, mentioning = self._holders(own)
-        asked = np.flatnonzero(np.isin(at, self.named))
-        found = (
-            (owner[by], about, told[by]),
-            (owner[seldom][via], sharing, how.shared * rare[seldom][via]),
-            (whose[through], mentioning, np.full(len(through), how.about)),
-            (np.repeat(asked, len(self.named)), np.tile(self.nodes[self.named], len(asked)), np.zeros(0)),
-        )
-        first, second, strengths = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        strengths = np.append(strengths, np.zeros(len(first) - len(strengths)))
-        return self._strongest(at, first, second, strengths)
-
-    def _strongest(self, at: Ints, first: Ints, second: Ints, strengths: Row) -> tuple[Ints, Ints, Row]:
-        """Return each pair once, in order, with its largest strength; none with itself or what is not searched."""
-        n = len(self.nodes)
-        to = np.minimum(np.searchsorted(self.nodes, second), n - 1)
-        inside = (self.nodes[to] == second) & (to != at[first])
-        pairs, place = np.unique(first[inside] * n + to[inside], return_inverse=True)
-        strongest = np.zeros(len(pairs))
-        np.maximum.at(strongest, place, strengths[inside])
-        return pairs // n, pairs % n, strongest
-
-    def _told(self, nodes: Ints, entities: Ints) -> Row:
+    def _best_shares(self, nodes: Ints, entities: Ints) -> Row:
         """Return r: the best statement of each passage on each of the entities, ascending, over the largest of all."""
         columns = self.graph.columns
-        found = np.zeros((len(nodes), len(entities)))
+        best = np.zeros((len(nodes), len(entities)))
         owner, edges = expand(columns.stated, nodes)
         if not len(edges) or not len(entities):
-            return found
+            return best
         shares = self._shares(edges)
         self.largest = self.largest or float(shares.max())
         owner, shares, ends = np.repeat(owner, 2), np.repeat(shares, 2), self.graph.ends(edges)
@@ -312,8 +334,8 @@ class _Connections:
         )
         at = np.minimum(np.searchsorted(entities, ends), len(entities) - 1)
         here = entities[at] == ends
-        np.maximum.at(found, (owner[here], at[here]), shares[here])
-        return np.minimum(found / (self.largest or 1.0), 1.0)
+        np.maximum.at(best, (owner[here], at[here]), shares[here])
+        return np.minimum(best / (self.largest or 1.0), 1.0)
 
     def _shares(self, edges: Ints) -> Row:
         """Return the share of the question's words that each statement has; a text of many edges is read once."""
@@ -323,16 +345,6 @@ class _Connections:
         total = sum(self.idf.values()) or 1.0
         for key, edge in zip(keys.tolist(), edges[first].tolist(), strict=True):
             if key not in self.shares:
-                said = self.idf.keys() & set(words(self.graph.edge_text(edge)))
-                self.shares[key] = sum(self.idf[word] for word in said) / total
+                matches = self.idf.keys() & set(words(self.graph.edge_text(edge)))
+                self.shares[key] = sum(self.idf[word] for word in matches) / total
         return np.array([self.shares[key] for key in keys.tolist()])[place]
-
-    def _holders(self, entities: Ints) -> tuple[Ints, Ints]:
-        """Return the passages that mention each entity, or one that an alias joins it with, with its position."""
-        chunks = self.graph.columns.node_chunks
-        if chunks is None:
-            return entities[:0], entities[:0]
-        direct, held = expand(chunks, entities)
-        owner, same = expand(self.graph.columns.by_relation(ALIAS), entities)
-        through, more = expand(chunks, same)
-        return np.concatenate((direct, owner[through])), np.concatenate((held, more))

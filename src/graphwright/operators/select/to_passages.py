@@ -62,7 +62,7 @@ class ToPassages(Ranker):
         if state.evidence is None:
             return state
         items = state.evidence if self.items is None else self.items(state, run)
-        scores = 1.0 / np.arange(1, len(items) + 1) if items.scores is None else items.scores
+        scores = items.ranked_scores
         item, passage, states = _behind(state.graph, items)
         ids, position = np.unique(passage, return_inverse=True)
         shares = scores[item] * np.where(states, 1.0, self.mentions)

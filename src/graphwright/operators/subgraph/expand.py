@@ -118,7 +118,7 @@ class Frontier(Ranker):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the neighbours."""
         found = state.evidence or Evidence.of_nodes([])
-        scores = 1.0 / np.arange(1, len(found) + 1) if found.scores is None else found.scores
+        scores = found.ranked_scores
         liked: dict[int, float] = {}
         for (nodes, edges), score in zip(found, scores.tolist(), strict=True):
             for node in (nodes if len(nodes) else state.graph.ends(edges)).tolist():
