@@ -193,8 +193,8 @@ def _missing_nodes(
     files: Sequence[Path], kind: str, names: Sequence[tuple[GraphQuestion, tuple[str, ...]]], nodes: set[str]
 ) -> Iterator[str]:
     """Yield a remark on the names that are no nodes. Raises DataError if none of them is."""
-    total = sum(len(some) for _, some in names)
-    missing = [(question, name) for question, some in names for name in some if name not in nodes]
+    total = sum(len(group) for _, group in names)
+    missing = [(question, name) for question, group in names for name in group if name not in nodes]
     if not missing:
         return
     question, name = missing[0]
@@ -204,7 +204,7 @@ def _missing_nodes(
             f"{files[-1]}: none of its {total:,} {kind} is a node of the graph in {files[0]}; {first}. "
             "Read the graph that belongs to these questions, and name things as it does."
         )
-    without = sum(not nodes.intersection(some) for _, some in names)
+    without = sum(not nodes.intersection(group) for _, group in names)
     yield (
         f"{len(missing):,} of {total:,} {kind} ({len(missing) / total:.1%}) are no nodes of the graph, {first}; "
         f"{counted(without, 'question')} with none that is."
