@@ -74,7 +74,8 @@ class Run:
     Operators call models through it, so that their usage is counted. A text that the run, or an earlier run with the
     same `memory`, had encoded already is not encoded again.
 
-    `memory`: vectors and latents kept between runs; by default of this run alone. `charged`: keys of the model
+    `memory`: vectors and latents kept between runs; by default of this run alone. `scratch`: values that operators keep
+    for later steps of the same run. `charged`: keys of the model
     outputs that the pipeline has paid for; if given, an output made for another pipeline is charged with
     what it cost there, so that a comparison is fair (cost attribution). `shared`: steps done once for several
     pipelines. `on_text`: called with the text of an answer as it is written. `cancel`: stops model calls.
@@ -96,12 +97,15 @@ class Run:
         self.notes: list[str] = []
         self.outputs: Costs = {}
         self.paid: Costs = {}
+        self.scratch: dict[Any, Any] = {}
 
     def child(self) -> Run:
         """Return the run of one step: same models, own usage and notes."""
-        return Run(
+        child = Run(
             memory=self.memory, charged=self.charged, shared=self.shared, on_text=self.on_text, cancel=self.cancel
         )
+        child.scratch = self.scratch
+        return child
 
     def absorb(self, child: Run) -> None:
         """Add what a step used."""

@@ -77,7 +77,7 @@ class Think(Operator):
         thought = ""
         if nodes:
             write = _written if isinstance(self.model, LLM) else _nearest
-            thought = write(self.model, state, run, nodes)  # type: ignore[operator]
+            thought = write(self.model, state, run, nodes)  # type: ignore[arg-type]
         if not thought:
             run.note("no further thought")
             return state.with_(anchors=anchors)

@@ -88,7 +88,7 @@ class Pairs(Operator):
     def _strength(self, graph: Graph, pool: Support) -> Table:
         """Return the strength of each pair that is connected, minus infinity for the others: float64[p, p]."""
         named, everyone = pool.asked, np.arange(len(pool.nodes))
-        first, second, strengths = connections(graph, pool, everyone, self.about, self.shared, self.common, _pooled)
+        first, second, strengths = connections(graph, pool, everyone, self, _pooled)
         strength = np.full((len(named), len(named)), -np.inf)
         strength[first, second] = strengths
         return strength - self.unnamed * (1 - np.maximum(named[:, None], named[None]))
@@ -172,7 +172,7 @@ class _Growth:
         self.alone = every.total()
         self.named = every.asked
         self.signals = np.concatenate((every.terms, every.named), axis=1)
-        self.graph, self.statements = state.graph, Statements(how.about, how.stated, state, how.words)
+        self.graph, self.statements = state.graph, Statements(how.stated, state, how.words)
         self.reached = np.empty(0, np.int64)  # ascending, without what was taken
         self.worth = np.full(len(self.alone), -np.inf)  # J
         self.joined = np.zeros(len(self.alone))
@@ -202,10 +202,7 @@ class _Growth:
 
     def open(self, at: Ints) -> None:
         """Score the passages that these are connected with, together with each of them."""
-        how = self.how
-        owner, to, strength = connections(
-            self.graph, self.every, at, self.statements, how.shared, how.common, _everywhere
-        )
+        owner, to, strength = connections(self.graph, self.every, at, self.how, _everywhere, self.statements)
         pairs = np.maximum(self.alone[to], self._together(at, owner, to) + strength)
         was = np.isfinite(self.worth)
         np.maximum.at(self.worth, to, pairs + self.how.own * self.alone[to])
@@ -234,21 +231,26 @@ Holders = Callable[[Graph, Ints, Ints], tuple[Ints, Ints]]
 
 
 def connections(
-    graph: Graph, every: Support, at: Ints, about: float | Statements, shared: float, common: float, holders: Holders
+    graph: Graph,
+    every: Support,
+    at: Ints,
+    how: Pairs | Complement,
+    holders: Holders,
+    statements: Statements | None = None,
 ) -> tuple[Ints, Ints, Row]:
     """Return the connections of the passages `at` with `every` passage: position in `at`, position, strength.
 
     Sorted by both positions, each pair once with its largest strength: `about` where one is about what the other
-    mentions (for the topic of the second, a function may give the strength of each passage and entity), `shared` times
-    the rarity of an entity that both mention, and 0 where the question names the topics of both.
+    mentions (and more by `statements`, where that is the second), `shared` times the rarity of an entity that both
+    mention, and 0 where the question names the topics of both.
     """
     nodes, topics = every.nodes[at], graph.columns.by_relation(ABOUT)
     entities, mentions = reach(graph, nodes)
-    owner = np.repeat(np.arange(len(at)), np.diff(mentions.indptr))
-    mentioned = mentions.values
-    base = about if isinstance(about, float) else about.base
-    of_topic = np.full(len(owner), base) if isinstance(about, float) else about(nodes, entities)[owner, mentioned]
-    rare = rarity(graph, entities, common)[mentioned]
+    owner, mentioned = np.repeat(np.arange(len(at)), np.diff(mentions.indptr)), mentions.values
+    of_topic = np.full(len(owner), how.about, np.float64)
+    if statements is not None:
+        of_topic += statements.scores(nodes, entities)[owner, mentioned]
+    rare = rarity(graph, entities, how.common)[mentioned]
     by, subjects = expand(topics, entities[mentioned])
     seldom = np.flatnonzero(rare)
     via, sharing = holders(graph, every.nodes, entities[mentioned[seldom]])
@@ -258,8 +260,8 @@ def connections(
     asked = np.flatnonzero(np.isin(at, named))
     parts = (
         (owner[by], subjects, of_topic[by]),
-        (owner[seldom][via], sharing, shared * rare[seldom][via]),
-        (whose[through], mentioning, np.full(len(through), base)),
+        (owner[seldom][via], sharing, how.shared * rare[seldom][via]),
+        (whose[through], mentioning, np.full(len(through), how.about)),
         (np.repeat(asked, len(named)), np.tile(every.nodes[named], len(asked)), np.zeros(len(asked) * len(named))),
     )
     first, second, strengths = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -278,12 +280,13 @@ def _strongest(searched: Ints, at: Ints, first: Ints, second: Ints, strengths: R
 
 
 def _pooled(graph: Graph, passages: Ints, entities: Ints) -> tuple[Ints, Ints]:
-    """Return which of a few passages mention each entity, with its position."""
+    """Return which of a few passages mention each entity, with its position; see `_everywhere`."""
     reached, mentions = reach(graph, passages)
     owner = np.repeat(np.arange(len(passages), dtype=np.int32), np.diff(mentions.indptr))
     inverse = Csr(*group(len(reached), mentions.values, owner))
-    at, holders = expand(inverse, np.searchsorted(reached, entities))
-    return at, passages[holders]
+    known = np.flatnonzero(np.isin(entities, reached))
+    at, holders = expand(inverse, np.searchsorted(reached, entities[known]))
+    return known[at], passages[holders]
 
 
 def _everywhere(graph: Graph, _: Ints, entities: Ints) -> tuple[Ints, Ints]:
@@ -298,26 +301,21 @@ def _everywhere(graph: Graph, _: Ints, entities: Ints) -> tuple[Ints, Ints]:
 
 
 class Statements:
-    """Strength of a passage's connection by an entity: `base`, and more where a statement answers the question.
+    """Scores of the statements of passages on entities: the share of the question's words that the best one has.
 
-    `base + stated · r`, with r the share of the question's words (by idf) that the best statement has (see `Complement`).
+    Words count by idf. Scores are divided by the largest in the first passages, and multiplied by `weight`.
     """
 
-    def __init__(self, base: float, stated: float, state: State, index: WordIndex) -> None:
-        self.base, self.stated, self.graph = base, stated, state.graph
+    def __init__(self, weight: float, state: State, index: WordIndex) -> None:
+        self.weight, self.graph = weight, state.graph
         n = len(index.nodes)
         frequencies = {word: len(index.postings(word)[0]) for word in words(state.question.text)}
         self.idf = {word: math.log1p((n - df + 0.5) / (df + 0.5)) for word, df in frequencies.items() if df}
         self.shares: dict[int, float] = {}
         self.largest = 0.0
 
-    def __call__(self, nodes: Ints, entities: Ints) -> Row:
-        """Return the strength of each passage and entity: float64[p, e]."""
-        strengths: Row = self.base + self.stated * self._best_shares(nodes, entities)
-        return strengths
-
-    def _best_shares(self, nodes: Ints, entities: Ints) -> Row:
-        """Return r: the best statement of each passage on each of the entities, ascending, over the largest of all."""
+    def scores(self, nodes: Ints, entities: Ints) -> Row:
+        """Return the score of each passage on each of the entities, ascending: float64[p, e]."""
         columns = self.graph.columns
         best = np.zeros((len(nodes), len(entities)))
         owner, edges = expand(columns.stated, nodes)
@@ -335,7 +333,8 @@ class Statements:
         at = np.minimum(np.searchsorted(entities, ends), len(entities) - 1)
         here = entities[at] == ends
         np.maximum.at(best, (owner[here], at[here]), shares[here])
-        return np.minimum(best / (self.largest or 1.0), 1.0)
+        scores: Row = self.weight * np.minimum(best / (self.largest or 1.0), 1.0)
+        return scores
 
     def _shares(self, edges: Ints) -> Row:
         """Return the share of the question's words that each statement has; a text of many edges is read once."""

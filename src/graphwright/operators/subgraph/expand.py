@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import threading
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
-from graphwright.errors import OptionError
+from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints, Scores
-from graphwright.graph.graph import Csr
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.frontier import Around, products
 from graphwright.models.protocols import Floats
@@ -25,90 +22,64 @@ __all__ = ["Frontier", "STeX", "Unseen"]
 
 @dataclass(frozen=True, repr=False)
 class STeX(Ranker):
-    """New neighbours of the evidence's nodes, by structure and similarity (FastInsight, Algorithm 3).
+    """Rank the new neighbours of the evidence's nodes by structure and similarity (FastInsight, Algorithm 3).
 
         S(n) = v_q · v_n + β I(n),   I(n) = 1 - (r_best - 1)/(R - 1)  [if R > 1]
                                           + (|A(n)| - 1)/(C - 1)      [if C > 1],   C = min(deg(n), R)
 
-    R is how many nodes were retrieved, A(n) those of them next to n, r_best the best rank in A(n), from 1.
-    `index` has the vectors; a neighbour without one is left out. `beta` is β: 0 for similarity alone.
-    Neighbours and degrees are the snapshot's, whatever part of it `state.graph` is.
+    R is the number of retrieved nodes, A(n) those among them that are neighbours of n, r_best the best rank in A(n),
+    from 1. `index`: the vectors v; neighbours without one are left out. `beta`: β, 0 for similarity alone. Neighbours
+    and degrees are those in the snapshot, also where `state.graph` is narrowed.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("a", "r", "c"), ("b", "r", "d")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(["", "", "", ""]), HashEncoder())
-    >>> found = STeX(index)(start("?", graph, evidence=Evidence.of_nodes([0, 1]))).evidence
-    >>> found.nodes.tolist(), found.scores.tolist()
+    >>> evidence = STeX(index)(start("?", graph, evidence=Evidence.of_nodes([0, 1]))).evidence
+    >>> evidence.nodes.tolist(), evidence.scores.tolist()
     ([2, 3], [2.0, 0.0])
     """
 
     index: VectorIndex
-    beta: float = 1.0
+    beta: Annotated[float, AtLeast(0)] = 1.0
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.beta) and self.beta >= 0):
-            raise OptionError(f"STeX(beta={self.beta!r}): a number, 0 or more.")
-
-    @cached_property
-    def _last(self) -> _Last:
-        """What the last question met, which a loop asks for again and again; not of the configuration."""
-        return _Last()
-
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the neighbours that have a vector."""
-        given = retrieved(state)
-        if not len(given):
+        nodes = retrieved(state)
+        if not len(nodes):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        last = self._last
-        last.begin(state, run, self.index)
-        nodes, scores = last.around.scores(given, lambda new: self._similar(new, last.query), self.beta, k)
+        adjacency, query = state.graph.columns.adjacency, self.index.encode(state.question.text, run)
+        # A loop asks for the neighbours of the same nodes again and again; the run keeps what it computed.
+        key = STeX, state.question.text, self.index, id(adjacency)
+        around = run.scratch.get(key)
+        if around is None:
+            around = run.scratch[key] = Around(*adjacency)
+        nodes, scores = around.scores(nodes, lambda new: self._similarities(new, query), self.beta, k)
         return state.with_(evidence=Evidence.of_nodes(nodes, scores))
 
-    def _similar(self, nodes: Ints, query: Floats) -> Scores:
-        """Return I_Sim of each node, NaN for one without a vector: float64[len(nodes)]."""
+    def _similarities(self, nodes: Ints, query: Floats) -> Scores:
+        """Return v_q · v_n of each node, NaN for a node without a vector: float64[len(nodes)]."""
         scores = np.full(len(nodes), np.nan)
-        # Where several parts have a vector, that of the first counts.
+        # If several parts have a vector, that of the first counts.
         for part in reversed(self.index.parts):
             scores[part.has(nodes)] = products(part.vectors, part.rows_of(nodes)[1], query)
         return scores
 
 
-class _Last(threading.local):
-    """The last question of a thread, its vector, the adjacency that it was asked of, and what was met of that."""
-
-    question: str | None = None
-    adjacency: Csr | None = None
-
-    def __reduce__(self) -> tuple[type[_Last], tuple[()]]:
-        return _Last, ()
-
-    def begin(self, state: State, run: Run, index: VectorIndex) -> None:
-        """Forget what was met if this is another question or another graph."""
-        asked, adjacency = state.question.text, state.graph.columns.adjacency
-        if asked == self.question and adjacency is self.adjacency:
-            return
-        self.question, self.query = None, index.encode(asked, run)
-        if adjacency is not self.adjacency:
-            self.adjacency, self.around = None, Around(*adjacency)
-        self.around.forget()
-        self.adjacency, self.question = adjacency, asked  # last, should this be interrupted
-
-
 @dataclass(frozen=True, repr=False)
 class Frontier(Ranker):
-    """New neighbours of the evidence's nodes, each with the score of the best node that it is next to.
+    """Find the new neighbours of the evidence's nodes, each with the score of its best neighbour in the evidence.
 
-    The frontier of graph-based adaptive reranking (MacAvaney, Tonellotto and Macdonald, 2022, Algorithm 1): whom a
-    reranker liked, their neighbours it reads next. Without scores the evidence counts by 1/rank; a triple stands for
-    both its ends. Inside `state.graph`.
+    The frontier of graph-based adaptive reranking (MacAvaney, Tonellotto and Macdonald, 2022, Algorithm 1): a reranker
+    next reads the neighbours of what it ranked highest. Evidence without scores counts 1/rank; a triple stands for both
+    its ends. Inside `state.graph`.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "d"), ("b", "r", "c"), ("d", "r", "e")])
-    >>> found = Frontier()(start("?", graph, evidence=Evidence.of_nodes([0, 3], [0.5, 0.9]))).evidence
-    >>> graph.names.take(found.nodes), found.scores.tolist()
+    >>> evidence = Frontier()(start("?", graph, evidence=Evidence.of_nodes([0, 3], [0.5, 0.9]))).evidence
+    >>> graph.names.take(evidence.nodes), evidence.scores.tolist()
     (['c', 'e', 'b'], [0.9, 0.9, 0.5])
     """
 
@@ -117,26 +88,25 @@ class Frontier(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the neighbours."""
-        found = state.evidence or Evidence.of_nodes([])
-        scores = found.ranked_scores
-        liked: dict[int, float] = {}
-        for (nodes, edges), score in zip(found, scores.tolist(), strict=True):
+        evidence = state.evidence or Evidence.of_nodes([])
+        score_of: dict[int, float] = {}
+        for (nodes, edges), score in zip(evidence, evidence.ranked_scores.tolist(), strict=True):
             for node in (nodes if len(nodes) else state.graph.ends(edges)).tolist():
-                liked[node] = max(score, liked.get(node, score))
+                score_of[node] = max(score, score_of.get(node, score))
         # Best first, so that the first node that lists a neighbour is its best.
-        nodes = np.array(sorted(liked, key=lambda node: -liked[node]), np.int64)
+        nodes = np.array(sorted(score_of, key=lambda node: -score_of[node]), np.int64)
         nodes = nodes[state.graph.holds(nodes)]
         adjacency, local = state.graph.adjacency, state.graph.local(nodes)
         near, first = np.unique(adjacency.rows(local), return_index=True)
-        values = np.repeat([liked[node] for node in nodes.tolist()], np.diff(adjacency.indptr)[local])[first]
+        values = np.repeat([score_of[node] for node in nodes.tolist()], np.diff(adjacency.indptr)[local])[first]
         new = ~np.isin(near, local)
-        reached = Evidence.of_nodes(state.graph.at(near[new]), values[new])
-        return state.with_(evidence=reached if k is None else reached.top(k))
+        frontier = Evidence.of_nodes(state.graph.at(near[new]), values[new])
+        return state.with_(evidence=frontier if k is None else frontier.top(k))
 
 
 @dataclass(frozen=True, repr=False)
 class Unseen(Wrapper):
-    """The pieces that a step gives and the evidence does not hold yet: `Keep() | Unseen(search) % 10` goes on in it.
+    """Run a step and keep only items that are not in the evidence yet, as in `Keep() | Unseen(search) % 10`.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> from graphwright.operators.subgraph.walk import KHop
@@ -147,12 +117,12 @@ class Unseen(Wrapper):
     """
 
     def execute(self, state: State, run: Run, k: int | None = None) -> State:
-        """Run the step for as many more as there may be to leave out, and keep the k best of the others."""
+        """Run the step for k more items than there may be to leave out, and keep the k best new ones."""
         if state.answer is not None:
             return state
-        held = set() if state.evidence is None else set(state.evidence.identities())
-        after = self.step.execute(state, run, None if k is None else k + len(held))
-        if after.evidence is None or not held:
+        existing = set() if state.evidence is None else set(state.evidence.identities())
+        after = self.step.execute(state, run, None if k is None else k + len(existing))
+        if after.evidence is None or not existing:
             return top_of(after, self.gives, k)
-        kept = [at for at, key in enumerate(after.evidence.identities()) if key not in held]
-        return top_of(after.with_(evidence=after.evidence.take(kept)), self.gives, k)
+        new = [i for i, identity in enumerate(after.evidence.identities()) if identity not in existing]
+        return top_of(after.with_(evidence=after.evidence.take(new)), self.gives, k)

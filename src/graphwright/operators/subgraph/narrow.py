@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from graphwright.constraints import AtLeast, MoreThan
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph, Kind
@@ -23,8 +25,8 @@ __all__ = ["CommunityOf", "Induce", "InduceEdges", "Nodes", "Only", "Triples", "
 class Induce(Operator):
     """Narrow the graph to the nodes of the evidence (the ends of a triple) and all edges between them.
 
-    The evidence has done its work and is cleared. How many parts the graph is in then (weakly connected components, WCC
-    in Table 7 of LEGO-GraphRAG) stands in the trace: paths lead from one part to no other.
+    The evidence is cleared. The trace notes the number of connected components (WCC in Table 7 of LEGO-GraphRAG): no
+    path leads from one to another.
     """
 
     needs = ("evidence",)
@@ -33,24 +35,24 @@ class Induce(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Narrow the graph."""
-        found = state.evidence
-        if found is None:
+        evidence, graph = state.evidence, state.graph
+        if evidence is None:
             return state
-        return narrowed(state, run, state.graph.part(np.concatenate((found.nodes, state.graph.ends(found.edges)))))
+        return narrowed(state, run, graph.part(np.concatenate((evidence.nodes, graph.ends(evidence.edges)))))
 
 
 def narrowed(state: State, run: Run, graph: Graph) -> State:
-    """Return the state on a narrower graph, without evidence, and note how that graph hangs together."""
-    apart = int(components(*graph.adjacency).max(initial=-1)) + 1
-    run.note(f"narrowed to {len(graph):,} nodes and {len(graph.edges):,} edges in {apart:,} connected parts")
+    """Return the state on a narrower graph, without evidence, and note the size and components of that graph."""
+    count = int(components(*graph.adjacency).max(initial=-1)) + 1
+    run.note(f"narrowed to {len(graph):,} nodes and {len(graph.edges):,} edges in {count:,} connected components")
     return state.with_(graph=graph, evidence=None)
 
 
 @dataclass(frozen=True, repr=False)
 class Nodes(Operator):
-    """All nodes of the graph, unscored, by id.
+    """Return all nodes of the graph as evidence, unscored, by id.
 
-    >>> from graphwright import Graph, start
+    >>> from graphwright.operators.state import start
     >>> Nodes()(start("?", Graph.from_triples([("Bertha", "child", "Ida")]))).evidence.nodes.tolist()
     [0, 1]
     """
@@ -64,7 +66,7 @@ class Nodes(Operator):
 
 @dataclass(frozen=True, repr=False)
 class Triples(Operator):
-    """All edges of the graph as triples, unscored, by id."""
+    """Return all edges of the graph as evidence, unscored, by id."""
 
     gives = ("evidence",)
 
@@ -75,9 +77,9 @@ class Triples(Operator):
 
 @dataclass(frozen=True, repr=False)
 class Only(Operator):
-    """Keep the pieces whose nodes are all of one kind; triples and paths by the nodes they list.
+    """Keep the items whose nodes are all of one kind; triples and paths by the nodes that they list.
 
-    On a graph without passages its nodes stand for them, so that all are kept where passages (chunks) are wanted.
+    On a graph without passages every item passes Only(Kind.CHUNK), because its nodes stand for passages.
     """
 
     kind: Kind
@@ -85,32 +87,32 @@ class Only(Operator):
     gives = ("evidence",)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.kind, Kind):
-            raise OptionError(f"Only({self.kind!r}): a kind of node, {', '.join(map(str, Kind))}.")
+            raise OptionError(f"Only: kind is {self.kind!r}; it must be one of {', '.join(map(str, Kind))}.")
 
     def apply(self, state: State, run: Run) -> State:
-        """Choose the pieces."""
-        found = state.evidence
-        if found is None or (self.kind == Kind.CHUNK and state.graph.passages is None):
+        """Select the items."""
+        evidence = state.evidence
+        if evidence is None or (self.kind == Kind.CHUNK and state.graph.passages is None):
             return state
-        other = state.graph.columns.kinds[found.nodes] != self.kind
-        strange = np.concatenate(([0], np.cumsum(other)))
-        kept = np.flatnonzero(strange[found.node_ptr[1:]] == strange[found.node_ptr[:-1]])
-        return state.with_(evidence=found.take(kept.tolist()))
+        others = np.concatenate(([0], np.cumsum(state.graph.columns.kinds[evidence.nodes] != self.kind)))
+        selected = np.flatnonzero(others[evidence.node_ptr[1:]] == others[evidence.node_ptr[:-1]])
+        return state.with_(evidence=evidence.take(selected.tolist()))
 
 
 @dataclass(frozen=True, repr=False)
 class InduceEdges(Operator):
     """Narrow the graph to the nodes and edges of the evidence, and to no other edges between them.
 
-    The three prunings of LEGO-GraphRAG (section 3.2.2 a.3), each of a graph that was narrowed before:
+    The prunings of LEGO-GraphRAG (section 3.2.2 a.3), each of a graph that was narrowed before:
 
         (Nodes() >> Rerank(model) % nodes | KHop(0)) >> Induce()                node pruning, NP, by the node's text
         Relations() >> Rerank(model) >> EdgesBy() % edges >> InduceEdges()      edge pruning, EP, by the relation's
         Triples() >> Rerank(model) % triples >> InduceEdges()                   triple pruning, TP, by the triple's
 
-    KHop(0) are the query entities, without which there would be no path. Nodes that no edge is left at go with the
-    edges. The evidence has done its work and is cleared; the trace says in how many parts the graph is.
+    KHop(0) gives the query entities, without which there would be no path. Nodes without edges are removed. The
+    evidence is cleared; the trace notes the number of connected components.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.evidence import Evidence
     >>> triangle = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a")])
@@ -124,12 +126,12 @@ class InduceEdges(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Narrow the graph."""
-        found, graph = state.evidence, state.graph
-        if found is None:
+        evidence, graph = state.evidence, state.graph
+        if evidence is None:
             return state
-        edges = np.unique(found.edges)
+        edges = np.unique(evidence.edges)
         edges = edges if graph.whole else np.intersect1d(edges, graph.edges, assume_unique=True)
-        nodes = np.unique(np.concatenate((found.nodes, graph.ends(edges))))
+        nodes = np.unique(np.concatenate((evidence.nodes, graph.ends(edges))))
         nodes = nodes[graph.holds(nodes)]
         for array in (nodes, edges):
             array.flags.writeable = False
@@ -138,46 +140,42 @@ class InduceEdges(Operator):
 
 @dataclass(frozen=True, repr=False)
 class CommunityOf(Operator):
-    """Nodes of the communities that the seeds lie in: a subgraph that was computed beforehand (section 5.2, Table 7).
+    """Return the nodes of the seeds' communities: a precomputed subgraph (LEGO-GraphRAG, section 5.2, Table 7).
 
-    Communities are those of `graphwright.communities`: Leiden, divided further as long as they have more than `largest`
-    nodes and it divides them, here at the deepest level, so that `largest` sets the size of the subgraph. They are made
-    at the first question on a snapshot, and kept. Nodes come without scores, those of the best seed's community first;
-    a seed that is in none stands for itself. Behind a search it gives the communities that hold what was found:
+    Communities are those of the Leiden algorithm at the deepest level, divided until they have at most `max_nodes`
+    nodes or cannot be divided (`resolution`, `seed`: its arguments). They are computed at the first question on a
+    snapshot. Nodes have no scores, those of the best seed's community come first; a seed without a community stands for
+    itself. After a search it gives the communities of the results:
 
         (CommunityOf() | VectorSearch(names) % 3 >> CommunityOf()) >> Induce()
 
     Needs the extra `communities` (igraph).
 
-    >>> from graphwright import Graph, start
+    >>> from graphwright.operators.state import start
     >>> pairs = ["ab", "bc", "ca", "cx", "xy", "yz", "zx"]
     >>> graph = Graph.from_triples([(pair[0], "knows", pair[1]) for pair in pairs])
-    >>> graph.names.take(CommunityOf(largest=3)(start("?", graph, entities=["y"])).evidence.nodes)
+    >>> graph.names.take(CommunityOf(max_nodes=3)(start("?", graph, entities=["y"])).evidence.nodes)
     ['x', 'y', 'z']
     """
 
-    largest: int = 1000
-    resolution: float = 1.0
+    max_nodes: Annotated[int, AtLeast(1)] = 1000
+    resolution: Annotated[float, MoreThan(0)] = 1.0
     seed: int = 0
     needs = ("evidence|anchors",)
     gives = ("evidence",)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.largest, bool) or not hasattr(self.largest, "__index__") or self.largest < 1:
-            raise OptionError(f"CommunityOf(largest={self.largest!r}): a number of nodes, 1 or more.")
-        if not 0 < self.resolution < float("inf"):
-            raise OptionError(f"CommunityOf(resolution={self.resolution!r}): a number above 0.")
 
     def apply(self, state: State, run: Run) -> State:
         """Collect the nodes."""
         needs_igraph(self)
         graph = state.graph
-        found = communities(graph, int(self.largest), self.resolution, self.seed)
-        at, weights = seeds(state)
-        ids = graph.at(at[np.argsort(-weights, kind="stable")])
-        deepest = int(found.level.max(initial=0))
-        of = found.of_nodes(deepest)[ids]
-        members = [found.members.row(c) if c >= 0 else np.array([node]) for c, node in zip(of, ids, strict=True)]
+        groups = communities(graph, self.max_nodes, self.resolution, self.seed)
+        positions, weights = seeds(state)
+        ids = graph.at(positions[np.argsort(-weights, kind="stable")])
+        community = groups.of_nodes(int(groups.level.max(initial=0)))[ids]
+        members = [
+            groups.members.row(group) if group >= 0 else np.array([node])
+            for group, node in zip(community, ids, strict=True)
+        ]
         nodes = np.concatenate([np.empty(0, np.int64), *members]).astype(np.int64)
         nodes = nodes[np.sort(np.unique(nodes, return_index=True)[1])]
         return state.with_(evidence=Evidence.of_nodes(nodes[graph.holds(nodes)]))
