@@ -102,7 +102,7 @@ def survivor(folder, encoder, said):
         drafts = any(folder.glob(".snapshot-*.draft"))
         if not index.documents:
             return "reading and storing", wrong
-        if index.current:
+        if index.is_current:
             return "cleaning up, or done", wrong
         return "writing the snapshot" if drafts else "merging and encoding", wrong
 

@@ -78,7 +78,7 @@ def measure(base, rest, questions, folder, change):
                 for _ in range(TURN):
                     seconds[turn].append(timed(index, asked.pop()))
     whole = time.perf_counter() - begun
-    if writer.returncode or index.documents != before + REST or not index.current:
+    if writer.returncode or index.documents != before + REST or not index.is_current:
         raise SystemExit(f"the writer failed: exit status {writer.returncode}, {index.documents} documents")
     index.close()
     shutil.rmtree(folder)

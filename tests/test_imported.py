@@ -93,10 +93,10 @@ def test_ids_of_a_file_are_found_beside_the_names_they_go_by(tmp_path):
 
 
 def test_large_graphs_are_searched_by_names_as_they_are_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(name_index, "FOLDED", 3)
-    monkeypatch.setattr(build, "FOLDED", 3)
-    monkeypatch.setattr(build, "EMBEDDED", 3)
-    monkeypatch.setattr(build, "WORDED", 3)
+    monkeypatch.setattr(name_index, "MAX_NORMALISED", 3)
+    monkeypatch.setattr(build, "MAX_NORMALISED", 3)
+    monkeypatch.setattr(build, "MAX_NAMES_EMBEDDED", 3)
+    monkeypatch.setattr(build, "MAX_TRIPLES_INDEXED", 3)
     index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), encoder=HashEncoder())
     assert not len(index.graph.columns.aliases) and index.info()["embedded"] == {}
     answers = index.ask("Who acted in Shanghai Express with others?", method="lego-1").answer.text.splitlines()
@@ -106,7 +106,7 @@ def test_large_graphs_are_searched_by_names_as_they_are_written(tmp_path, monkey
 
 
 def test_documents_are_not_added_and_nothing_is_taken_away(films):
-    for change in (lambda: films.add([{"id": "a", "text": "b"}]), lambda: films.remove(["a"]), films.upgrade):
+    for change in (lambda: films.add([{"id": "a", "text": "b"}]), lambda: films.remove(["a"]), films.reextract):
         with pytest.raises(StoreError, match="is an imported graph"):
             change()
 
@@ -116,7 +116,7 @@ def test_a_damaged_file_is_found_and_what_to_do_is_said(tmp_path):
     victim = next(index.path.glob("snapshot-0/graph/heads.npy"))
     victim.write_bytes(victim.read_bytes()[:-1] + b"\x01")
     found = index.verify(repair=True)
-    assert len(found) == 1 and "heads.npy" in found[0].what and "Import the graph again" in found[0].remedy
+    assert len(found) == 1 and "heads.npy" in found[0].problem and "Import the graph again" in found[0].remedy
 
 
 def test_bad_input_makes_nothing(tmp_path):

@@ -51,7 +51,7 @@ def make(path: Path, documents: object = CORPUS, settings: Settings = ALL) -> In
 def test_a_with_block_closes_the_index_and_what_is_asked_of_it_then_says_so(tmp_path):
     with make(tmp_path / "i") as index:
         assert index.ask(QUESTION).answer.citations
-    asked = [lambda: index.ask(QUESTION), lambda: index.ask(QUESTION, "bm25"), lambda: index.graph, index.listed]
+    asked = [lambda: index.ask(QUESTION), lambda: index.ask(QUESTION, "bm25"), lambda: index.graph, index.list_documents]
     for late in (*asked, lambda: index.add(CORPUS), index.info):
         with pytest.raises(StoreError, match=r"was closed.*Open the index again"):
             late()
@@ -359,10 +359,10 @@ def test_documents_read_by_several_extractors_stand_side_by_side(tmp_path: Path)
     assert made.unchanged == ["anna"] and made.added == ["berta"] and made.deepened == 1
     assert index.info()["extractors"] == {"lexical:1": 1, "shouting:1": 1}
     assert [n for n in index.graph.names if "#" not in n] == ["ANNA", "Ermengarde", "BERTA"]
-    index.upgrade()
+    index.reextract()
     assert index.info()["extractors"] == {"shouting:1": 2} and len(reader.seen) == 2
     assert [n for n in index.graph.names if "#" not in n] == ["ANNA", "BERTA"]
-    index.upgrade(["anna"])
+    index.reextract(["anna"])
     assert len(reader.seen) == 2 and index.verify() == []  # nothing was left to read
 
 
@@ -376,7 +376,7 @@ def test_what_a_reader_sets_aside_waits_is_listed_and_is_read_alone_in_the_next_
     assert index.info()["waiting"] == {"no breath left": 2} and index.info()["current"]
     assert "Ermengarde" in list(index.graph.names)
     reader.may = 2
-    assert len(index.unseen([])) == 2
+    assert len(index.chunks_to_extract([])) == 2
     assert index.add([]).waiting == [("clara", 0, NO)]
     reader.may = 1000
     assert index.add(shouted("clara")).waiting == [] and len(reader.seen) == 3
@@ -416,7 +416,7 @@ def test_a_model_that_read_a_chunk_need_not_read_it_again_after_another_one_fail
     index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=reader)
     index.add(shouted("anna"))
     other = Index.open(tmp_path / "a", encoder=HashEncoder(), extractor=Shouting(may=0, id="other:1"))
-    assert other.upgrade().waiting == [("anna", 0, NO)]
+    assert other.reextract().waiting == [("anna", 0, NO)]
     assert index.add([]).waiting == [] and len(reader.seen) == 1
 
 
@@ -426,12 +426,12 @@ def test_a_part_never_shows_what_was_not_committed(tmp_path: Path) -> None:
 
     def documents() -> Iterator[dict[str, str]]:
         yield from ({"id": f"open/{i}.md", "text": "The plan is Zanzibar."} for i in range(600))
-        seen.append(list(index.part(within).graph.passages.documents))  # type: ignore[union-attr]
+        seen.append(list(index.filtered(within).graph.passages.documents))  # type: ignore[union-attr]
         raise KeyError
 
     with pytest.raises(KeyError):
         index.add(documents())
-    assert seen == [["open/a.md", "open/b.md"]] == [list(index.part(within).graph.passages.documents)]  # type: ignore[union-attr]
+    assert seen == [["open/a.md", "open/b.md"]] == [list(index.filtered(within).graph.passages.documents)]  # type: ignore[union-attr]
 
 
 def test_a_file_that_became_something_else_is_not_taken_for_gone_and_a_moved_folder_is_taken_over(
@@ -460,7 +460,7 @@ def test_an_extractor_that_loses_chunks_is_named_and_changes_nothing(tmp_path: P
     index = make(tmp_path / "a")
     with pytest.raises(OptionError, match="gave 0 contributions for 1 chunks"):
         Index.open(tmp_path / "a", encoder=HashEncoder(), extractor=Lossy()).add([{"id": "x", "text": "y"}])
-    assert index.documents == len(CORPUS) and index.current
+    assert index.documents == len(CORPUS) and index.is_current
 
 
 def files(folder: Path, **texts: str) -> Path:
@@ -496,7 +496,7 @@ def test_sync_does_not_touch_what_came_from_elsewhere_nor_take_it_for_its_own(tm
     (tmp_path / "docs" / "one.txt").unlink()
     with pytest.raises(DataError, match="nothing to read"):  # an unmounted disk looks like this
         index.sync(tmp_path / "docs")
-    assert index.documents == 2 and index.current
+    assert index.documents == 2 and index.is_current
 
 
 def test_sync_removes_nothing_that_may_be_in_what_cannot_be_read(tmp_path: Path) -> None:
@@ -618,7 +618,7 @@ PRIVATE = [
 def test_a_part_of_an_index_is_the_index_of_those_documents(method: str, tmp_path: Path) -> None:
     index, alone = make(tmp_path / "a", PRIVATE), make(tmp_path / "b", PRIVATE[:2])
     for within in (Filter(folder="open"), Filter(documents=["open/a.md", "open/b.md", "none"])):
-        part = index.part(within)
+        part = index.filtered(within)
         assert str(part.graph.names.take(range(len(part.graph)))) == str(list(alone.graph.names))
         assert part.graph.checksum == alone.graph.checksum and part.words == alone.snapshot.words
         assert np.allclose(part.passages.vectors, alone.snapshot.passages.vectors)
@@ -636,10 +636,10 @@ def test_a_part_changes_with_the_index_and_costs_no_encoding(tmp_path: Path) -> 
     index = make(tmp_path / "a", PRIVATE)
     within = Filter(folder="open")
     with metered() as usage:
-        assert index.part(within) is index.part(within)
+        assert index.filtered(within) is index.filtered(within)
     assert usage.texts == 0
     index.add([{"id": "open/d.md", "title": "Dora", "text": "Dora is new."}])
-    assert "Dora" in list(index.part(within).graph.names)
+    assert "Dora" in list(index.filtered(within).graph.names)
 
 
 def test_a_snapshot_is_cleaned_up_when_nobody_reads_it_any_more(tmp_path: Path) -> None:

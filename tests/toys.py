@@ -16,7 +16,9 @@ from graphwright.graph.columns import TextColumn, terminate
 from graphwright.index.chunk_columns import ChunkColumns, ChunkRecord
 from graphwright.index.extraction import Extraction
 from graphwright.index.merge import MergedChunks
-from graphwright.learn.retrievers.retriever import Retriever
+from graphwright.index.snapshot import Snapshot
+from graphwright.index.word_index import WordIndex
+from graphwright.learn.retriever import Retriever
 from graphwright.operators.state import State, start
 
 # Lothair's kin: a small tree with one person of two marriages.
@@ -101,11 +103,17 @@ def vectors_of(graph: Graph) -> VectorIndex:
     return VectorIndex.from_array(encoder.encode(list(graph.names)), encoder)
 
 
+def knowledge(graph: Graph) -> Snapshot:
+    """A snapshot of a graph without passages, in which nothing is embedded."""
+    nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
+    return Snapshot(graph, nothing, WordIndex.of([], np.empty(0, np.int64)), None, None, HashEncoder(), {})
+
+
 def family_state(**more: object) -> State:
     return start("Who was the mother of Lothair II?", GRAPHS["family"], entities=["Lothair II"], **more)  # type: ignore[arg-type]
 
 
-def ledger_of(
+def chunk_columns_of(
     docs: Iterable[tuple[str, str, str, Extraction]], links: Mapping[str, Iterable[str]] | None = None
 ) -> ChunkColumns:
     """Documents (id, title, text, contribution) of one chunk each, in the order given; `links`: what they refer to."""
@@ -119,7 +127,7 @@ def ledger_of(
 
 
 def merged_graph(docs: Iterable[tuple[str, str, str, Extraction]]) -> Graph:
-    return MergedChunks(ledger_of(docs)).graph(np.empty((0, 2), np.int64))
+    return MergedChunks(chunk_columns_of(docs)).graph(np.empty((0, 2), np.int64))
 
 
 def same(a: Evidence | None, b: Evidence | None) -> bool:

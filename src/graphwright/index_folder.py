@@ -1,4 +1,4 @@
-"""An index folder: what a builder holds. Documents go in; questions are answered from its current snapshot."""
+"""The class that users hold: an index folder, to which documents are added and questions are asked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
@@ -18,158 +17,103 @@ from graphwright.data.knowledge_graphs import Dump, dump_of
 from graphwright.errors import DataError, OptionError, StoreError, meant
 from graphwright.graph.graph import Graph
 from graphwright.graph.passages import Listed
-from graphwright.index.build import SPACES, Progress, Settings, build, checked_spaces, given
+from graphwright.index.build import Progress, Settings, build, build_from_graph, checked_spaces
 from graphwright.index.changes import Changes, Source
 from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.filter import Filter
-from graphwright.index.graph_import import Imported, read_dumps
+from graphwright.index.graph_import import ImportedGraph, import_graph
 from graphwright.index.layout import IndexLayout
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.locks import is_written
 from graphwright.index.snapshot import Snapshot, open_snapshot
 from graphwright.index.store import Store
 from graphwright.index.verify import Problem, verify
-from graphwright.index.writer import Writer, revision_of, settings_of
+from graphwright.index.writer import Writer
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.cache import CachedEncoder
-from graphwright.models.registry import EMBEDDED, encoder_of
-from graphwright.models.protocols import NamedEncoder
+from graphwright.models.protocols import NamedEncoder, Usage
+from graphwright.models.registry import EMBEDDED, cross_encoder_of, encoder_of, llm_of, reader_of
 from graphwright.operators.operator import Operator
-from graphwright.operators.run import Run
 from graphwright.operators.state import Question, State, start
 
 __all__ = ["Changes", "Index"]
 
 Method = str | Operator | Callable[[Snapshot], Operator]
-_MANY = 5_000  # documents that a wrong id is compared with
-_PARTS = 16  # parts of an index (see Filter) that stay in memory
+GivenEncoder = NamedEncoder | str | Callable[..., Any] | None
+_MODELS: Mapping[str, Callable[[object], Any]] = {
+    "llm": llm_of,
+    "encoder": encoder_of,
+    "cross_encoder": cross_encoder_of,
+    "reader": reader_of,
+}
+_SYNONYMS = {"k": "top_k", "limit": "top_k", "passages": "top_k", "model": "llm", "where": "filter", "within": "filter"}
+_MAX_COMPARED = 5_000  # document ids that a wrong one is compared with
+_MAX_FILTERED = 16  # filtered snapshots that are kept in memory
 
 
 class Index:
     """Documents, the graph made of them, and answers.
 
-    Queries map the current snapshot and never wait for indexing; a snapshot is written whole and then
-    made current at one stroke.
+    `Index(path)` opens an index, or creates one if the folder is new or empty. Queries map the current snapshot and
+    never wait for indexing; a new snapshot is written completely and then made current atomically.
 
     >>> import tempfile; from graphwright.models.fake import HashEncoder
-    >>> index = Index.create(Path(tempfile.mkdtemp()) / "cities", encoder=HashEncoder())
+    >>> index = Index(Path(tempfile.mkdtemp()) / "cities", encoder=HashEncoder())
     >>> _ = index.add([{"id": "graz", "title": "Graz", "text": "Graz lies on the Mur in Styria."}])
-    >>> reply = index.ask("On which river does Graz lie?").answer
-    >>> reply.citations[0].document, reply.citations[0].start, reply.citations[0].end
+    >>> answer = index.ask("On which river does Graz lie?").answer
+    >>> answer.citations[0].document, answer.citations[0].start, answer.citations[0].end
     ('graz', 0, 31)
     """
 
-    def __init__(self, path: Path, store: Store, encoder: NamedEncoder, extractor: Extractor) -> None:
-        """Use `create` or `open`."""
-        self.path = path
-        self._place = IndexLayout(path)
-        self._store = store
-        self._encoder = encoder
-        self._asking = CachedEncoder(encoder)
-        self._writer = Writer(self._place, store, encoder, extractor)
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        encoder: GivenEncoder = None,
+        extractor: Extractor | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        """Open an index, or create one in a new or empty folder.
+
+        `encoder`: a name (see graphwright.models.registry), an encoder with an id, or a function of a list of texts. An
+        index can only be opened with the encoder that it was created with, which is the default; for a new one that is
+        the embedded MiniLM. `extractor` reads the documents that are added from now on, by default without a model.
+        `settings`: of a new index. Raises StoreError if the folder cannot be opened or created.
+        """
+        layout = IndexLayout(Path(path))
+        if not layout.store.exists():
+            layout = _create(layout.path, encoder, settings or Settings())
+            settings = None
+        self.path = layout.path
+        self._layout = layout
+        self._store = Store(layout.store)
+        self._encoder = _stored_encoder(layout.path, self._store, encoder)
+        self._query_encoder = CachedEncoder(self._encoder)
+        self._writer = Writer(layout, self._store, self._encoder, extractor or LexicalExtractor())
         self._opened: tuple[str, Snapshot] | None = None
-        self._parts: OrderedDict[tuple[Filter, int], Snapshot] = OrderedDict()
+        self._filtered: OrderedDict[tuple[Filter, int], Snapshot] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
+        if settings is not None and settings != self.settings:
+            self.close()
+            raise OptionError(f"{self.path} was created with {self.settings}, not {settings}. Use a new folder.")
 
     @classmethod
     def create(
         cls,
         path: str | Path,
         *,
-        encoder: NamedEncoder | str | None = None,
+        encoder: GivenEncoder = None,
         extractor: Extractor | None = None,
         settings: Settings | None = None,
     ) -> Index:
-        """Make an empty index in a new or empty folder, all of it or nothing.
-
-        `encoder`: the embedded MiniLM unless given; its id is kept, and another one is refused later. One that is given
-        by name (see `graphwright.models.registry.encoder_of`) is kept by that, so that `open` need not be told.
-        `extractor`: lexical unless given. Raises StoreError if the folder holds something already.
-        """
-        folder, settings = Path(path).resolve(), _checked(settings or Settings())
-        name = encoder if isinstance(encoder, str) else EMBEDDED if encoder is None else ""
-        encoder = encoder_of(name) if encoder is None or isinstance(encoder, str) else encoder
-
-        def fill(place: IndexLayout) -> None:
-            kept = {"encoder": encoder.id, "encoder name": name, "settings": json.dumps(asdict(settings))}
-            store = Store.create(place.store, {**kept, "revision": "0"})
-            place.publish(0, build(store.ledger(), settings, encoder).write)
-            store.close()
-
-        IndexLayout.create(folder, fill)
-        return cls.open(folder, encoder=encoder, extractor=extractor)
+        """Create an empty index in a new or empty folder. Arguments as in `Index`; raises StoreError for others."""
+        layout = _create(Path(path), encoder, settings or Settings())
+        return cls(layout.path, encoder=encoder, extractor=extractor)
 
     @classmethod
-    def from_graph(
-        cls,
-        path: str | Path,
-        source: Graph | str | Path | Dump | Sequence[str | Path | Dump],
-        *,
-        names: Sequence[str | Path] = (),
-        malformed: int | None = None,
-        embed: Sequence[str] | None = None,
-        encoder: NamedEncoder | str | None = None,
-        progress: Progress | None = None,
-    ) -> Index:
-        """Make an index of a knowledge graph in a new or empty folder, all of it or nothing.
-
-        `source`: a graph, or files of triples: TSV, CSV, N-Triples, Parquet or GraphML, text also gzipped (`dump_of`
-        says more about a file than its name does). Files are read out of core, so they may be larger than memory; the
-        graph equals `Graph.from_triples` of their rows. `names`: files of an id and a name in each line, that nodes and
-        relations of this id go by. `malformed`: how many rows may be left out, unless given
-        100, and one in ten of a file; with more nothing is made. `embed`:
-        which of names, triples and passages (a node's triples, written out) get a vector; unless given names, of a
-        graph of at most 50,000 nodes.
-
-        Every method runs over it; its nodes stand for passages. Documents cannot be added to it.
-
-        >>> import tempfile; from graphwright.models.fake import HashEncoder
-        >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")])
-        >>> index = Index.from_graph(Path(tempfile.mkdtemp()) / "rivers", graph, encoder=HashEncoder())
-        >>> index.ask("What does the Mur flow into?", method="lego-1").answer.text.splitlines()[-1]
-        'Drava'
-        """
-        folder = Path(path).resolve()
-        name = encoder if isinstance(encoder, str) else EMBEDDED if encoder is None else ""
-        encoder = encoder_of(name) if encoder is None or isinstance(encoder, str) else encoder
-        wanted = None if embed is None else checked_spaces(embed)
-        files = [] if isinstance(source, Graph) else [_dump(file) for file in _listed(source)]
-        called = [_dump(file) for file in names]
-
-        def fill(place: IndexLayout) -> None:
-            scratch = place.path / "import"
-            read = (
-                Imported(source.columns)
-                if isinstance(source, Graph)
-                else read_dumps(files, scratch, names=called, malformed=malformed, progress=progress)
-            )
-            built = given(Graph(read.columns), encoder, embed=wanted, ids=read.ids, progress=progress)
-            held = {
-                "files": [str(file.path.resolve()) for file in files],
-                "relations": len(read.columns.relations),
-                "malformed": read.malformed,
-                "shown": read.shown,
-                "seconds": {part: round(spent, 3) for part, spent in {**read.seconds, **built.seconds}.items()},
-            }
-            settings = Settings(embed=tuple(built.about["texts"]))
-            kept = {"encoder": encoder.id, "encoder name": name, "settings": json.dumps(asdict(settings))}
-            store = Store.create(place.store, {**kept, "revision": "0", "graph": json.dumps(held)})
-            place.publish(0, built.write)
-            store.close()
-            shutil.rmtree(scratch, ignore_errors=True)
-
-        IndexLayout.create(folder, fill)
-        return cls.open(folder, encoder=encoder)
-
-    @classmethod
-    def open(
-        cls, path: str | Path, *, encoder: NamedEncoder | str | None = None, extractor: Extractor | None = None
-    ) -> Index:
-        """Open an index. The encoder must be the one that it was made with, by its id; that one unless given.
-
-        `extractor` reads what is added from now on; documents read by several extractors may stand side by side.
-        """
+    def open(cls, path: str | Path, *, encoder: GivenEncoder = None, extractor: Extractor | None = None) -> Index:
+        """Open an index. Arguments as in `Index`; raises StoreError if there is none."""
         folder = Path(path)
         if folder.is_file():
             raise StoreError(
@@ -178,18 +122,67 @@ class Index:
         if not folder.is_dir():
             raise StoreError(f"{folder} is not an index folder. Make one: graphwright index PATH --into {folder}")
         if not IndexLayout(folder).store.exists() and IndexLayout(folder / "index").store.exists():
-            raise StoreError(f"{folder} is the folder of a run; its index is {folder / 'index'}.")
-        store = Store(IndexLayout(folder).store)
-        if encoder is None or isinstance(encoder, str):
-            encoder = encoder_of(encoder or store.setting("encoder name") or EMBEDDED)
-        written, given = store.setting("encoder"), encoder.id
-        if written != given:
-            store.close()
-            raise StoreError(
-                f"{folder} was written with the encoder {written!r}, and {given!r} was given. Their vectors cannot be "
-                f"compared: open it with the encoder it was written with, or index the documents again."
+            raise StoreError(f"{folder} is the folder of an evaluation; its index is {folder / 'index'}.")
+        Store(IndexLayout(folder).store).close()  # raises StoreError if there is none
+        return cls(folder, encoder=encoder, extractor=extractor)
+
+    @classmethod
+    def from_graph(
+        cls,
+        path: str | Path,
+        source: Graph | str | Path | Dump | Sequence[str | Path | Dump],
+        *,
+        names: Sequence[str | Path] = (),
+        max_malformed: int | None = None,
+        embed: Sequence[str] | None = None,
+        encoder: GivenEncoder = None,
+        progress: Progress | None = None,
+    ) -> Index:
+        """Create an index of a knowledge graph in a new or empty folder.
+
+        `source`: a graph, or files of triples: TSV, CSV, N-Triples, Parquet or GraphML, text also packed with gzip
+        (`dump_of` describes a file further). Files may be larger than memory; the graph equals `Graph.from_triples`
+        of their rows. `names`: files with an id and a name in each row, for nodes and relations. `max_malformed`: the
+        number of rows that may be left out, by default 100, and one in ten of a file; with more, no index is created.
+        `embed`: which of names, triples and passages (a node's triples as text) are embedded; by default names, if the
+        graph has at most 50,000 nodes.
+
+        Every method runs on it, and its nodes take the place of passages. Documents cannot be added to it.
+
+        >>> import tempfile; from graphwright.models.fake import HashEncoder
+        >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")])
+        >>> index = Index.from_graph(Path(tempfile.mkdtemp()) / "rivers", graph, encoder=HashEncoder())
+        >>> index.ask("What does the Mur flow into?", method="lego-1").answer.text.splitlines()[-1]
+        'Drava'
+        """
+        spaces = None if embed is None else checked_spaces(embed)
+        files = [] if isinstance(source, Graph) else [_dump(file) for file in _file_list(source)]
+        name_files = [_dump(file) for file in names]
+        model, model_name = _new_encoder(encoder)
+
+        def fill(layout: IndexLayout) -> None:
+            scratch = layout.path / "import"
+            imported = (
+                ImportedGraph(source.columns)
+                if isinstance(source, Graph)
+                else import_graph(files, scratch, names=name_files, max_malformed=max_malformed, progress=progress)
             )
-        return cls(folder, store, encoder, extractor or LexicalExtractor())
+            built = build_from_graph(Graph(imported.columns), model, embed=spaces, ids=imported.ids, progress=progress)
+            seconds = {**imported.seconds, **built.seconds}
+            about = {
+                "files": [str(file.path.resolve()) for file in files],
+                "relations": len(imported.columns.relations),
+                "malformed": imported.malformed,
+                "examples": imported.examples,
+                "seconds": {part: round(value, 3) for part, value in seconds.items()},
+            }
+            settings = Settings(embed=tuple(built.about["texts"]))
+            store = Store.create(layout.store, {**_settings(model, model_name, settings), "graph": json.dumps(about)})
+            layout.publish(0, built.write)
+            store.close()
+            shutil.rmtree(scratch, ignore_errors=True)
+
+        return cls(IndexLayout.create(Path(path).resolve(), fill).path, encoder=model)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -198,48 +191,44 @@ class Index:
             raise StoreError(f"{self.path} was closed. Open the index again.")
         with self._lock:
             while True:
-                name = self._place.current()
+                name = self._layout.current()
                 if self._opened is not None and self._opened[0] == name:
                     return self._opened[1]
                 try:
-                    self._opened = name, open_snapshot(self.path / name, self._asking)
+                    self._opened = name, open_snapshot(self.path / name, self._query_encoder)
                 except StoreError:
                     # A writer may have replaced it between the two steps; then there is a newer one.
-                    if self._place.current() == name:
+                    if self._layout.current() == name:
                         raise
 
-    def part(self, within: Filter) -> Snapshot:
-        """Return the snapshot of an index that holds these documents and no others.
+    def filtered(self, filter: Filter | Mapping[str, Any]) -> Snapshot:
+        """Return the snapshot of an index with only the documents that pass a filter.
 
-        Nothing of the others shows: no entity or relation that only they name, no wording of a name, no description,
-        no share in what counts as rare. It is made at the first call, in memory, without encoding what has a vector.
-        Raises DataError if there is no such document.
+        Nothing of the others is visible: no entity or relation that only they name, no form of a name, no description,
+        no share in document frequencies. It is built in memory at the first call, without encoding texts that have a
+        vector. Raises DataError if no document passes.
         """
-        if not isinstance(within, Filter):
-            raise OptionError(
-                f"within={within!r} names no part; give Filter(documents=…), Filter(folder=…) or the like."
-            )
-        whole = self.snapshot
-        # Documents, metadata and revision of one moment: what is committed, and nothing that is being written.
-        with self._store.moment() as store:
-            known = within, revision_of(store)
+        filter, whole = Filter.of(filter), self.snapshot
+        # Documents, metadata and revision of one moment: committed ones, and none that are being written.
+        with self._store.consistent() as store:
+            key = filter, store.revision
             with self._lock:
-                if known in self._parts:
-                    self._parts.move_to_end(known)
-                    return self._parts[known]
-            ids = [document for document, said in store.metadata().items() if within.holds(document, said)]
+                if key in self._filtered:
+                    self._filtered.move_to_end(key)
+                    return self._filtered[key]
+            ids = [document for document, metadata in store.metadata().items() if filter.passes(document, metadata)]
             if not ids:
-                found = sorted({name for said in store.metadata().values() for name in said})
+                names = sorted({name for metadata in store.metadata().values() for name in metadata})
                 raise DataError(
-                    f"{self.path} holds no document {within}. Ids are paths from the folder that was read, or rows' "
-                    f"own ids; metadata has the names {', '.join(found[:20]) or '(none)'}."
+                    f"{self.path} holds no document {filter}. Ids are paths from the folder that was read, or rows' "
+                    f"own ids; metadata has the names {', '.join(names[:20]) or '(none)'}."
                 )
-            ledger, settings = store.ledger(ids), settings_of(store)
-        part = build(ledger, settings, self._asking, known=whole).snapshot(self._asking)
+            columns, settings = store.columns(ids), store.build_settings
+        part = build(columns, settings, self._query_encoder, known=whole).snapshot(self._query_encoder)
         with self._lock:
-            self._parts[known] = part
-            while len(self._parts) > _PARTS:
-                self._parts.popitem(last=False)
+            self._filtered[key] = part
+            while len(self._filtered) > _MAX_FILTERED:
+                self._filtered.popitem(last=False)
         return part
 
     @property
@@ -249,78 +238,95 @@ class Index:
 
     @property
     def documents(self) -> int:
-        """How many documents are stored."""
+        """The number of stored documents."""
         return self._store.counts()[0]
 
     @property
     def encoder(self) -> str:
-        """The id of the encoder that the index was made with."""
+        """The id of the encoder that the index was created with."""
         return self._store.setting("encoder") or ""
 
     @property
     def settings(self) -> Settings:
-        """How documents become a graph here."""
-        return settings_of(self._store)
+        """The settings of the conversion of documents to a graph."""
+        return self._store.build_settings
 
-    def add(self, documents: Iterable[Source] | Source, progress: Progress | None = None) -> Changes:
-        """Add documents, replace those whose id is known and whose content changed, and make the new snapshot current.
+    def add(
+        self, documents: Iterable[Source] | Source, progress: Progress | None = None, *, usage: Usage | None = None
+    ) -> Changes:
+        """Add documents, replace those with a known id and other content, and publish the new snapshot.
 
-        A document is a Document, a mapping with id, text and perhaps title and more, or a Path to a file or folder.
-        Documents that did not change cost nothing. All or nothing: an error in the last one leaves none of the first.
-        Where the extractor is a language model the documents can be asked at once, read by the offline extractor, and
-        the model reads them after that; what it could not read is tried again in the next call. Interrupted, the next
-        call goes on where this one stopped.
+        A document is a text, a mapping with text and perhaps id, title and metadata, a Document, or a Path of a file or
+        folder; several are given as a list. A document without an id is named by its content. Unchanged documents cost
+        nothing. An error in one document leaves none of them.
+        If the extractor is a language model, the offline extractor reads the documents first, so that they can be
+        searched at once; then the model reads them, with failures retried in the next call. After an interruption the
+        next call continues where this one stopped. `usage`: a record that the models' work is added to.
         """
-        return self._writing().add(_several(documents), progress)
+        with self._write(progress, usage) as operation:
+            return operation.add(_source_list(documents))
 
-    def sync(self, folder: str | Path, progress: Progress | None = None) -> Changes:
-        """Make the documents that came from a folder those that are in it now: added, replaced and removed.
+    def sync(self, folder: str | Path, progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
+        """Make the documents that came from a folder those that it contains now: added, replaced and removed.
 
-        Compared by content, so what did not change costs nothing. What may be in a file that cannot be read is not
-        removed (`Changes.kept`, `Changes.unread`). Raises DataError for a folder that is missing or holds nothing.
+        Unchanged documents cost nothing. Documents that an unreadable file may contain are not removed
+        (`Changes.retained`, `Changes.unreadable`). Raises DataError for a folder that is missing or has no documents.
         """
-        return self._writing().sync(Path(folder), progress)
+        with self._write(progress, usage) as operation:
+            return operation.sync(Path(folder))
 
-    def remove(self, ids: Iterable[str], progress: Progress | None = None) -> Changes:
-        """Take documents away; the graph is then the one built without them. Raises DataError for an unknown id."""
-        return self._writing().remove([ids] if isinstance(ids, str) else ids, progress)
+    def remove(self, ids: Iterable[str], progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
+        """Remove documents; the graph is then the one built without them. Raises DataError for an unknown id."""
+        with self._write(progress, usage) as operation:
+            return operation.remove([ids] if isinstance(ids, str) else ids)
 
-    def upgrade(self, ids: Sequence[str] | None = None, progress: Progress | None = None) -> Changes:
-        """Read documents again with this index's extractor, where another one read them; all documents if no ids.
+    def reextract(
+        self, ids: Sequence[str] | None = None, progress: Progress | None = None, *, usage: Usage | None = None
+    ) -> Changes:
+        """Extract entities and relations again where another extractor did; of all documents by default.
 
-        What they say need not be there any more: it is kept. Interrupted, the next call goes on.
+        The texts are stored, so the files are not needed. After an interruption the next call continues.
         """
-        return self._writing().upgrade([ids] if isinstance(ids, str) else ids, progress)
+        with self._write(progress, usage) as operation:
+            return operation.reextract([ids] if isinstance(ids, str) else ids)
 
-    def unlike(self, ids: Sequence[str] | None = None) -> list[Excerpt]:
-        """Return the chunks that `upgrade` would read, for an estimate."""
-        return [Excerpt(c.document, c.title, c.text) for c in self._writer.unlike(ids)]
+    def chunks_to_reextract(self, ids: Sequence[str] | None = None) -> list[Excerpt]:
+        """Return the chunks that `reextract` would read, for an estimate."""
+        return [Excerpt(c.document, c.title, c.text) for c in self._writer.outdated(ids)]
 
-    def unseen(self, documents: Iterable[Source] | Source) -> list[Excerpt]:
-        """Return the chunks that would be read if these documents were added, for an estimate; writes nothing."""
-        return self._writer.unseen(_several(documents), Changes())
+    def chunks_to_extract(self, documents: Iterable[Source] | Source) -> list[Excerpt]:
+        """Return the chunks that `add` would read, for an estimate; writes nothing."""
+        return self._writer.unread(_source_list(documents))
 
     def verify(self, *, repair: bool = False) -> list[Problem]:
-        """Return what is wrong with the folder, empty if nothing: the store, and whether the snapshot is what it says.
+        """Return the problems of the folder, none if it is sound; see graphwright.index.verify.
 
-        `repair`: make the snapshot again where it is the snapshot that is wrong; what is returned is then what is left.
+        `repair`: rebuild the snapshot if it has problems, and return those that are left.
         """
-        found = verify(self._place, self._store, self._encoder)
-        if repair and self.imported is None and any(problem.mendable for problem in found):
-            self._writing().renew()
-            found = verify(self._place, self._store, self._encoder)
-        return found
+        problems = verify(self._layout, self._store, self._encoder)
+        if repair and self.imported is None and any(problem.repairable for problem in problems):
+            with self._write(None, None) as operation:
+                operation.rebuild()
+            problems = verify(self._layout, self._store, self._encoder)
+        return problems
 
     def retrieve(
-        self, question: str | Question, method: Method | None = None, *, within: Filter | None = None, **options: Any
+        self,
+        question: str | Question,
+        method: Method | None = None,
+        *,
+        top_k: int | None = None,
+        filter: Filter | Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> State:
-        """Return the state with the evidence and passages of a method, before anything is answered.
+        """Return the state with the evidence and passages of a method, without an answer.
 
-        `method`: a name (`graphwright methods` lists them; `options` are its arguments), an operator, or a
-        function from a snapshot to an operator; `ppr` unless given, over an imported graph `rog`. `within`: the
-        documents that are searched; the others are hidden.
+        `method`: a name (`graphwright methods` lists them), an operator, or a function from a snapshot to an operator;
+        by default `ppr`, over an imported graph `rog`. `top_k`: number of passages. `filter`: the documents that are
+        searched; nothing of the others is visible. `options`: further arguments of the method. Models (`llm`,
+        `cross_encoder`, `reader`, `encoder`) are given by name, as objects, or as functions.
         """
-        snapshot, operator = self._ready(method, within, options)
+        snapshot, operator = self._pipeline(method, top_k, filter, options)
         return retrieval_part(operator)(start(question, snapshot.graph))
 
     def ask(
@@ -328,16 +334,13 @@ class Index:
         question: str | Question,
         method: Method | None = None,
         *,
-        within: Filter | None = None,
-        run: Run | None = None,
+        top_k: int | None = None,
+        filter: Filter | Mapping[str, Any] | None = None,
         **options: Any,
     ) -> State:
-        """Return the state with an answer and its citations.
-
-        `run`: such as Run(on_text=print), which passes on the answer's text while a language model writes it.
-        """
-        snapshot, operator = self._ready(method, within, options)
-        return operator(start(question, snapshot.graph), run)
+        """Return the state with an answer and its citations. Arguments as in `retrieve`."""
+        snapshot, operator = self._pipeline(method, top_k, filter, options)
+        return operator(start(question, snapshot.graph))
 
     def retrieve_many(
         self,
@@ -345,11 +348,12 @@ class Index:
         method: Method | None = None,
         *,
         threads: int = 2,
-        within: Filter | None = None,
+        top_k: int | None = None,
+        filter: Filter | Mapping[str, Any] | None = None,
         **options: Any,
     ) -> list[State]:
-        """`retrieve` for many questions, over threads."""
-        snapshot, operator = self._ready(method, within, options)
+        """Return the states of `retrieve` for many questions, processed in threads."""
+        snapshot, operator = self._pipeline(method, top_k, filter, options)
         return _many(questions, snapshot, retrieval_part(operator), threads)
 
     def ask_many(
@@ -358,83 +362,62 @@ class Index:
         method: Method | None = None,
         *,
         threads: int = 2,
-        within: Filter | None = None,
+        top_k: int | None = None,
+        filter: Filter | Mapping[str, Any] | None = None,
         **options: Any,
     ) -> list[State]:
-        """`ask` for many questions, over threads."""
-        snapshot, operator = self._ready(method, within, options)
+        """Return the states of `ask` for many questions, processed in threads."""
+        snapshot, operator = self._pipeline(method, top_k, filter, options)
         return _many(questions, snapshot, operator, threads)
 
-    def pipeline(self, method: Method, **options: Any) -> Operator:
+    def pipeline(self, method: Method | None = None, **options: Any) -> Operator:
         """Return a method as an operator over the current snapshot."""
-        return _pipeline(method, self.snapshot, options)
+        return self._pipeline(method, None, None, options)[1]
 
     @property
     def imported(self) -> dict[str, Any] | None:
-        """What is known of the files that a graph was imported from; None for an index of documents."""
-        held = self._store.setting("graph")
-        return None if held is None else dict(json.loads(held))
-
-    def _writing(self) -> Writer:
-        """Return the writer; the snapshot held here is let go first, so that it can be cleaned up."""
-        if self.imported is not None:
-            raise StoreError(
-                f"{self.path} is an imported graph, and documents are not added to it or taken out of it. Index "
-                f"documents into a folder of their own, or import a changed graph into a new one."
-            )
-        with self._lock:
-            self._opened = None
-        return self._writer
+        """Facts about the files that a graph was imported from; None for an index of documents."""
+        about = self._store.setting("graph")
+        return None if about is None else dict(json.loads(about))
 
     @property
-    def method(self) -> str:
-        """The name of the method that questions are asked with unless another is given."""
+    def default_method(self) -> str:
+        """The name of the method that is used if none is given."""
         return "ppr" if self.imported is None else "rog"
 
-    def _ready(
-        self, method: Method | None, within: Filter | None, options: Mapping[str, Any]
-    ) -> tuple[Snapshot, Operator]:
-        if within is not None and isinstance(method, Operator):
-            raise OptionError(
-                f"{method!r} searches the indexes that it was built over, so within={within!r} would hide nothing. "
-                f"Give the method's name, or a function from a snapshot to an operator."
-            )
-        snapshot = self.snapshot if within is None else self.part(within)
-        return snapshot, _pipeline(self.method if method is None else method, snapshot, options)
-
     @property
-    def busy(self) -> bool:
-        """Whether some process is writing into the index right now."""
+    def is_being_written(self) -> bool:
+        """Whether some process is changing the index now."""
         return is_written(self.path)
 
-    def listed(self) -> list[Listed]:
-        """Return the documents that can be searched, by id: title, characters, chunks. None of an imported graph."""
+    @property
+    def is_current(self) -> bool:
+        """Whether the snapshot contains all stored documents; false after indexing was interrupted."""
+        return bool(self.snapshot.about.get("revision") == self._store.revision)
+
+    def list_documents(self) -> list[Listed]:
+        """Return the documents that can be searched, by id: title, characters, chunks. Empty for an imported graph."""
         passages = self.graph.passages
         return [] if passages is None else passages.listed()
 
     def text(self, document: str) -> str:
-        """Return the text of a document as it was read, in whose characters citations count.
+        """Return the text of a document as it was read, in whose characters citations are counted.
 
-        White space that no chunk holds, as before the first and between two, is given as line ends. Raises OptionError
-        for one that cannot be searched.
+        White space that no chunk contains, such as that between two, is returned as line ends. Raises OptionError for
+        an unknown document.
         """
         graph = self.graph
         known = {} if graph.passages is None else graph.passages.rows_of_document
         if graph.passages is None or not isinstance(document, str) or document not in known:
-            like = [] if len(known) > _MANY else known  # to compare with all would take long
+            candidates = known if len(known) <= _MAX_COMPARED else ()
             raise OptionError(
-                f"there is no document {document!r} among the {len(known):,} of {self.path}.{meant(document, like)} "
+                f"there is no document {document!r} among the {len(known):,} of {self.path}.{meant(document, candidates)} "
                 f"'graphwright documents --index {self.path}' lists them."
             )
         return graph.passages.text(document, [graph.text(int(graph.passages.nodes[row])) for row in known[document]])
 
-    @property
-    def current(self) -> bool:
-        """Whether the snapshot holds all that the store does; not so after indexing was interrupted."""
-        return bool(self.snapshot.about.get("revision") == revision_of(self._store))
-
     def info(self) -> dict[str, Any]:
-        """Return what the index holds: counts, encoder, extractors, settings, bytes on disk."""
+        """Return facts about the index: counts, encoder, extractors, settings, bytes on disk."""
         snapshot = self.snapshot
         documents, chunks = self._store.counts()
         return {
@@ -444,14 +427,14 @@ class Index:
             "nodes": len(snapshot.graph),
             "edges": len(snapshot.graph.edges),
             "embedded": snapshot.about["texts"],
-            "encoder": self._store.setting("encoder"),
+            "encoder": self.encoder,
             "extractors": self._store.extractors(),
-            "waiting": self._store.waiting(),
-            "folders": self._store.sources(),
+            "pending": self._store.pending(),
+            "folders": self._store.folders(),
             **({} if self.imported is None else {"imported": self.imported}),
             "settings": asdict(self.settings),
-            "bytes": self._place.bytes(),
-            "current": self.current,
+            "bytes": self._layout.bytes(),
+            "current": self.is_current,
         }
 
     def __enter__(self) -> Self:
@@ -461,61 +444,122 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Close the store's file, and let the snapshot go; as does the end of `with Index.open(path) as index:`."""
+        """Close the store and release the snapshot; `with Index(path) as index:` does it at the end of the block."""
         self._closed = True
         self._store.close()
         self._opened = None
-        self._parts.clear()
+        self._filtered.clear()
 
     def __repr__(self) -> str:
-        return f"Index({str(self.path)!r})"
+        if self._closed:
+            return f"Index({str(self.path)!r}, closed)"
+        documents, chunks = self._store.counts()
+        return f"Index({str(self.path)!r}, {documents:,} documents, {chunks:,} chunks)"
+
+    def _write(self, progress: Progress | None, usage: Usage | None) -> Any:
+        """Begin an operation; the snapshot held here is released first, so that its files can be deleted."""
+        if self.imported is not None:
+            raise StoreError(
+                f"{self.path} is an imported graph; documents cannot be added to it or removed from it. Index documents "
+                f"into a folder of their own, or import a changed graph into a new one."
+            )
+        with self._lock:
+            self._opened = None
+        return self._writer.operation(progress, usage)
+
+    def _pipeline(
+        self,
+        method: Method | None,
+        top_k: int | None,
+        filter: Filter | Mapping[str, Any] | None,
+        options: Mapping[str, Any],
+    ) -> tuple[Snapshot, Operator]:
+        if filter is not None and isinstance(method, Operator):
+            raise OptionError(
+                f"{method!r} searches the indexes that it was built over, so filter={filter!r} would have no effect. "
+                f"Give the method's name, or a function from a snapshot to an operator."
+            )
+        snapshot = self.snapshot if filter is None else self.filtered(filter)
+        arguments = {**options, **({} if top_k is None else {"top_k": top_k})}
+        return snapshot, _operator(self.default_method if method is None else method, snapshot, arguments)
 
 
-def _listed(source: str | Path | Dump | Sequence[str | Path | Dump]) -> Sequence[str | Path | Dump]:
-    listed = [source] if isinstance(source, str | Path | Dump) else list(source)
-    if not listed:
+def _create(folder: Path, encoder: GivenEncoder, settings: Settings) -> IndexLayout:
+    """Create an empty index, completely or not at all."""
+    if "passages" not in settings.embed:
+        raise OptionError(f"embed is {settings.embed}; passages are always embedded, so it must contain them.")
+    model, name = _new_encoder(encoder)
+
+    def fill(layout: IndexLayout) -> None:
+        store = Store.create(layout.store, _settings(model, name, settings))
+        layout.publish(0, build(store.columns(), settings, model).write)
+        store.close()
+
+    return IndexLayout.create(folder.resolve(), fill)
+
+
+def _new_encoder(encoder: GivenEncoder) -> tuple[NamedEncoder, str]:
+    """Return the encoder of a new index, and its name if it was given by name."""
+    encoder = EMBEDDED if encoder is None else encoder
+    return encoder_of(encoder), encoder if isinstance(encoder, str) else ""
+
+
+def _settings(encoder: NamedEncoder, encoder_name: str, settings: Settings) -> dict[str, str]:
+    """Return the settings of a new store."""
+    values = json.dumps(asdict(settings))
+    return {"encoder": encoder.id, "encoder name": encoder_name, "settings": values, "revision": "0"}
+
+
+def _stored_encoder(folder: Path, store: Store, encoder: GivenEncoder) -> NamedEncoder:
+    """Return the encoder of an index. Raises StoreError if another one is given."""
+    model = encoder_of(encoder if encoder is not None else store.setting("encoder name") or EMBEDDED)
+    stored = store.setting("encoder")
+    if stored != model.id:
+        store.close()
+        raise StoreError(
+            f"{folder} was written with the encoder {stored!r}, and {model.id!r} was given. Their vectors cannot be "
+            f"compared: open it with the encoder that it was written with, or index the documents again."
+        )
+    return model
+
+
+def _file_list(source: str | Path | Dump | Sequence[str | Path | Dump]) -> Sequence[str | Path | Dump]:
+    files = [source] if isinstance(source, str | Path | Dump) else list(source)
+    if not files:
         raise OptionError("give at least one file of triples to import.")
-    return listed
+    return files
 
 
 def _dump(file: str | Path | Dump) -> Dump:
     return file if isinstance(file, Dump) else dump_of(file)
 
 
-def _several(documents: Iterable[Source] | Source) -> Iterable[Source]:
-    if isinstance(documents, Document | Mapping | Path | str):
-        return [documents]
-    return documents
+def _source_list(documents: Iterable[Source] | Source) -> Iterable[Source]:
+    return [documents] if isinstance(documents, Document | Mapping | Path | str) else documents
 
 
-def _checked(settings: Settings) -> Settings:
-    if not 0 <= settings.overlap < settings.chunk_tokens:
-        raise OptionError(f"{settings}: the overlap must be at least 0 and below the tokens of a chunk.")
-    unknown = set(settings.embed) - set(SPACES)
-    if unknown or "passages" not in settings.embed:
-        raise OptionError(f"embed={settings.embed}: choose from {SPACES}; passages are always embedded.")
-    return settings
-
-
-def _pipeline(method: Method, snapshot: Snapshot, options: Mapping[str, Any]) -> Operator:
+def _operator(method: Method, snapshot: Snapshot, options: Mapping[str, Any]) -> Operator:
+    for name in options:
+        if name in _SYNONYMS:
+            raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
     if isinstance(method, str):
-        return pipeline(method, snapshot, **options)
+        models = {
+            name: _MODELS[name](value) for name, value in options.items() if name in _MODELS and value is not None
+        }
+        return pipeline(method, snapshot, **{**options, **models})
     if options:
         raise OptionError(f"{sorted(options)} are arguments of a named method; {method!r} takes none.")
     if isinstance(method, Operator):
         return method
     if not callable(method):
-        raise OptionError(f"{method!r} is no method: give a name, an operator, or a function from a snapshot to one.")
+        raise OptionError(
+            f"{method!r} is not a method: give a name, an operator, or a function from a snapshot to one."
+        )
     return method(snapshot)
 
 
 def _many(questions: Sequence[str | Question], snapshot: Snapshot, operator: Operator, threads: int) -> list[State]:
     if threads < 1 or isinstance(questions, str):
-        raise OptionError(f"give a list of questions and 1 thread or more; given: {questions!r}, {threads} threads.")
+        raise OptionError(f"give a list of questions and 1 thread or more, not {questions!r} and {threads} threads.")
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        # A copy of the context for each, so that what they take is counted by the caller's meters.
-        answering = [
-            pool.submit(copy_context().run, lambda asked: operator(start(asked, snapshot.graph)), question)
-            for question in questions
-        ]
-        return [answer.result() for answer in answering]
+        return list(pool.map(lambda question: operator(start(question, snapshot.graph)), questions))

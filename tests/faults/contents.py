@@ -59,7 +59,7 @@ def assert_survived(folder: Path, child: Child) -> None:
     done = [documents for (documents,) in child.said("opened") + child.said("done")]
     with Index.open(folder, encoder=ENCODER) as index:
         assert index.documents >= max(done, default=0)
-        assert [p.what for p in index.verify() if "older than what is stored" not in p.what] == []
+        assert [p.problem for p in index.verify() if "older than what is stored" not in p.problem] == []
         for method in ("ppr", "hybrid"):
             assert index.ask(QUESTION, method).answer is not None
 

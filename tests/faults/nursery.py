@@ -195,7 +195,7 @@ def _verify(folder: Path, report: Callable[..., None], what: str) -> None:
     """Say what is wrong with an index; where `what` is repair, mend it."""
     with Index.open(folder, encoder=ENCODER) as index:
         for problem in index.verify(repair=what == "repair"):
-            report("problem", str(problem), problem.mendable)
+            report("problem", str(problem), problem.repairable)
 
 
 def _command(folder: Path, report: Callable[..., None], what: str) -> None:

@@ -173,7 +173,7 @@ class History(RuleBasedStateMachine):
     @rule(data=st.data())
     def upgrade(self, data: st.DataObject) -> None:
         some = data.draw(st.none() | st.lists(st.sampled_from(sorted(self.held)), min_size=1, max_size=2, unique=True))
-        self.index.upgrade(some)
+        self.index.reextract(some)
         for document in self.held if some is None else some:
             self.held[document] = self.held[document].read_by(self.extractor)
         self.cleaned()

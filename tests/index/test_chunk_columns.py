@@ -1,4 +1,4 @@
-"""What is kept of a chunk: everything that merges, and nothing that is no name."""
+"""Records of chunks: everything that is merged, and nothing that is not a name."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def named(name: str) -> bool:
 
 
 @given(text, text, st.lists(mentions, max_size=5).map(tuple), st.lists(relations, max_size=4).map(tuple))
-def test_a_contribution_comes_back_without_names_of_nothing(
+def test_an_extraction_is_read_back_without_mentions_that_have_no_name(
     title: str, body: str, some: tuple[Mention, ...], links: tuple[Relation, ...]
 ) -> None:
     def clean(value: str) -> str:
         return value.replace("\0", "\ufffd")
 
-    back = ChunkRecord.of(title, body, Extraction(some, links)).contribution()
+    back = ChunkRecord.of(title, body, Extraction(some, links)).extraction()
     assert back.mentions == tuple(
         Mention(clean(m.name), m.start, m.end, clean(m.type), clean(m.description)) for m in some if named(m.name)
     )
@@ -43,13 +43,13 @@ def test_a_contribution_comes_back_without_names_of_nothing(
         if named(r.head) and named(r.tail) and normal_form(clean(r.head)) != normal_form(clean(r.tail))
     )
     # What is kept is what it is made of: making it again changes nothing.
-    assert ChunkRecord.of(title, body, back).contribution() == back
+    assert ChunkRecord.of(title, body, back).extraction() == back
 
 
 def test_real_text_comes_back_whole() -> None:
     excerpt = Excerpt("d", "Hello Love", 'It is a 1974 single by Hank Snow. It was his "last" number one in the US.')
     (made,) = LexicalExtractor().extract([excerpt])
-    assert ChunkRecord.of(excerpt.title, excerpt.text, made).contribution() == made
+    assert ChunkRecord.of(excerpt.title, excerpt.text, made).extraction() == made
 
 
 def test_a_title_without_a_letter_is_no_topic_and_numbers_and_short_names_are_none() -> None:
@@ -58,8 +58,8 @@ def test_a_title_without_a_letter_is_no_topic_and_numbers_and_short_names_are_no
 
 
 def test_what_other_chunks_are_searched_for_are_topics_of_several_words() -> None:
-    def sought(title: str) -> bytes:
-        return ChunkRecord.of(title, "t", Extraction()).sought
+    def phrases(title: str) -> bytes:
+        return ChunkRecord.of(title, "t", Extraction()).topic_phrases
 
-    assert sought("Iron Mountain (Styria)") == b"iron mountain styria\0iron mountain\0"
-    assert sought("Graz") == b"" and sought("Of The") == b""
+    assert phrases("Iron Mountain (Styria)") == b"iron mountain styria\0iron mountain\0"
+    assert phrases("Graz") == b"" and phrases("Of The") == b""

@@ -21,14 +21,13 @@ from tests.models.llm_server import Handler, LLMServer, Say, error, hang_up, sil
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
 from graphwright.index.chunk_columns import ChunkRecord
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Mention, Relation
-from graphwright.index.generative import GenerativeExtractor, asked, asked_again
+from graphwright.index.generative import GenerativeExtractor, extraction_prompt, gleaning_prompt
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.precomputed import Precomputed
-from graphwright.models.base import metered
 from graphwright.models.budget import BudgetedLLM
-from graphwright.models.endpoint import Endpoint
 from graphwright.models.fake import ScriptedLLM
-from graphwright.models.protocols import Completion
+from graphwright.models.openai.llm import OpenAILLM
+from graphwright.models.protocols import Completion, Usage
 from graphwright.prompts import messages
 from graphwright.text.names import normal_form
 
@@ -76,7 +75,9 @@ class Asked:
         self.texts: list[str] = []
         self.lock = threading.Lock()
 
-    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+    def complete(
+        self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
+    ) -> Completion:
         data = passage(user)
         with self.lock:
             self.texts.append(data["text"])
@@ -99,7 +100,7 @@ def echo(data: dict[str, str]) -> str:
 # What a reply becomes
 
 
-def test_a_reply_becomes_a_contribution_in_reading_order_with_the_title_first() -> None:
+def test_a_reply_becomes_an_extraction_in_reading_order_with_the_title_first() -> None:
     text = "It rises in the Hohe Tauern and flows through GRAZ, where the Mur is bridged often."
     made = read(
         text,
@@ -131,7 +132,7 @@ def test_a_reply_becomes_a_contribution_in_reading_order_with_the_title_first() 
 
 
 @pytest.mark.parametrize("title", ["", "Graz", "  \n", "—"])
-def test_nothing_found_is_a_contribution_of_the_title_alone(title: str) -> None:
+def test_an_empty_reply_is_an_extraction_of_the_title_alone(title: str) -> None:
     made = read("No names here.", EMPTY, title=title)
     assert made == Extraction((Mention("Graz"),) if title == "Graz" else ())
 
@@ -220,12 +221,10 @@ def test_any_reply_gives_what_can_be_stored_and_spans_that_hold(
     found: Any, title: str, text: str, within: list[str]
 ) -> None:
     text = text + " ".join(within)
-    model = SimpleNamespace(id="any", complete=lambda system, user, schema=None: Completion("", found))
+    model = SimpleNamespace(id="any", complete=lambda system, user, schema=None, cancel=None: Completion("", found))
     (made,) = GenerativeExtractor(model, threads=1).extract([Excerpt("d", title, text)])
     assert isinstance(made, Extraction)
-    stored = (
-        ChunkRecord.of(title, text, made).contribution().mentions
-    )  # all of it can be stored, but for too short names
+    stored = ChunkRecord.of(title, text, made).extraction().mentions  # all of it can be stored, but for too short names
     assert stored == tuple(m for m in made.mentions if 2 <= len(normal_form(m.name)) <= 200)
     dumped = json.dumps([made.mentions, made.relations], ensure_ascii=False)
     dumped.encode()  # no halves
@@ -276,7 +275,7 @@ def test_as_many_calls_run_at_a_time_as_there_are_threads() -> None:
         GenerativeExtractor(Asked(wait), threads=0)
 
 
-def test_a_chunk_whose_reply_does_not_fit_is_set_aside_alone() -> None:
+def test_a_reply_that_does_not_fit_fails_its_chunk_alone() -> None:
     def broken(data: dict[str, str]) -> str:
         if data["text"] in ("Number 1", "Number 2", "Number 3", "Number 4"):
             raise LLMResponseError(f"no reply fits: \x00\ud800 {data['text']}")
@@ -285,11 +284,11 @@ def test_a_chunk_whose_reply_does_not_fit_is_set_aside_alone() -> None:
     made = GenerativeExtractor(Asked(broken), threads=1).extract(numbered(7))
     assert named(made)[:2] == ["Number 0", "no reply fits: Number 1"]
     assert [type(m) for m in made] == [Extraction] + 4 * [ExtractionFailure] + 2 * [Extraction]
-    assert not any(m.closed for m in made if isinstance(m, ExtractionFailure))
+    assert not any(m.final for m in made if isinstance(m, ExtractionFailure))
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_once_the_budget_is_spent_the_rest_is_set_aside_without_a_call(threads: int) -> None:
+def test_once_the_budget_is_exhausted_the_rest_fails_without_a_call(threads: int) -> None:
     calls = iter(range(100))
 
     def spent(data: dict[str, str]) -> str:
@@ -300,8 +299,8 @@ def test_once_the_budget_is_spent_the_rest_is_set_aside_without_a_call(threads: 
     model = Asked(spent)
     made = GenerativeExtractor(model, threads=threads).extract(numbered(50))
     aside = [m.reason for m in made if isinstance(m, ExtractionFailure)]
-    assert len(aside) == 48 and set(aside) == {"the budget is spent: 10 of 10 tokens"}
-    assert all(m.closed for m in made if isinstance(m, ExtractionFailure))
+    assert len(aside) == 48 and set(aside) == {"the budget is exhausted: 10 of 10 tokens"}
+    assert all(m.final for m in made if isinstance(m, ExtractionFailure))
     assert len(model.texts) <= 2 + threads
     # The next extraction asks again.
     model.do = echo
@@ -316,9 +315,9 @@ def test_a_model_that_is_gone_is_not_called_for_every_chunk() -> None:
     made = GenerativeExtractor(model, threads=1).extract(numbered(1000))
     assert len(model.texts) == 3
     assert named(made)[:3] == 3 * ["http://localhost:1 does not answer"]
-    assert set(named(made)[3:]) == {"3 calls in a row had no reply, the last: http://localhost:1 does not answer"}
+    assert set(named(made)[3:]) == {"3 calls in a row got no reply, the last: http://localhost:1 does not answer"}
     # The third shows that it is gone.
-    assert [m.closed for m in made if isinstance(m, ExtractionFailure)] == 2 * [False] + 998 * [True]
+    assert [m.final for m in made if isinstance(m, ExtractionFailure)] == 2 * [False] + 998 * [True]
 
 
 @pytest.mark.parametrize("error", [None, LLMResponseError("broken")])
@@ -337,12 +336,11 @@ def test_a_model_that_answers_now_and_then_is_called_on(error: LLMResponseError 
     assert named(made)[6:] == ["a timeout", "a timeout", last]
 
 
-def test_meters_of_the_caller_count_what_threads_spend() -> None:
+def test_the_usage_of_all_threads_is_added_up() -> None:
     model = ScriptedLLM(lambda system, user: reply([entity(passage(user)["text"])]))
-    with metered() as one:
-        GenerativeExtractor(model, threads=1).extract(numbered(1))
-    with metered() as usage:
-        GenerativeExtractor(model, threads=4).extract(numbered(10))
+    one, usage = Usage(), Usage()
+    GenerativeExtractor(model, threads=1).extract_metered(numbered(1), one)
+    GenerativeExtractor(model, threads=4).extract_metered(numbered(10), usage)
     assert usage.calls == 10 * one.calls == 10
     assert usage.prompt_tokens == 10 * one.prompt_tokens > 0
     assert usage.completion_tokens == 10 * one.completion_tokens > 0
@@ -361,21 +359,21 @@ def test_an_interrupt_ends_the_extraction_at_once() -> None:
     began = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            GenerativeExtractor(model, second_look=True, threads=2).extract(numbered(20))
+            GenerativeExtractor(model, gleanings=1, threads=2).extract(numbered(20))
         assert time.monotonic() - began < 5
     finally:
         release.set()
     while any(thread.name.startswith("extract") for thread in threading.enumerate()):
         time.sleep(0.01)
-    assert sorted(model.texts) == ["Number 0", "Number 1"]  # neither the queued chunks nor second looks
+    assert sorted(model.texts) == ["Number 0", "Number 1"]  # neither the queued chunks nor gleanings
 
 
 def ok(handler: Handler) -> None:
     Say(EMPTY)(handler)
 
 
-def waiting(url: str, **options: Any) -> Endpoint:
-    return Endpoint("any", url, max_tokens=100, **options)
+def waiting(url: str, **options: Any) -> OpenAILLM:
+    return OpenAILLM("any", url, max_tokens=100, **options)
 
 
 @pytest.mark.parametrize(
@@ -419,10 +417,10 @@ def test_an_error_that_is_no_model_error_is_not_hidden() -> None:
         GenerativeExtractor(Asked(mistaken)).extract(numbered(3))
 
 
-# The second look
+# Gleanings
 
 
-def test_a_second_look_shows_what_was_found_and_adds_what_was_missed() -> None:
+def test_a_gleaning_shows_the_first_results_and_adds_what_was_missed() -> None:
     prompts = []
 
     def answer(system: str, user: str) -> str:
@@ -432,7 +430,7 @@ def test_a_second_look_shows_what_was_found_and_adds_what_was_missed() -> None:
         return reply([entity("Styria", "state"), entity("graz", "place", "A city.")], [link("Graz", "in", "Styria")])
 
     excerpt = Excerpt("d", "Graz", "Graz lies on the Mur in Styria.")
-    (made,) = GenerativeExtractor(ScriptedLLM(answer), second_look=True).extract([excerpt])
+    (made,) = GenerativeExtractor(ScriptedLLM(answer), gleanings=1).extract([excerpt])
     assert made == Extraction(
         (Mention("Graz", 0, 4, "city", "A city."), Mention("Mur", 17, 20), Mention("Styria", 24, 30, "state")),
         (
@@ -445,7 +443,7 @@ def test_a_second_look_shows_what_was_found_and_adds_what_was_missed() -> None:
     assert json.loads(second.split("\n")[3]) == {"entities": ["Graz", "Mur"], "relations": [["Graz", "lies on", "Mur"]]}
 
 
-def test_a_chunk_without_its_second_look_is_set_aside() -> None:
+def test_a_chunk_fails_with_its_gleaning() -> None:
     calls = []
 
     def once(system: str, user: str) -> str:
@@ -454,7 +452,7 @@ def test_a_chunk_without_its_second_look_is_set_aside() -> None:
             raise LLMResponseError("broken")
         return EMPTY
 
-    extractor = GenerativeExtractor(ScriptedLLM(once), second_look=True, threads=1)
+    extractor = GenerativeExtractor(ScriptedLLM(once), gleanings=1, threads=1)
     assert [type(m) for m in extractor.extract(numbered(2))] == [ExtractionFailure, Extraction]
 
 
@@ -478,8 +476,8 @@ ATTACKS = [
 @pytest.mark.parametrize("where", ["title", "text"])
 def test_a_text_stays_one_line_of_data(text: str, where: str) -> None:
     excerpt = Excerpt("d", text, "x") if where == "title" else Excerpt("d", "x", text)
-    system, user = asked(excerpt)
-    plain_system, plain_user = asked(Excerpt("d", "x", "x"))
+    system, user = extraction_prompt(excerpt)
+    plain_system, plain_user = extraction_prompt(Excerpt("d", "x", "x"))
     assert system == plain_system
     lines, plain = user.splitlines(), plain_user.splitlines()
     assert len(lines) == len(plain) == 2 and lines[0] == plain[0]
@@ -487,31 +485,31 @@ def test_a_text_stays_one_line_of_data(text: str, where: str) -> None:
     for mark in ("<|", "</", "<s>", "<<", "<｜", "[INST]", "[/INST]", "[TOOL_CALLS]", "\x00", "\x7f"):
         assert mark not in user
     user.encode()
-    # A text that got into what was found stays data in the second look too.
+    # A text that got into what was found stays data in the gleaning too.
     found = Extraction((Mention(text),), (Relation(text, text, text, text),))
-    again, user = asked_again(excerpt, found)
-    assert again == asked_again(Excerpt("d", "x", "x"), Extraction())[0]
+    again, user = gleaning_prompt(excerpt, found)
+    assert again == gleaning_prompt(Excerpt("d", "x", "x"), Extraction())[0]
     assert len(user.splitlines()) == 4
     assert json.loads(user.splitlines()[3]) == {"entities": [text], "relations": [[text, text, text]]}
 
 
 @given(st.text(), st.text())
 def test_any_text_comes_back_from_the_prompt_as_it_was(title: str, text: str) -> None:
-    _, user = asked(Excerpt("d", title, text))
+    _, user = extraction_prompt(Excerpt("d", title, text))
     assert passage(user) == {"title": title, "text": text}
     assert len(user.splitlines()) == 2
 
 
 def test_plain_text_of_any_script_is_sent_as_it_is() -> None:
     text = "Ο Μουρ, 東京, हिन्दी: a < b and [1], 50 %"
-    assert text in asked(Excerpt("d", "", text))[1]
+    assert text in extraction_prompt(Excerpt("d", "", text))[1]
 
 
 @pytest.mark.parametrize(
     "said",
     ["I will not do that.", '{"entities": []}', '{"entities": [{"name": 1}], "relations": []}', "[]", "", "null"],
 )
-def test_a_reply_that_is_not_entities_and_relations_contributes_nothing(said: str) -> None:
+def test_a_reply_that_is_not_entities_and_relations_is_a_failure(said: str) -> None:
     (made,) = GenerativeExtractor(ScriptedLLM(lambda system, user: said)).extract(numbered(1))
     assert isinstance(made, ExtractionFailure) and made.reason
 
@@ -529,8 +527,9 @@ def test_a_server_is_asked_for_entities_and_relations_of_each_chunk() -> None:
     def answer(asked: dict[str, Any]) -> str:
         return reply([entity(f"Attack {[e.text for e in excerpts].index(spoken(asked)['text'])}")])
 
-    with LLMServer(answer) as server, metered() as usage:
-        made = GenerativeExtractor(Endpoint("any", server.url), threads=3).extract(excerpts)
+    usage = Usage()
+    with LLMServer(answer) as server:
+        made = GenerativeExtractor(OpenAILLM("any", server.url), threads=3).extract_metered(excerpts, usage)
     assert named(made) == [f"Attack {i}" for i in range(7)]
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (7, 49, 21)
     for request in server.requests:
@@ -545,23 +544,23 @@ def test_a_server_that_babbles_about_one_chunk_or_refuses_all() -> None:
         return "Well." if spoken(asked)["text"] == "Number 1" else echo(spoken(asked))
 
     with LLMServer(babble) as server:
-        made = GenerativeExtractor(Endpoint("any", server.url), threads=2).extract(numbered(4))
+        made = GenerativeExtractor(OpenAILLM("any", server.url), threads=2).extract(numbered(4))
         assert [type(m) for m in made] == [Extraction, ExtractionFailure, Extraction, Extraction]
         assert len(server.requests) == 5  # it was asked to mend that one
     with LLMServer([error(401, "No such key.")]) as server:
-        made = GenerativeExtractor(Endpoint("any", server.url), threads=2).extract(numbered(40))
+        made = GenerativeExtractor(OpenAILLM("any", server.url), threads=2).extract(numbered(40))
         assert {type(m) for m in made} == {ExtractionFailure} and len(server.requests) <= 4
         assert "No such key" in named(made)[-1]
 
 
-def test_a_budget_holds_over_threads_and_what_was_read_is_kept() -> None:
+def test_a_budget_holds_over_threads_and_earlier_extractions_stay() -> None:
     with LLMServer(lambda asked: Say(echo(spoken(asked)), usage=(600, 90))) as server:
-        llm = BudgetedLLM(Endpoint("any", server.url, max_tokens=100), max_tokens=10_000)
+        llm = BudgetedLLM(OpenAILLM("any", server.url, max_tokens=100), max_tokens=10_000)
         made = GenerativeExtractor(llm, threads=4).extract(numbered(200))
     read = [m for m in made if isinstance(m, Extraction)]
     aside = [m.reason for m in made if isinstance(m, ExtractionFailure)]
     assert 0 < len(read) == len(server.requests) < 200 and len(aside) == 200 - len(read)
-    assert all(reason.startswith("the budget is spent: ") for reason in aside)
+    assert all(reason.startswith("the budget is exhausted: ") for reason in aside)
 
 
 # What identifies it
@@ -570,9 +569,9 @@ def test_a_budget_holds_over_threads_and_what_was_read_is_kept() -> None:
 def test_the_id_changes_with_what_would_be_given() -> None:
     one, other = ScriptedLLM([EMPTY]), SimpleNamespace(id="other", complete=None)
     plain = GenerativeExtractor(one)
-    assert isinstance(plain, DeferredExtractor) and plain.meanwhile.id == LexicalExtractor().id
-    assert plain.id == GenerativeExtractor(one, threads=2, meanwhile=Precomputed({})).id
-    assert len({plain.id, GenerativeExtractor(one, second_look=True).id, GenerativeExtractor(other).id}) == 3
+    assert isinstance(plain, DeferredExtractor) and plain.provisional.id == LexicalExtractor().id
+    assert plain.id == GenerativeExtractor(one, threads=2, provisional=Precomputed({})).id
+    assert len({plain.id, GenerativeExtractor(one, gleanings=1).id, GenerativeExtractor(other).id}) == 3
     assert plain.id.startswith(f"generative:1:{one.id}:")
 
 
@@ -587,9 +586,6 @@ def test_the_example_in_the_prompt_is_a_reply_that_can_be_read() -> None:
 
 def test_importing_it_loads_no_client() -> None:
     heavy = ["pydantic", "openai", "httpx"]
-    code = (
-        "import sys, graphwright.index.generative, graphwright.index.generative\n"
-        f"print([m for m in {heavy} if m in sys.modules])"
-    )
+    code = f"import sys, graphwright.index.generative\nprint([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

@@ -9,7 +9,8 @@ from graphwright import Graph
 from graphwright.data.knowledge_graphs import dump_of
 from graphwright.errors import DataError
 from graphwright.graph.graph import Graph as AnyGraph
-from graphwright.index.graph_import import Imported, read_dumps
+from graphwright.index import graph_import
+from graphwright.index.graph_import import ImportedGraph, import_graph
 
 KIN = [("Bertha", "mother of", "Lothair II"), ("Lothair II", "spouse", "Teutberga"), ("Bertha", "mother of", "Gisela")]
 
@@ -19,11 +20,11 @@ def tsv(path: Path, triples: object) -> Path:
     return path
 
 
-def read(tmp_path: Path, *files: Path, **options: object) -> Imported:
-    return read_dumps([dump_of(file) for file in files], tmp_path / "scratch", **options)
+def read(tmp_path: Path, *files: Path, **options: object) -> ImportedGraph:
+    return import_graph([dump_of(file) for file in files], tmp_path / "scratch", **options)
 
 
-def triples_of(found: Imported) -> list[tuple[str, str, str]]:
+def triples_of(found: ImportedGraph) -> list[tuple[str, str, str]]:
     graph = AnyGraph(found.columns)
     return [graph.triple(edge) for edge in range(len(found.columns.heads))]
 
@@ -126,31 +127,31 @@ def test_malformed_lines_are_counted_and_shown_with_their_numbers(tmp_path, pack
     data = "a\tr\tbääääääääää\n\nc\tr\n?\tr\tb\nd\t\te\nx\ty\tz\tw\nf\tr\tg\n".encode().replace(b"?", b"\xff")
     path = tmp_path / ("kb.tsv.gz" if packed else "kb.tsv")
     path.write_bytes(gzip.compress(data) if packed else data)
-    found = read(tmp_path, path, malformed=4)
+    found = read(tmp_path, path, max_malformed=4)
     assert triples_of(found) == [("a", "r", "bääääääääää"), ("f", "r", "g")]
     assert found.malformed == 4
-    assert [line.split(":")[0] for line in found.shown] == [f"{path.name}, line {n}" for n in (3, 4, 5, 6)]
-    assert "'x\\ty\\tz\\tw'" in found.shown[3] and "encoding" in found.shown[1]
+    assert [line.split(":")[0] for line in found.examples] == [f"{path.name}, line {n}" for n in (3, 4, 5, 6)]
+    assert "'x\\ty\\tz\\tw'" in found.examples[3] and "encoding" in found.examples[1]
 
 
 def test_malformed_records_of_csv_are_shown(tmp_path):
     (tmp_path / "kb.csv").write_text('head,relation,tail\na,r,"b\nb"\nc,,d\ne,r,f,g\nh,r,i\n')
-    found = read(tmp_path, tmp_path / "kb.csv", malformed=9)
+    found = read(tmp_path, tmp_path / "kb.csv", max_malformed=9)
     assert triples_of(found) == [("a", "r", "b\nb"), ("h", "r", "i")]
-    assert found.malformed == 2 and "'c,,d'" in found.shown[0] and "too many columns" in found.shown[1]
+    assert found.malformed == 2 and "'c,,d'" in found.examples[0] and "too many columns" in found.examples[1]
 
 
 def test_more_malformed_lines_than_allowed_stop_the_import(tmp_path):
     lines = ["a\tr\tb\n"] * 30_000 + ["broken\n"] * 3
     (tmp_path / "kb.tsv").write_text("".join(lines))
-    with pytest.raises(DataError, match=r"3 rows or more are malformed, and 2 were allowed.*line 30001: 'broken'"):
-        read(tmp_path, tmp_path / "kb.tsv", malformed=2)
-    assert read(tmp_path / "again", tmp_path / "kb.tsv", malformed=3).malformed == 3
+    with pytest.raises(DataError, match=r"3 rows or more are malformed, and 2 are allowed.*line 30001: 'broken'"):
+        read(tmp_path, tmp_path / "kb.tsv", max_malformed=2)
+    assert read(tmp_path / "again", tmp_path / "kb.tsv", max_malformed=3).malformed == 3
 
 
 def test_a_file_that_is_no_dump_is_told_by_its_first_rows(tmp_path):
     (tmp_path / "kb.tsv").write_text("a\tr\tb\n" + "prose that goes on and on\n" * 200)
-    with pytest.raises(DataError, match="is not made of triples: of its first 10,000 rows at most, 200 are"):
+    with pytest.raises(DataError, match="does not contain triples: 200 of its first rows"):
         read(tmp_path, tmp_path / "kb.tsv")
 
 
@@ -169,10 +170,10 @@ def test_of_a_small_file_few_rows_may_be_malformed_and_those_are_shown(tmp_path)
         DataError, match=r"2 of 19 rows are malformed, more than one in ten.*line 18: 'c\\td'.*--max-malformed"
     ):
         read(tmp_path / "2", path)
-    assert read(tmp_path / "3", path, malformed=2).malformed == 2
+    assert read(tmp_path / "3", path, max_malformed=2).malformed == 2
     path.write_text("a\tr\tb\n" + "c\td\n" * 3)
     with pytest.raises(DataError, match=r"no triple. Malformed: kb.tsv, line 2: 'c\\td'; kb.tsv, line 3"):
-        read_dumps([dump_of(path, header=True)], tmp_path / "4", malformed=9)
+        import_graph([dump_of(path, header=True)], tmp_path / "4", max_malformed=9)
 
 
 def test_names_of_one_hash_are_found_and_hashed_otherwise(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.toys import ledger_of
+from tests.toys import chunk_columns_of
 
 from graphwright import Document, Graph, HashEncoder, Index, OptionError, Settings
 from graphwright.errors import StoreError
@@ -95,7 +95,7 @@ def test_mappings_and_documents_say_what_they_refer_to(tmp_path: Path) -> None:
             [{"id": "a", "text": "A text.", "links": "b; c", "year": 2024}, {"id": "c", "text": "C.", "links": []}]
         )
         assert refers(index.graph) == [("a#0", "b#0"), ("a#0", "c#0")]
-        assert index.part(Filter(metadata={"year": 2024})).about["documents"] == 1
+        assert index.filtered(Filter(metadata={"year": 2024})).about["documents"] == 1
         for wrong in ("b", (1,)):
             with pytest.raises(OptionError, match="links of the document 'x'"):
                 index.add([Document("x", "t", links=wrong)])  # type: ignore[arg-type]
@@ -104,7 +104,7 @@ def test_mappings_and_documents_say_what_they_refer_to(tmp_path: Path) -> None:
 def test_an_entity_that_is_said_to_refer_to_another_is_no_link(tmp_path: Path) -> None:
     made = Extraction((), (Relation("Acts", "refers to", "Luke", "Acts refers to Luke."),))
     docs = [("a", "", "Acts refers to Luke.", made), ("b", "", "t", Extraction())]
-    graph = MergedChunks(ledger_of(docs, {"a": ["b"]})).graph(np.empty((0, 2), np.int64))
+    graph = MergedChunks(chunk_columns_of(docs, {"a": ["b"]})).graph(np.empty((0, 2), np.int64))
     assert sorted(refers(graph)) == [("Acts", "Luke"), ("a#0", "b#0")]
     assert [c.tolist() for c in graph.columns.references] == [[0], [1]]
 
@@ -128,7 +128,7 @@ def test_an_index_from_before_there_were_links_is_read_and_grows_them_when_it_ch
     index_of(folder, document("a", 2), document("b", 1)).close()
     old(folder)
     with Index.open(folder, encoder=ENCODER) as index, Index.open(folder, encoder=ENCODER) as other:
-        assert index.verify() == [] and index.part(Filter(documents=["a"])).about["chunks"] == 2
+        assert index.verify() == [] and index.filtered(Filter(documents=["a"])).about["chunks"] == 2
         assert columns(folder) == (2, ["number", "id", "title", "hash", "metadata", "source"])
         assert index.add([document("a", 2)]).unchanged == ["a"]
         index.add([document("c", 1, "a")])
@@ -136,7 +136,7 @@ def test_an_index_from_before_there_were_links_is_read_and_grows_them_when_it_ch
         # One that was opened before sees them too.
         assert refers(other.graph) == [("c#0", "a#0")] and other.verify() == []
         assert other.add([document("a", 2, "b")]).replaced == ["a"]
-        assert refers(other.part(Filter(documents=["a", "b"])).graph) == [("a#0", "b#0"), ("a#1", "b#0")]
+        assert refers(other.filtered(Filter(documents=["a", "b"])).graph) == [("a#0", "b#0"), ("a#1", "b#0")]
 
 
 def test_a_change_that_fails_leaves_an_older_index_as_it_was(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_change_that_fails_leaves_an_older_index_as_it_was(tmp_path: Path) -> 
             store.put(document("b", 1, "a"), [])
             raise RuntimeError
         assert columns(folder) == (2, ["number", "id", "title", "hash", "metadata", "source"])
-        assert [d.id for d in store.ledger().documents] == ["a"]
+        assert [d.id for d in store.columns().documents] == ["a"]
 
 
 def test_an_index_that_a_later_version_took_over_is_not_written_to(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_an_index_that_a_later_version_took_over_is_not_written_to(tmp_path: Pat
             db.execute("PRAGMA user_version = 5")
         with pytest.raises(StoreError, match=r"schema 5; this version writes schema 4"), store.writing():
             pass
-        assert len(store.ledger().references[0]) == 1
+        assert len(store.columns().references[0]) == 1
     assert columns(folder)[0] == 5
 
 
@@ -212,7 +212,7 @@ def test_any_history_leads_to_the_edges_of_what_is_there(
         with index_of(anew, *reversed(held.values())) as other:
             assert other.graph.checksum == index.graph.checksum
         if seen := [d for name, d in held.items() if name in some]:
-            part = index.part(Filter(documents=[d.id for d in seen])).graph
+            part = index.filtered(Filter(documents=[d.id for d in seen])).graph
             assert refers(part) == by_hand(seen, chunks)
     shutil.rmtree(folder)
     shutil.rmtree(anew)

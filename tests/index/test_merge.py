@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.index.plain_merge import plain_merge
-from tests.toys import ledger_of
+from tests.toys import chunk_columns_of
 
 from graphwright.graph.graph import Graph, Kind
 from graphwright.index.extraction import Extraction, Mention, Relation
@@ -46,7 +46,7 @@ def contributed(docs: Mapping[str, Doc]) -> list[tuple[str, str, str, Extraction
 
 
 def merged(docs: Mapping[str, Doc]) -> MergedChunks:
-    return MergedChunks(ledger_of(contributed(docs)))
+    return MergedChunks(chunk_columns_of(contributed(docs)))
 
 
 def graph_of(docs: Mapping[str, Doc]) -> Graph:
@@ -217,7 +217,7 @@ def test_the_merge_of_columns_equals_a_plain_one(
     docs: list[tuple[str, str, Extraction]], links: dict[str, list[str]]
 ) -> None:
     given = [(f"d{at}", *doc) for at, doc in enumerate(docs)]
-    graph = MergedChunks(ledger_of(given, links)).graph(NONE)
+    graph = MergedChunks(chunk_columns_of(given, links)).graph(NONE)
     assert plain_merge(given, links) == (
         list(graph.names),
         triples(graph),
@@ -242,14 +242,14 @@ def test_what_models_say_of_an_entity_is_read_with_its_name() -> None:
         ),
         ("c", "", "t", Extraction((Mention("Mur"), Mention("Styria")))),
     ]
-    graph = MergedChunks(ledger_of(docs)).graph(NONE)
+    graph = MergedChunks(chunk_columns_of(docs)).graph(NONE)
     texts = {graph.names[node]: graph.text(node) for node in range(3, len(graph))}
     assert texts == {
         "Mur": "Mur (river): Runs through Graz. Rises in Salzburg.",
         "Graz": "Graz (city)",
         "Styria": "Styria",
     }
-    alone = MergedChunks(ledger_of(docs[1:])).graph(NONE)
+    alone = MergedChunks(chunk_columns_of(docs[1:])).graph(NONE)
     assert alone.text(alone.id("Mur")) == "Mur (river): Rises in Salzburg. Runs through Graz."
 
 
@@ -258,12 +258,12 @@ def test_what_an_edge_says_ends_with_its_keywords() -> None:
         Relation("Mur", "joins", "Drava", "They meet.", ("river", "mouth")),
         Relation("Mur", "in", "Graz", "It is."),
     )
-    graph = MergedChunks(ledger_of([("a", "", "t", Extraction((), relations))])).graph(NONE)
+    graph = MergedChunks(chunk_columns_of([("a", "", "t", Extraction((), relations))])).graph(NONE)
     assert [graph.edge_text(e) for e in graph.edges.tolist()[-2:]] == ["They meet. (river, mouth)", "It is."]
 
 
 def test_descriptions_beyond_the_bound_are_left_out_whole() -> None:
     docs = [(f"d{i}", "", "t", Extraction((Mention("Mur", description=f"{i} " * 200),))) for i in range(9)]
-    graph = MergedChunks(ledger_of(docs)).graph(NONE)
+    graph = MergedChunks(chunk_columns_of(docs)).graph(NONE)
     text = graph.text(graph.id("Mur"))
     assert text.startswith("Mur: 0 0") and 400 < len(text) < 1300 and "3 3" not in text

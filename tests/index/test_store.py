@@ -10,9 +10,9 @@ import pytest
 
 from graphwright import Document, StoreError
 from graphwright.data.document import Chunk
-from graphwright.index.chunk_columns import StoredDocument
+from graphwright.index.chunk_columns import ChunkRecord, StoredDocument
 from graphwright.index.extraction import Extraction, Mention, Relation
-from graphwright.index.store import Read, Store, StoredChunk, content_hash
+from graphwright.index.store import ExtractedChunk, Store, StoredChunk, content_hash
 
 MADE = Extraction(
     (Mention("Graz", 0, 4), Mention("Łódź")),
@@ -20,14 +20,23 @@ MADE = Extraction(
 )
 
 
-def put(store: Store, name: str, *texts: str, title: str = "", source: str = "", waiting: str | None = None) -> None:
-    chunks = [Read(Chunk(name, i, 10 * i, 10 * i + len(t), t), MADE, "test:1", waiting) for i, t in enumerate(texts)]
+def put(store: Store, name: str, *texts: str, title: str = "", folder: str = "", pending: str | None = None) -> None:
+    chunks = [
+        ExtractedChunk(Chunk(name, i, 10 * i, 10 * i + len(t), t), MADE, "test:1", pending) for i, t in enumerate(texts)
+    ]
     with store.writing():
-        store.put(Document(name, " ".join(texts), title=title), chunks, source)
+        store.put(Document(name, " ".join(texts), title=title), chunks, folder)
 
 
 def texts(store: Store) -> list[str]:
     return [chunk.text for chunk in store.chunks()]
+
+
+def extractions(store: Store) -> list[Extraction]:
+    """The extraction of every chunk, in order."""
+    blobs = store.columns().blobs
+    rows = zip(*(blobs[name] for name in ChunkRecord._fields), strict=True)
+    return [ChunkRecord(*row).extraction() for row in rows]
 
 
 @pytest.fixture
@@ -42,11 +51,14 @@ def test_documents_and_chunks_come_back_in_the_order_of_their_ids(store: Store) 
     columns = store.columns()
     assert columns.documents == [StoredDocument(2, "a", ""), StoredDocument(1, "b", "B"), StoredDocument(3, "c", "")]
     assert columns.document.tolist() == [0] * 12 + [1, 1] and columns.ordinal.tolist() == [*range(12), 0, 1]
-    assert list(columns.text)[-2:] == ["one", "two"] and columns.names[-1] == "b#1" and columns.texts_with_titles[-1] == "B\ntwo"
+    assert (
+        list(columns.text)[-2:] == ["one", "two"]
+        and columns.names[-1] == "b#1"
+        and columns.texts_with_titles[-1] == "B\ntwo"
+    )
     assert (columns.start.tolist()[-1], columns.end.tolist()[-1]) == (10, 13)
     assert store.chunks()[-1] == StoredChunk(1, 1, "b", "B", "two", "test:1", None)
-    entry = store.entry("b", 1)
-    assert entry is not None and entry.contribution() == MADE and store.entry("b", 2) is None
+    assert extractions(store)[-1] == MADE
     assert [chunk.document for chunk in store.chunks(ids=["b"])] == ["b", "b"]
     assert store.columns(["b", "none"]).names == ["b#0", "b#1"] and len(store.columns([])) == 0
     assert store.counts() == (3, 14)
@@ -72,32 +84,31 @@ def test_what_is_removed_stands_in_no_file_any_more(store: Store) -> None:
     put(store, "b", "another")
     with store.writing():
         store.remove(["a"])
-    store.settle()
+    store.checkpoint()
     store.close()
     assert not [file for file in store.path.parent.iterdir() if b"xyzzy" in file.read_bytes()]
 
 
 def test_a_chunk_is_read_again_by_a_better_extractor(store: Store) -> None:
-    put(store, "a", "one", "two", waiting="not read yet")
-    assert store.waiting() == {"not read yet": 2} and store.extractors() == {"test:1": 2}
-    first, second = store.chunks(waiting=True)
+    put(store, "a", "one", "two", pending="not read yet")
+    assert store.pending() == {"not read yet": 2} and store.extractors() == {"test:1": 2}
+    first, second = store.chunks(pending=True)
     better = Extraction((Mention("Mur", 0, 3, "river", "A river."),), ())
     with store.writing():
-        store.revise(first, better, "better:1", None)
-        store.revise(second, None, "", "no reply")
-    assert store.waiting() == {"no reply": 1} and store.extractors() == {"better:1": 1, "test:1": 1}
-    kept = [store.entry("a", at) for at in (0, 1)]
-    assert [entry and entry.contribution() for entry in kept] == [better, MADE]
+        store.set_extraction(first, better, "better:1")
+        store.set_pending(second, "no reply")
+    assert store.pending() == {"no reply": 1} and store.extractors() == {"better:1": 1, "test:1": 1}
+    assert extractions(store) == [better, MADE]
 
 
 def test_documents_know_the_folder_that_they_came_from(store: Store) -> None:
-    put(store, "a", "one", source="/docs")
+    put(store, "a", "one", folder="/docs")
     put(store, "b", "one")
     put(store, "a", "two")  # added by hand: it still belongs to the folder
-    assert store.following("/docs") == {"a"} == store.followed("abc").keys() and store.sources() == {"/docs": 1}
+    assert store.documents_of("/docs") == {"a"} == store.folders_of("abc").keys() and store.folders() == {"/docs": 1}
     with store.writing():
-        store.follow(["b"], "/docs")
-    assert store.sources() == {"/docs": 2} and store.metadata() == {"a": {}, "b": {}}
+        store.set_folder(["b"], "/docs")
+    assert store.folders() == {"/docs": 2} and store.metadata() == {"a": {}, "b": {}}
 
 
 def test_an_error_undoes_all_of_a_block(store: Store) -> None:
@@ -152,4 +163,4 @@ def test_a_chunk_that_was_damaged_is_found_though_the_file_is_sound(store: Store
     assert store.problems() == []
     with closing(sqlite3.connect(store.path)) as db, db:
         db.execute("UPDATE chunks SET text = CAST('twp' AS BLOB) WHERE ordinal = 1")
-    assert store.problems() == ["ok", "chunk 1 of document number 1 is not what was stored"][1:]
+    assert store.problems() == ["chunk 1 of document number 1 is damaged"]

@@ -1,7 +1,8 @@
-"""What is given to an index: documents in any form, made records, and what came of each."""
+"""Input of an index: documents in any form are converted to records; changes are counted."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections import Counter
@@ -18,142 +19,164 @@ from graphwright.data.links import links_of
 from graphwright.errors import DataError, OptionError
 from graphwright.index.extraction import Extractor
 from graphwright.index.store import content_hash
+from graphwright.models.protocols import Usage
 
-__all__ = ["Changes", "Source", "documents_of", "is_new", "uncertain", "unfit"]
+__all__ = ["Changes", "Source", "count_unsuitable", "is_new", "possibly_present", "read_sources"]
 
-Source = Document | Mapping[str, Any] | Path
+Source = Document | Mapping[str, Any] | Path | str
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-_LINE = re.compile(r":\d+$")
-_SAMPLE = 300  # characters that tell how a document is written
+_LINE_NUMBER = re.compile(r":\d+$")
+_SAMPLE = 300  # characters that show how a document is written
+_MAX_PATH = 1_000  # characters of a text that may be a path by mistake
 
 
 @dataclass
 class Changes:
-    """What came of changing an index: ids of documents by what happened to them, and what could not be read.
+    """Changes of an index: ids of documents by what happened to them, and input that could not be read.
 
-    `kept`: documents that are not in the folder any more but stay, since what could not be read, `unread`, may hold
-    them. `resumed`: an interrupted run had stored documents that can be searched only now. `unfit` counts documents
-    that the extractor can make little of, by the reason why. `deepened`: chunks that a language model read; `waiting`:
-    those that still wait for it, each a document, a chunk's place in it and the reason why. `seconds` are those of each
-    part of the build, `texts` how many texts have a vector.
+    `retained`: documents that are not in the synced folder any more but stay, because unreadable files, `unreadable`,
+    may contain them. `resumed`: documents that an interrupted run had stored can be searched only now. `unsuitable`:
+    number of documents that the extractor can make little of, by reason. `extracted`: number of chunks that a deferred
+    extractor read; `pending`: chunks that still wait for it, as (document, ordinal, reason). `seconds` by part of the
+    build, `texts`: number of embedded texts by kind, `usage` of models.
     """
 
     added: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
+    retained: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     resumed: bool = False
-    unfit: Counter[str] = field(default_factory=Counter)
-    deepened: int = 0
-    waiting: list[tuple[str, int, str]] = field(default_factory=list)
+    unsuitable: Counter[str] = field(default_factory=Counter)
+    extracted: int = 0
+    pending: list[tuple[str, int, str]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
 
 
-def unfit(extractor: Extractor, documents: Sequence[Document]) -> Iterator[str]:
-    """Yield for each document that the extractor can make little of the reason why."""
-    fits = getattr(extractor, "fits", None)
-    if fits is not None:
-        yield from filter(None, (fits([document.text[:_SAMPLE]]) for document in documents))
+def count_unsuitable(extractor: Extractor, documents: Sequence[Document]) -> Counter[str]:
+    """Return the number of documents that the extractor can make little of, by reason."""
+    unsuitable = getattr(extractor, "unsuitable", None)
+    reasons = [] if unsuitable is None else [unsuitable(document.text[:_SAMPLE]) for document in documents]
+    return Counter(filter(None, reasons))
 
 
-def uncertain(
-    gone: Iterable[str], files: Collection[str], skipped: Iterable[Skipped], folder: Path
+def possibly_present(
+    missing: Iterable[str], files: Collection[str], skipped: Iterable[Skipped], folder: Path
 ) -> tuple[list[str], list[str]]:
-    """Return those of these documents that may still be in a folder, ascending, and what could not be read there.
+    """Return those of the missing documents that unreadable files of a folder may contain, and these files.
 
-    A file that cannot be read may hold the document of its name. One of rows may hold any document but those that were
-    a file of their own (`files`), and a folder those too whose names lie in it; so may what cannot be looked at, as it
-    lies in a folder without permission to enter.
+    An unreadable file may contain the document of its name. A file of rows may contain any document that is not a whole
+    file (`files`); so may a folder, and documents whose ids lie in it. The same holds for paths that cannot be examined
+    because their folder cannot be entered.
     """
-    known = set(gone)
-    rows, kept, unread = known.difference(files), set[str](), list[str]()
-    for one in skipped:
-        if one.unread:
-            there = os.path.lexists(one.path)
-            held = set[str]()
-            # A row is named by its file and line, but a file's own name may end like that, too.
-            for path in {Path(one.path)} if there else {Path(one.path), Path(_LINE.sub("", one.path))}:
+    documents = set(missing)
+    rows, present, unreadable = documents.difference(files), set[str](), list[str]()
+    for skip in skipped:
+        if skip.unread:
+            exists = os.path.lexists(skip.path)
+            candidates = set[str]()
+            # A skipped row is named by its file and line, but a file's own name may end like that, too.
+            for path in {Path(skip.path)} if exists else {Path(skip.path), Path(_LINE_NUMBER.sub("", skip.path))}:
                 if path == folder or not path.is_relative_to(folder):
-                    return sorted(known), [one.path]
-                name = clean(path.relative_to(folder).as_posix())  # as ids are: a name need not be UTF-8
-                # Not Path.is_dir, which raises where there is no permission to know.
-                if os.path.isdir(path) or not there or has_rows(path):
-                    held |= rows
-                held |= {i for i in known if i == name or i.startswith(f"{name}/")}
-            kept |= held
-            unread += [one.path] * bool(held)
-    return sorted(kept), unread
+                    return sorted(documents), [skip.path]
+                name = clean(path.relative_to(folder).as_posix())  # as in ids: a file name need not be UTF-8
+                # Path.is_dir would raise for a folder that cannot be entered.
+                if os.path.isdir(path) or not exists or has_rows(path):
+                    candidates |= rows
+                candidates |= {i for i in documents if i == name or i.startswith(f"{name}/")}
+            present |= candidates
+            unreadable += [skip.path] * bool(candidates)
+    return sorted(present), unreadable
 
 
-def documents_of(sources: Iterable[Source], made: Changes, left_out: Path) -> Iterator[Document]:
-    """Read what was given; paths that follow each other are read as one, so that repeats among them are seen."""
-    for are_paths, some in groupby(sources, lambda source: isinstance(source, Path)):
+def read_sources(sources: Iterable[Source], changes: Changes, excluded: Path) -> Iterator[Document]:
+    """Read documents in any form; consecutive paths are read together, so that repetitions are noticed.
+
+    `excluded`: a folder that is not read.
+    """
+    for are_paths, group in groupby(sources, lambda source: isinstance(source, Path)):
         if are_paths:
-            paths = [source for source in some if isinstance(source, Path)]
-            yield from map(_storable, read_documents(paths, made.skipped.append, exclude=[left_out]))
+            paths = [source for source in group if isinstance(source, Path)]
+            yield from map(_storable, read_documents(paths, changes.skipped.append, exclude=[excluded]))
         else:
-            yield from (_document(source) for source in some)
+            yield from map(_document, group)
 
 
 def _document(source: Any) -> Document:
     if isinstance(source, Document):
         return _storable(source)
+    if isinstance(source, str):
+        if len(source) <= _MAX_PATH and "\0" not in source and os.path.exists(source):
+            raise OptionError(
+                f"{source!r} is text, but a file or folder has this name. Give pathlib.Path({source!r}) to read it, or "
+                f"{{'text': {source!r}}} to add the text."
+            )
+        source = {"text": source}
     if not isinstance(source, Mapping):
         raise OptionError(
-            f"{source!r} is not a document. Give Document(id, text), a mapping with 'id' and 'text', or "
-            f"pathlib.Path(...) for a file or a folder."
+            f"{source!r} is not a document. Give a text, a mapping with 'text' and perhaps 'id', Document(id, text), "
+            f"or pathlib.Path(…) for a file or a folder."
         )
-    missing = [name for name in ("id", "text") if name not in source]
-    if missing:
-        raise OptionError(f"the document {dict(source)!r} has no {missing[0]!r}; it has to be a string, not empty.")
+    if "text" not in source:
+        raise OptionError(f"the document {dict(source)!r} has no 'text'; give it as a string.")
     links = links_of(source.get("links"))
-    used = ("id", "text", "title", *(["links"] if links else []))
-    more = {key: value for key, value in source.items() if key not in used}
-    return _storable(Document(source["id"], source["text"], str(source.get("title") or ""), more, links=links))
+    fields = ("id", "text", "title", *(["links"] if links else []))
+    metadata = {name: value for name, value in source.items() if name not in fields}
+    title, text = str(source.get("title") or ""), source["text"]
+    return _storable(Document(_id_of(source.get("id"), title, text), text, title, metadata, links=links))
+
+
+def _id_of(value: Any, title: str, text: Any) -> Any:
+    """Return the id of a document; one without an id is named by its content."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if value is not None:
+        return value
+    content = f"{title}\0{text}".encode("utf-8", "surrogatepass")
+    return f"text-{hashlib.blake2b(content, digest_size=8).hexdigest()}"
 
 
 def _storable(document: Document) -> Document:
-    """Return the document with what cannot be kept (NUL, half surrogate pairs) made U+FFFD; spans stay as they are.
+    """Return the document with NUL and half surrogate pairs replaced by U+FFFD, so that spans stay valid.
 
-    Links are put in order, each once, those to itself left out. Raises OptionError where id, text, title or a link is
-    no string, or the id or the text is empty.
+    Links are sorted, each once, without those to itself. Raises OptionError if id, text, title or a link is not a
+    string, or the id or the text is empty.
     """
     parts = {"id": document.id, "text": document.text, "title": document.title}
     for name, part in parts.items():
         if not isinstance(part, str) or (name != "title" and not part):
-            raise OptionError(
-                f"the {name} of the document {document.id!r} is {part!r}; it has to be a string, not empty."
-            )
+            rule = "a string" if name == "title" else "a string that is not empty"
+            raise OptionError(f"the {name} of the document {document.id!r} is {part!r}; it must be {rule}.")
     if isinstance(document.links, str) or not all(isinstance(link, str) for link in document.links):
         raise OptionError(f"the links of the document {document.id!r} are {document.links!r}; give a tuple of ids.")
-    metadata = {_kept(str(name)): _kept(metadata_text(value)) for name, value in document.metadata.items()}
-    name, text, title = map(_kept, parts.values())
-    links = tuple(sorted(set(map(_kept, document.links)) - {name, ""}))
+    metadata = {_valid(str(name)): _valid(metadata_text(value)) for name, value in document.metadata.items()}
+    name, text, title = map(_valid, parts.values())
+    links = tuple(sorted(set(map(_valid, document.links)) - {name, ""}))
     return Document(name, text, title, metadata, document.whole, links, document.file)
 
 
-def _kept(text: str) -> str:
+def _valid(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
 
 
-def is_new(document: Document, known: dict[str, bytes], seen: dict[str, bytes], made: Changes) -> bool:
-    """Return whether a document has to be stored, and note what becomes of it; `seen` grows by it.
+def is_new(document: Document, known: Mapping[str, bytes], seen: dict[str, bytes], changes: Changes) -> bool:
+    """Return whether a document has to be stored, and record its change; its hash is added to `seen`.
 
-    Raises DataError where two documents of one id differ.
+    `known`: hashes of stored documents by id. Raises DataError if two documents with the same id differ.
     """
     digest = content_hash(document)
     if document.id in seen:
         if seen[document.id] != digest:
-            raise DataError(f"two documents have the id {document.id!r} and different content; ids must be distinct.")
-        made.skipped.append(Skipped(document.id, "the same document was given twice"))
+            raise DataError(f"two documents have the id {document.id!r} and different content; ids must be unique.")
+        changes.skipped.append(Skipped(document.id, "the same document was given twice"))
         return False
     seen[document.id] = digest
     if known.get(document.id) == digest:
-        made.unchanged.append(document.id)
+        changes.unchanged.append(document.id)
         return False
-    (made.replaced if document.id in known else made.added).append(document.id)
+    (changes.replaced if document.id in known else changes.added).append(document.id)
     return True

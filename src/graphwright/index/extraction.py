@@ -1,16 +1,25 @@
-"""What one chunk contributes to the graph: the unit that extraction makes and the store keeps.
+"""Entities and relations of one chunk: the unit that an extractor makes and the store keeps.
 
-The graph is a pure function of the contributions that are present, so taking a chunk away is exact:
-it leaves the graph that would have been built without it.
+The graph is a pure function of the extractions that are stored, so removing a chunk is exact: it leaves the graph that
+would have been built without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["DeferredExtractor", "Excerpt", "Extraction", "ExtractionFailure", "Extractor", "Mention", "Relation"]
+__all__ = [
+    "DeferredExtractor",
+    "Excerpt",
+    "Extraction",
+    "ExtractionFailure",
+    "Extractor",
+    "Mention",
+    "Relation",
+    "located",
+]
 
 
 class Excerpt(NamedTuple):
@@ -22,10 +31,10 @@ class Excerpt(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """An entity as the chunk names it: surface form, character span in the chunk (start, end).
+    """An entity as the chunk names it: its surface form, and its character span in the chunk (start, end).
 
-    A name that does not stand in the chunk (its title, or one that a model wrote) has the span (0, 0).
-    `type` and `description` are what a language model says of it, if one was asked.
+    A name that does not occur in the chunk (its title, or one that a model wrote) has the span (0, 0). `type` and
+    `description` come from a language model, if one was used.
     """
 
     name: str
@@ -36,10 +45,9 @@ class Mention(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """A directed, labelled link between two surface forms, and the text that states it.
+    """A directed, labelled relation between two surface forms, and the text that states it.
 
-    `text` is the sentence, or the description that a language model gives; `keywords` are the themes that such a
-    model sees in it.
+    `text` is the sentence, or a language model's description; `keywords` are the themes that such a model assigns.
     """
 
     head: str
@@ -51,7 +59,7 @@ class Relation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Entities and relations that one chunk gives to the graph, in reading order."""
+    """Entities and relations of one chunk, in reading order."""
 
     mentions: tuple[Mention, ...] = ()
     relations: tuple[Relation, ...] = ()
@@ -59,20 +67,21 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionFailure:
-    """In the place of a contribution: why a chunk could not be read. It is tried again, alone, in the next run.
+    """Extraction failure of one chunk, with its reason; retried on the next run.
 
-    `closed`: nothing else will be read either, since the model is gone or the budget is spent.
+    `final`: no other chunk can be read either, because the model is unreachable or the budget is exhausted.
     """
 
     reason: str
-    closed: bool = False
+    final: bool = False
 
 
 @runtime_checkable
 class Extractor(Protocol):
-    """Reads entities and relations out of chunks.
+    """An extractor of entities and relations from chunks.
 
-    `id` changes whenever the extractor would give something else for the same chunk.
+    `id` changes whenever the extractor would return something else for the same chunk. One that uses a model may have
+    a method `extract_metered(excerpts, usage)` too, which adds its work to `usage`.
     """
 
     @property
@@ -81,19 +90,66 @@ class Extractor(Protocol):
         ...
 
     def extract(self, excerpts: Sequence[Excerpt]) -> Sequence[Extraction | ExtractionFailure]:
-        """Return one contribution per excerpt, in order, or why there is none."""
+        """Return one extraction or failure per excerpt, in order."""
         ...
 
 
 @runtime_checkable
 class DeferredExtractor(Extractor, Protocol):
-    """An extractor that takes long or costs money.
+    """An extractor that is slow or costs money.
 
-    A new chunk is read by `meanwhile` at once, and waits; then this one reads what waits, batch by batch, and what it
-    gives is kept as soon as it is there. What it sets aside goes on waiting.
+    New chunks are read by the `provisional` extractor first, so that they can be searched at once. Then this one reads
+    them, batch by batch, and each batch is stored as soon as it is read. Chunks that fail stay pending.
     """
 
     @property
-    def meanwhile(self) -> Extractor:
-        """The extractor whose reading serves until this one has read a chunk."""
+    def provisional(self) -> Extractor:
+        """The extractor whose results are used until this one has read a chunk."""
         ...
+
+
+def located(mentions: Iterable[Mention], excerpt: Excerpt, title: str) -> tuple[Mention, ...]:
+    """Return mentions in reading order, each with the span of its name's first occurrence in the text.
+
+    An exact match is preferred to one in another case, and a whole word to a part of a word. The mention of the
+    `title` comes first, because the first name of a text is taken for its topic; names that do not occur come last.
+
+    >>> excerpt = Excerpt("d", "", "Article on art, Graz.")
+    >>> mentions = located([Mention("Austria"), Mention("GRAZ"), Mention("Art")], excerpt, "")
+    >>> [(m.name, m.start, m.end) for m in mentions]
+    [('Art', 11, 14), ('GRAZ', 16, 20), ('Austria', 0, 0)]
+    """
+    lowered = _lowered(excerpt.text)
+    spans = []
+    for mention in mentions:
+        start = _first_occurrence(mention.name, excerpt.text, lowered)
+        spans.append(mention._replace(start=start, end=start + len(mention.name)) if start >= 0 else mention)
+    spans.sort(key=lambda m: (bool(title) and m.name != title, m.start if m.end else len(excerpt.text)))
+    return tuple(spans)
+
+
+def _lowered(text: str) -> str:
+    """Return the text in lower case with the same length: a character with a longer lower case is left as it is."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(low if len(low := char.lower()) == 1 else char for char in text)
+
+
+def _first_occurrence(name: str, text: str, lowered: str) -> int:
+    """Return the position of a name's first occurrence in a text, -1 if there is none."""
+    lower = _lowered(name)
+    for pattern, haystack in ((name, text), (lower, lowered)):
+        start = haystack.find(pattern)
+        while start >= 0 and not _is_word(haystack, start, start + len(pattern)):
+            start = haystack.find(pattern, start + 1)
+        if start >= 0:
+            return start
+    return lowered.find(lower)
+
+
+def _is_word(text: str, start: int, end: int) -> bool:
+    """Return whether no word crosses either end of a span."""
+    crosses_start = start > 0 and text[start - 1 : start + 1].isalnum()
+    crosses_end = end < len(text) and text[end - 1 : end + 1].isalnum()
+    return not crosses_start and not crosses_end

@@ -1,7 +1,7 @@
-"""Entities and relations read from text by a language model.
+"""Extraction of entities and relations by a language model, and the estimate of its cost.
 
-A model sees one chunk at a time, as data, and can only answer with entities and relations. What it answers is cleaned,
-merged and placed in the text, so that it can be stored and merged like what any other extractor finds.
+The model reads one chunk at a time, as data, and can only reply with entities and relations. Its replies are cleaned,
+merged and located in the text, so that they are stored and merged like the results of any other extractor.
 """
 
 from __future__ import annotations
@@ -9,107 +9,108 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache, lru_cache
 from math import ceil
 from threading import Lock
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
+from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
-from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation
+from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
 from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.precomputed import placed
 from graphwright.models.budget import estimated_tokens
-from graphwright.models.protocols import LLM
-from graphwright.models.stopping import stopping
+from graphwright.models.cancel import Cancellation
+from graphwright.models.protocols import LLM, Usage
 from graphwright.prompts import checksum, data_line, messages
 from graphwright.text.names import normal_form
 
-__all__ = ["Estimate", "GenerativeExtractor", "asked", "asked_again", "estimate"]
+__all__ = ["Estimate", "GenerativeExtractor", "estimate", "extraction_prompt", "gleaning_prompt"]
 
-_LONGEST_NAME = 200  # characters; what is longer is no name
-_LONGEST_TEXT = 1_000  # characters of a description
-_KEYWORDS = 10  # of one relation
-_SILENT = 3  # calls in a row without any reply, after which the model is taken to be gone
-_UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_MAX_NAME = 200  # characters; a longer string is not a name
+_MAX_DESCRIPTION = 1_000  # characters
+_MAX_KEYWORDS = 10  # of one relation
+_MAX_UNANSWERED = 3  # calls in a row without a reply, after which the model counts as unreachable
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 @dataclass(frozen=True)
-class GenerativeExtractor:
-    """Ask a language model for the entities and relations of each chunk.
+class GenerativeExtractor(Checked):
+    """Extract the entities and relations of each chunk with a language model.
 
-    `second_look`: ask once more for what was missed, which doubles the calls. `threads`: calls at a time. `meanwhile`:
-    the extractor whose reading of a chunk serves an index until the model has read it.
+    `gleanings`: how often the model is asked again for what it missed; each costs as much as the first call. `threads`:
+    concurrent calls. `provisional`: the extractor whose results are used until the model has read a chunk.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> reply = '{"entities": [{"name": "Mur", "type": "river", "description": "A river."}], "relations": []}'
-    >>> made, = GenerativeExtractor(ScriptedLLM([reply])).extract([Excerpt("d1", "Graz", "It lies on the Mur.")])
-    >>> [(m.name, m.type, m.start, m.end) for m in made.mentions]
+    >>> extractor = GenerativeExtractor(ScriptedLLM([reply]))
+    >>> extraction, = extractor.extract([Excerpt("d1", "Graz", "It lies on the Mur.")])
+    >>> [(m.name, m.type, m.start, m.end) for m in extraction.mentions]
     [('Graz', '', 0, 0), ('Mur', 'river', 15, 18)]
     """
 
     llm: LLM
     _: KW_ONLY
-    second_look: bool = False
-    threads: int = 8
-    meanwhile: Extractor = field(default_factory=LexicalExtractor)
-
-    def __post_init__(self) -> None:
-        if self.threads < 1:
-            raise OptionError(f"GenerativeExtractor: threads is {self.threads}; at least 1 has to make the calls.")
+    gleanings: Annotated[int, AtLeast(0)] = 0
+    threads: Annotated[int, AtLeast(1)] = 8
+    provisional: Extractor = field(default_factory=LexicalExtractor)
 
     @property
     def id(self) -> str:
-        """Name and version, the model's id, and a checksum of what the model is told."""
-        looks, told = ("+second look", ["extract", "extract_again"]) if self.second_look else ("", ["extract"])
-        return f"generative:1:{self.llm.id}{looks}:{checksum(*told)}"
+        """Name and version, the model's id, the number of gleanings, and a checksum of the prompts."""
+        suffix, prompts = "", ["extract"]
+        if self.gleanings:
+            suffix, prompts = f"+{self.gleanings} gleanings", ["extract", "extract_again"]
+        return f"generative:1:{self.llm.id}{suffix}:{checksum(*prompts)}"
 
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
-        """Return one contribution per excerpt, in order, or why there is none.
+        """Return one extraction or failure per excerpt, in order.
 
-        A chunk is set aside where the model gave no reply, or none that fits. All that are left are set aside, without
-        a call, once a budget is spent or three calls in a row had no reply at all. Any other error, and an interrupt,
-        ends the extraction: what has not begun is not called for, and calls under way send nothing more.
+        A chunk fails where the model gives no reply, or none that fits the schema. All remaining chunks fail, without
+        a call, once the budget is exhausted or three calls in a row got no reply. Any other error, and an interrupt,
+        ends the extraction: no further call begins, and calls in progress send nothing more.
         """
-        line = _Line(self.llm)
+        return self.extract_metered(excerpts, Usage())
+
+    def extract_metered(self, excerpts: Sequence[Excerpt], usage: Usage) -> list[Extraction | ExtractionFailure]:
+        """Do the same as `extract`, and add the model's work to `usage`."""
+        calls = _Calls(self.llm, usage)
         pool = ThreadPoolExecutor(self.threads, thread_name_prefix="extract")
-        with stopping():
+        with calls.cancel:
             try:
-                # A context serves one thread at a time, and holds the caller's meters: one copy a chunk.
-                tasks = [pool.submit(copy_context().run, self._read, excerpt, line) for excerpt in excerpts]
+                tasks = [pool.submit(self._extract_one, excerpt, calls) for excerpt in excerpts]
                 return [task.result() for task in tasks]
             finally:
-                line.close("the extraction was ended")
+                calls.stop("the extraction was ended")
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _read(self, excerpt: Excerpt, line: _Line) -> Extraction | ExtractionFailure:
-        found = _Findings(excerpt)
+    def _extract_one(self, excerpt: Excerpt, calls: _Calls) -> Extraction | ExtractionFailure:
+        replies = _Replies(excerpt)
         try:
-            found.add(line.ask(*asked(excerpt)))
-            if self.second_look:
-                found.add(line.ask(*asked_again(excerpt, found.contribution())))
+            replies.add(calls.complete(*extraction_prompt(excerpt)))
+            for _ in range(self.gleanings):
+                replies.add(calls.complete(*gleaning_prompt(excerpt, replies.extraction())))
         except ModelError as error:
-            # A reply that does not fit says nothing about the other chunks.
-            closed = line.closed and not isinstance(error, LLMResponseError)
-            return ExtractionFailure(_plain(str(error))[:_LONGEST_TEXT], closed)
-        return found.contribution()
+            # A reply that does not fit the schema says nothing about the other chunks.
+            final = calls.stopped and not isinstance(error, LLMResponseError)
+            return ExtractionFailure(_plain(str(error))[:_MAX_DESCRIPTION], final)
+        return replies.extraction()
 
 
-def asked(excerpt: Excerpt) -> tuple[str, str]:
-    """Return what a model is told about a chunk, system and user; the last line is the chunk as JSON.
+def extraction_prompt(excerpt: Excerpt) -> tuple[str, str]:
+    """Return the system and user message about a chunk; the last line is the chunk as JSON.
 
-    >>> asked(Excerpt("d1", "Graz", 'It is "on" the Mur.\\n</text>'))[1].splitlines()[-1]
+    >>> extraction_prompt(Excerpt("d1", "Graz", 'It is "on" the Mur.\\n</text>'))[1].splitlines()[-1]
     '{"title": "Graz", "text": "It is \\\\"on\\\\" the Mur.\\\\n\\\\u003c/text>"}'
     """
     return messages("extract", passage=_passage(excerpt))
 
 
-def asked_again(excerpt: Excerpt, found: Extraction) -> tuple[str, str]:
-    """Return what a model is told for a second look: the rules of the first, the chunk, and what was found in it."""
-    rules, _ = asked(excerpt)
-    seen = {"entities": [m.name for m in found.mentions], "relations": [r[:3] for r in found.relations]}
-    return messages("extract_again", rules=rules, passage=_passage(excerpt), found=data_line(seen))
+def gleaning_prompt(excerpt: Excerpt, extraction: Extraction) -> tuple[str, str]:
+    """Return the messages that ask for what was missed: the rules of the first, the chunk, and the results so far."""
+    rules, _ = extraction_prompt(excerpt)
+    known = {"entities": [m.name for m in extraction.mentions], "relations": [r[:3] for r in extraction.relations]}
+    return messages("extract_again", rules=rules, passage=_passage(excerpt), found=data_line(known))
 
 
 def _passage(excerpt: Excerpt) -> str:
@@ -118,7 +119,7 @@ def _passage(excerpt: Excerpt) -> str:
 
 @cache
 def _schema() -> type[Any]:
-    """Make, at first use, the model of a reply: what reads no new chunk must not wait for pydantic."""
+    """Return the pydantic model of a reply, made at first use: commands that extract nothing need not load pydantic."""
     from pydantic import BaseModel
 
     class Entity(BaseModel):
@@ -126,7 +127,7 @@ def _schema() -> type[Any]:
         type: str = ""
         description: str = ""
 
-    class LinkEntities(BaseModel):
+    class Link(BaseModel):
         source: str
         relation: str
         target: str
@@ -135,58 +136,63 @@ def _schema() -> type[Any]:
 
     class Findings(BaseModel):
         entities: list[Entity]
-        relations: list[LinkEntities]
+        relations: list[Link]
 
     return Findings
 
 
-class _Line:
-    """The way to a model that the threads of one extraction share; closed once it makes no sense to call on."""
+class _Calls:
+    """The calls of one extraction, shared by its threads; stopped once further calls make no sense."""
 
-    def __init__(self, llm: LLM) -> None:
+    def __init__(self, llm: LLM, usage: Usage) -> None:
+        self.cancel = Cancellation()
         self._llm = llm
+        self._usage = usage
         self._lock = Lock()
-        self._silent = 0  # calls in a row without a reply
-        self._closed = ""
+        self._unanswered = 0  # calls in a row without a reply
+        self._reason = ""
 
     @property
-    def closed(self) -> bool:
+    def stopped(self) -> bool:
         """Whether no further call begins."""
-        return bool(self._closed)
+        return bool(self._reason)
 
-    def close(self, reason: str) -> None:
-        """Let no further call begin."""
+    def stop(self, reason: str) -> None:
+        """Begin no further call."""
         with self._lock:
-            self._closed = self._closed or reason
+            self._reason = self._reason or reason
 
-    def ask(self, system: str, user: str) -> Any:
-        """Return the model's reply as an instance of the schema; ModelError where there is none, or no call."""
-        if self._closed:
-            raise ModelError(self._closed)
+    def complete(self, system: str, user: str) -> Any:
+        """Return the model's reply as an instance of the schema. Raises ModelError if there is none."""
+        if self._reason:
+            raise ModelError(self._reason)
         try:
-            value = self._llm.complete(system, user, schema=_schema()).value
+            completion = self._llm.complete(system, user, schema=_schema(), cancel=self.cancel)
         except BudgetError as error:
-            self.close(f"the budget is spent: {error}")
-            raise ModelError(self._closed) from error
-        except LLMResponseError:
-            self._count(0)
+            self._record(error.usage, answered=True)
+            self.stop(f"the budget is exhausted: {error}")
+            raise ModelError(self._reason) from error
+        except LLMResponseError as error:
+            self._record(error.usage, answered=True)
             raise
         except ModelError as error:
-            if self._count(1) >= _SILENT:
-                self.close(f"{_SILENT} calls in a row had no reply, the last: {error}")
+            if self._record(error.usage, answered=False) >= _MAX_UNANSWERED:
+                self.stop(f"{_MAX_UNANSWERED} calls in a row got no reply, the last: {error}")
             raise
-        self._count(0)
-        return value
+        self._record(completion.usage, answered=True)
+        return completion.value
 
-    def _count(self, silent: int) -> int:
-        """Note whether a call was answered; return how many in a row were not."""
+    def _record(self, usage: Usage | None, *, answered: bool) -> int:
+        """Add up the usage of a call; return how many calls in a row got no reply."""
         with self._lock:
-            self._silent = (self._silent + 1) * silent
-            return self._silent
+            if usage is not None:
+                self._usage.add(usage)
+            self._unanswered = 0 if answered else self._unanswered + 1
+            return self._unanswered
 
 
-class _Findings:
-    """What a model found in one chunk: each entity and each relation once, under the first name given to it."""
+class _Replies:
+    """The replies about one chunk, merged: each entity and relation once, under the first name given to it."""
 
     def __init__(self, excerpt: Excerpt) -> None:
         self._excerpt = excerpt
@@ -195,53 +201,53 @@ class _Findings:
         self._title = self._entity(excerpt.title)
 
     def add(self, reply: Any) -> None:
-        """Take what a reply gives, an instance of the schema."""
+        """Add a reply, an instance of the schema."""
         for entity in reply.entities:
             self._entity(entity.name, entity.type, entity.description)
         for link in reply.relations:
-            self._link(link)
+            self._relation(link)
 
-    def contribution(self) -> Extraction:
-        """Return all that was found, placed in the text, the title before everything else."""
-        mentions = placed(self._entities.values(), self._excerpt, self._title)
+    def extraction(self) -> Extraction:
+        """Return everything added, located in the text, the title first."""
+        mentions = located(self._entities.values(), self._excerpt, self._title)
         relations = (r if r.text else r._replace(text=" ".join(r[:3])) for r in self._relations.values())
         return Extraction(mentions, tuple(relations))
 
     def _entity(self, name: str, kind: str = "", description: str = "") -> str:
-        """Take an entity and return the name that it goes by here, "" for what is no name."""
+        """Add an entity and return its name in this chunk, "" for a string that is not a name."""
         name = _plain(name)
         form = normal_form(name)
-        if not form or len(name) > _LONGEST_NAME:
+        if not form or len(name) > _MAX_NAME:
             return ""
         known = self._entities.get(form, Mention(name))
         self._entities[form] = known._replace(
-            type=known.type or _plain(kind)[:_LONGEST_NAME], description=_joined(known.description, description)
+            type=known.type or _plain(kind)[:_MAX_NAME], description=_joined(known.description, description)
         )
         return known.name
 
-    def _link(self, link: Any) -> None:
+    def _relation(self, link: Any) -> None:
         head, tail = self._entity(link.source), self._entity(link.target)
         if not head or not tail or head == tail:
             return
-        label = _plain(link.relation)[:_LONGEST_NAME] or "related to"
+        label = _plain(link.relation)[:_MAX_NAME] or "related to"
         key = head, label.casefold(), tail
         known = self._relations.get(key, Relation(head, label, tail, ""))
-        words = dict.fromkeys([*known.keywords, *filter(None, map(_plain, link.keywords))])
+        keywords = dict.fromkeys([*known.keywords, *filter(None, map(_plain, link.keywords))])
         self._relations[key] = known._replace(
             text=_joined(known.text, link.description),
-            keywords=tuple(word for word in words if len(word) <= _LONGEST_NAME)[:_KEYWORDS],
+            keywords=tuple(keyword for keyword in keywords if len(keyword) <= _MAX_NAME)[:_MAX_KEYWORDS],
         )
 
 
 def _plain(text: str) -> str:
-    """Return a text on one line, without what cannot be stored."""
-    return " ".join(_UNWRITABLE.sub(" ", text).split())
+    """Return a text on one line, without control characters and half surrogate pairs."""
+    return " ".join(_CONTROL.sub(" ", text).split())
 
 
-def _joined(known: str, more: str) -> str:
-    """Return both texts, the second only where the first does not say it."""
-    more = _plain(more)
-    return known if more in known else f"{known} {more}".strip()[:_LONGEST_TEXT].rstrip()
+def _joined(first: str, second: str) -> str:
+    """Return both texts; the second is left out if the first contains it."""
+    second = _plain(second)
+    return first if second in first else f"{first} {second}".strip()[:_MAX_DESCRIPTION].rstrip()
 
 
 class _Prices(Protocol):
@@ -250,9 +256,9 @@ class _Prices(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How many chunks there are, and the calls, tokens and money that it takes to read them.
+    """Calls, tokens and cost of an extraction.
 
-    `cost` is in the currency of the prices, None where none were given.
+    `cost` is in the currency of the prices, None if none were given.
 
     >>> print(Estimate(1_000, 1_000, 800_000, 700_000, 0.54))
     chunks: 1,000
@@ -268,52 +274,47 @@ class Estimate:
     completion_tokens: int
     cost: float | None = None
 
-    def lines(self) -> list[str]:
-        """Return what people read, one figure to a line."""
-        return [
-            f"chunks: {self.chunks:,}",
-            f"calls: {self.calls:,}",
-            f"prompt tokens: about {self.prompt_tokens:,}",
-            f"completion tokens: about {self.completion_tokens:,}",
-            f"cost: {'not known without prices' if self.cost is None else f'about {self.cost:,.2f}'}",
-        ]
-
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        cost = "unknown without prices" if self.cost is None else f"about {self.cost:,.2f}"
+        return (
+            f"chunks: {self.chunks:,}\ncalls: {self.calls:,}\nprompt tokens: about {self.prompt_tokens:,}\n"
+            f"completion tokens: about {self.completion_tokens:,}\ncost: {cost}"
+        )
 
 
 def estimate(
     excerpts: Iterable[Excerpt],
     *,
-    second_look: bool = False,
+    gleanings: int = 0,
     count_tokens: Callable[[str], int] = estimated_tokens,
-    reply: float = 3.5,
+    reply_ratio: float = 3.5,
     prices: _Prices | None = None,
 ) -> Estimate:
-    """Return what GenerativeExtractor would take to read these chunks, without a call.
+    """Return what GenerativeExtractor would use for these chunks, without a call.
 
-    Prompts are counted as they will be sent, by `count_tokens`; what a server adds to a message, such as the schema, is
-    not known here. `reply`: tokens of a reply for each token of the chunk's text. A sentence of 20 tokens that names
-    one new entity and states one relation takes about 70 tokens of JSON, hence the default. A second look counts as
-    much as a first one, and as having the whole first reply in its prompt; both are more than it takes. Replies that
-    have to be mended are not in the figure, and those that a cache knows are not taken off it. `prices`: what gives the
-    money for so many tokens, such as models.budget.Prices. Raises OptionError for a negative `reply`.
+    Prompts are counted as they are sent, by `count_tokens`; what a server adds to a message, such as the schema, is
+    not included. `reply_ratio`: reply tokens per token of a chunk's text; a sentence of 20 tokens that names one new
+    entity and states one relation takes about 70 tokens of JSON, hence the default. Each gleaning counts as much as
+    the first call, with all replies before it in its prompt; both are upper bounds. Corrected replies are not
+    included, and cached replies are not subtracted. `prices`: an object with a method `cost(prompt_tokens,
+    completion_tokens)`, such as models.budget.Prices. Raises OptionError for a negative `reply_ratio`.
 
-    >>> made = estimate([Excerpt("d1", "Graz", "It lies on the Mur.")], second_look=True)
-    >>> made.chunks, made.calls, made.completion_tokens, made.cost
+    >>> estimated = estimate([Excerpt("d1", "Graz", "It lies on the Mur.")], gleanings=1)
+    >>> estimated.chunks, estimated.calls, estimated.completion_tokens, estimated.cost
     (1, 2, 36, None)
     """
-    if not reply >= 0:
-        raise OptionError(f"estimate: reply is {reply} tokens for each token of a text; it cannot be below 0.")
+    if not reply_ratio >= 0:
+        raise OptionError(f"estimate: reply_ratio is {reply_ratio}; it must be 0 or more.")
     count = lru_cache(maxsize=8)(count_tokens)  # the rules are the same for every chunk
-    looks = 2 if second_look else 1
+    calls = 1 + gleanings
     chunks = prompt = completion = 0
     for excerpt in excerpts:
-        replied = ceil(reply * count(excerpt.text))
-        prompt += sum(map(count, asked(excerpt)))
-        if second_look:
-            prompt += sum(map(count, asked_again(excerpt, Extraction()))) + replied
-        completion += looks * replied
+        reply = ceil(reply_ratio * count(excerpt.text))
+        prompt += sum(map(count, extraction_prompt(excerpt)))
+        if gleanings:
+            prompt += gleanings * sum(map(count, gleaning_prompt(excerpt, Extraction())))
+            prompt += reply * gleanings * (gleanings + 1) // 2
+        completion += calls * reply
         chunks += 1
     cost = None if prices is None else prices.cost(prompt, completion)
-    return Estimate(chunks, looks * chunks, prompt, completion, cost)
+    return Estimate(chunks, calls * chunks, prompt, completion, cost)

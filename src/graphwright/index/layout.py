@@ -1,4 +1,4 @@
-"""An index folder on disk: what lies where, and how it changes at one stroke."""
+"""Files of an index folder, and their atomic replacement."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from pathlib import Path
 
 from graphwright.errors import StoreError
 from graphwright.files import flush, flush_folder
-from graphwright.index.locks import is_read, prepare
+from graphwright.index.locks import create_lease_file, is_read
 
 __all__ = ["IndexLayout", "is_free"]
 
 
 @dataclass(frozen=True)
 class IndexLayout:
-    """The parts of an index folder.
+    """The files of an index folder.
 
-    `index.sqlite` is the truth; `snapshot-N/` is what queries map, and `CURRENT` names the one of today;
-    `vectors.sqlite` and `replies.sqlite` save work; `settings.toml` is yours to write.
+    `index.sqlite` is the store; `snapshot-N/` is what queries map, and `CURRENT` names the current one;
+    `vectors.sqlite` and `replies.sqlite` are caches; `settings.toml` is written by the user.
     """
 
     path: Path
 
     @property
     def store(self) -> Path:
-        """Documents, chunks and contributions."""
+        """Documents, chunks and extractions."""
         return self.path / "index.sqlite"
 
     @property
     def vectors(self) -> Path:
-        """Vectors that no snapshot has yet, so that an interrupted run encodes nothing twice."""
+        """Cache of vectors that no snapshot has yet, so that an interrupted run encodes nothing twice."""
         return self.path / "vectors.sqlite"
-
-    def forget(self, *files: Path) -> None:
-        """Delete files that only save work, with what SQLite keeps beside them."""
-        for file in files:
-            for end in ("", "-wal", "-shm"):
-                file.with_name(file.name + end).unlink(missing_ok=True)
 
     @property
     def replies(self) -> Path:
-        """What language models answered, so that nothing is paid twice."""
+        """Cache of language models' replies, so that nothing is paid for twice."""
         return self.path / "replies.sqlite"
+
+    @staticmethod
+    def delete_cache(file: Path) -> None:
+        """Delete a cache with the files that SQLite keeps beside it."""
+        for suffix in ("", "-wal", "-shm"):
+            file.with_name(file.name + suffix).unlink(missing_ok=True)
 
     def current(self) -> str:
         """Return the name of the current snapshot."""
@@ -60,15 +60,15 @@ class IndexLayout:
         return name
 
     def publish(self, revision: int, write: Callable[[Path], None]) -> None:
-        """Write a snapshot, make it current at one stroke, and clean up those that nobody reads any more."""
+        """Write a snapshot, make it current atomically, and delete those that nobody reads any more."""
         name = f"snapshot-{revision}"
-        while (self.path / name).exists():  # one that is made again takes no other's place before it is whole
+        while (self.path / name).exists():  # a snapshot of the same revision stays until the new one is complete
             name += "a"
         draft = self.path / f".{name}.draft"
         shutil.rmtree(draft, ignore_errors=True)
         try:
             write(draft)
-            prepare(draft)
+            create_lease_file(draft)
             for folder in (draft, *(part for part in draft.iterdir() if part.is_dir())):
                 flush_folder(folder)
             os.replace(draft, self.path / name)
@@ -82,74 +82,71 @@ class IndexLayout:
             shutil.rmtree(draft, ignore_errors=True)
             raise StoreError(
                 f"{self.path} could not be written ({error}); queries see the index as it was before. Free some space "
-                f"or mend the permissions, then run the same command again: what was stored is not lost."
+                f"or correct the permissions, then run the same command again: stored documents are not lost."
             ) from error
         self.clean()
 
     def clean(self) -> list[str]:
-        """Delete snapshots that are not current and that nobody reads, and what killed writers left; return the names.
+        """Delete snapshots that are neither current nor read, and drafts of killed writers; return the names.
 
         Only the writer may call this.
         """
-        current, gone = self.current(), []
-        for old in sorted(self.path.glob("snapshot-*")):
-            if old.name != current and old.is_dir() and not is_read(old):
-                shutil.rmtree(old, ignore_errors=True)
-                gone.append(old.name)
-        for left in self.path.glob(".snapshot-*.draft"):
-            shutil.rmtree(left, ignore_errors=True)
-            gone.append(left.name)
-        return gone
+        current, deleted = self.current(), []
+        old = [s for s in sorted(self.path.glob("snapshot-*")) if s.name != current and s.is_dir() and not is_read(s)]
+        for folder in [*old, *self.path.glob(".snapshot-*.draft")]:
+            shutil.rmtree(folder, ignore_errors=True)
+            deleted.append(folder.name)
+        return deleted
 
     def bytes(self) -> int:
-        """Return how much space the folder takes."""
+        """Return the size of the folder in bytes."""
         total = 0
         for file in self.path.rglob("*"):
             try:
                 total += file.stat().st_size if file.is_file() else 0
-            except OSError:  # gone meanwhile
+            except OSError:  # deleted meanwhile
                 continue
         return total
 
     @classmethod
     def create(cls, folder: Path, fill: Callable[[IndexLayout], None]) -> IndexLayout:
-        """Make a new index folder, all of it or nothing; `fill` writes into the draft that then takes its place."""
+        """Create an index folder completely or not at all; `fill` writes into a draft, which is then renamed."""
         if folder.exists() and not (folder.is_dir() and is_free(folder)):
-            held = "is a file" if folder.is_file() else "is not empty"
+            problem = "is a file" if folder.is_file() else "is not empty"
             if (folder / "index.sqlite").exists():
-                held = f"is an index already; it is asked by graphwright ask … --index {folder}, or Index.open"
-            raise StoreError(f"{folder} {held}. A new index needs a new or empty folder.")
+                problem = "is an index already; open it with Index.open or graphwright ask --index"
+            raise StoreError(f"{folder} {problem}. A new index needs a new or empty folder.")
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            for left in folder.parent.glob(f".{glob.escape(folder.name)}-????????.new"):  # by a process that was killed
-                shutil.rmtree(left, ignore_errors=True)
+            for old in folder.parent.glob(f".{glob.escape(folder.name)}-????????.new"):  # of killed processes
+                shutil.rmtree(old, ignore_errors=True)
             draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", suffix=".new", dir=folder.parent))
         except OSError as error:
-            raise StoreError(f"{folder} cannot be made ({error}). Choose a folder that can be written.") from error
+            raise StoreError(f"{folder} cannot be created ({error}). Choose a folder that can be written.") from error
         try:
             fill(cls(draft))
             draft.chmod(0o755)
-            _become(draft, folder)
+            _rename(draft, folder)
         except BaseException as error:
             shutil.rmtree(draft, ignore_errors=True)
             if isinstance(error, OSError | sqlite3.Error):
                 raise StoreError(
-                    f"{folder} cannot be made an index ({error}). Free some space, or choose another folder."
+                    f"{folder} cannot be written ({error}). Free some space, or choose another folder."
                 ) from error
             raise
         return cls(folder)
 
 
-REPAIR = "Run 'graphwright verify --index {} --repair': it makes the snapshot again from what is stored."
+REPAIR = "Run 'graphwright verify --index {} --repair' to rebuild the snapshot from the stored documents."
 
 
 def is_free(folder: Path) -> bool:
-    """Whether nothing is in a folder but perhaps the settings that its user wrote."""
+    """Return whether a folder is empty, but for the settings that its user wrote."""
     return all(part.name == "settings.toml" for part in folder.iterdir())
 
 
-def _become(draft: Path, folder: Path) -> None:
-    """Put a new index in its place: at one stroke, or where the folder itself must stay, what makes it one first."""
+def _rename(draft: Path, folder: Path) -> None:
+    """Rename the draft; if the folder itself must stay, move its parts, first the one that makes it an index."""
     try:
         os.replace(draft, folder)
     except OSError:

@@ -1,6 +1,6 @@
-"""Who may write into an index folder, and who still reads a snapshot.
+"""Locks of an index folder: one writer, and leases of the readers of each snapshot.
 
-Both are locks of SQLite on empty files: the operating system releases them when a process ends, however it ends, on
+They are SQLite locks on small files, which the operating system releases when a process ends, however it ends, on
 every platform.
 """
 
@@ -13,19 +13,19 @@ from pathlib import Path
 
 from graphwright.errors import StoreError
 
-__all__ = ["Lease", "is_read", "is_written", "prepare", "writer_lock"]
+__all__ = ["Lease", "create_lease_file", "is_read", "is_written", "writer_lock"]
 
 _READERS = "readers.lock"
 
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
-    """Hold the right to write into an index folder. Raises StoreError at once if another holds it."""
+    """Hold the write lock of an index folder. Raises StoreError at once if another process holds it."""
     path = folder / "writer.lock"
     try:
         db = sqlite3.connect(path, isolation_level=None, timeout=0.2)
     except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be opened for writing ({error}); is the folder read-only?") from error
+        raise StoreError(f"{path} cannot be opened for writing ({error}). Is the folder read-only?") from error
     try:
         try:
             db.execute("BEGIN EXCLUSIVE")
@@ -39,14 +39,14 @@ def writer_lock(folder: Path) -> Iterator[None]:
         except sqlite3.DatabaseError as error:
             raise StoreError(
                 f"{folder / 'index.sqlite'} cannot be read or written ({error}). Restore index.sqlite from a copy, or "
-                f"index the documents again into a new folder; queries go on from the last snapshot."
+                f"index the documents again into a new folder; queries still use the last snapshot."
             ) from error
     finally:
         db.close()
 
 
 def is_written(folder: Path) -> bool:
-    """Return whether some process holds the right to write."""
+    """Return whether some process holds the write lock."""
     path = folder / "writer.lock"
     if not path.is_file():
         return False
@@ -64,9 +64,9 @@ def is_written(folder: Path) -> bool:
 
 
 class Lease:
-    """Shows, as long as it is held, that a snapshot is read; any number of readers may hold one.
+    """A mark that a snapshot is being read, until it is released; any number of readers may hold one.
 
-    Where the folder cannot be locked (it is read-only and bare) nothing is held: then nobody cleans it either.
+    In a read-only folder nothing can be locked, and nobody deletes snapshots either.
     """
 
     def __init__(self, snapshot: Path) -> None:
@@ -79,7 +79,7 @@ class Lease:
             self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lease."""
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -88,10 +88,10 @@ class Lease:
         self.release()
 
 
-def prepare(snapshot: Path) -> None:
-    """Put the file there that readers lock."""
+def create_lease_file(snapshot: Path) -> None:
+    """Create the file that readers lock."""
     db = sqlite3.connect(snapshot / _READERS, isolation_level=None)
-    # A reader holds a lock on a file only if something is in it.
+    # SQLite locks a file for reading only if it is not empty.
     db.execute("PRAGMA user_version = 1")
     db.close()
 
@@ -109,6 +109,8 @@ def is_read(snapshot: Path) -> bool:
         db.execute("BEGIN EXCLUSIVE")
         return False
     except sqlite3.Error as error:
-        return isinstance(error, sqlite3.OperationalError)  # else the file is damaged, and nobody can have locked it
+        return isinstance(
+            error, sqlite3.OperationalError
+        )  # otherwise the file is damaged, and nobody can have locked it
     finally:
         db.close()

@@ -1,13 +1,14 @@
-"""From contributions to one graph: names merged, mentions and relations turned into nodes and edges.
+"""Merge of the chunks' extractions into one graph: names are unified, mentions and relations become nodes and edges.
 
-The graph is a function of the contributions that are present and of nothing else, so the one with a document taken
-away is the one that was never given it. Everything here is work on whole columns; what one chunk alone can tell was
-worked out when it came in (see `ChunkRecord`).
+The graph is a function of the stored extractions alone: without a document it is the graph that would have been built
+without it. All work is done on whole columns; whatever depends on one chunk alone was computed when the chunk was
+added (see `ChunkRecord`).
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,131 +28,158 @@ from graphwright.models.protocols import Floats
 
 __all__ = ["MergedChunks", "near_pairs", "synonyms"]
 
-# A shorter name that more topics than this lay claim to says nothing about which of them is meant.
-_CLAIMS = 5
-_DESCRIBED = 1200  # characters of descriptions of one entity
+_MAX_TOPICS = 5  # a shorter name of more topics than this does not tell which of them is meant
+_MAX_DESCRIPTIONS = 1200  # characters of descriptions of one entity
+_DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, eq=False)
 class MergedChunks:
-    """All chunks of a ledger as one graph. Chunks are nodes 0 to p - 1, entities follow in the order of first mention.
+    """One graph of many chunks. Chunks are nodes 0 to p - 1; entities follow in the order of first mention.
 
-    Entities go by number here: those that chunks name first, then shorter names that only stand for topics.
+    Entities are numbered from 0 here: first those that chunks name, then shorter names that only occur as aliases of
+    topics.
     """
 
-    ledger: ChunkColumns
+    chunks: ChunkColumns
 
     @cached_property
     def _forms(self) -> Strings:
-        return self.ledger.strings("forms")
+        return self.chunks.strings("forms")
 
     @cached_property
-    def _entity(self) -> Ids32:
-        """The entity of each form of each chunk."""
-        return _numbered(self._forms.column)[0]
+    def _numbering(self) -> tuple[Ids32, Ints]:
+        """The entity of each form of each chunk, and the first form of each entity."""
+        return _numbered(self._forms.column)
 
     @cached_property
     def _topic(self) -> Ints:
-        """The entity that each chunk is about, -1 where nobody knows: int64[p]."""
-        about = np.full(len(self.ledger), -1)
-        known = self.ledger.about
-        about[known] = self._entity[self._forms.indptr[:-1][known]]
-        return about
+        """The entity that is the topic of each chunk, -1 for none: int64[p]."""
+        topic = np.full(len(self.chunks), -1)
+        has_topic = self.chunks.has_topic
+        topic[has_topic] = self._numbering[0][self._forms.indptr[:-1][has_topic]]
+        return topic
 
     @cached_property
-    def _claimed(self) -> tuple[TextColumn, Ints, Ints]:
-        """The shorter forms of topics, and pairs (form, entity that it may mean), ascending."""
-        aliases = self.ledger.strings("aliases")
+    def _shorter(self) -> tuple[TextColumn, Ints, Ints]:
+        """The shorter forms of topics, and pairs (shorter form, entity that it may mean), ascending."""
+        aliases = self.chunks.strings("aliases")
         number, first = _numbered(aliases.column)
-        form, meant = _distinct_pairs(number, self._topic[aliases.owner])
-        few = np.bincount(form, minlength=len(first)) <= _CLAIMS
-        some = few[form]
-        return aliases.column.gather(first[few]), (np.cumsum(few) - 1)[form[some]], meant[some]
+        form, entity = _distinct_pairs(number, self._topic[aliases.owner])
+        specific = np.bincount(form, minlength=len(first)) <= _MAX_TOPICS
+        pair = specific[form]
+        return aliases.column.gather(first[specific]), (np.cumsum(specific) - 1)[form[pair]], entity[pair]
 
     @cached_property
     def forms(self) -> TextColumn:
         """The normal form of each entity."""
-        named = self._forms.column.gather(_numbered(self._forms.column)[1])
-        both = TextColumn.joined((named, self._claimed[0]))
+        mentioned = self._forms.column.gather(self._numbering[1])
+        both = TextColumn.joined((mentioned, self._shorter[0]))
         return both.gather(_numbered(both)[1])
 
     @cached_property
-    def _alias(self) -> tuple[Ints, Ints]:
+    def _aliases(self) -> tuple[Ints, Ints]:
         """Pairs (entity that is a shorter name, entity that it may mean)."""
-        shorter, pair, meant = self._claimed
+        shorter, form, entity = self._shorter
         both = TextColumn.joined((self.forms, shorter))
-        return _numbered(both)[0][len(self.forms) :][pair].astype(np.int64), meant.astype(np.int64)
+        return _numbered(both)[0][len(self.forms) :][form].astype(np.int64), entity.astype(np.int64)
 
     @cached_property
     def names(self) -> TextColumn:
-        """The name of each entity: the surface most often seen, the first seen of equals; else its form."""
-        surfaces = self.ledger.strings("surfaces")
-        local = self.ledger.numbers("surface_form").rows[:, 0]
-        entity = self._entity[self._forms.indptr[surfaces.owner] + local]
+        """The name of each entity: its most frequent surface form (the first of equals), else its form."""
+        surfaces = self.chunks.strings("surfaces")
+        form = self.chunks.numbers("surface_form").rows[:, 0]
+        entity = self._numbering[0][self._forms.indptr[surfaces.owner] + form]
         number, first = _numbered(surfaces.column)
-        seen = np.bincount(number, self.ledger.numbers("sightings").rows[:, 0], len(first))
-        order = np.lexsort((first, -seen, entity[first]))
+        counts = np.bincount(number, self.chunks.numbers("counts").rows[:, 0], len(first))
+        order = np.lexsort((first, -counts, entity[first]))
         leading = order[np.concatenate(([True], np.diff(entity[first][order]) > 0))] if len(order) else order
-        named = surfaces.column.gather(first[leading])
-        rest = self.forms.gather(np.arange(len(named), len(self.forms)))
-        return TextColumn.joined((named, rest))
+        names = surfaces.column.gather(first[leading])
+        rest = self.forms.gather(np.arange(len(names), len(self.forms)))
+        return TextColumn.joined((names, rest))
 
     @cached_property
-    def _found(self) -> tuple[Ints, Ints]:
-        """Pairs (chunk, entity): topics, and shorter names of theirs, that stand in a chunk that does not name them."""
-        sought = self.ledger.strings("sought").column
-        sought = sought.gather(_numbered(sought)[1])
-        both = _numbered(TextColumn.joined((self.forms, sought)))[0][len(self.forms) :].astype(np.int64)
-        # A shorter name that too many topics claim is not looked for.
-        known = np.isin(both, np.concatenate((self._topic, self._alias[0])))
-        sought, entity = sought.gather(np.flatnonzero(known)), both[known]
-        folded = self.ledger.strings("folded").column
-        chunk, form = phrases(folded.data, folded.offsets, sought.data, sought.offsets)
-        return chunk.astype(np.int64), entity[form]
+    def _phrase_matches(self) -> tuple[Ints, Ints]:
+        """Pairs (chunk, entity) of topics and their aliases that occur in the text of a chunk."""
+        topics = self.chunks.strings("topic_phrases").column
+        topics = topics.gather(_numbered(topics)[1])
+        entity = _numbered(TextColumn.joined((self.forms, topics)))[0][len(self.forms) :].astype(np.int64)
+        # An alias of too many topics is not searched for.
+        specific = np.isin(entity, np.concatenate((self._topic, self._aliases[0])))
+        topics, entity = topics.gather(np.flatnonzero(specific)), entity[specific]
+        texts = self.chunks.strings("name_words").column
+        chunk, phrase = phrases(texts.data, texts.offsets, topics.data, topics.offsets)
+        return chunk.astype(np.int64), entity[phrase]
 
     @cached_property
-    def mentioned(self) -> tuple[Ints, Ints]:
-        """Pairs (chunk, entity) in the order of chunks, what a chunk names before what was found in it."""
-        owner, entity = self._forms.owner, self._entity.astype(np.int64)
+    def mentions(self) -> tuple[Ints, Ints]:
+        """Pairs (chunk, entity) ordered by chunk: extracted mentions, then matches of topics in the text."""
+        owner, entity = self._forms.owner, self._numbering[0].astype(np.int64)
         count = max(len(self.forms), 1)
-        chunk, more = self._found
-        named = np.sort(owner * count + entity)
-        sought = chunk * count + more
-        at = np.minimum(np.searchsorted(named, sought), max(len(named) - 1, 0))
-        new = named[at] != sought if len(named) else np.ones(len(sought), bool)
-        owner, entity = np.concatenate((owner, chunk[new])), np.concatenate((entity, more[new]))
+        chunk, matched = self._phrase_matches
+        extracted = np.sort(owner * count + entity)
+        pairs = chunk * count + matched
+        at = np.minimum(np.searchsorted(extracted, pairs), max(len(extracted) - 1, 0))
+        new = extracted[at] != pairs if len(extracted) else np.ones(len(pairs), bool)
+        owner, entity = np.concatenate((owner, chunk[new])), np.concatenate((entity, matched[new]))
         order = np.argsort(owner, kind="stable")
         return owner[order], entity[order]
 
     @cached_property
     def sentences(self) -> TextColumn:
         """The distinct texts of relations."""
-        return self._texts[0]
+        return self._relation_texts[0]
 
     @cached_property
-    def _texts(self) -> tuple[TextColumn, Ids32]:
-        """The distinct texts of relations, and the one of each text of each chunk."""
-        texts = self.ledger.strings("texts").column
+    def _relation_texts(self) -> tuple[TextColumn, Ids32]:
+        """The distinct texts of relations, and the number of each text of each chunk."""
+        texts = self.chunks.strings("texts").column
         number, first = _numbered(texts)
         return texts.gather(first), number
 
     @cached_property
     def texts(self) -> TextColumn:
-        """What a model should read of each entity: its name, and what language models said of it."""
-        return _described(self)
+        """The text of each entity for models: "name (type): descriptions", or the name alone.
+
+        The type is the most frequent one; each distinct description is included once.
+        """
+        descriptions = self.chunks.strings("descriptions")
+        if not len(descriptions.column):
+            return self.names
+        texts = list(self.names)
+        types, column = self.chunks.strings("types").column, descriptions.column
+        for entity, rows in self._described_mentions(np.diff(descriptions.indptr) > 0).items():
+            kinds = [kind for row in rows if (kind := types[row])]
+            parts = dict.fromkeys(part for row in rows if (part := column[row]))
+            text = " ".join(_truncated(list(parts), _MAX_DESCRIPTIONS))
+            kind = f" ({max(kinds, key=kinds.count)})" if kinds else ""
+            texts[entity] += kind + (f": {text}" if text else "")
+        return TextColumn.of(texts)
+
+    def _described_mentions(self, described: NDArray[np.bool_]) -> dict[int, list[int]]:
+        """Return each entity's mentions, numbered over the chunks that are `described`."""
+        mentions, surfaces = self.chunks.numbers("mentions", 3), self.chunks.strings("surfaces").indptr
+        form = self.chunks.numbers("surface_form").rows[:, 0]
+        counted = described[mentions.owner]
+        owner, surface = mentions.owner[counted], mentions.rows[counted, 0]
+        entities = self._numbering[0][self._forms.indptr[owner] + form[surfaces[owner] + surface]]
+        rows: defaultdict[int, list[int]] = defaultdict(list)
+        for row, entity in enumerate(entities.tolist()):
+            rows[entity].append(row)
+        return rows
 
     def graph(self, synonyms: NDArray[np.int64]) -> Graph:
-        """Return the graph; `synonyms: int64[pairs, 2]` are numbers of entities that mean nearly the same."""
-        ledger, p = self.ledger, len(self.ledger)
+        """Return the graph; `synonyms: int64[pairs, 2]` are numbers of entities with nearly the same meaning."""
+        chunks, p = self.chunks, len(self.chunks)
         relations, heads, relation, tails, sentence, chunk = self._edges(synonyms)
-        chunk_names = TextColumn.of(ledger.names)
-        aliases, alias_node = self._lexicon()
-        owner, entity = self.mentioned
+        chunk_names = TextColumn.of(chunks.names)
+        aliases, alias_node = self._alias_nodes()
+        owner, entity = self.mentions
         nodes = (p + entity).astype(np.int32)
         return Graph(
             Columns(
                 names=TextColumn.joined((chunk_names, self.names)),
-                texts=TextColumn.joined((ledger.text, self.texts)),
+                texts=TextColumn.joined((chunks.text, self.texts)),
                 kinds=np.repeat(np.array([Kind.CHUNK, Kind.ENTITY], np.uint8), [p, len(self.names)]),
                 heads=heads,
                 relation=relation,
@@ -163,12 +191,12 @@ class MergedChunks:
                 edge_chunks=_edge_chunks(chunk),
                 passages=Passages(
                     nodes=np.arange(p),
-                    document=ledger.document,
-                    start=ledger.start,
-                    end=ledger.end,
+                    document=chunks.document,
+                    start=chunks.start,
+                    end=chunks.end,
                     names=chunk_names,
-                    documents=TextColumn.of(d.id for d in ledger.documents),
-                    titles=TextColumn.of(d.title for d in ledger.documents),
+                    documents=TextColumn.of(d.id for d in chunks.documents),
+                    titles=TextColumn.of(d.title for d in chunks.documents),
                 ),
                 aliases=aliases,
                 alias_node=alias_node,
@@ -176,35 +204,35 @@ class MergedChunks:
         )
 
     @cached_property
-    def referring(self) -> tuple[Ints, Ints]:
+    def _references(self) -> tuple[Ints, Ints]:
         """Pairs (chunk, first chunk of a document that its own refers to), ascending."""
-        source, target = self.ledger.references
+        source, target = self.chunks.references
         if not len(source):
             return source, target
-        first = np.searchsorted(self.ledger.document, np.arange(len(self.ledger.documents) + 1))
-        chunks = np.diff(first)
-        held = chunks[target] > 0  # a document may hold nothing but space
-        source, target = source[held], target[held]
-        ends = np.cumsum(chunks[source])
-        owner = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first[source + 1] - ends, chunks[source])
-        other = np.repeat(first[target], chunks[source])
-        order = np.lexsort((other, owner))
-        return owner[order], other[order]
+        first = np.searchsorted(self.chunks.document, np.arange(len(self.chunks.documents) + 1))
+        sizes = np.diff(first)
+        has_text = sizes[target] > 0  # a document may be nothing but space
+        source, target = source[has_text], target[has_text]
+        ends = np.cumsum(sizes[source])
+        chunk = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first[source + 1] - ends, sizes[source])
+        other = np.repeat(first[target], sizes[source])
+        order = np.lexsort((other, chunk))
+        return chunk[order], other[order]
 
     def _edges(self, synonyms: NDArray[np.int64]) -> tuple[TextColumn, Ids32, Ids32, Ids32, Ids32, Ids32]:
         """Return relations, and of all edges heads, relations, tails, sentences and chunks: int32 each."""
-        p, ledger = len(self.ledger), self.ledger
-        labels, stated = ledger.strings("labels"), ledger.numbers("relations", 4)
+        p, chunks = len(self.chunks), self.chunks
+        labels, stated = chunks.strings("labels"), chunks.numbers("relations", 4)
         number, first = _numbered(labels.column)
-        source, other = self.referring
-        # Named only where there are any: without links a graph is what it was before there were links.
+        source, target = self._references
+        # The last relation is named only if it occurs, so that a graph without links does not depend on it.
         own = TextColumn.of((ABOUT, MENTIONS, ALIAS, SYNONYM, *([REFERS] if len(source) else ())))
         about, mentions, alias, synonym, refers = range(len(first), len(first) + 5)
         chunk, at = stated.owner, stated.rows.astype(np.int64)
-        head, tail = (self._entity[self._forms.indptr[chunk] + at[:, side]] for side in (0, 2))
-        text = self._texts[1][ledger.strings("texts").indptr[chunk] + at[:, 3]]
-        owner, entity = self.mentioned
-        shorter, meant = self._alias
+        head, tail = (self._numbering[0][self._forms.indptr[chunk] + at[:, side]] for side in (0, 2))
+        text = self._relation_texts[1][chunks.strings("texts").indptr[chunk] + at[:, 3]]
+        owner, entity = self.mentions
+        shorter, full = self._aliases
         none = np.full(len(shorter) + len(synonyms), -1)
         parts = (
             (owner, p + head, p + shorter, p + synonyms[:, 0], source),
@@ -215,25 +243,25 @@ class MergedChunks:
                 np.full(len(synonyms), synonym),
                 np.full(len(source), refers),
             ),
-            (p + entity, p + tail, p + meant, p + synonyms[:, 1], other),
+            (p + entity, p + tail, p + full, p + synonyms[:, 1], target),
             (np.full(len(owner), -1), text, none, np.full(len(source), -1)),
             (owner, chunk, none, source),
         )
         columns = [np.concatenate(part).astype(np.int32) for part in parts]
         return (TextColumn.joined((labels.column.gather(first), own)), *columns)  # type: ignore[return-value]
 
-    def _lexicon(self) -> tuple[TextColumn, Ints]:
-        """Return normal forms in order and the node of each: an entity under its own form, a topic under others too."""
-        shorter, meant = self._alias
+    def _alias_nodes(self) -> tuple[TextColumn, Ints]:
+        """Return normal forms in order and the node of each: an entity's own form, and a topic's aliases."""
+        shorter, full = self._aliases
         own = np.arange(len(self.forms))
-        place = np.empty(len(own), np.int64)
-        place[self.forms.order()] = own
-        at, node = _distinct_pairs(np.concatenate((place, place[shorter])), np.concatenate((own, meant)))
-        return self.forms.gather(self.forms.order()[at]), len(self.ledger) + node
+        rank = np.empty(len(own), np.int64)
+        rank[self.forms.order()] = own
+        at, node = _distinct_pairs(np.concatenate((rank, rank[shorter])), np.concatenate((own, full)))
+        return self.forms.gather(self.forms.order()[at]), len(self.chunks) + node
 
 
 def _numbered(column: TextColumn) -> tuple[Ids32, Ints]:
-    """Number equal strings alike, by first appearance; return the numbers, and where each number comes first."""
+    """Number equal strings alike, by first appearance; return the numbers, and the first string of each number."""
     number, first = distinct(column.data, column.offsets)
     return number, np.asarray(first, np.int64)
 
@@ -241,8 +269,8 @@ def _numbered(column: TextColumn) -> tuple[Ids32, Ints]:
 def _distinct_pairs(first: NDArray[Any], second: NDArray[Any]) -> tuple[Ints, Ints]:
     """Return the distinct pairs of two columns of numbers from 0, in order."""
     size = int(second.max(initial=0)) + 1
-    one, other = np.divmod(np.unique(first.astype(np.int64) * size + second), size)
-    return one, other
+    left, right = np.divmod(np.unique(first.astype(np.int64) * size + second), size)
+    return left, right
 
 
 def _edge_chunks(chunk: Ids32) -> Csr:
@@ -250,51 +278,27 @@ def _edge_chunks(chunk: Ids32) -> Csr:
     return Csr(np.concatenate(([0], np.cumsum(known))), chunk[known])
 
 
-def _described(merged: MergedChunks) -> TextColumn:
-    """Return "name (type): description" of each entity; of the types the most frequent, of descriptions each once."""
-    descriptions = merged.ledger.strings("descriptions")
-    if not len(descriptions.column):
-        return merged.names
-    texts = list(merged.names)
-    types, said = merged.ledger.strings("types").column, descriptions.column
-    for entity, rows in _rows_by_entity(merged, np.diff(descriptions.indptr) > 0).items():
-        kinds = [kind for row in rows if (kind := types[row])]
-        parts = dict.fromkeys(part for row in rows if (part := said[row]))
-        kind = f" ({max(kinds, key=kinds.count)})" if kinds else ""
-        text = " ".join(_within(list(parts), _DESCRIBED))
-        texts[entity] += kind + (f": {text}" if text else "")
-    return TextColumn.of(texts)
-
-
-def _rows_by_entity(merged: MergedChunks, saying: NDArray[np.bool_]) -> dict[int, list[int]]:
-    """Return for each entity the rows of its mentions, counted over those chunks where mentions are described."""
-    ledger, found = merged.ledger, dict[int, list[int]]()
-    mentions, surfaces = ledger.numbers("mentions", 3), ledger.strings("surfaces").indptr
-    local = ledger.numbers("surface_form").rows[:, 0]
-    owner = mentions.owner
-    kept = saying[owner]
-    owner, surface = owner[kept], mentions.rows[kept, 0]
-    entity = merged._entity[merged._forms.indptr[owner] + local[surfaces[owner] + surface]]
-    for row, one in enumerate(entity.tolist()):
-        found.setdefault(one, []).append(row)
-    return found
-
-
-def _within(parts: list[str], characters: int) -> list[str]:
-    """Return the first parts that fit together, at least one."""
+def _truncated(parts: list[str], characters: int) -> list[str]:
+    """Return the first parts that fit into a number of characters, at least one."""
     total = np.cumsum([len(part) + 1 for part in parts])
     return parts[: max(1, int(np.searchsorted(total, characters, "right")))]
 
 
-_DIGITS = re.compile(r"\d+")
+def synonyms(names: list[str], vectors: Floats, threshold: float) -> NDArray[np.int64]:
+    """Return near pairs of names with the same numbers in them: 1963 and 1964 are close, but not synonyms."""
+    pairs = near_pairs(vectors, threshold)
+    digits = [_DIGITS.findall(name) for name in names]
+    equal = np.fromiter((digits[i] == digits[j] for i, j in pairs.tolist()), bool, len(pairs))
+    synonymous: NDArray[np.int64] = pairs[equal]
+    return synonymous
 
 
 def near_pairs(vectors: Floats, threshold: float, *, probes: int = 2, seed: int = 0) -> NDArray[np.int64]:
     """Return pairs (i < j) of rows whose cosine is at least `threshold`: int64[pairs, 2], sorted.
 
-    About √n rows, drawn with `seed`, serve as pivots; every row joins its `probes` nearest pivots and is
-    compared only with the rows that share one. n·√n comparisons instead of n²; a pair that shares no
-    pivot is missed, which at a threshold of 0.9 and two probes is a few in a hundred.
+    About √n rows, drawn with `seed`, serve as pivots; every row joins its `probes` nearest pivots and is compared only
+    with rows of the same pivots: n·√n comparisons instead of n². A pair without a common pivot is missed; at a
+    threshold of 0.9 and two probes these are a few in a hundred.
 
     >>> near_pairs(np.float32([[1, 0], [0, 1], [0.99, 0.1]]), 0.9).tolist()
     [[0, 2]]
@@ -303,42 +307,30 @@ def near_pairs(vectors: Floats, threshold: float, *, probes: int = 2, seed: int 
     n = len(rows)
     count = max(1, round(n**0.5)) if n > 256 else 1
     pivots = rows[np.sort(np.random.default_rng(seed).choice(n, count, replace=False))] if n else rows
-    probes = min(probes, count)
-    found = [np.empty((0, 2), np.int64)]
-    member, owner = _assign(rows, pivots, probes)
-    order = np.lexsort((member, owner))
-    member, owner = member[order], owner[order]
-    for group in np.split(member, np.flatnonzero(np.diff(owner)) + 1):
-        found.append(_within(rows, group, threshold))
-    pairs: NDArray[np.int64] = np.unique(np.concatenate(found), axis=0)
-    return pairs
+    pairs = [np.empty((0, 2), np.int64)]
+    member, pivot = _nearest_pivots(rows, pivots, min(probes, count))
+    order = np.lexsort((member, pivot))
+    member, pivot = member[order], pivot[order]
+    for members in np.split(member, np.flatnonzero(np.diff(pivot)) + 1):
+        pairs.append(_pairs_among(rows, members, threshold))
+    distinct_pairs: NDArray[np.int64] = np.unique(np.concatenate(pairs), axis=0)
+    return distinct_pairs
 
 
-def _assign(rows: Floats, pivots: Floats, probes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _nearest_pivots(rows: Floats, pivots: Floats, probes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return (row, pivot) for each row and each of its nearest pivots; blocks bound the memory."""
-    owner = [np.empty((0, probes), np.int64)]
+    pivot = [np.empty((0, probes), np.int64)]
     for block in range(0, len(rows), 4096):
         cosines = rows[block : block + 4096] @ pivots.T
-        owner.append(np.argpartition(-cosines, probes - 1, axis=1)[:, :probes])
-    nearest = np.concatenate(owner)
-    return np.repeat(np.arange(len(rows)), probes), nearest.ravel()
+        pivot.append(np.argpartition(-cosines, probes - 1, axis=1)[:, :probes])
+    return np.repeat(np.arange(len(rows)), probes), np.concatenate(pivot).ravel()
 
 
-def _within(rows: Floats, group: NDArray[np.int64], threshold: float) -> NDArray[np.int64]:
+def _pairs_among(rows: Floats, members: NDArray[np.int64], threshold: float) -> NDArray[np.int64]:
     pairs = [np.empty((0, 2), np.int64)]
-    for block in range(0, len(group), 2048):
-        some = group[block : block + 2048]
-        at, other = np.nonzero(rows[some] @ rows[group].T >= threshold)
-        both = np.stack((some[at], group[other]), axis=1)
+    for block in range(0, len(members), 2048):
+        part = members[block : block + 2048]
+        at, other = np.nonzero(rows[part] @ rows[members].T >= threshold)
+        both = np.stack((part[at], members[other]), axis=1)
         pairs.append(both[both[:, 0] < both[:, 1]])
-    found: NDArray[np.int64] = np.concatenate(pairs)
-    return found
-
-
-def synonyms(names: list[str], vectors: Floats, threshold: float) -> NDArray[np.int64]:
-    """Return near pairs of names that agree in their numbers: 1963 and 1964 are close, but not the same."""
-    pairs = near_pairs(vectors, threshold)
-    digits = [_DIGITS.findall(name) for name in names]
-    same = np.fromiter((digits[i] == digits[j] for i, j in pairs.tolist()), bool, len(pairs))
-    kept: NDArray[np.int64] = pairs[same]
-    return kept
+    return np.concatenate(pairs)

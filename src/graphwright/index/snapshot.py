@@ -1,4 +1,4 @@
-"""An opened snapshot: the graph and the indexes over it, all that a method searches."""
+"""Snapshots: the graph and the indexes over it, as methods search them and as they are written to disk."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex
 from graphwright.models.protocols import Encoder, Floats
 
-__all__ = ["Snapshot", "SnapshotCache", "Space", "damaged", "open_snapshot", "standing_for_passages", "write_snapshot"]
+__all__ = ["Snapshot", "SnapshotCache", "Space", "damaged_files", "open_snapshot", "passage_vectors", "write_snapshot"]
 
 FORMAT = 2
-_SMALL = 64 * 2**20  # bytes of a file that is read to its end when a snapshot is opened
-_LARGE = -1  # in the place of the sum of a file that was not read
+_MAX_CHECKED = 64 * 2**20  # bytes of a file whose checksum is verified when a snapshot is opened
+_NOT_CHECKED = -1  # instead of the checksum of a larger file
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,11 @@ class Space:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """What a method is built over.
+    """The graph and the indexes that a method is built over.
 
-    `passages` has the vectors of chunk nodes, `names` those of entities, `triples` those of edges (the
-    sentences that state them); the last two are None where they were not embedded. Over a graph without passages its
-    nodes stand for them: `passages` has their vectors, by their triples or else by their names, or none at all.
+    `passages` has the vectors of chunk nodes, `names` those of entities, `triples` those of edges (the sentences that
+    state them); the last two are None if they were not embedded. In a graph without passages its nodes take their
+    place: `passages` has vectors of their triples, else of their names, else none. `about`: revision, encoder, sizes.
     """
 
     graph: Graph
@@ -56,16 +57,50 @@ class Snapshot:
     triples: VectorIndex | None
     encoder: Encoder
     about: dict[str, Any]
-    lease: Lease | None = None  # keeps its files from being cleaned up
+    lease: Lease | None = None  # keeps its files from being deleted
 
     def __repr__(self) -> str:
         return f"Snapshot({self.graph!r})"
 
 
+class SnapshotCache(Generic[Value]):
+    """Values computed from a snapshot's graph, by key, dropped with the graph.
+
+    Threads that ask for the same value wait while one of them computes it. A value must not hold the snapshot's
+    columns, or neither would ever be dropped.
+
+    >>> from graphwright.graph.graph import Graph
+    >>> cache, graph = SnapshotCache(), Graph.from_triples([("a", "r", "b")])
+    >>> cache.get(graph.columns, "nodes", lambda: len(graph)), cache.get(graph.columns, "nodes", lambda: 1 / 0)
+    (2, 2)
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._entries: WeakKeyDictionary[Columns, dict[Hashable, _CacheEntry]] = WeakKeyDictionary()
+        self._lock = Lock()
+
+    def get(self, columns: Columns, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """Return the value of a snapshot and a key, computed if it is not there yet."""
+        with self._lock:
+            entry = self._entries.setdefault(columns, {}).setdefault(key, _CacheEntry())
+        with entry.lock:
+            if not entry.values:
+                entry.values.append(compute())
+            value: Value = entry.values[0]
+            return value
+
+
+@dataclass
+class _CacheEntry:
+    lock: Lock = field(default_factory=Lock)
+    values: list[Any] = field(default_factory=list)  # one at most
+
+
 def write_snapshot(
     folder: Path, graph: Graph, spaces: Mapping[str, Space], words: WordIndex, about: dict[str, Any]
 ) -> None:
-    """Write everything into a new folder; all of it is on disk when this returns."""
+    """Write a snapshot into a new folder; all of it is on disk when this returns."""
     folder.mkdir(parents=True)
     save_graph(graph, folder / "graph")
     words.save(folder / "words")
@@ -74,134 +109,94 @@ def write_snapshot(
         save_array(space.vectors, folder / f"{name}.npy")
         save_array(space.row_of, folder / f"{name}.rows.npy")
         checksums[name] = VectorIndex(space.vectors, space.row_of).checksum
-    about = {"format": FORMAT, **about, "spaces": checksums, "words": words.checksum, "files": _sums(folder)}
-    about["sum"] = _sum_of(about)
+    files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    about = {
+        "format": FORMAT,
+        **about,
+        "spaces": checksums,
+        "words": words.checksum,
+        "files": _file_checksums(folder, files),
+    }
+    about["sum"] = _checksum(about)
     (folder / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
     flush(folder / "about.json")
 
 
-def damaged(folder: Path, *, vectors: bool = False, most: float = math.inf) -> list[str]:
-    """Return the names of files that are not what they were when the snapshot was written.
+def damaged_files(folder: Path, *, vectors: bool = False, max_bytes: float = math.inf) -> list[str]:
+    """Return the names of a snapshot's files that have changed since it was written.
 
-    `vectors`: of files of vectors only; `most`: bytes of files that are looked into, larger ones are taken
-    for sound. A file that cannot be read is one of them, and so is what says what the files were.
+    `vectors`: check files of vectors only; `max_bytes`: larger files are not checked. An unreadable file counts as
+    changed; so does about.json, which has the checksums.
     """
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        kept = about["files"]
-        if about.pop("sum") != _sum_of(about):
+        files = about["files"]
+        if about.pop("sum") != _checksum(about):
             return ["about.json"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ["about.json"]
-    wanted = {name: known for name, known in kept.items() if not vectors or "/" not in name}
-    found = _sums(folder, wanted, most)
-    return [name for name, known in wanted.items() if found.get(name) not in (known, _LARGE)]
+    expected = {name: checksum for name, checksum in files.items() if not vectors or "/" not in name}
+    actual = _file_checksums(folder, expected, max_bytes)
+    return [name for name, checksum in expected.items() if actual.get(name) not in (checksum, _NOT_CHECKED)]
 
 
-def _sums(folder: Path, names: Iterable[str] | None = None, most: float = math.inf) -> dict[str, int]:
-    """Return a sum of each file of a snapshot: enough to find decay, and quick."""
-    listed = (
-        sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()) if names is None else names
-    )
-    sums = {}
-    for name in listed:
+def _file_checksums(folder: Path, names: Iterable[str], max_bytes: float = math.inf) -> dict[str, int]:
+    """Return a checksum of each file: fast, and enough to find accidental damage."""
+    checksums = {}
+    for name in names:
         with suppress(OSError):
             path = folder / name
-            sums[name] = zlib.crc32(path.read_bytes()) if path.stat().st_size <= most else _LARGE
-    return sums
+            checksums[name] = zlib.crc32(path.read_bytes()) if path.stat().st_size <= max_bytes else _NOT_CHECKED
+    return checksums
 
 
-def _sum_of(about: Mapping[str, Any]) -> int:
+def _checksum(about: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(about, sort_keys=True).encode())
 
 
 def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
-    """Open a snapshot; its arrays are memory-mapped. `encoder` must be the one it was written with.
+    """Open a snapshot; its arrays are memory-mapped. `encoder` must be the one that it was written with.
 
-    Raises StoreError for one that is missing, cut short, of another format, or decayed. Files above 64 MB are not read
-    for that; `verify` reads all.
+    Raises StoreError for one that is missing, truncated, damaged, or of another format. The checksums of files above
+    64 MB are not verified here; `verify` does that.
     """
     lease = Lease(folder)
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        spaces = about["spaces"]
-        words = about["words"]
+        spaces, words = about["spaces"], about["words"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{folder} is not a readable snapshot ({error}); index the documents again.") from error
+        raise StoreError(f"{folder} is not a readable snapshot ({error}). Index the documents again.") from error
     if about.get("format") != FORMAT:
-        raise StoreError(f"{folder} has format {about.get('format')}; this version reads {FORMAT}. Index again.")
-    if wrong := damaged(folder, most=_SMALL):
-        raise StoreError(f"{folder / wrong[0]} is missing, or not what was written; index the documents again.")
+        raise StoreError(
+            f"{folder} has format {about.get('format')}; this version reads {FORMAT}. Index the documents again."
+        )
+    if damaged := damaged_files(folder, max_bytes=_MAX_CHECKED):
+        raise StoreError(f"{folder / damaged[0]} is missing or damaged. Index the documents again.")
     graph = load_graph(folder / "graph")
     opened = {name: _open_space(folder, name, checksum, encoder) for name, checksum in spaces.items()}
-    if ("passages" not in opened and about.get("passages", True)) or any(
-        len(space.vectors) != about["texts"].get(name)
-        or len(space.row_of if space.row_of is not None else ()) != _ids(name, graph)
-        for name, space in opened.items()
-    ):
-        raise StoreError(f"{folder}: vectors are missing or cut short; index the documents again.")
-    index = WordIndex.load(folder / "words")
-    if index.checksum != words:
-        raise StoreError(f"{folder / 'words'} is not what was written there; index the documents again.")
-    return Snapshot(
-        graph,
-        standing_for_passages(opened, encoder),
-        index,
-        opened.get("names"),
-        opened.get("triples"),
-        encoder,
-        about,
-        lease,
-    )
+    complete = "passages" in opened or not about.get("passages", True)
+    if not complete or not all(_matches(name, space, graph, about) for name, space in opened.items()):
+        raise StoreError(f"{folder}: vectors are missing or truncated. Index the documents again.")
+    word_index = WordIndex.load(folder / "words")
+    if word_index.checksum != words:
+        raise StoreError(f"{folder / 'words'} is damaged. Index the documents again.")
+    names, triples = opened.get("names"), opened.get("triples")
+    return Snapshot(graph, passage_vectors(opened, encoder), word_index, names, triples, encoder, about, lease)
 
 
-def standing_for_passages(spaces: Mapping[str, VectorIndex], encoder: Encoder) -> VectorIndex:
+def passage_vectors(spaces: Mapping[str, VectorIndex], encoder: Encoder) -> VectorIndex:
     """Return the vectors of passages, else those of names, else none."""
     return spaces.get("passages") or spaces.get("names") or VectorIndex.from_array(np.empty((0, 0)), encoder)
 
 
-def _ids(name: str, graph: Graph) -> int:
-    """Return how many ids a space has rows for: nodes, or for triples edges."""
-    return len(graph.edges) if name == "triples" else len(graph)
+def _matches(name: str, space: VectorIndex, graph: Graph, about: Mapping[str, Any]) -> bool:
+    """Return whether a space has a vector for each text, and a row for each node or (triples) edge."""
+    ids = len(graph.edges) if name == "triples" else len(graph)
+    rows = 0 if space.row_of is None else len(space.row_of)
+    return len(space.vectors) == about["texts"].get(name) and rows == ids
 
 
 def _open_space(folder: Path, name: str, checksum: str, encoder: Encoder) -> VectorIndex:
     index = VectorIndex(load_array(folder / f"{name}.npy"), load_array(folder / f"{name}.rows.npy"), encoder)
-    # Known from the day it was written: reading 30 MB to print an expression would be a waste.
-    vars(index)["checksum"] = checksum
+    vars(index)["checksum"] = checksum  # known since it was written, so that a repr does not read all vectors
     return index
-
-
-Value = TypeVar("Value")
-
-
-@dataclass
-class _Place:
-    lock: Lock = field(default_factory=Lock)
-    made: list[Any] = field(default_factory=list)
-
-
-class SnapshotCache(Generic[Value]):
-    """What was made from a snapshot, by key. Threads that ask for the same value wait while one of them makes it.
-
-    A value must not hold its own snapshot's columns, or neither would ever go.
-
-    >>> from graphwright.graph.graph import Graph
-    >>> lengths, graph = SnapshotCache(), Graph.from_triples([("a", "r", "b")])
-    >>> lengths.get(graph.columns, "nodes", lambda: len(graph)), lengths.get(graph.columns, "nodes", lambda: 1 / 0)
-    (2, 2)
-    """
-
-    def __init__(self) -> None:
-        self._places: WeakKeyDictionary[Columns, dict[Hashable, _Place]] = WeakKeyDictionary()
-        self._lock = Lock()
-
-    def get(self, columns: Columns, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value of a snapshot and a key, made if it is not there yet."""
-        with self._lock:
-            place = self._places.setdefault(columns, {}).setdefault(key, _Place())
-        with place.lock:
-            if not place.made:
-                place.made.append(make())
-            value: Value = place.made[0]
-            return value

@@ -1,7 +1,7 @@
-"""What an index folder remembers: documents, their chunks, and what each chunk contributed.
+"""The store of an index folder: documents, their chunks and the extractions of each chunk.
 
-One SQLite file in WAL mode, so that readers never wait for a writer. Snapshots are made from it and can
-always be made again.
+It is one SQLite file in WAL mode, so that readers never wait for a writer. Snapshots are made from it and can always
+be made again.
 """
 
 from __future__ import annotations
@@ -17,47 +17,45 @@ from typing import Any, NamedTuple
 from graphwright.data.document import Chunk, Document
 from graphwright.errors import StoreError
 from graphwright.graph.columns import terminate
-from graphwright.index.chunk_columns import FORM, ChunkColumns, ChunkRecord
+from graphwright.index.build import Settings
+from graphwright.index.chunk_columns import RECORD_VERSION, ChunkColumns, ChunkRecord
 from graphwright.index.extraction import Extraction
 from graphwright.index.layout import is_free
 
-__all__ = ["SCHEMA", "Read", "Store", "StoredChunk", "content_hash"]
+__all__ = ["SCHEMA", "ExtractedChunk", "Store", "StoredChunk", "content_hash"]
 
-SCHEMA = 4
+SCHEMA = 5
 
 _TABLES = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
-    hash BLOB NOT NULL, metadata TEXT NOT NULL, source TEXT NOT NULL, {added}
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, hash BLOB NOT NULL,
+    metadata TEXT NOT NULL, links BLOB NOT NULL, is_file INTEGER NOT NULL, folder TEXT NOT NULL
 );
 CREATE TABLE chunks (
     document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
     start INTEGER NOT NULL, "end" INTEGER NOT NULL, text BLOB NOT NULL,
-    extractor TEXT NOT NULL, waiting TEXT, digest BLOB NOT NULL, {entry}, PRIMARY KEY (document, ordinal)
+    extractor TEXT NOT NULL, pending TEXT, digest BLOB NOT NULL, {record}, PRIMARY KEY (document, ordinal)
 ) WITHOUT ROWID;
-CREATE INDEX waiting ON chunks (waiting) WHERE waiting IS NOT NULL;
+CREATE INDEX pending ON chunks (pending) WHERE pending IS NOT NULL;
 """
-# What documents had not before a schema: links, ids each ended by a NUL; whether one is a file of its own, and no row.
-# The first change to a store from before makes it one of today.
-_ADDED = {3: "links BLOB NOT NULL DEFAULT x''", 4: "file INTEGER NOT NULL DEFAULT 0"}
-_READ = range(min(_ADDED) - 1, SCHEMA + 1)
-_ENTRY = ", ".join(f'"{name}"' for name in ChunkRecord._fields)
-_MARKS = ", ".join("?" * len(ChunkRecord._fields))
-_CHUNK = f'c.ordinal, c.start, c."end", c.text, {", ".join(f"c.{name}" for name in _ENTRY.split(", "))}'
+_FIELDS = [f'"{name}"' for name in ChunkRecord._fields]
+_RECORD = ", ".join(_FIELDS)
+_CHUNK = f'c.ordinal, c.start, c."end", c.text, {", ".join(f"c.{name}" for name in _FIELDS)}'
+_LISTED = "IN (SELECT value FROM json_each(?))"
 
 
-class Read(NamedTuple):
-    """A chunk as it was read: what it contributes, by which extractor, and why it waits for another, if it does."""
+class ExtractedChunk(NamedTuple):
+    """A chunk with its extraction, the extractor's id, and if it is pending for another extractor the reason."""
 
     chunk: Chunk
-    contribution: Extraction
+    extraction: Extraction
     extractor: str
-    waiting: str | None = None
+    pending: str | None = None
 
 
 class StoredChunk(NamedTuple):
-    """A chunk of a stored document: where it is kept, and what an extractor needs to read it again."""
+    """A chunk of a stored document: its place in the store, and what an extractor needs to read it again."""
 
     number: int
     ordinal: int
@@ -65,18 +63,18 @@ class StoredChunk(NamedTuple):
     title: str
     text: str
     extractor: str
-    waiting: str | None
+    pending: str | None
 
 
 def content_hash(document: Document) -> bytes:
-    """Return sixteen bytes that change with anything that the document says."""
+    """Return sixteen bytes that change with any content of the document."""
     digest = hashlib.blake2b(digest_size=16)
     parts = (
         document.title,
         document.text,
         json.dumps(dict(document.metadata), sort_keys=True),
         str(document.whole),
-        *([json.dumps(sorted(set(document.links)))] if document.links else []),  # none: as before there were any
+        json.dumps(sorted(set(document.links))),
     )
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -91,16 +89,15 @@ class Store:
         """Open an existing store; `create` makes one."""
         self.path = path
         if not path.is_file():
-            free = path.parent.is_dir() and is_free(path.parent)
-            into = path.parent if free else "NEW-FOLDER"  # what holds something else is made none
+            into = path.parent if path.parent.is_dir() and is_free(path.parent) else "NEW-FOLDER"
             raise StoreError(
                 f"{path.parent} is not an index: it holds no {path.name}. Make one: graphwright index PATH --into "
                 f"{into}"
             )
         try:
             self._db = _opened(path)
-            found = self._schema()
-            form = self.setting("form") if found in _READ else None
+            schema = self._schema()
+            version = self.setting("record version") if schema == SCHEMA else None
         except sqlite3.OperationalError as error:
             raise StoreError(
                 f"{path} cannot be opened now ({error}). Is the disk full, or the folder read-only? Then try again."
@@ -109,33 +106,33 @@ class Store:
             raise StoreError(
                 f"{path} cannot be read as an index ({error}). Restore it from a copy, or index the documents again."
             ) from error
-        if found not in _READ or form != str(FORM):
+        if schema != SCHEMA or version != str(RECORD_VERSION):
             self._db.close()
+            records = f" and record version {version}" if version else ""
             raise StoreError(
-                f"{path} has schema {found}{f' of form {form}' if form else ''}; this version reads schema {SCHEMA} of "
-                f"form {FORM}. Use the version that wrote it, or index the documents again into a new folder."
+                f"{path} has schema {schema}{records}; this version reads schema {SCHEMA} and record version "
+                f"{RECORD_VERSION}. Use the version that wrote it, or index the documents again into a new folder."
             )
 
     @classmethod
     def create(cls, path: Path, settings: Mapping[str, str]) -> Store:
-        """Make a store with these settings. The folder must exist; the file must not."""
+        """Create a store with these settings. The folder must exist; the file must not."""
         db = _connect(str(path))
-        # A chunk's row is some kilobytes: on the usual pages of 4,096 bytes most would overflow.
+        # A row of chunks has some kilobytes: most would not fit on the default pages of 4,096 bytes.
         db.execute("PRAGMA page_size = 16384")
-        # SnapshotCache in the file: readers and one writer at a time, without waiting for each other.
+        # Stored in the file: readers and one writer at a time do not wait for each other.
         db.execute("PRAGMA journal_mode = WAL")
-        tables = _TABLES.format(
-            added=", ".join(_ADDED.values()), entry=f"{_ENTRY}".replace(",", " NOT NULL,") + " NOT NULL"
-        )
+        tables = _TABLES.format(record=", ".join(f"{name} NOT NULL" for name in _FIELDS))
         with db:
             db.executescript(f"BEGIN; {tables} PRAGMA user_version = {SCHEMA}; COMMIT;")
-            db.executemany("INSERT INTO settings VALUES (?, ?)", {**settings, "form": str(FORM)}.items())
+            rows = {**settings, "record version": str(RECORD_VERSION)}.items()
+            db.executemany("INSERT INTO settings VALUES (?, ?)", rows)
         db.close()
         return cls(path)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the write lock; what happens inside is committed at its end, or undone by an error."""
+        """Hold the write lock; the changes of the block are committed at its end, or undone by an error."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
@@ -143,14 +140,11 @@ class Store:
                 f"{self.path} cannot be written ({error}). Is another process indexing into it?"
             ) from error
         try:
-            if (found := self._schema()) not in _READ:  # by a later version, since this opened it
+            if (schema := self._schema()) != SCHEMA:  # changed by a later version since it was opened
                 raise StoreError(
-                    f"{self.path} was made one of schema {found}; this version writes schema {SCHEMA}. Nothing was "
-                    f"changed. Use the version that made it so."
+                    f"{self.path} was changed to schema {schema}; this version writes schema {SCHEMA}. Nothing was "
+                    f"changed now. Use the later version."
                 )
-            for later in range(found + 1, SCHEMA + 1):
-                self._db.execute(f"ALTER TABLE documents ADD COLUMN {_ADDED[later]}")
-                self._db.execute(f"PRAGMA user_version = {later}")
             yield
             self._db.commit()
         except BaseException as error:
@@ -167,11 +161,11 @@ class Store:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     def _read(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a query. Raises StoreError where the file cannot be read, or was closed."""
+        """Return all rows of a query. Raises StoreError if the file cannot be read, or was closed."""
         try:
             return self._db.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
-            # sqlite3 has no class of its own for this; other ProgrammingErrors are not mended by opening again.
+            # sqlite3 has no error class of its own for a closed database.
             if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
                 raise StoreError(f"{self.path.parent} was closed ({error}). Open the index again.") from error
             raise StoreError(
@@ -188,81 +182,88 @@ class Store:
         """Change a setting."""
         self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
 
+    @property
+    def revision(self) -> int:
+        """The number of changes to the graph that the store describes."""
+        return int(self.setting("revision") or 0)
+
+    @property
+    def build_settings(self) -> Settings:
+        """The settings of the conversion of documents to a graph."""
+        values = json.loads(self.setting("settings") or "{}")
+        return Settings(**{**values, "embed": tuple(values.get("embed", ("passages",)))})
+
     def hashes(self, ids: Iterable[str]) -> dict[str, bytes]:
-        """Return the content hash of those of these documents that are stored, by id."""
-        query = "SELECT id, hash FROM documents WHERE id IN (SELECT value FROM json_each(?))"
+        """Return the content hashes of these documents by id; those that are not stored are left out."""
+        return dict(self._read(f"SELECT id, hash FROM documents WHERE id {_LISTED}", (json.dumps(list(ids)),)))
+
+    def folders_of(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the folder that each of these documents is synced with, if any, by id."""
+        query = f"SELECT id, folder FROM documents WHERE folder != '' AND id {_LISTED}"
         return dict(self._read(query, (json.dumps(list(ids)),)))
 
-    def followed(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the folder that each of these documents is kept in step with, of those that are with any."""
-        query = "SELECT id, source FROM documents WHERE source != '' AND id IN (SELECT value FROM json_each(?))"
-        return dict(self._read(query, (json.dumps(list(ids)),)))
+    def documents_of(self, folder: str) -> frozenset[str]:
+        """Return the ids of all documents that are synced with a folder."""
+        return frozenset(row[0] for row in self._read("SELECT id FROM documents WHERE folder = ?", (folder,)))
 
-    def following(self, source: str) -> frozenset[str]:
-        """Return the ids of all documents that are kept in step with a folder."""
-        return frozenset(row[0] for row in self._read("SELECT id FROM documents WHERE source = ?", (source,)))
+    def file_documents(self) -> frozenset[str]:
+        """Return the ids of the documents that are whole files, not rows of one."""
+        return frozenset(row[0] for row in self._read("SELECT id FROM documents WHERE is_file"))
 
-    def files(self) -> frozenset[str]:
-        """Return the ids of all documents that are known to have been a file of their own when their folder was read.
-
-        Inside `writing`: a store of an older schema has nothing to tell it by.
-        """
-        return frozenset(row[0] for row in self._read("SELECT id FROM documents WHERE file"))
-
-    def put(self, document: Document, chunks: Iterable[Read], source: str = "") -> None:
-        """Add a document, or replace the one of that id; `source` is the folder that it is kept in step with."""
+    def put(self, document: Document, chunks: Iterable[ExtractedChunk], folder: str = "") -> None:
+        """Add a document, or replace the one with its id; `folder` is the one that it is synced with."""
         metadata, links = json.dumps(dict(document.metadata)), terminate(sorted(set(document.links)))
-        row = (document.title, content_hash(document), metadata, links, document.file, source, document.id)
-        changed = self._db.execute(
-            "UPDATE documents SET title = ?, hash = ?, metadata = ?, links = ?, file = ?, "
-            "source = coalesce(nullif(?, ''), source) WHERE id = ?",
+        row = (document.title, content_hash(document), metadata, links, document.file, folder, document.id)
+        updated = self._db.execute(
+            "UPDATE documents SET title = ?, hash = ?, metadata = ?, links = ?, is_file = ?, "
+            "folder = coalesce(nullif(?, ''), folder) WHERE id = ?",
             row,
         )
-        if not changed.rowcount:
-            self._db.execute(
-                "INSERT INTO documents (title, hash, metadata, links, file, source, id) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
+        if not updated.rowcount:
+            columns = "title, hash, metadata, links, is_file, folder, id"
+            self._db.execute(f"INSERT INTO documents ({columns}) VALUES ({_marks(len(row))})", row)
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
         self._db.executemany(
-            f"INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, {_MARKS})",
-            (_row(number, document.title, read) for read in chunks),
+            f"INSERT INTO chunks VALUES ({_marks(8 + len(_FIELDS))})",
+            (_row(number, document.title, chunk) for chunk in chunks),
         )
 
-    def follow(self, ids: Iterable[str], source: str) -> None:
-        """Note that documents came from a source, without touching what they hold."""
-        query = "UPDATE documents SET source = ? WHERE id = ? AND source != ?"
-        self._db.executemany(query, ((source, i, source) for i in ids))
+    def set_folder(self, ids: Iterable[str], folder: str) -> None:
+        """Note that documents are synced with a folder."""
+        query = "UPDATE documents SET folder = ? WHERE id = ? AND folder != ?"
+        self._db.executemany(query, ((folder, i, folder) for i in ids))
 
-    def note_files(self, ids: Iterable[str], files: Collection[str]) -> None:
-        """Note which of these documents are files of their own, and no rows, where `put` had nothing to change."""
-        query = "UPDATE documents SET file = ? WHERE id = ? AND file != ?"
+    def set_files(self, ids: Iterable[str], files: Collection[str]) -> None:
+        """Note which of these documents are whole files; needed where `put` had nothing to change."""
+        query = "UPDATE documents SET is_file = ? WHERE id = ? AND is_file != ?"
         self._db.executemany(query, ((i in files, i, i in files) for i in ids))
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Take documents away, with their chunks."""
+        """Remove documents with their chunks."""
         self._db.executemany("DELETE FROM documents WHERE id = ?", ((i,) for i in ids))
 
-    def revise(self, chunk: StoredChunk, made: Extraction | None, extractor: str, waiting: str | None) -> None:
-        """Give a chunk another contribution; None leaves the one that it has."""
-        place = (chunk.number, chunk.ordinal)
-        if made is None:
-            self._db.execute("UPDATE chunks SET waiting = ? WHERE document = ? AND ordinal = ?", (waiting, *place))
-            return
-        columns = ", ".join(f"{name} = ?" for name in _ENTRY.split(", "))
-        text, entry = chunk.text.encode("utf-8", "surrogatepass"), ChunkRecord.of(chunk.title, chunk.text, made)
+    def set_extraction(self, chunk: StoredChunk, extraction: Extraction, extractor: str) -> None:
+        """Replace the extraction of a chunk, which is not pending any more."""
+        text, record = _encoded(chunk.text), ChunkRecord.of(chunk.title, chunk.text, extraction)
+        columns = ", ".join(f"{name} = ?" for name in _FIELDS)
         self._db.execute(
-            f"UPDATE chunks SET extractor = ?, waiting = ?, digest = ?, {columns} WHERE document = ? AND ordinal = ?",
-            (extractor, waiting, _digest(text, entry), *entry, *place),
+            f"UPDATE chunks SET extractor = ?, pending = NULL, digest = ?, {columns} "
+            "WHERE document = ? AND ordinal = ?",
+            (extractor, _digest(text, record), *record, chunk.number, chunk.ordinal),
         )
 
-    def chunks(self, *, waiting: bool = False, ids: Sequence[str] | None = None) -> list[StoredChunk]:
-        """Return the chunks of all documents, of those in `ids`, or those that wait for another extractor, in order."""
-        where = ["c.waiting IS NOT NULL"] * waiting + ["d.id IN (SELECT value FROM json_each(?))"] * (ids is not None)
+    def set_pending(self, chunk: StoredChunk, reason: str | None) -> None:
+        """Note why a chunk is pending for another extractor; None: it is not."""
+        query = "UPDATE chunks SET pending = ? WHERE document = ? AND ordinal = ?"
+        self._db.execute(query, (reason, chunk.number, chunk.ordinal))
+
+    def chunks(self, *, pending: bool = False, ids: Sequence[str] | None = None) -> list[StoredChunk]:
+        """Return the chunks of all documents or of those in `ids`, or only the pending ones, in order."""
+        conditions = ["c.pending IS NOT NULL"] * pending + [f"d.id {_LISTED}"] * (ids is not None)
         rows = self._read(
-            "SELECT c.document, c.ordinal, d.id, d.title, c.text, c.extractor, c.waiting FROM chunks c "
-            f"JOIN documents d ON d.number = c.document {'WHERE' if where else ''} {' AND '.join(where)} "
+            "SELECT c.document, c.ordinal, d.id, d.title, c.text, c.extractor, c.pending FROM chunks c "
+            f"JOIN documents d ON d.number = c.document {'WHERE' if conditions else ''} {' AND '.join(conditions)} "
             "ORDER BY d.id, c.ordinal",
             () if ids is None else (json.dumps(list(ids)),),
         )
@@ -271,96 +272,85 @@ class Store:
             for number, ordinal, document, title, text, extractor, reason in rows
         ]
 
-    def read(self, document: str, title: str) -> dict[str, tuple[Extraction, str]]:
-        """Return what the chunks of a document contribute and which extractor read them, by text.
+    def extractions(self, document: str, title: str) -> dict[str, tuple[Extraction, str]]:
+        """Return the extraction of each chunk of a document, and its extractor, by the chunk's text.
 
-        None where the document is not stored or has another title; chunks that wait for another extractor left out.
+        Empty if the document is not stored or has another title; pending chunks are left out.
         """
         rows = self._read(
-            f"SELECT c.text, c.extractor, {_ENTRY} FROM chunks c JOIN documents d ON d.number = c.document "
-            "WHERE d.id = ? AND d.title = ? AND c.waiting IS NULL",
+            f"SELECT c.text, c.extractor, {_RECORD} FROM chunks c JOIN documents d ON d.number = c.document "
+            "WHERE d.id = ? AND d.title = ? AND c.pending IS NULL",
             (document, title),
         )
-        return {row[0].decode("utf-8", "surrogatepass"): (ChunkRecord(*row[2:]).contribution(), row[1]) for row in rows}
+        return {row[0].decode("utf-8", "surrogatepass"): (ChunkRecord(*row[2:]).extraction(), row[1]) for row in rows}
 
-    def entry(self, document: str, ordinal: int) -> ChunkRecord | None:
-        """Return what a chunk contributes, None where there is no such chunk."""
-        rows = self._read(
-            f"SELECT {_ENTRY} FROM chunks WHERE document = (SELECT number FROM documents WHERE id = ?) AND ordinal = ?",
-            (document, ordinal),
-        )
-        return ChunkRecord(*rows[0]) if rows else None
-
-    def ledger(self, ids: Iterable[str] | None = None) -> ChunkColumns:
+    def columns(self, ids: Iterable[str] | None = None) -> ChunkColumns:
         """Return the chunks of all documents, or of those in `ids`, as columns ordered by document id.
 
-        One statement, so that what it gives is of one moment, whatever is written meanwhile; links are of that moment
-        too inside `moment` and `writing`, or where there were links before.
+        They are read in one statement, and so are consistent whatever is written meanwhile.
         """
-        some = ids is not None
-        # Once for each document, not for each of its chunks.
-        known = self._read("PRAGMA user_version") != [(_READ[0],)]
-        links = "CASE WHEN c.ordinal > 0 THEN x'' ELSE d.links END" if known else "x''"
         rows = self._read(
-            f"SELECT d.number, d.id, d.title, {links}, {_CHUNK} FROM documents d "
-            "LEFT JOIN chunks c ON c.document = d.number "
-            f"{'WHERE d.id IN (SELECT value FROM json_each(?)) ' * some}ORDER BY d.id, c.ordinal",
-            (json.dumps(list(ids)),) if ids is not None else (),
+            # The links of a document are read once, not with each of its chunks.
+            f"SELECT d.number, d.id, d.title, CASE WHEN c.ordinal > 0 THEN x'' ELSE d.links END, {_CHUNK} "
+            "FROM documents d LEFT JOIN chunks c ON c.document = d.number "
+            f"{'' if ids is None else f'WHERE d.id {_LISTED} '}ORDER BY d.id, c.ordinal",
+            () if ids is None else (json.dumps(list(ids)),),
         )
         return ChunkColumns.of(rows)
 
     def metadata(self) -> dict[str, dict[str, str]]:
         """Return the metadata of every document by id."""
         rows = self._read("SELECT id, metadata FROM documents ORDER BY id")
-        return {known: json.loads(metadata) for known, metadata in rows}
+        return {document: json.loads(metadata) for document, metadata in rows}
 
     def counts(self) -> tuple[int, int]:
-        """Return how many documents and chunks there are."""
+        """Return the numbers of documents and chunks."""
         query = "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
         ((documents, chunks),) = self._read(query)
         return documents, chunks
 
     def extractors(self) -> dict[str, int]:
-        """Return how many chunks each extractor read."""
+        """Return the number of chunks by extractor."""
         return dict(self._read("SELECT extractor, count(*) FROM chunks GROUP BY extractor ORDER BY 1"))
 
-    def waiting(self) -> dict[str, int]:
-        """Return how many chunks wait for a better extractor, by the reason why."""
-        query = "SELECT waiting, count(*) FROM chunks WHERE waiting IS NOT NULL GROUP BY waiting ORDER BY 2 DESC, 1"
+    def pending(self) -> dict[str, int]:
+        """Return the number of pending chunks by reason."""
+        query = "SELECT pending, count(*) FROM chunks WHERE pending IS NOT NULL GROUP BY pending ORDER BY 2 DESC, 1"
         return dict(self._read(query))
 
-    def sources(self) -> dict[str, int]:
-        """Return how many documents are kept in step with each folder."""
-        return dict(self._read("SELECT source, count(*) FROM documents WHERE source != '' GROUP BY source"))
+    def folders(self) -> dict[str, int]:
+        """Return the number of documents that are synced with each folder."""
+        return dict(self._read("SELECT folder, count(*) FROM documents WHERE folder != '' GROUP BY folder"))
 
     def problems(self) -> list[str]:
-        """Return what SQLite finds wrong with the file, empty if nothing."""
+        """Return the problems of the file, empty if it is sound."""
         try:
-            found = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check")]
-            found += [
-                f"row {row[1]} of {row[0]} refers to nothing" for row in self._db.execute("PRAGMA foreign_key_check")
-            ]
-            rows = self._db.execute(f"SELECT document, ordinal, digest, text, {_ENTRY} FROM chunks")
-            damaged = [(row[0], row[1]) for row in rows if _digest(row[3], row[4:]) != row[2]]
-            found += [
-                f"chunk {ordinal} of document number {number} is not what was stored" for number, ordinal in damaged
+            rows = self._db.execute("PRAGMA integrity_check")
+            problems = [str(row[0]) for row in rows if row[0] != "ok"]
+            rows = self._db.execute("PRAGMA foreign_key_check")
+            problems += [f"row {row[1]} of {row[0]} refers to a missing row" for row in rows]
+            rows = self._db.execute(f"SELECT document, ordinal, digest, text, {_RECORD} FROM chunks")
+            problems += [
+                f"chunk {row[1]} of document number {row[0]} is damaged"
+                for row in rows
+                if _digest(row[3], row[4:]) != row[2]
             ]
         except (sqlite3.DatabaseError, TypeError) as error:
             return [str(error)]
-        return [problem for problem in found if problem != "ok"]
+        return problems
 
     @contextmanager
-    def moment(self) -> Iterator[Store]:
-        """Give the store as it is now and stays inside the block, whatever is written meanwhile, by this object too."""
-        other = Store(self.path)
+    def consistent(self) -> Iterator[Store]:
+        """Give a view of the store that stays as it is inside the block, whatever is written meanwhile."""
+        view = Store(self.path)
         try:
-            other._db.execute("BEGIN")
-            yield other
+            view._db.execute("BEGIN")
+            yield view
         finally:
-            other.close()
+            view.close()
 
-    def settle(self) -> None:
-        """Move what the log holds into the file, as far as readers allow, so that the log does not grow."""
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the file, as far as readers allow, so that it does not grow."""
         with suppress(sqlite3.Error):
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -369,16 +359,24 @@ class Store:
         self._db.close()
 
 
-def _row(number: int, title: str, read: Read) -> tuple[object, ...]:
-    c, made, extractor, waiting = read
-    text, entry = c.text.encode("utf-8", "surrogatepass"), ChunkRecord.of(title, c.text, made)
-    return number, c.ordinal, c.start, c.end, text, extractor, waiting, _digest(text, entry), *entry
+def _row(number: int, title: str, extracted: ExtractedChunk) -> tuple[object, ...]:
+    chunk, extraction, extractor, pending = extracted
+    text, record = _encoded(chunk.text), ChunkRecord.of(title, chunk.text, extraction)
+    return number, chunk.ordinal, chunk.start, chunk.end, text, extractor, pending, _digest(text, record), *record
 
 
-def _digest(text: bytes, entry: Sequence[bytes | int]) -> bytes:
-    """Return sixteen bytes that change with anything that is kept of a chunk, so that damage is found."""
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _digest(text: bytes, record: Sequence[bytes | int]) -> bytes:
+    """Return sixteen bytes that change with the text or record of a chunk, so that damage is detected."""
     digest = hashlib.blake2b(text, digest_size=16)
-    for part in entry:
+    for part in record:
         digest.update(b"%d:" % part if isinstance(part, int) else b"%d:%b" % (len(part), part))
     return digest.digest()
 
@@ -386,13 +384,13 @@ def _digest(text: bytes, entry: Sequence[bytes | int]) -> bytes:
 def _connect(name: str) -> sqlite3.Connection:
     db = sqlite3.connect(name, isolation_level=None, timeout=2.0, check_same_thread=False, uri=name.startswith("file:"))
     db.execute("PRAGMA foreign_keys = ON")
-    # What is removed is overwritten, not only unlinked.
+    # Removed content is overwritten, not only unlinked.
     db.execute("PRAGMA secure_delete = ON")
     return db
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open the store; where the folder cannot be written, as a file that nobody changes."""
+    """Open the store; in a folder that cannot be written, as a file that nobody changes."""
     try:
         db = _connect(str(path))
         db.execute("SELECT count(*) FROM sqlite_master")

@@ -1,10 +1,10 @@
-"""Writing into an index: documents in, out, changed, read again; and the snapshot that shows it."""
+"""Changes to an index: documents are added, replaced, removed and extracted again; then a new snapshot is published."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,315 +12,347 @@ from pathlib import Path
 from graphwright.data.chunking import split
 from graphwright.data.document import Chunk, Document
 from graphwright.errors import DataError, OptionError, StoreError
-from graphwright.index.build import Progress, Settings, build
-from graphwright.index.changes import Changes, Source, documents_of, is_new, uncertain, unfit
+from graphwright.index.build import Progress, build
+from graphwright.index.changes import Changes, Source, count_unsuitable, is_new, possibly_present, read_sources
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.index.layout import IndexLayout
 from graphwright.index.locks import writer_lock
-from graphwright.index.snapshot import Snapshot, damaged, open_snapshot
-from graphwright.index.store import Read, Store, StoredChunk
+from graphwright.index.snapshot import Snapshot, damaged_files, open_snapshot
+from graphwright.index.store import ExtractedChunk, Store, StoredChunk
 from graphwright.models.cache import CachedEncoder
-from graphwright.models.protocols import NamedEncoder
+from graphwright.models.protocols import NamedEncoder, Usage
 
-__all__ = ["Writer", "revision_of", "settings_of"]
+__all__ = ["Writer"]
 
-_BATCH = 500  # documents that are held in memory at once
-_READ = 64  # chunks that a deferred extractor reads between two commits
-UNREAD = "not read yet"
+_DOCUMENTS = 500  # held in memory at once
+_CHUNKS = 64  # read by a deferred extractor between two commits
+NOT_READ = "not read yet"
+
+
+def _no_progress(work: str, done: int, total: int) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
 class Writer:
-    """All that changes an index. One at a time, across processes; queries are not kept waiting.
+    """The operations that change an index. One runs at a time, across processes; queries do not wait for it.
 
-    Each call changes the store in one transaction, all or nothing, and then makes the new snapshot current. A process
-    that is killed between the two leaves a store that is ahead of its snapshot, and the next call goes on from there.
+    Each operation changes the store in one transaction, all or nothing, and then publishes the new snapshot. If the
+    process is killed between the two, the store is ahead of the snapshot, and the next operation completes the work.
     """
 
-    place: IndexLayout
+    layout: IndexLayout
     store: Store
     encoder: NamedEncoder
     extractor: Extractor
 
-    def add(self, sources: Iterable[Source], progress: Progress | None) -> Changes:
-        """Add documents, and replace those whose id is known and whose content changed."""
-        made = Changes()
-        with writer_lock(self.place.path):
-            given = documents_of(sources, made, self.place.path)
-            before = revision_of(self.store)
-            with self.store.writing():
-                self._take(given, made, progress)
-                self._bump(made)
-            self._finish(made, before, progress)
-        return made
+    @contextmanager
+    def operation(self, progress: Progress | None = None, usage: Usage | None = None) -> Iterator[_Operation]:
+        """Hold the write lock while an operation runs."""
+        with writer_lock(self.layout.path):
+            yield _Operation(self, progress or _no_progress, Changes(usage=Usage() if usage is None else usage))
 
-    def sync(self, folder: Path, progress: Progress | None) -> Changes:
-        """Make the documents that came from a folder those that are in it now."""
-        made, source = Changes(), str(folder.resolve())
-        if not folder.is_dir():
-            raise DataError(f"{folder} is not a folder, so there is nothing to keep in step with; nothing was changed.")
-        with writer_lock(self.place.path):
-            given = documents_of([folder], made, self.place.path)
-            before = revision_of(self.store)
-            with self.store.writing():
-                self._refuse_nested(source)
-                files = self._take(given, made, progress, source)
-                now = {*made.added, *made.replaced, *made.unchanged}
-                self.store.follow(now, source)
-                gone = self.store.following(source) - now
-                # What cannot be read may well be there: nothing is lost to a wrong permission.
-                made.kept, made.unread = uncertain(gone, self.store.files(), made.skipped, folder)
-                self.store.note_files(now, files)
-                made.removed = sorted(gone.difference(made.kept))
-                self.store.remove(made.removed)
-                self._bump(made)
-            self._finish(made, before, progress)
-        return made
-
-    def remove(self, ids: Iterable[str], progress: Progress | None = None) -> Changes:
-        """Take documents away. Raises DataError for an unknown id."""
-        made = Changes(removed=list(dict.fromkeys(ids)))
-        with writer_lock(self.place.path):
-            self._refuse_unknown(made.removed, "removed")
-            with self.store.writing():
-                self.store.remove(made.removed)
-                self._bump(made)
-            self._renew(made, progress)
-            self._forget()
-        return made
-
-    def upgrade(self, ids: Sequence[str] | None, progress: Progress | None) -> Changes:
-        """Read the chunks of documents again with this extractor, where another one read them."""
-        made = Changes()
-        with writer_lock(self.place.path):
-            old = self.unlike(ids)
-            with self.store.writing():
-                for chunk in old:
-                    self.store.revise(chunk, None, "", chunk.waiting or UNREAD)
-            self._deepen(old, made, progress)
-            self._renew(made, progress)
-            self._forget()
-            made.waiting = [(c.document, c.ordinal, c.waiting or "") for c in self.store.chunks(waiting=True)]
-        return made
-
-    def unlike(self, ids: Sequence[str] | None = None) -> list[StoredChunk]:
+    def outdated(self, ids: Sequence[str] | None = None) -> list[StoredChunk]:
         """Return the chunks of these documents, or of all, that this extractor has not read."""
-        self._refuse_unknown(ids or (), "read again")
-        return [c for c in self.store.chunks(ids=ids) if c.waiting or c.extractor != self.extractor.id]
+        self.check_known(ids or (), "extracted")
+        return [c for c in self.store.chunks(ids=ids) if c.pending or c.extractor != self.extractor.id]
 
-    def renew(self, progress: Progress | None = None) -> Changes:
-        """Make the snapshot again from what is stored, taking nothing from the one that is there."""
-        made = Changes()
-        with writer_lock(self.place.path):
-            self._publish(made, progress, trusting=False)
-        return made
-
-    def unseen(self, sources: Iterable[Source], made: Changes) -> list[Excerpt]:
-        """Return the chunks that would have to be read if these documents were added; writes nothing."""
-        seen, found = dict[str, bytes](), list[Excerpt]()
-        given = documents_of(sources, made, self.place.path)
-        while batch := list(islice(given, _BATCH)):
+    def unread(self, sources: Iterable[Source]) -> list[Excerpt]:
+        """Return the chunks that would be read if these documents were added; writes nothing."""
+        changes, seen, excerpts = Changes(), dict[str, bytes](), list[Excerpt]()
+        documents = read_sources(sources, changes, self.layout.path)
+        while batch := list(islice(documents, _DOCUMENTS)):
             known = self.store.hashes(document.id for document in batch)
-            new = [d for d in batch if is_new(d, known, seen, made)]
-            found += [Excerpt(d.id, d.title, c.text) for d, chunks in self._cut(new) for c in chunks]
-        replaced = set(made.replaced)
-        waiting = [c for c in self.store.chunks(waiting=True) if c.document not in replaced]
-        return found + [Excerpt(c.document, c.title, c.text) for c in waiting]
+            new = [document for document in batch if is_new(document, known, seen, changes)]
+            excerpts += [Excerpt(d.id, d.title, c.text) for d, chunks in self.split(new) for c in chunks]
+        replaced = set(changes.replaced)
+        pending = [c for c in self.store.chunks(pending=True) if c.document not in replaced]
+        return excerpts + [Excerpt(c.document, c.title, c.text) for c in pending]
 
-    def _bump(self, made: Changes | None = None) -> None:
-        """Count a change of the graph, so that the snapshot is known to be of the past; no change, no count.
-
-        `made`: what changed. Replies that may quote what was taken away are noted, to be forgotten when all is done.
-        """
-        if made is not None and (made.removed or made.replaced):
-            self.store.set("forget replies", "1")
-        if made is None or made.added or made.removed or made.replaced:
-            self.store.set("revision", str(revision_of(self.store) + 1))
-
-    def _forget(self) -> None:
-        """Delete the replies of language models where they may quote what was taken away; an earlier run's too."""
-        if self.store.setting("forget replies") == "1":
-            self.place.forget(self.place.replies)
-            with self.store.writing():
-                self.store.set("forget replies", "0")
-        self.store.settle()
-
-    def _refuse_unknown(self, ids: Iterable[str], what: str) -> None:
-        asked = list(ids)
-        known = self.store.hashes(asked)
-        unknown = [i for i in asked if i not in known]
-        if unknown:
-            raise DataError(
-                f"{self.place.path} holds no document {unknown[0]!r} ({len(unknown)} unknown); nothing was {what}."
-            )
-
-    def _refuse_nested(self, source: str) -> None:
-        for other in self.store.sources():
-            if other != source and (Path(source) in Path(other).parents or Path(other) in Path(source).parents):
-                raise DataError(
-                    f"{self.place.path} is kept in step with {other}, and {source} lies in it or around it: documents "
-                    f"would be taken twice. Sync the outer one alone, or use two indexes; nothing was changed."
-                )
-
-    def _take(self, given: Iterator[Document], made: Changes, progress: Progress | None, source: str = "") -> set[str]:
-        """Store what is given; return the ids of those that are a file of their own."""
-        seen, files = dict[str, bytes](), set[str]()
-        while batch := list(islice(given, _BATCH)):
-            ids = [document.id for document in batch]
-            files.update(document.id for document in batch if document.file)
-            others = {i: other for i, other in self.store.followed(ids).items() if source and other != source}
-            for taken, other in others.items():
-                if Path(other).is_dir():
-                    raise DataError(
-                        f"document {taken!r} of {source} has the id of one that came from another folder ({other}); "
-                        f"sync a folder that holds both, or use two indexes; nothing was changed."
-                    )
-                # The folder was moved: what came from it belongs to this one now.
-                self.store.follow(self.store.following(other), source)
-            known = self.store.hashes(ids)
-            self._put([d for d in batch if is_new(d, known, seen, made)], made, progress, source)
-        return files
-
-    def _cut(self, documents: Sequence[Document]) -> Iterator[tuple[Document, list[Chunk]]]:
-        settings = settings_of(self.store)
+    def split(self, documents: Sequence[Document]) -> Iterator[tuple[Document, list[Chunk]]]:
+        """Split documents into chunks."""
+        settings = self.store.build_settings
         count = getattr(self.encoder, "count_tokens", None)
         counter = {} if count is None else {"count_tokens": count}
         for document in documents:
             yield document, split(document, budget=settings.chunk_tokens, overlap=settings.overlap, **counter)
 
-    def _put(self, documents: Sequence[Document], made: Changes, progress: Progress | None, source: str) -> None:
+    def check_known(self, ids: Iterable[str], verb: str) -> None:
+        """Raise DataError for a document that is not stored."""
+        requested = list(ids)
+        known = self.store.hashes(requested)
+        unknown = [i for i in requested if i not in known]
+        if unknown:
+            raise DataError(
+                f"{self.layout.path} holds no document {unknown[0]!r} ({len(unknown)} unknown); nothing was {verb}."
+            )
+
+
+class _Operation:
+    """One operation under the write lock, and the changes that it makes."""
+
+    def __init__(self, writer: Writer, progress: Progress, changes: Changes) -> None:
+        self.writer, self.store, self.layout = writer, writer.store, writer.layout
+        self.progress, self.changes = progress, changes
+
+    def add(self, sources: Iterable[Source]) -> Changes:
+        """Add documents, and replace those with a known id and other content."""
+        documents = read_sources(sources, self.changes, self.layout.path)
+        before = self.store.revision
+        with self.store.writing():
+            self._store_documents(documents)
+            self._count_change()
+        self._finish(before)
+        return self.changes
+
+    def sync(self, folder: Path) -> Changes:
+        """Make the documents of a folder those that it contains now."""
+        if not folder.is_dir():
+            raise DataError(f"{folder} is not a folder that could be synced; nothing was changed.")
+        source = str(folder.resolve())
+        documents = read_sources([folder], self.changes, self.layout.path)
+        before = self.store.revision
+        with self.store.writing():
+            self._check_not_nested(source)
+            files = self._store_documents(documents, source)
+            present = {*self.changes.added, *self.changes.replaced, *self.changes.unchanged}
+            self.store.set_folder(present, source)
+            missing = self.store.documents_of(source) - present
+            # A file that cannot be read may still be there: a wrong permission must not delete anything.
+            retained, unreadable = possibly_present(missing, self.store.file_documents(), self.changes.skipped, folder)
+            self.changes.retained, self.changes.unreadable = retained, unreadable
+            self.store.set_files(present, files)
+            self.changes.removed = sorted(missing.difference(retained))
+            self.store.remove(self.changes.removed)
+            self._count_change()
+        self._finish(before)
+        return self.changes
+
+    def remove(self, ids: Iterable[str]) -> Changes:
+        """Remove documents. Raises DataError for an unknown id."""
+        self.changes.removed = list(dict.fromkeys(ids))
+        self.writer.check_known(self.changes.removed, "removed")
+        with self.store.writing():
+            self.store.remove(self.changes.removed)
+            self._count_change()
+        self._refresh()
+        self._clean()
+        return self.changes
+
+    def reextract(self, ids: Sequence[str] | None) -> Changes:
+        """Read the chunks of documents with this extractor, where another one read them."""
+        outdated = self.writer.outdated(ids)
+        with self.store.writing():
+            for chunk in outdated:
+                self.store.set_pending(chunk, chunk.pending or NOT_READ)
+        self._extract_pending(outdated)
+        self._refresh()
+        self._clean()
+        self._list_pending()
+        return self.changes
+
+    def rebuild(self) -> Changes:
+        """Build the snapshot again from the store alone."""
+        self._publish(None)
+        return self.changes
+
+    def _count_change(self) -> None:
+        """Increase the revision if documents changed, so that the snapshot counts as outdated.
+
+        Cached replies that may quote removed text are marked, to be deleted at the end.
+        """
+        if self.changes.removed or self.changes.replaced:
+            self.store.set("delete replies", "1")
+        if self.changes.added or self.changes.removed or self.changes.replaced:
+            self._increase_revision()
+
+    def _increase_revision(self) -> None:
+        self.store.set("revision", str(self.store.revision + 1))
+
+    def _clean(self) -> None:
+        """Delete language models' replies that may quote removed text, also those of an interrupted run."""
+        if self.store.setting("delete replies") == "1":
+            self.layout.delete_cache(self.layout.replies)
+            with self.store.writing():
+                self.store.set("delete replies", "0")
+        self.store.checkpoint()
+
+    def _list_pending(self) -> None:
+        self.changes.pending = [(c.document, c.ordinal, c.pending or "") for c in self.store.chunks(pending=True)]
+
+    def _check_not_nested(self, source: str) -> None:
+        for other in self.store.folders():
+            if other != source and (Path(source) in Path(other).parents or Path(other) in Path(source).parents):
+                raise DataError(
+                    f"{self.layout.path} is synced with {other}, and {source} lies in it or around it: documents "
+                    f"would be added twice. Sync the outer one alone, or use two indexes; nothing was changed."
+                )
+
+    def _store_documents(self, documents: Iterator[Document], source: str = "") -> set[str]:
+        """Store documents; return the ids of those that are whole files."""
+        seen, files = dict[str, bytes](), set[str]()
+        while batch := list(islice(documents, _DOCUMENTS)):
+            ids = [document.id for document in batch]
+            files.update(document.id for document in batch if document.file)
+            if source:
+                self._claim(ids, source)
+            known = self.store.hashes(ids)
+            self._put([d for d in batch if is_new(d, known, seen, self.changes)], source)
+        return files
+
+    def _claim(self, ids: Sequence[str], source: str) -> None:
+        """Check that no other folder has documents of these ids; documents of a folder that was moved follow it."""
+        for document, other in self.store.folders_of(ids).items():
+            if other != source and Path(other).is_dir():
+                raise DataError(
+                    f"document {document!r} of {source} has the id of one from another folder ({other}). Sync a "
+                    f"folder that contains both, or use two indexes; nothing was changed."
+                )
+            if other != source:
+                self.store.set_folder(self.store.documents_of(other), source)
+
+    def _put(self, documents: Sequence[Document], source: str) -> None:
         if not documents:
             return
-        deferred = isinstance(self.extractor, DeferredExtractor)
-        extractor = self.extractor.meanwhile if isinstance(self.extractor, DeferredExtractor) else self.extractor
-        cut = list(self._cut(documents))
-        found = iter(_extracted(extractor, [Excerpt(d.id, d.title, c.text) for d, chunks in cut for c in chunks]))
-        for document, chunks in cut:
-            before = self.store.read(document.id, document.title) if deferred else {}
-            read = []
+        deferred = isinstance(self.writer.extractor, DeferredExtractor)
+        extractor = _provisional(self.writer.extractor)
+        parts = list(self.writer.split(documents))
+        results = iter(
+            self._extract(extractor, [Excerpt(d.id, d.title, c.text) for d, chunks in parts for c in chunks])
+        )
+        for document, chunks in parts:
+            known = self.store.extractions(document.id, document.title) if deferred else {}
+            extracted = []
             for chunk in chunks:
-                one = _read(chunk, next(found), extractor.id, UNREAD if deferred else None)
-                known = before.get(chunk.text)
-                # What the model read and nobody changed is not read, and paid for, again.
-                same = known is not None and known[1] == self.extractor.id
-                read.append(Read(chunk, known[0], known[1]) if known is not None and same else one)
-            self.store.put(document, read, source)
-        made.unfit.update(unfit(extractor, documents))
-        if progress is not None:
-            done = len(made.added) + len(made.replaced)
-            progress("read documents", done, done)
+                new = _extracted_chunk(chunk, next(results), extractor.id, NOT_READ if deferred else None)
+                extraction, reader = known.get(chunk.text, (new.extraction, ""))
+                # A chunk that the model has read, and that did not change, is not read, and paid for, again.
+                reused = reader == self.writer.extractor.id
+                extracted.append(ExtractedChunk(chunk, extraction, reader) if reused else new)
+            self.store.put(document, extracted, source)
+        self.changes.unsuitable.update(count_unsuitable(extractor, documents))
+        done = len(self.changes.added) + len(self.changes.replaced)
+        self.progress("read documents", done, done)
 
-    def _finish(self, made: Changes, before: int, progress: Progress | None) -> None:
-        """Show what was stored; then read deeper what waits, what earlier runs set aside too, and show that.
+    def _extract(self, extractor: Extractor, excerpts: Sequence[Excerpt]) -> Sequence[Extraction | ExtractionFailure]:
+        if not excerpts:
+            return []
+        metered = getattr(extractor, "extract_metered", None)
+        results: Sequence[Extraction | ExtractionFailure] = (
+            extractor.extract(excerpts) if metered is None else metered(excerpts, self.changes.usage)
+        )
+        if len(results) != len(excerpts):
+            raise OptionError(
+                f"{extractor.id} returned {len(results)} results for {len(excerpts)} chunks; an extractor must return "
+                f"one for each."
+            )
+        return results
 
-        `before`: the store's revision as this run found it. A snapshot of another one was left by a killed writer.
+    def _finish(self, before: int) -> None:
+        """Publish the stored documents; then read pending chunks, also those of earlier runs, and publish again.
+
+        `before`: the store's revision at the start. A snapshot of another one was left by a killed writer.
         """
-        shown = self._renew(made, progress)
-        made.resumed = shown is not None and shown != before
-        if isinstance(self.extractor, DeferredExtractor):
-            waiting = self.store.chunks(waiting=True)
-            mine = [chunk for chunk in waiting if chunk.extractor == self.extractor.id]
-            if mine:  # they were to be read by another model, and this one has read them
+        shown = self._refresh()
+        self.changes.resumed = shown is not None and shown != before
+        if isinstance(self.writer.extractor, DeferredExtractor):
+            pending = self.store.chunks(pending=True)
+            own = [chunk for chunk in pending if chunk.extractor == self.writer.extractor.id]
+            if own:  # this extractor has read them; they were pending for another one
                 with self.store.writing():
-                    for chunk in mine:
-                        self.store.revise(chunk, None, "", None)
-            self._deepen([chunk for chunk in waiting if chunk.extractor != self.extractor.id], made, progress)
-            self._renew(made, progress)
-        self._forget()
-        made.waiting = [(c.document, c.ordinal, c.waiting or "") for c in self.store.chunks(waiting=True)]
+                    for chunk in own:
+                        self.store.set_pending(chunk, None)
+            self._extract_pending([chunk for chunk in pending if chunk.extractor != self.writer.extractor.id])
+            self._refresh()
+        self._clean()
+        self._list_pending()
 
-    def _deepen(self, chunks: Sequence[StoredChunk], made: Changes, progress: Progress | None) -> None:
-        """Let the extractor read chunks, what it has not tried yet first; each batch is kept as soon as it is read."""
-        chunks = sorted(chunks, key=lambda chunk: chunk.waiting != UNREAD)
-        report = progress or (lambda what, done, total: None)
-        for at in range(0, len(chunks), _READ):
-            report("read deeper", at, len(chunks))
-            results = self._revise(chunks[at : at + _READ])
-            made.deepened += sum(not isinstance(result, ExtractionFailure) for result in results)
-            if any(isinstance(result, ExtractionFailure) and result.closed for result in results):
-                break  # the rest goes on waiting
+    def _extract_pending(self, chunks: Sequence[StoredChunk]) -> None:
+        """Read chunks with the extractor, failed ones last; each batch is stored as soon as it is read."""
+        chunks = sorted(chunks, key=lambda chunk: chunk.pending != NOT_READ)
+        for start in range(0, len(chunks), _CHUNKS):
+            self.progress("extract", start, len(chunks))
+            results = self._extract_batch(chunks[start : start + _CHUNKS])
+            failures = [result for result in results if isinstance(result, ExtractionFailure)]
+            self.changes.extracted += len(results) - len(failures)
+            if any(failure.final for failure in failures):
+                break  # the rest stays pending
         if chunks:
-            report("read deeper", min(at + _READ, len(chunks)), len(chunks))
+            self.progress("extract", min(start + _CHUNKS, len(chunks)), len(chunks))
 
-    def _revise(self, chunks: Sequence[StoredChunk]) -> Sequence[Extraction | ExtractionFailure]:
-        """Read some chunks again and store what came of it."""
-        results = _extracted(self.extractor, [Excerpt(c.document, c.title, c.text) for c in chunks])
+    def _extract_batch(self, chunks: Sequence[StoredChunk]) -> Sequence[Extraction | ExtractionFailure]:
+        """Read some chunks again and store the results."""
+        results = self._extract(self.writer.extractor, [Excerpt(c.document, c.title, c.text) for c in chunks])
         with self.store.writing():
             for chunk, result in zip(chunks, results, strict=True):
                 if isinstance(result, ExtractionFailure):
-                    self.store.revise(chunk, None, "", result.reason)
+                    self.store.set_pending(chunk, result.reason)
                 else:
-                    self.store.revise(chunk, result, self.extractor.id, None)
+                    self.store.set_extraction(chunk, result, self.writer.extractor.id)
             if any(isinstance(result, Extraction) for result in results):
-                self._bump()
+                self._increase_revision()
         return results
 
-    def _renew(self, made: Changes, progress: Progress | None) -> int | None:
-        """Write a snapshot of the store as it is now and make it current, unless the current one is that.
+    def _refresh(self) -> int | None:
+        """Publish a snapshot of the store unless the current one is up to date.
 
-        Return the revision that was shown until now, None where no sound snapshot was there.
+        Return the revision of the snapshot that was current until now, None if it was damaged.
         """
-        shown = self._shown()
-        revision: int | None = None if shown is None else shown.about.get("revision")
-        del shown  # it would be held while it is replaced
-        if revision == revision_of(self.store):
-            self.place.clean()
-            self.place.forget(self.place.vectors)
-        else:
-            self._publish(made, progress)
+        current = self._current()
+        revision: int | None = None if current is None else current.about.get("revision")
+        if revision == self.store.revision:
+            del current  # or its files would be in use
+            self.layout.clean()
+            self.layout.delete_cache(self.layout.vectors)
+            return revision
+        del current
+        self._publish(self._current_if_intact)
         return revision
 
-    def _decayed(self) -> bool:
-        """Whether the vectors of the current snapshot cannot be taken over as they stand."""
+    def _current(self) -> Snapshot | None:
+        """Return the current snapshot; None if it is damaged, and has to be rebuilt."""
         try:
-            return bool(damaged(self.place.path / self.place.current(), vectors=True))
-        except StoreError:
-            return True
-
-    def _shown(self) -> Snapshot | None:
-        """Return the current snapshot; None for a damaged one, which is to be made again."""
-        try:
-            return open_snapshot(self.place.path / self.place.current(), self.encoder)
+            return open_snapshot(self.layout.path / self.layout.current(), self.writer.encoder)
         except StoreError:
             return None
 
-    def _publish(self, made: Changes, progress: Progress | None, trusting: bool = True) -> None:
-        revision = revision_of(self.store)
-        # Vectors come from the last snapshot; new ones are kept while they are computed, as that may take hours.
-        encoder = CachedEncoder(self.encoder, self.place.vectors)
-        known = self._shown() if trusting and not self._decayed() else None
-        begun = time.perf_counter()
-        ledger = self.store.ledger()
-        reading = time.perf_counter() - begun
-        built = build(ledger, settings_of(self.store), encoder, progress, revision, known)
-        del known  # it would be held while it is replaced
-        self.place.publish(revision, built.write)
-        self.place.forget(self.place.vectors)  # the snapshot has them now
-        self.store.settle()
-        made.seconds, made.texts = {"read": reading, **built.seconds}, dict(built.about["texts"])
+    def _current_if_intact(self) -> Snapshot | None:
+        """Return the current snapshot; None if it, or one of its vectors, is damaged."""
+        current = self._current()
+        if current is None or damaged_files(self.layout.path / self.layout.current(), vectors=True):
+            return None
+        return current
 
-
-def revision_of(store: Store) -> int:
-    """Return how often the graph that the store describes has changed."""
-    return int(store.setting("revision") or 0)
-
-
-def settings_of(store: Store) -> Settings:
-    """Return how documents become a graph here."""
-    kept = json.loads(store.setting("settings") or "{}")
-    return Settings(**{**kept, "embed": tuple(kept.get("embed", ("passages",)))})
-
-
-def _extracted(extractor: Extractor, excerpts: Sequence[Excerpt]) -> Sequence[Extraction | ExtractionFailure]:
-    found = extractor.extract(excerpts)
-    if len(found) != len(excerpts):
-        raise OptionError(
-            f"{extractor.id} gave {len(found)} contributions for {len(excerpts)} chunks; an extractor gives one each."
+    def _publish(self, reused: Callable[[], Snapshot | None] | None) -> None:
+        """Build and publish a snapshot; `reused` gives the one whose vectors are reused."""
+        revision = self.store.revision
+        # New vectors are cached while they are computed, because that may take hours.
+        encoder = CachedEncoder(self.writer.encoder, self.layout.vectors)
+        start = time.perf_counter()
+        columns = self.store.columns()
+        seconds = {"read": time.perf_counter() - start}
+        built = build(
+            columns,
+            self.store.build_settings,
+            encoder,
+            known=None if reused is None else reused(),
+            revision=revision,
+            usage=self.changes.usage,
+            progress=None if self.progress is _no_progress else self.progress,
         )
-    return found
+        self.layout.publish(revision, built.write)
+        self.layout.delete_cache(self.layout.vectors)  # the snapshot contains them now
+        self.store.checkpoint()
+        self.changes.seconds, self.changes.texts = {**seconds, **built.seconds}, dict(built.about["texts"])
 
 
-def _read(chunk: Chunk, found: Extraction | ExtractionFailure, extractor: str, waiting: str | None) -> Read:
-    if isinstance(found, ExtractionFailure):
-        return Read(chunk, Extraction(), extractor, found.reason)
-    return Read(chunk, found, extractor, waiting)
+def _provisional(extractor: Extractor) -> Extractor:
+    return extractor.provisional if isinstance(extractor, DeferredExtractor) else extractor
+
+
+def _extracted_chunk(
+    chunk: Chunk, result: Extraction | ExtractionFailure, extractor: str, pending: str | None
+) -> ExtractedChunk:
+    if isinstance(result, ExtractionFailure):
+        return ExtractedChunk(chunk, Extraction(), extractor, result.reason)
+    return ExtractedChunk(chunk, result, extractor, pending)

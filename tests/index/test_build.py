@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from graphwright import Graph, HashEncoder
 from graphwright.graph.graph import WRITTEN
-from graphwright.index.build import given, words_of_passages
+from graphwright.index.build import build_from_graph, triple_words
 from graphwright.text.words import words
 
 names = st.sampled_from(["Graz", "the Mur", "Łódź's cafés", "U.S.", "of", "1944", "Ida_B."])
@@ -15,22 +15,22 @@ names = st.sampled_from(["Graz", "the Mur", "Łódź's cafés", "U.S.", "of", "1
 @drawn(st.lists(st.tuples(names, names, names), min_size=1, max_size=60))
 def test_words_put_together_are_those_of_what_is_read(triples):
     graph = Graph.from_triples(triples)
-    found = [text.split() for text in words_of_passages(graph)]
+    found = [text.split() for text in triple_words(graph)]
     assert found == [words(graph.passage(node)) for node in range(len(graph))]
 
 
 def test_what_is_read_of_a_hub_is_bounded():
     graph = Graph.from_triples([("hub", "r", f"n{i}") for i in range(100)] + [("hub", "s", "hub")])
     assert graph.passage(0).count("hub r ") == WRITTEN
-    assert len(words_of_passages(graph)[0].split()) == 3 * WRITTEN
+    assert len(triple_words(graph)[0].split()) == 3 * WRITTEN
 
 
 def test_only_what_is_asked_for_gets_a_vector():
     graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Graz", "in", "Styria")])
-    built = given(graph, HashEncoder(), embed=("triples",))
+    built = build_from_graph(graph, HashEncoder(), embed=("triples",))
     snapshot = built.snapshot(HashEncoder())
     assert set(built.spaces) == {"triples"} and snapshot.names is None
     assert snapshot.triples is not None and len(snapshot.triples.vectors) == 2
     assert len(snapshot.passages.vectors) == 0 and snapshot.words.nodes.tolist() == [0, 1, 2]
-    named = given(graph, HashEncoder()).snapshot(HashEncoder())
+    named = build_from_graph(graph, HashEncoder()).snapshot(HashEncoder())
     assert named.names is not None and np.array_equal(named.passages.vectors, named.names.vectors)
