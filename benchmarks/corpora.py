@@ -13,7 +13,7 @@ first passages on the graph of passages that refer to each other. A method opens
 the encoding of its own questions. A pair of question and passage is read once and its latent shared by all methods and
 settings; its time is added to the time of each method that asks for it, as if it had read it itself. Methods named
 "(vector)" begin with the vectors alone, as FastInsight does and the paper has it, the others with vectors and words,
-`read-on` with `ppr`; it is no method for corpus graphs, and shows what the same number of readings can do. HippoRAG 2
+`multihop-rerank` with `ppr`; it is no method for corpus graphs, and shows what the same number of readings can do. HippoRAG 2
 and LightRAG are for graphs of entities; "adapted" they walk, or go one step, on the graph of passages.
 
 A set with `-entities` behind its name is a text-rich knowledge graph instead (section 4.2.2): nodes are the entities of
@@ -47,15 +47,15 @@ from graphwright import (
     Frontier,
     Index,
     Keep,
-    OnEntities,
-    OnPassages,
+    EntityGraph,
+    PassageGraph,
     PersonalizedPageRank,
     Reached,
     Repeat,
     Rerank,
     SentenceTransformerEncoder,
     SentenceTransformerSparseEncoder,
-    Sources,
+    ToPassages,
     SparseIndex,
     SparseSearch,
     Unseen,
@@ -66,19 +66,20 @@ from graphwright import (
 from graphwright.data.documents import read_documents
 from graphwright.data.questions import write_questions
 from graphwright.errors import DataError
-from graphwright.evaluate.budget import gain, rankings, recall_over_budget
-from graphwright.evaluate.corpus import made
+from graphwright.evaluate.metrics import budget_gain, rankings_by_budget, recall_by_budget
+from graphwright.evaluate.indexing import build_index
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.metrics import capped_recall_at_k, ndcg_at_k, topological_recall
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.evaluate.synthetic import two_document_questions
 from graphwright.graph.graph import ABOUT, MENTIONS
 from graphwright.methods.registry import pipeline, retrieval_part
-from graphwright.models.minilm import MiniLM
+from graphwright.models.embedded.encoder import MiniLM
+from graphwright.operators.control import OnGraph
 from graphwright.operators.search.hipporag import PhraseSeeds
 from graphwright.operators.state import Question
-from graphwright.operators.subgraph.entities import entity_graph, entity_vectors
-from graphwright.operators.subgraph.references import RELATIONS, passage_graph
+from graphwright.operators.subgraph.views import EntityGraph, entity_vectors
+from graphwright.operators.subgraph.views import RELATIONS, PassageGraph
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 from reading_data import REAL, Asked
@@ -106,8 +107,8 @@ METHODS = {
     "gar": ("gar", False),
     "gar (vector)": ("gar", True),
     "fastinsight": ("fastinsight", False),
-    "read-on": ("read-on", False),
-    "read-on (vector)": ("read-on", True),
+    "multihop-rerank": ("multihop-rerank", False),
+    "multihop-rerank (vector)": ("multihop-rerank", True),
 }
 READING = ("rerank", "rerank (vector)", "gar", "gar (vector)", "fastinsight")
 LABELS = {"hyde": "hyde (its offline twin, feedback)"}
@@ -166,7 +167,7 @@ class Shared:
 def cross_encoder(name):
     if name == "dot":
         return EncoderCrossEncoder(MiniLM())
-    from graphwright.models.reading import MiniLMCrossEncoder
+    from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 
     return MiniLMCrossEncoder()
 
@@ -207,7 +208,7 @@ class Subject:
         self.data, self.encoder, self.model = experiment.read(), MiniLM(), model
         self.name, self.index, self.relations = self.data.name, runs / self.data.name / "index", tuple(given.relations)
         self.index.parent.mkdir(parents=True, exist_ok=True)
-        made(self.index, experiment, self.data, self.encoder, None)
+        build_index(self.index, experiment, self.data, self.encoder, None)
         self.questions = unseen(self.data)[: given.questions]
         self.weights = {name: getattr(given, argument) for name, argument in LOADED.items()}
         self.opened, self.methods, self.swept = [], {}, {}  # name to operator and the graph it was built over
@@ -229,7 +230,7 @@ class Subject:
     @cached_property
     def graph(self):
         """The corpus graph."""
-        return passage_graph(self.whole, relations=self.relations)
+        return PassageGraph(self.whole, relations=self.relations)
 
     @property
     def nodes(self):
@@ -247,11 +248,11 @@ class Subject:
         options = {"first": VectorSearch(ix.passages)} if vector else {}
         if registered in ("rerank", "gar"):
             options |= {"cross_encoder": self.model, "budget": BUDGET}
-        if registered == "read-on":  # each of its 25 passages once, and once more for each of three contexts
+        if registered == "multihop-rerank":  # each of its 25 passages once, and once more for each of three contexts
             options |= {"cross_encoder": self.model, "pool": BUDGET // 4}
         if registered == "gar":
             options |= {"relations": self.relations}
-        return retrieval_part(pipeline(registered, ix, passages=BUDGET, **options))
+        return retrieval_part(pipeline(registered, ix, top_k=BUDGET, **options))
 
     def adapted(self, name, ix):
         """Return what is left of a method for entities on a graph of passages, which is all that there is to name.
@@ -264,7 +265,7 @@ class Subject:
             found = near % 5 >> PhraseSeeds(ix.passages) >> PersonalizedPageRank(0.5)
         else:
             found = near % 40 >> (Keep() | Frontier())
-        return OnPassages(found, relations=self.relations) % BUDGET >> Sources()
+        return OnGraph(PassageGraph(relations=self.relations), found) % BUDGET >> ToPassages()
 
     def loaded(self, name, ix):
         if name == "SPLADE":
@@ -276,15 +277,15 @@ class Subject:
             row_of = np.full(len(ix.graph), -1, np.int32)
             row_of[nodes] = np.arange(len(nodes))
             search = VectorSearch(VectorIndex(vectors, row_of, encoder))
-        return search % BUDGET >> Sources()
+        return search % BUDGET >> ToPassages()
 
     def fastinsight(self, ix, **options):
         options |= {"cross_encoder": self.model, "budget": BUDGET, "relations": self.relations}
-        return retrieval_part(pipeline("fastinsight", ix, passages=BUDGET, **options))
+        return retrieval_part(pipeline("fastinsight", ix, top_k=BUDGET, **options))
 
     def found(self, state):
         """Return the nodes that a method found, best first."""
-        return state.chunks.ids
+        return state.passages.ids
 
     def ids(self, nodes):
         """Return what nodes are measured as: the documents of passages."""
@@ -332,13 +333,13 @@ class Subject:
 
     def reading(self, state, question, oracle):
         """What a method that reads had found at each budget, one that ran out of passages what it had then."""
-        ranked = rankings(state, BATCH)
-        over = recall_over_budget(self.graph, ranked, oracle)
+        ranked = rankings_by_budget(state, BATCH)
+        over = recall_by_budget(self.graph, ranked, oracle)
         curve = []
         for budget in BUDGETS:
             read = max((read for read in ranked if read <= budget), default=min(ranked))
             curve.append([read, *self.quality(ranked[read], question), round(over[read], 5)])
-        gained = gain(self.graph, ranked, oracle)
+        gained = budget_gain(self.graph, ranked, oracle)
         return curve, [round(value, 5) for value in (gained.recall, gained.missed, gained.gained)]
 
     def close(self):
@@ -357,7 +358,7 @@ class Entities(Subject):
 
     @cached_property
     def graph(self):
-        return entity_graph(self.whole)
+        return EntityGraph()(self.whole)
 
     @cached_property
     def nodes(self):
@@ -371,10 +372,10 @@ class Entities(Subject):
         near, rank = VectorSearch(entity_vectors(ix.graph, ix.passages)), Rerank(self.model)
         turns = (Keep() | Frontier() % BATCH) >> rank >> (Keep() | Unseen(near) % BATCH) >> rank
         return {
-            "vector": OnEntities(near % BUDGET),
-            "lightrag (adapted)": OnEntities(near % 40 >> (Keep() | Frontier())) % BUDGET,
-            "rerank (vector)": OnEntities(near % BUDGET >> rank),
-            "gar (vector)": OnEntities(near % BATCH >> rank >> Repeat(turns, until=Reached(nodes=BUDGET))),
+            "vector": OnGraph(EntityGraph(), near % BUDGET),
+            "lightrag (adapted)": OnGraph(EntityGraph(), near % 40 >> (Keep() | Frontier())) % BUDGET,
+            "rerank (vector)": OnGraph(EntityGraph(), near % BUDGET >> rank),
+            "gar (vector)": OnGraph(EntityGraph(), near % BATCH >> rank >> Repeat(turns, until=Reached(nodes=BUDGET))),
             "fastinsight": self.fastinsight(ix),
         }[name]
 
@@ -525,7 +526,7 @@ def report(summaries):
         "# Retrieval on corpus graphs\n",
         f"Cross-encoder {one['cross_encoder']}, encoder {one['encoder']}, budget {BUDGET}, batch {BATCH}. Percent with "
         f"95 % bootstrap intervals over questions; p: paired randomisation test against {BASELINE}. Methods that read "
-        "begin with vectors and words, read-on with ppr, those named (vector) and fastinsight with vectors alone. "
+        "begin with vectors and words, multihop-rerank with ppr, those named (vector) and fastinsight with vectors alone. "
         "Times of one question are medians, with the encoding of the question and every pair that the method read. "
         "SPLADE and Contriever run where a folder of their weights is given (--sparse, --dense). Of sets that the "
         "embedded cross-encoder was trained on only the questions held out of that are asked.\n",

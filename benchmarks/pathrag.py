@@ -36,12 +36,12 @@ from graphwright import (
     HopFirst,
     Index,
     Keywords,
-    NearSources,
-    OnStatements,
+    ToPassages,
+    StatementGraph,
     Operator,
     PassagePrompt,
     PathPrompt,
-    PathSources,
+    ToPassages,
     Shuffled,
     start,
 )
@@ -49,10 +49,11 @@ from graphwright.data.questions import read_questions
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.metrics import recall_at_k
 from graphwright.evaluate.run import run
-from graphwright.evaluate.sparsity import thinned
+from graphwright.evaluate.indexing import thinned
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
-from graphwright.methods.passages import hybrid, ppr, vector
-from graphwright.methods.paths import pathrag, pathrag_lt
+from graphwright.methods.house.baselines import hybrid, vector
+from graphwright.methods.house.multihop import ppr
+from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.budget import estimated_tokens
 from graphwright.prompts import data_line
@@ -70,29 +71,29 @@ COLOURS = {"pathrag": "#d62728", "ppr": "#1f77b4", "vector": "#7f7f7f"}
 def through_passages(ix):
     """The graph with its passages as nodes, so that paths lead through them."""
     edges = GlobalEdges(ix.triples, asked=True)
-    return Keywords() >> AnchorSearch(ix.names) % N >> FlowPaths() % K >> NearSources(ix.passages, 20, edges)
+    return Keywords() >> AnchorSearch(ix.names) % N >> FlowPaths() % K >> ToPassages(20, index=ix.passages, weight=0.0, items=WithEdges(edges))
 
 
 def by_reliability(ix):
     """Passages in the order of the best path that they stand behind."""
-    return Keywords() >> AnchorSearch(ix.names) % N >> OnStatements(FlowPaths() % K) >> PathSources(20)
+    return Keywords() >> AnchorSearch(ix.names) % N >> OnGraph(StatementGraph(), FlowPaths() % K) >> ToPassages(20, mentions=0.1)
 
 
 def without_themes(ix):
     """Passages behind the paths alone."""
-    return Keywords() >> AnchorSearch(ix.names) % N >> OnStatements(FlowPaths() % K) >> NearSources(ix.passages, 20)
+    return Keywords() >> AnchorSearch(ix.names) % N >> OnGraph(StatementGraph(), FlowPaths() % K) >> ToPassages(20, index=ix.passages, weight=0.0)
 
 
 def without_paths(ix):
     """Passages behind the edges of the themes alone."""
     edges = GlobalEdges(ix.triples, asked=True)
-    return Nothing() >> NearSources(ix.passages, 20, edges)
+    return Nothing() >> ToPassages(20, index=ix.passages, weight=0.0, items=WithEdges(edges))
 
 
 def nodes_instead(ix):
     """Passages behind the N nodes, whether paths join them or not, and the edges of the themes."""
     edges = GlobalEdges(ix.triples, asked=True)
-    return Keywords() >> AnchorSearch(ix.names) % N >> NearSources(ix.passages, 20, edges)
+    return Keywords() >> AnchorSearch(ix.names) % N >> ToPassages(20, index=ix.passages, weight=0.0, items=WithEdges(edges))
 
 
 class Nothing(Operator):
@@ -100,7 +101,7 @@ class Nothing(Operator):
 
     gives = ("evidence",)
 
-    def apply(self, state):
+    def apply(self, state, run):
         return state.with_(evidence=Evidence.of_nodes([]))
 
     def __repr__(self):
@@ -109,7 +110,7 @@ class Nothing(Operator):
 
 def as_it_was(ix):
     """Through passages, by reliability, without the edges of the themes."""
-    return Keywords() >> AnchorSearch(ix.names) % N >> FlowPaths() % K >> PathSources(20)
+    return Keywords() >> AnchorSearch(ix.names) % N >> FlowPaths() % K >> ToPassages(20, mentions=0.1)
 
 
 METHODS = {
@@ -147,7 +148,7 @@ def documents(ix, chunks):
 def recalls(operator, ix, questions):
     """Return recall at each of KS for each question: float[questions, len(KS)]."""
     operator = retrieval_part(operator)
-    found = (documents(ix, operator(start(q.text, ix.graph)).chunks.ids) for q in questions)
+    found = (documents(ix, operator(start(q.text, ix.graph)).passages.ids) for q in questions)
     return np.array([[recall_at_k(ranked, q.gold, k) for k in KS] for q, ranked in zip(questions, found, strict=True)])
 
 
@@ -157,8 +158,8 @@ def stages(ix, questions):
     for q in questions:
         nodes = (Keywords() >> AnchorSearch(ix.names) % N)(start(q.text, graph))
         exact = np.unique(np.concatenate([np.empty(0, np.int64), *(anchor.nodes for anchor in nodes.anchors)]))
-        paths = OnStatements(FlowPaths() % K)(nodes)
-        given = documents(ix, NearSources(ix.passages, 20, themes)(paths).chunks.ids)
+        paths = OnGraph(StatementGraph(), FlowPaths() % K)(nodes)
+        given = documents(ix, ToPassages(20, index=ix.passages, weight=0.0, items=WithEdges(themes))(paths).passages.ids)
         behind = {
             "exact names": graph.chunks_of(exact),
             f"{N} nodes": graph.chunks_of(nodes.evidence.nodes),

@@ -13,7 +13,7 @@ first. Steps of language models run as their offline twins. By default all metho
 without retrieval, those made for knowledge graphs, and those that have a cross-encoder read each passage.
 
 Scores: BLEU-1, BLEU-2, F1 of ROUGE-1, ROUGE-2 and ROUGE-L, and METEOR (exact words and stems, no synonyms), against
-the four summaries of each question (see graphwright.evaluate.summaries), with 95 % bootstrap intervals over questions
+the four summaries of each question (see graphwright.evaluate.measures), with 95 % bootstrap intervals over questions
 and paired randomisation tests against `vector`. Writes benchmarks/results/squality.json and squality.md. Fifty stories
 take about twenty minutes on two cores the first time; --stories draws some by seed.
 """
@@ -27,11 +27,11 @@ from pathlib import Path
 
 import numpy as np
 
-from graphwright import CentralSearch, Document, Index, Settings, Sources, start
+from graphwright import CentralSearch, Document, Index, Settings, ToPassages, start
 from graphwright.data.datasets import read_dataset
 from graphwright.errors import GraphwrightError
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
-from graphwright.evaluate.summaries import SUMMARY_METRICS, summary_scores
+from graphwright.evaluate.measures import SUMMARY_METRICS, summary_scores
 from graphwright.generate.broad import Broad
 from graphwright.generate.central import most_central
 from graphwright.generate.reader import sentences_of
@@ -44,7 +44,7 @@ RESULTS = Path(__file__).parent / "results"
 BASELINE = "vector"
 PASSAGES, WORDS = 8, 200
 # Made for knowledge graphs; a second name; without retrieval; and those that have a cross-encoder read each passage.
-LEFT_OUT = re.compile(r"lego-\d+|reg|naive|vanilla|cot|rerank|gar|fastinsight")
+LEFT_OUT = re.compile(r"lego-\d+|reg|vanilla|cot|rerank|gar|fastinsight")
 
 
 def stories(data, count, seed):
@@ -83,7 +83,7 @@ def retrieval(name, ix):
     if name == "opening":
         return Opening()
     if name == "central":
-        return CentralSearch(ix.passages) % 20 >> Sources()
+        return CentralSearch(ix.passages) % 20 >> ToPassages()
     part = retrieval_part(pipeline(name, ix))
     steps = [step for step in getattr(part, "steps", (part,)) if not isinstance(step, Broad)]
     return Then(tuple(steps)) if steps else Keep()

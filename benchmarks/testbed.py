@@ -27,9 +27,9 @@ import numpy as np
 
 from graphwright import Index
 from graphwright.evaluate.asking import Asker
-from graphwright.evaluate.corpus import made
+from graphwright.evaluate.indexing import build_index
 from graphwright.evaluate.experiment import Experiment
-from graphwright.evaluate.results import Results
+from graphwright.evaluate.asking import Results
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.embedded.encoder import MiniLM
 
@@ -45,7 +45,7 @@ class Prepared:
 
     def __init__(self, experiment, folder):
         self.experiment, self.folder, self.subject = experiment, folder, experiment.read()
-        made(folder, experiment, self.subject, MiniLM(), None)
+        build_index(folder, experiment, self.subject, MiniLM(), None)
 
     def asked(self, names, together):
         """Ask all questions by some methods; return the wall clock, and the seconds that the methods say they took."""

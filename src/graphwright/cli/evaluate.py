@@ -53,13 +53,12 @@ def evaluate(
     Measures quality, time and cost of each method, and writes a report.
     """
     from graphwright.cli.terminal import note, print_json, progress_bar
-    from graphwright.evaluate.entries import parted
     from graphwright.evaluate.judges import OverlapJudge
     from graphwright.evaluate.run import run
 
     options = {
         "data": data,
-        "methods": None if methods is None else parted(methods),
+        "methods": None if methods is None else split_list(methods),
         "sweep": _grid(sweep),
         "questions": questions,
         "extraction": extraction,
@@ -97,8 +96,7 @@ def evaluate(
 
 
 def _experiment(plan: Path | None, options: dict[str, Any]) -> Experiment:
-    from graphwright.evaluate.experiment import Experiment
-    from graphwright.evaluate.plan import read_plan
+    from graphwright.evaluate.experiment import Experiment, read_plan
 
     if plan is not None:
         return read_plan(plan, **options)

@@ -1,42 +1,48 @@
-"""Asking one question by all methods, and what is written down of it: what was found, how good it is, what it took."""
+"""Ask one question by all methods, measure the results and their costs, and store them in a file of JSON lines."""
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from graphwright.data.graph_questions import GraphQuestion
 from graphwright.data.questions import QuestionRecord
-from graphwright.errors import BudgetError, GraphwrightError, OptionError
+from graphwright.errors import BudgetError, DataError, GraphwrightError, OptionError
 from graphwright.evaluate.measures import Measure, Outcome
-from graphwright.evaluate.results import Row, lasting
+from graphwright.files import growing, whole_lines
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph, Kind
 from graphwright.index.snapshot import Snapshot
-from graphwright.models.base import metered
-from graphwright.models.bills import Bill, billed
 from graphwright.models.protocols import Usage
 from graphwright.operators.operator import Operator
-from graphwright.operators.sharing import sharing
+from graphwright.operators.run import ModelMemory, Run, SharedSteps
 from graphwright.operators.state import Answer, Question, State, Step, start
 
-__all__ = ["Asker"]
+__all__ = ["Asker", "Results", "Row", "stable_repr"]
 
-_RANKED, _PIECES, _SHOWN = 100, 5, 10  # documents, pieces and citations that a row keeps
-_LONG = 400  # characters of a piece
+Row = dict[str, Any]
+"""A result: a method, a question, metrics, costs, ranking, evidence, answer, steps."""
+
+_DOCUMENTS, _ITEMS, _CITATIONS = 100, 5, 10  # that a row holds
+_ITEM_CHARACTERS = 400
 _COUNTS = ("texts", "tokens", "calls", "prompt_tokens", "completion_tokens")
+_REQUIRED = ("metrics", "seconds", "steps")
+_MARKER = re.compile(r"\s*\[\d+\]")  # of a citation
 
 
 class Asker:
     """Asks questions over a snapshot by several pipelines, by name, and measures each.
 
-    `linked`: whether methods have to find what a question names, though its record says it. `together`: steps that
-    pipelines have in common are done once for each question, and each pipeline bears what they took.
+    `linked`: link entities of the question instead of using the gold ones. `together`: steps that pipelines have in
+    common are done once for each question, and charged in full to every pipeline that has them.
     """
 
     def __init__(
@@ -48,87 +54,98 @@ class Asker:
         linked: bool = False,
         together: bool = True,
     ) -> None:
+        """Start with nothing encoded."""
         self._snapshot, self._pipelines = snapshot, pipelines
         self._linked, self._together = linked, together
         over = "graph" if snapshot.graph.passages is None else "documents"
-        fitting = [measure.over(over) for measure in measures]
-        self._measures = {name: _bearing(operator, fitting) for name, operator in pipelines.items()}
-        # What a method had made for one question is there at the next, as it is in service.
-        self._bills = {name: Bill() for name in pipelines}
+        measures = [measure.over(over) for measure in measures]
+        self._measures = {name: _applicable(operator, measures) for name, operator in pipelines.items()}
+        self._memory = ModelMemory()
+        self._charged: dict[str, set[Hashable]] = {name: set() for name in pipelines}
 
     def warm(self, question: QuestionRecord, names: Iterable[str]) -> None:
-        """Ask a question that does not count: kernels are compiled, and files opened. Not the one that is to come.
+        """Ask a question that does not count, so that kernels are compiled and files are open.
 
         Raises OptionError for a method that can be built, but not asked.
         """
-        # Its vector would be remembered.
-        state = self._begun(question, f"{question.text} (not counted)")
+        # Another text, so that the vector of the question itself is not remembered.
+        state = self._start(question, f"{question.text} (not counted)")
         for name in names:
             try:
-                with billed(self._bills[name]):
-                    self._pipelines[name](state)
+                self._pipelines[name](state, self._run(name))
             except BudgetError:
                 raise
-            except GraphwrightError:  # a row will say so
+            except GraphwrightError:  # the question's row will report it
                 continue
             except Exception as error:
                 raise OptionError(
-                    f"{name} cannot be asked: {type(error).__name__}: {error}. See what its options and operators "
-                    f"take: {lasting(repr(self._pipelines[name]))}."
+                    f"{name} cannot be asked: {type(error).__name__}: {error}. Check its options and operators: "
+                    f"{stable_repr(self._pipelines[name])}."
                 ) from error
 
     def ask(self, question: QuestionRecord, names: Iterable[str], add: Callable[[Row], None]) -> None:
         """Ask a question by these methods, and add a row for each as soon as it is known.
 
-        A method that fails, whatever with, has a row that says so, all its metrics 0. A spent budget ends the run.
+        The row of a method that fails has the error, and metrics of 0. A spent budget ends the run.
         """
-        state, wanted = self._begun(question, question.text), self._wanted(question)
-        with sharing() if self._together else nullcontext():
-            for name in names:
-                add(self._row(name, question, state, wanted))
+        state, wanted = self._start(question, question.text), self._wanted(question)
+        shared = SharedSteps() if self._together else None
+        for name in names:
+            add(self._row(name, question, state, wanted, shared))
 
-    def _begun(self, question: QuestionRecord, text: str) -> State:
-        named = () if self._linked or not isinstance(question, GraphQuestion) else question.entities
-        return start(Question(text, question.id, named, question.answers), self._snapshot.graph)
+    def _run(self, name: str, shared: SharedSteps | None = None) -> Run:
+        return Run(memory=self._memory, charged=self._charged[name], shared=shared)
 
-    def _row(self, name: str, question: QuestionRecord, state: State, wanted: list[Ints]) -> Row:
-        failed, found, graph = "", state, self._snapshot.graph
-        forgotten = _forget_peak()
+    def _start(self, question: QuestionRecord, text: str) -> State:
+        entities = () if self._linked or not isinstance(question, GraphQuestion) else question.entities
+        return start(Question(text, question.id, entities, question.answers), self._snapshot.graph)
+
+    def _row(
+        self, name: str, question: QuestionRecord, state: State, wanted: list[Ints], shared: SharedSteps | None
+    ) -> Row:
+        """Return the result of one method for one question."""
+        error, result, run = "", state, self._run(name, shared)
+        can_measure_peak = _reset_peak()
         begun = time.perf_counter()
-        with billed(self._bills[name]), metered() as usage:
-            try:
-                found = self._pipelines[name](state)
-            except BudgetError:
-                raise
-            except Exception as error:  # also a fault, of ours or of the user's operator: the others go on
-                failed = f"{type(error).__name__}: {error}"
-        seconds = time.perf_counter() - begun + usage.saved
-        peak = _peak() if forgotten else None  # before measuring, which may hold a graph of passages
-        row = {"method": name, "question": question.id, **_about(question)}
-        if failed:
-            nothing = self._measured(name, Outcome(question, state, graph, [], (), "", wanted), failed=True)
-            row |= {"documents": [], "evidence": [], "answer": None, **nothing, "error": failed}
-        else:
-            documents = _documents(found)
-            texts = _answers(found)
-            shown = "" if found.answer is None else found.answer.text
-            whole = Outcome(question, found, graph, [one for one, _ in documents], texts, shown, wanted)
-            row |= {
-                "documents": documents[:_RANKED],
-                "evidence": _evidence(found),
-                "answer": None if found.answer is None else _answer(found.answer, texts or ()),
-                **self._measured(name, whole),
-            }
-        return row | {
-            **_costs(usage, seconds),
+        try:
+            result = self._pipelines[name](state, run)
+        except BudgetError:
+            raise
+        except Exception as failure:  # a fault of ours or of the user's operator, too: other methods go on
+            error = f"{type(failure).__name__}: {failure}"
+        seconds = time.perf_counter() - begun + run.usage.saved
+        peak = _peak() if can_measure_peak else None  # before the metrics, which may hold a graph of passages
+        return {
+            "method": name,
+            "question": question.id,
+            **_about(question),
+            **self._outcome(name, question, result, wanted, error),
+            **_costs(run.usage, seconds),
             "peak_mb": peak,
-            "steps": [_step(step, share) for step, share in zip(found.trace, _held(found, wanted), strict=True)],
+            "steps": [_step(step, share) for step, share in zip(result.trace, _shares(result, wanted), strict=True)],
         }
 
-    def _measured(self, name: str, outcome: Outcome, *, failed: bool = False) -> dict[str, Any]:
-        """Return the metrics of an outcome, and apart from them those of which sums are divided; of a failure 0.
+    def _outcome(self, name: str, question: QuestionRecord, state: State, wanted: list[Ints], error: str) -> Row:
+        """Return the documents, evidence, answer and metrics of a result; empty ones of a failure."""
+        graph = self._snapshot.graph
+        if error:
+            nothing = Outcome(question, state, graph, [], (), "", wanted)
+            empty = {"documents": [], "evidence": [], "answer": None}
+            return {**empty, **self._measured(name, nothing, failed=True), "error": error}
+        documents, answers = _documents(state), _answers(state)
+        text = "" if state.answer is None else state.answer.text
+        outcome = Outcome(question, state, graph, [name for name, _ in documents], answers, text, wanted)
+        return {
+            "documents": documents[:_DOCUMENTS],
+            "evidence": _evidence(state),
+            "answer": None if state.answer is None else _answer(state.answer, answers or ()),
+            **self._measured(name, outcome),
+        }
 
-        Of a question, or a method, that has not what a metric needs it is left out.
+    def _measured(self, name: str, outcome: Outcome, *, failed: bool = False) -> Row:
+        """Return the metrics of an outcome, and separately those that are ratios of sums; 0 for a failure.
+
+        A metric is left out where the question, or the method, lacks what it needs.
         """
         values: dict[str, float] = {}
         ratios: dict[str, list[float]] = {}
@@ -143,10 +160,7 @@ class Asker:
         return {"metrics": values, **({"ratios": ratios} if ratios else {})}
 
     def _wanted(self, question: QuestionRecord) -> list[Ints]:
-        """Return the nodes of each thing that should be found: a gold document's passages, or an answer's namesakes.
-
-        One that is not there has none, and is found by nobody.
-        """
+        """Return the nodes of each wanted thing: the passages of a gold document, or all nodes of an answer's name."""
         passages = self._snapshot.graph.passages
         if passages is None:
             return [self._snapshot.graph.ids(name) for name in dict.fromkeys(question.answers)]
@@ -154,66 +168,69 @@ class Asker:
         return [passages.nodes[rows.get(name, [])] for name in dict.fromkeys(question.gold)]
 
 
-def _bearing(operator: Operator, measures: Sequence[Measure]) -> list[Measure]:
-    """Return what a pipeline can be measured by: one that only answers, from what a model knows, ranks no passages."""
+def _applicable(operator: Operator, measures: Sequence[Measure]) -> list[Measure]:
+    """Return the metrics of a pipeline: one that ranks no passages has no retrieval metrics."""
     gives = operator.after(frozenset())
     return [measure for measure in measures if measure.kind != "retrieval" or "passages" in gives]
 
 
 def _about(question: QuestionRecord) -> Row:
-    known = question if isinstance(question, GraphQuestion) else None
-    hops = question.metadata.get("hops") if known is None else known.hops
+    of_graph = question if isinstance(question, GraphQuestion) else None
+    hops = question.metadata.get("hops") if of_graph is None else of_graph.hops
     return {
         "type": question.type,
         "hops": hops if type(hops) is int and abs(hops) < 1 << 63 else None,
         "answers": len(question.answers),
-        "entities": 0 if known is None else len(known.entities),
+        "entities": 0 if of_graph is None else len(of_graph.entities),
         "gold": list(question.gold),
     }
 
 
 def _documents(state: State) -> list[tuple[str, float]]:
-    """Return the documents of the ranked passages with the score of their first."""
+    """Return the documents of the ranked passages, each with the score of its best passage."""
     if state.passages is None:
         return []
-    found: dict[str, float] = {}
     passages, nodes = state.graph.passages, state.passages.ids
     if passages is None:
         names = state.graph.names.take(nodes)
     else:
         names = passages.documents.take(passages.document[np.searchsorted(passages.nodes, nodes)])
+    documents: dict[str, float] = {}
     for name, score in zip(names, state.passages.scores.tolist(), strict=True):
-        found.setdefault(name, round(score, 6))
-    return list(found.items())
+        documents.setdefault(name, round(score, 6))
+    return list(documents.items())
 
 
 def _answers(state: State) -> Sequence[str] | None:
-    """Return the answers that were given: names, a line each, over a graph alone; else the text."""
-    if state.answer is None:
+    """Return the short answers, or the text without citation markers; one answer a line over a graph without texts."""
+    answer = state.answer
+    if answer is None:
         return None
-    if not state.answer.found:
+    if not answer.found:
         return ()
-    text = state.answer.text.strip()
+    if answer.short:
+        return answer.short
+    text = _MARKER.sub("", answer.text).strip()
     return tuple(filter(None, map(str.strip, text.splitlines()))) if state.graph.passages is None else (text,)
 
 
 def _evidence(state: State) -> list[Row]:
     if state.evidence is None:
         return []
-    best = state.evidence.top(_PIECES)
+    best = state.evidence.top(_ITEMS)
     scores = [None] * len(best) if best.scores is None else [round(score, 6) for score in best.scores.tolist()]
     return [
-        {"text": text if len(text) <= _LONG else f"{text[:_LONG]} …", "score": score}
+        {"text": text if len(text) <= _ITEM_CHARACTERS else f"{text[:_ITEM_CHARACTERS]} …", "score": score}
         for text, score in zip(best.texts(state.graph), scores, strict=True)
     ]
 
 
-def _answer(reply: Answer, texts: Sequence[str]) -> Row:
+def _answer(answer: Answer, short: Sequence[str]) -> Row:
     return {
-        "text": reply.text,
-        "answers": list(texts),
-        "found": reply.found,
-        "citations": [cited.as_json() for cited in reply.citations[:_SHOWN]],
+        "text": answer.text,
+        "short": list(short),
+        "found": answer.found,
+        "citations": [cited.to_dict() for cited in answer.citations[:_CITATIONS]],
     }
 
 
@@ -226,19 +243,19 @@ def _costs(usage: Usage, seconds: float) -> Row:
     }
 
 
-def _step(step: Step, held: float | None) -> Row:
+def _step(step: Step, share: float | None) -> Row:
     return {
-        "operator": lasting(step.operator),
+        "operator": stable_repr(step.operator),
         "seconds": round(step.seconds, 6),
         "model_seconds": round(step.usage.seconds, 6),
         "tokens": step.usage.tokens,
-        "held": None if held is None else round(held, 6),
+        "held": None if share is None else round(share, 6),
         **({"notes": list(step.notes)} if step.notes else {}),
     }
 
 
-def _held(state: State, wanted: list[Ints]) -> list[float | None]:
-    """Return the share of what should be found that the state holds after each step; None where that says nothing."""
+def _shares(state: State, wanted: list[Ints]) -> list[float | None]:
+    """Return the share of the wanted things that the state holds after each step; None where that is undefined."""
     shares: list[float | None] = []
     known: dict[tuple[int, ...], float | None] = {}
     for step in state.trace:
@@ -246,10 +263,10 @@ def _held(state: State, wanted: list[Ints]) -> list[float | None]:
         if after is None or not wanted:
             shares.append(None)
             continue
-        place = id(after.passages), id(after.evidence), *after.graph.place
-        if place not in known:
-            known[place] = _share(after, wanted)
-        shares.append(known[place])
+        key = id(after.passages), id(after.evidence), *after.graph.place
+        if key not in known:
+            known[key] = _share(after, wanted)
+        shares.append(known[key])
     return shares
 
 
@@ -258,10 +275,10 @@ def _share(state: State, wanted: list[Ints]) -> float | None:
     if state.passages is not None:
         inside = set(state.passages.ids.tolist())
     elif evidence is not None:
-        found = np.concatenate((evidence.nodes, graph.ends(evidence.edges)))
-        inside = set(found.tolist())
-        if graph.passages is not None and not (graph.columns.kinds[found] == Kind.CHUNK).any():
-            return _behind(graph, wanted, inside, set(evidence.edges.tolist()))
+        nodes = np.concatenate((evidence.nodes, graph.ends(evidence.edges)))
+        inside = set(nodes.tolist())
+        if graph.passages is not None and not (graph.columns.kinds[nodes] == Kind.CHUNK).any():
+            return _share_behind(graph, wanted, inside, set(evidence.edges.tolist()))
     elif not graph.whole:
         return sum(bool(graph.holds(nodes).any()) for nodes in wanted) / len(wanted)
     else:
@@ -269,32 +286,97 @@ def _share(state: State, wanted: list[Ints]) -> float | None:
     return sum(not inside.isdisjoint(nodes.tolist()) for nodes in wanted) / len(wanted)
 
 
-def _behind(graph: Graph, wanted: list[Ints], nodes: set[int], edges: set[int]) -> float:
-    """Return the share of those of which a passage names one of the nodes, or states one of the edges."""
+def _share_behind(graph: Graph, wanted: list[Ints], nodes: set[int], edges: set[int]) -> float:
+    """Return the share of documents with a passage that names one of the nodes, or states one of the edges."""
     columns = graph.columns
     return sum(
         not (
-            nodes.isdisjoint(columns.adjacency.rows(some).tolist())
-            and edges.isdisjoint(columns.stated.rows(some).tolist())
+            nodes.isdisjoint(columns.adjacency.rows(passages).tolist())
+            and edges.isdisjoint(columns.stated.rows(passages).tolist())
         )
-        for some in wanted
+        for passages in wanted
     ) / len(wanted)
 
 
-_STATUS, _REFERENCES = "/proc/self/status", "/proc/self/clear_refs"  # of Linux; elsewhere there is no peak
+_STATUS, _REFERENCES = "/proc/self/status", "/proc/self/clear_refs"  # of Linux; elsewhere the peak is unknown
 _PEAK = re.compile(rb"VmHWM:\s+(\d+) kB")
 
 
-def _forget_peak() -> bool:
-    """Set the high-water mark of the process's memory back to what is held now; return whether that can be done."""
+def _reset_peak() -> bool:
+    """Reset the peak memory of the process to its current memory; return whether the system can."""
     with suppress(OSError), open(_REFERENCES, "wb", 0) as file:
         return file.write(b"5") == 1
     return False
 
 
 def _peak() -> float | None:
-    """Return the most memory that the process held since, in MB; None where the system does not say."""
+    """Return the peak memory of the process since its last reset, in MB; None where the system does not say."""
     with suppress(OSError), open(_STATUS, "rb", 0) as file:
-        if found := _PEAK.search(file.read()):
-            return round(int(found[1]) / 1024, 1)
+        if match := _PEAK.search(file.read()):
+            return round(int(match[1]) / 1024, 1)
     return None
+
+
+class Results:
+    """The rows of a run, in a file of JSON lines that grows by one line for each.
+
+    A half-written last line is dropped, and its question asked again. So is a row with an `error`, which the new row
+    replaces.
+    """
+
+    def __init__(self, path: Path, methods: Sequence[str], questions: Sequence[str]) -> None:
+        """Read the existing rows. Raises DataError for a line that is no row of this run."""
+        self.path = path
+        self._order = {pair: at for at, pair in enumerate(product(methods, questions))}
+        self._rows: dict[tuple[str, str], Row] = {}
+        for number, line in enumerate(whole_lines(path), 1):
+            self._load(line, number)
+
+    def _load(self, line: bytes, number: int) -> None:
+        try:
+            row = json.loads(line)
+            key = row["method"], row["question"]
+            complete = key in self._order and all(name in row for name in _REQUIRED)
+        except (ValueError, KeyError, TypeError):
+            complete = False
+        if not complete or key in self:
+            problem = "repeats a result" if complete else "is no result of this run"
+            raise DataError(
+                f"{self.path}:{number} {problem}: {line[:60]!r}. Remove that line; its question is asked again."
+            )
+        self._rows[key] = row
+
+    def __contains__(self, pair: tuple[str, str]) -> bool:
+        return pair in self._rows and "error" not in self._rows[pair]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows by method, then in the order of the questions."""
+        return (self._rows[key] for key in sorted(self._rows, key=self._order.__getitem__))
+
+    def of(self, method: str) -> list[Row]:
+        """Return a method's rows in the order of the questions."""
+        return [row for row in self if row["method"] == method]
+
+    @contextmanager
+    def writing(self) -> Iterator[Callable[[Row], None]]:
+        """Open the file; `add(row)` returns when the row is written."""
+        with growing(self.path) as write:
+
+            def add(row: Row) -> None:
+                write(row)
+                self._rows[row["method"], row["question"]] = row
+
+            yield add
+
+
+def stable_repr(value: object) -> str:
+    """Return a repr, or a text that holds one, without memory addresses, which differ between processes.
+
+    >>> stable_repr("Generate(<mine.Model object at 0x7f0e5c1d2a90>)")
+    'Generate(<mine.Model object>)'
+    """
+    text = value if isinstance(value, str) else repr(value)
+    return re.sub(r" at 0x[0-9a-fA-F]+(?=>)", "", text) if " at 0x" in text else text

@@ -1,4 +1,4 @@
-"""What is compared: methods by name, with options, as expressions or functions, and grids of them."""
+"""Methods to compare: names with options, expressions, functions, and grids of options."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from graphwright.errors import GraphwrightError, OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.expression import literals, read_expression
 from graphwright.methods.registry import METHODS, method_named, pipeline
-from graphwright.models.base import LLM
+from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 
-__all__ = ["Builder", "Entry", "entries", "entry_of", "parted", "plain", "swept", "values"]
+__all__ = ["Builder", "Entry", "checked_grid", "entries", "entry_of", "plain", "split_list", "values"]
 
 Builder = Callable[[Snapshot], Operator]
+"""A function from a snapshot to a pipeline."""
 
-_CALLED = re.compile(r"([\w-]+)\s*\((.*)\)", re.DOTALL)
+_CALL = re.compile(r"([\w-]+)\s*\((.*)\)", re.DOTALL)
 _LABELLED = re.compile(r"([\w][\w .+-]*?)\s*=(?!=)\s*(.+)", re.DOTALL)
-_SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\s+""", re.DOTALL)  # those in quotes stay
+_SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\s+""", re.DOTALL)  # outside of quotes
 _OPEN, _CLOSE = "([{", ")]}"
 
 
@@ -33,7 +34,7 @@ class Entry:
     """One method of a comparison, under its name.
 
     `method`: a name of the registry, an expression, or a function from a snapshot to an operator; `options`: the
-    arguments of a named one; `of`: what it is a variant of, in a grid; `swept`: those options that the grid varies.
+    arguments of a registered method; `of`: the entry that a grid made this one from; `swept`: the options of the grid.
     """
 
     name: str
@@ -44,10 +45,10 @@ class Entry:
 
     @property
     def source(self) -> str:
-        """The text that says what it is; empty for a function, and for options that are objects."""
+        """The text that makes this entry; empty for functions, and for options that are objects."""
         if not isinstance(self.method, str) or not all(map(plain, self.options.values())):
             return ""
-        return _written(self.method, self.options)
+        return _call(self.method, self.options)
 
     @property
     def registered(self) -> bool:
@@ -55,105 +56,107 @@ class Entry:
         return isinstance(self.method, str) and self.method in METHODS
 
     def built(self, snapshot: Snapshot, llm: LLM | None = None) -> Operator:
-        """Return its pipeline over a snapshot; `llm` for those that take one, and were not given another.
+        """Return its pipeline over a snapshot; `llm` for a method that takes one, and has none among its options.
 
-        Raises OptionError for options of which none can be built.
+        Raises OptionError for options that do not fit.
         """
         if not isinstance(self.method, str):
             return self.method(snapshot)
         if not self.registered:
             return read_expression(self.method, snapshot, **({} if llm is None else {"llm": llm}))
-        takes = llm is not None and "llm" in METHODS[self.method].options
+        with_llm = llm is not None and "llm" in METHODS[self.method].options
         try:
-            return pipeline(self.method, snapshot, **{**({"llm": llm} if takes else {}), **self.options})
+            return pipeline(self.method, snapshot, **{**({"llm": llm} if with_llm else {}), **self.options})
         except GraphwrightError:
             raise
         except (TypeError, ValueError, AttributeError) as error:
-            said = f"{_written(self.method, self.options)} cannot be built: {error}"
-            raise OptionError(f"{said}. Its options have other values than it takes.") from error
+            call = _call(self.method, self.options)
+            raise OptionError(f"{call} cannot be built: {error}. Check the values of its options.") from error
 
 
 def entries(
     methods: Sequence[str | Builder | Entry], sweep: Mapping[str, Sequence[Any]] | None = None
 ) -> tuple[Entry, ...]:
-    """Return what is compared, each under a name of its own.
+    """Return the methods to compare, each under its own name.
 
     `methods`: names of the registry, `ppr`, with options, `ppr(restart=0.5)`, expressions (see `read_expression`), each
-    with a label before it if wanted, `wide = ppr(passages=40)`; functions, known by their own name; entries. `sweep`:
-    for an option, or a method and an option as `ppr.restart`, the values of a grid: each method that has the option,
-    and was not given it, is there once for every combination.
+    after a label if wanted, `wide = ppr(passages=40)`; functions, under their own name; entries. `sweep`: values of
+    options, named alone or with their method, `ppr.restart`: a method with such options becomes one entry for every
+    combination of values.
 
-    Raises OptionError for what is none of these, for two of one name, and for an option that no method has.
+    Raises OptionError for anything else, for a name used twice, and for an option that no method has.
 
     >>> [entry.name for entry in entries(["vector", "ppr"], {"restart": (0.15, 0.5)})]
     ['vector', 'ppr(restart=0.15)', 'ppr(restart=0.5)']
     """
     if isinstance(methods, str):
-        raise OptionError(f"methods are {methods!r}; give a list of them, as [{methods!r}].")
-    given = [entry_of(method) for method in methods]
-    if not given:
-        raise OptionError("there are no methods to compare; give one or more, such as vector and ppr.")
-    grid = swept(sweep or {})
+        raise OptionError(f"methods is {methods!r}; give a list of methods, as [{methods!r}].")
+    listed = [entry_of(method) for method in methods]
+    if not listed:
+        raise OptionError("There are no methods to compare; give one or more, such as vector and ppr.")
+    grid = checked_grid(sweep or {})
     for option in grid:
-        if not any(option in _taken(entry, grid).values() for entry in given):
-            have = "; ".join(f"{e.name}: {', '.join(METHODS[str(e.method)].options)}" for e in given if e.registered)
-            raise OptionError(f"sweep of {option!r}: no method here has it to vary ({have or 'none has options'}).")
-    found = [variant for entry in given for variant in _varied(entry, grid)]
-    names = [entry.name for entry in found]
+        if not any(option in _swept(entry, grid).values() for entry in listed):
+            known = "; ".join(f"{e.name}: {', '.join(METHODS[str(e.method)].options)}" for e in listed if e.registered)
+            raise OptionError(f"sweep of {option!r}: no method here has this option ({known or 'none has options'}).")
+    variants = [variant for entry in listed for variant in _variants(entry, grid)]
+    names = [entry.name for entry in variants]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise OptionError(f"two methods go by the name {twice[0]!r}; write a name before one of them: mine = ppr(...).")
-    return tuple(found)
+        raise OptionError(f"Two methods have the name {twice[0]!r}; put a name before one of them: mine = ppr(...).")
+    return tuple(variants)
 
 
-def parted(text: str) -> tuple[str, ...]:
-    """Return what is between the commas of a text, those in brackets or quotes left alone.
+def split_list(text: str) -> tuple[str, ...]:
+    """Return the parts of a text between commas outside of brackets and quotes.
 
-    >>> parted("vector, ppr(restart=0.5, passages=40), Link(ix.names) >> KHop(1)")
-    ('vector', 'ppr(restart=0.5, passages=40)', 'Link(ix.names) >> KHop(1)')
+    >>> split_list("vector, ppr(restart=0.5, passages=40), LinkEntities(ix.names) >> KHop(1)")
+    ('vector', 'ppr(restart=0.5, passages=40)', 'LinkEntities(ix.names) >> KHop(1)')
     """
     parts, depth, quote = [""], 0, ""
-    for mark in text:
+    for letter in text:
         if quote:
-            quote = "" if mark == quote else quote
-        elif mark in "'\"":
-            quote = mark
-        elif mark in _OPEN + _CLOSE:
-            depth += 1 if mark in _OPEN else -1
-        if mark == "," and not depth and not quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in _OPEN + _CLOSE:
+            depth += 1 if letter in _OPEN else -1
+        if letter == "," and not depth and not quote:
             parts.append("")
         else:
-            parts[-1] += mark
+            parts[-1] += letter
     return tuple(part.strip() for part in parts if part.strip())
 
 
 def values(text: str) -> tuple[Any, ...]:
-    """Return the values of a sweep as a command line gives them: numbers, True, False, None, and else texts.
+    """Return the values of a sweep on the command line: numbers, True, False, None, and texts.
 
     >>> values("0.15,0.5,None,fast")
     (0.15, 0.5, None, 'fast')
     """
-    found = []
-    for part in parted(text):
-        try:
-            found.append(literals(part, f"value={part}")["value"])
-        except OptionError:
-            found.append(part)
-    return tuple(found)
+    return tuple(_literal(part) for part in split_list(text))
 
 
-def swept(sweep: Mapping[str, Collection[Any]]) -> dict[str, list[Any]]:
-    """Return the values of a grid as lists, numpy's numbers as Python's. Raises OptionError for what holds none."""
-    for option, some in sweep.items():
-        if isinstance(some, str) or not isinstance(some, Collection) or not len(some):
-            raise OptionError(f"sweep of {option}: {some!r}; give the values that it takes, one or more.")
+def _literal(text: str) -> Any:
+    try:
+        return literals(text, f"value={text}")["value"]
+    except OptionError:
+        return text
+
+
+def checked_grid(sweep: Mapping[str, Collection[Any]]) -> dict[str, list[Any]]:
+    """Return the values of a grid as lists, NumPy numbers as Python numbers. Raises OptionError for an empty one."""
+    for option, grid_values in sweep.items():
+        if isinstance(grid_values, str) or not isinstance(grid_values, Collection) or not len(grid_values):
+            raise OptionError(f"sweep of {option} is {grid_values!r}; give the values to try, one or more.")
     return {
-        option: [one.item() if isinstance(one, np.generic) else one for one in some] for option, some in sweep.items()
+        option: [value.item() if isinstance(value, np.generic) else value for value in grid_values]
+        for option, grid_values in sweep.items()
     }
 
 
 def plain(value: object) -> bool:
-    """Whether a value can be written down and read again as the same: a number, a text, None, or lists of these.
+    """Return whether a value can be written and read back: a finite number, a text, None, or a collection of these.
 
     >>> plain([1, "a", None]), plain(float("inf")), plain(len)
     (True, False, False)
@@ -166,87 +169,83 @@ def plain(value: object) -> bool:
         case list() | tuple():
             return all(map(plain, value))
         case Mapping():
-            return all(isinstance(key, str) and plain(one) for key, one in value.items())
+            return all(isinstance(key, str) and plain(item) for key, item in value.items())
     return False
 
 
 def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
-    """Return one method as an entry, under this name or the one that it brings. All else as in `entries`."""
+    """Return one method as an entry, under `name` or the name that it brings. Arguments and errors as in `entries`."""
     if isinstance(method, Entry):
         return _checked(method)
     if not isinstance(method, str):
         own = name or getattr(method, "__name__", None)
         if not callable(method) or isinstance(method, Operator) or own is None:
             raise OptionError(
-                f"{method!r} is no method here: give a name, an expression as text, or a function from a snapshot to "
-                f"an operator, which a run builds over an index that it opens."
+                f"{method!r} is no method: give a name, an expression as text, or a function from a snapshot to an "
+                f"operator, which a run calls with the index that it opens."
             )
         return Entry(str(own), method)
-    text = _SPACES.sub(lambda found: found[1] or " ", method).strip()
-    label, said = (name, text) if name else _label(text)
-    called = _CALLED.fullmatch(said)
-    if called and called[1] in METHODS:
-        options = literals(said, called[2])
-        return _checked(Entry(label or _written(called[1], options), called[1], options))
-    return _checked(Entry(label or said, said))
-
-
-def _label(text: str) -> tuple[str, str]:
-    """Part a text into its label, if it has one, and what it labels."""
-    found = _LABELLED.fullmatch(text)
-    return (found[1], found[2]) if found else ("", text)
+    text = _SPACES.sub(lambda match: match[1] or " ", method).strip()
+    labelled = None if name else _LABELLED.fullmatch(text)
+    label, source = (labelled[1], labelled[2]) if labelled else (name, text)
+    call = _CALL.fullmatch(source)
+    if call and call[1] in METHODS:
+        options = literals(source, call[2])
+        return _checked(Entry(label or _call(call[1], options), call[1], options))
+    return _checked(Entry(label or source, source))
 
 
 def _checked(entry: Entry) -> Entry:
     """Return the entry. Raises OptionError for a name or an option that the registry does not know."""
-    said = entry.method
-    if not isinstance(said, str):
+    method = entry.method
+    if not isinstance(method, str):
         return entry
     if entry.registered:
-        unknown = sorted(set(entry.options) - set(METHODS[said].options))
+        unknown = sorted(set(entry.options) - set(METHODS[method].options))
         if unknown:
-            takes = ", ".join(METHODS[said].options)
-            raise OptionError(f"{said} has no option {unknown[0]!r}; it takes {takes or 'none'}.")
-    elif re.fullmatch(r"[\w-]+", said) or ((called := _CALLED.fullmatch(said)) and "-" in called[1]):
-        method_named(said.partition("(")[0].strip())
+            known = ", ".join(METHODS[method].options)
+            raise OptionError(f"{method} has no option {unknown[0]!r}; it takes {known or 'none'}.")
+    elif re.fullmatch(r"[\w-]+", method) or ((call := _CALL.fullmatch(method)) and "-" in call[1]):
+        method_named(method.partition("(")[0].strip())
     return entry
 
 
 def _takes(entry: Entry, option: str) -> bool:
-    """Whether a grid of the option varies the entry."""
+    """Return whether a grid of the option varies the entry."""
     method, _, name = option.rpartition(".")
     if not entry.registered or (method and method not in (entry.name, entry.method)):
         return False
     return name in METHODS[str(entry.method)].options and name not in entry.options
 
 
-def _taken(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> dict[str, str]:
-    """Return the part of a grid that varies the entry, by option: what is said of it alone goes before the rest."""
-    found: dict[str, str] = {}
+def _swept(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    """Return the keys of a grid that vary the entry, by option; a key with its name precedes one for all methods."""
+    keys: dict[str, str] = {}
 
-    def near(option: str) -> tuple[bool, bool]:
-        method = option.rpartition(".")[0]
+    def specificity(key: str) -> tuple[bool, bool]:
+        method = key.rpartition(".")[0]
         return bool(method), method == entry.name
 
-    for option in grid:
-        name = option.rpartition(".")[2]
-        if _takes(entry, option) and (name not in found or near(option) > near(found[name])):
-            found[name] = option
-    return found
+    for key in grid:
+        name = key.rpartition(".")[2]
+        if _takes(entry, key) and (name not in keys or specificity(key) > specificity(keys[name])):
+            keys[name] = key
+    return keys
 
 
-def _varied(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> Iterator[Entry]:
-    taken = {name: grid[option] for name, option in _taken(entry, grid).items()}
-    if not taken:
+def _variants(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> Iterator[Entry]:
+    """Yield one entry for every combination of the values that vary it; the entry itself where nothing does."""
+    swept = {name: grid[key] for name, key in _swept(entry, grid).items()}
+    if not swept:
         yield entry
         return
-    for chosen in product(*taken.values()):
-        varied = dict(zip(taken, chosen, strict=True))
+    for combination in product(*swept.values()):
+        varied = dict(zip(swept, combination, strict=True))
         options = {**entry.options, **varied}
-        known = entry.name == _written(str(entry.method), entry.options)
-        name = _written(str(entry.method), options) if known else _written(entry.name, varied)
-        yield replace(entry, name=name, options=options, of=entry.name, swept=tuple(taken))
+        unlabelled = entry.name == _call(str(entry.method), entry.options)
+        name = _call(str(entry.method), options) if unlabelled else _call(entry.name, varied)
+        yield replace(entry, name=name, options=options, of=entry.name, swept=tuple(swept))
 
 
-def _written(name: str, options: Mapping[str, Any]) -> str:
+def _call(name: str, options: Mapping[str, Any]) -> str:
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in options.items())})" if options else name

@@ -1,26 +1,28 @@
-"""What is to be measured, and everything that can be found wrong with it before work starts."""
+"""Describe an experiment, check it before any work, and keep it in a TOML file."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import random
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from types import NoneType
-from typing import Any
+from typing import Annotated, Any
 
-from graphwright.data.datasets import Dataset, read_dataset
+from graphwright.constraints import AtLeast, Checked, OneOf
+from graphwright.data.dataset import Dataset, Source, Triple
+from graphwright.data.datasets import read_dataset
+from graphwright.data.decoding import existing
 from graphwright.data.document import Document, Skipped
-from graphwright.data.graph_questions import Triple
 from graphwright.data.openie import read_openie
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import DataError, OptionError
-from graphwright.evaluate.entries import Builder, Entry, entries
-from graphwright.evaluate.measures import Measure, chosen, usual
+from graphwright.evaluate.entries import Builder, Entry, checked_grid, entries, entry_of, plain
+from graphwright.evaluate.measures import Measure, default_metrics, select_measures
+from graphwright.files import write_text
 from graphwright.index.build import SPACES
 from graphwright.index.extraction import Extractor
 from graphwright.index.layout import IndexLayout
@@ -28,7 +30,9 @@ from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.precomputed import Precomputed
 from graphwright.index.store import Store
 
-__all__ = ["EXTRACTIONS", "Builder", "Experiment", "Subject"]
+__all__ = ["EXTRACTIONS", "Experiment", "Subject", "read_plan", "write_plan"]
+
+_NONE = "None"  # TOML has no null
 
 
 def _lexical(dataset: Dataset, skip: Callable[[Skipped], None]) -> Extractor:
@@ -44,28 +48,20 @@ def _openie(dataset: Dataset, skip: Callable[[Skipped], None]) -> Extractor:
     return Precomputed.of(read_openie(dataset.openie, skip))
 
 
-_KINDS = (
-    ("questions", (str, Path), "the name or the path of a file"),
-    ("limit", (int, NoneType), "a number of questions"),
-    ("seed", (int,), "a whole number"),
-    ("titles", (bool,), "true or false"),
-    ("linked", (bool,), "true or false"),
-    ("answered", (bool, NoneType), "true or false"),
-)
-
 EXTRACTIONS: Mapping[str, Callable[[Dataset, Callable[[Skipped], None]], Extractor]] = {
     "lexical": _lexical,
     "openie": _openie,
 }
-"""Where entities and triples come from, by name."""
+"""Sources of entities and triples, by name."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """An experiment's data as it is used: what is searched, the questions asked, and what is measured of each.
+    """The data of an experiment as it is used: documents or triples, questions, and metrics.
 
-    `over`: "documents" (with how they are extracted), "graph" (its triples), or "index", where there are questions only
-    and an index is given. `answered`: whether methods answer, or only retrieve. `primary`: the metric that it is about.
+    `over`: "documents" (with their extractor), "graph" (its triples), or "index", where an index is given and the data
+    are questions only. `answered`: whether methods answer, or only retrieve. `unjudged`: questions left out because no
+    metric applies to them.
     """
 
     name: str
@@ -83,82 +79,74 @@ class Subject:
 
     @property
     def primary(self) -> str:
-        """The name of the metric that a run is about: recall@5, else the first."""
+        """Name of the primary metric: recall@5 if measured, else the first."""
         names = [measure.name for measure in self.measures]
         return "recall@5" if "recall@5" in names else names[0]
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """Which methods are asked which questions over which data.
+class Experiment(Checked):
+    """Methods to compare, and the data and settings of the comparison.
 
     `data`: a folder or file with a corpus or a graph and questions, or with questions alone (see `read_dataset`).
-    `methods`: names of the registry, expressions, or functions from a snapshot to an operator (see `entries`), and
-    `sweep` the values of options that are varied. `extraction`: a name of `EXTRACTIONS`. `titles=False` empties the
-    documents' titles. `embed`: what gets a vector; by default passages, or of a graph what `Index.from_graph` takes.
-    `limit`: so many of the questions, drawn with `seed`, which also draws the resamples. `baseline`: the method that
-    the others are tested against, by default the first. `questions`: which file of questions, where there are several.
-    `metrics`: names of `MEASURES`, by default those that the data can bear. `answered`: whether methods answer; by
-    default where that is all that can be measured. `linked`: have methods find what a question names even where its
-    record says it. `index`: one that holds the same corpus or graph, or, where `data` is a file of questions alone,
-    what they are asked of; without it a run makes its own.
+    `methods`: names of the registry, expressions, or functions from a snapshot to an operator, and `sweep` values of
+    their options (see `entries`). `extraction`: a name of `EXTRACTIONS`. `titles=False` drops the documents' titles.
+    `embed`: texts that get a vector; by default passages, over a graph those of `Index.from_graph`. `limit`: number of
+    questions to draw with `seed`, which also seeds the resampling. `baseline`: the method that others are tested
+    against (default: the first). `questions`: name or path of the question file, where there are several. `metrics`:
+    names of `MEASURES` (default: all that the data supports). `answered`: whether methods answer (default: where only
+    answers can be measured). `linked`: link entities instead of using the gold ones. `index`: an existing index of the
+    same corpus or graph, or the one to ask if `data` has questions only; without it a run builds its own.
 
-    Raises OptionError where a name or a number cannot be used.
+    Raises OptionError for a name or a value that cannot be used.
     """
 
     data: Path
     methods: Sequence[str | Builder | Entry]
-    extraction: str = "lexical"
-    titles: bool = True
+    extraction: Annotated[str, OneOf(*EXTRACTIONS)] = "lexical"
+    titles: Annotated[bool, OneOf(True, False)] = True
     embed: Sequence[str] | None = None
-    limit: int | None = None
-    seed: int = 0
+    limit: Annotated[int | None, AtLeast(1)] = None
+    seed: Annotated[int, AtLeast(0)] = 0
     baseline: str | None = None
-    questions: str = ""
+    questions: str | Path = ""
     metrics: Sequence[str] = ()
-    answered: bool | None = None
-    linked: bool = False
+    answered: Annotated[bool | None, OneOf(True, False)] = None
+    linked: Annotated[bool, OneOf(True, False)] = False
     sweep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     index: Path | None = None
 
     def __post_init__(self) -> None:
-        for name, kinds, said in _KINDS:
-            value = getattr(self, name)
-            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-                raise OptionError(f"{name} is {value!r}, and is {said}.")
+        """Check what relates several fields."""
+        super().__post_init__()
+        if not isinstance(self.questions, str | Path):
+            raise OptionError(f"questions is {self.questions!r}; it must be the name or the path of a file.")
         names = [entry.name for entry in self.entries()]
         if self.baseline is not None and self.baseline not in names:
             raise OptionError(
-                f"the baseline {self.baseline!r} is not among the methods {', '.join(names)}; add it to them."
+                f"The baseline {self.baseline!r} is not among the methods {', '.join(names)}; add it to them."
             )
-        if self.extraction not in EXTRACTIONS:
-            known = ", ".join(EXTRACTIONS)
-            raise OptionError(f"there is no extraction {self.extraction!r}; there are {known}.")
         if self.embed is not None and not set(self.embed) <= set(SPACES):
             raise OptionError(f"embed is {self.embed}; choose from {SPACES}.")
-        if self.limit is not None and self.limit < 1:
-            raise OptionError(f"limit is {self.limit}; it is a number of questions, 1 or more.")
-        if self.seed < 0:
-            raise OptionError(f"seed is {self.seed}; it is a whole number, 0 or more.")
-        chosen(self.metrics)
+        select_measures(self.metrics)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return the methods that are compared, grids spread out, in order."""
+        """Return the methods to compare, grids expanded."""
         return entries(self.methods, self.sweep)
 
     def against(self) -> str:
-        """Return the name of the method that the others are tested against."""
+        """Return the name of the baseline."""
         return self.baseline or self.entries()[0].name
 
     def read(self) -> Subject:
-        """Read and check the data. Raises DataError where something is missing or does not fit together."""
+        """Read and check the data. Raises DataError for data that are missing or do not fit together."""
         dataset = read_dataset(self.data, self.questions, beside=self.index is None)
         skipped: list[Skipped] = []
         over = "graph" if dataset.triples is not None else "index" if dataset.corpus is None else "documents"
         documents = list(dataset.documents(skipped.append)) if over == "documents" else []
         extractor = EXTRACTIONS[self.extraction](dataset, skipped.append) if over == "documents" else LexicalExtractor()
         if over == "documents" and self.embed is not None and "passages" not in self.embed:
-            raise OptionError(f"embed is {self.embed}; passages of documents are always among them.")
+            raise OptionError(f"embed is {self.embed}; over documents it must include passages.")
         judged, measures, answered = self._measured(dataset, over == "graph" or (over == "index" and self._graph()))
         files = [path for path in dataset.files if path != dataset.openie or self.extraction == "openie"]
         return Subject(
@@ -177,31 +165,34 @@ class Experiment:
         )
 
     def _graph(self) -> bool:
-        """Whether the index is one of an imported graph, where answers are names."""
+        """Return whether the index is one of an imported graph, where answers are names."""
         if self.index is None or not IndexLayout(self.index).store.exists():
             return False
         with closing(Store(IndexLayout(self.index).store)) as store:
             return store.setting("graph") is not None
 
     def _measured(self, dataset: Dataset, graph: bool) -> tuple[Sequence[QuestionRecord], Sequence[Measure], bool]:
-        """Return the questions that can be judged, by what, and whether they are answered."""
+        """Return the questions that can be measured, the metrics, and whether methods answer."""
+        over = "graph" if graph else "documents"
         gold = [question for question in dataset.questions if question.gold]
         answers = [question for question in dataset.questions if question.answers]
-        wanted = tuple(measure.over("graph" if graph else "documents") for measure in chosen(self.metrics))
-        asked = [measure.name for measure in wanted if measure.kind == "answer"]
-        answered = (graph or not gold or bool(asked)) if self.answered is None else self.answered
+        selected = tuple(measure.over(over) for measure in select_measures(self.metrics))
+        of_answers = [measure.name for measure in selected if measure.kind == "answer"]
+        answered = (graph or not gold or bool(of_answers)) if self.answered is None else self.answered
         has = [*(["gold"] if gold else []), *(["answers"] if answers and answered else [])]
-        measures = wanted or chosen(usual("graph" if graph else "documents", has))
-        lacking = [m for m in measures if (m.needs == "gold" and not gold) or (m.needs == "answers" and not answers)]
-        if lacking or not measures:
-            what = f"{lacking[0].name} needs {lacking[0].needs}" if lacking else "nothing can be measured"
+        measures = selected or select_measures(default_metrics(over, has))
+        unmet = [m for m in measures if (m.needs == "gold" and not gold) or (m.needs == "answers" and not answers)]
+        if unmet or not measures:
+            problem = f"{unmet[0].name} needs {unmet[0].needs}" if unmet else "nothing can be measured"
             raise DataError(
-                f"{self.data}: {what}: of its {len(dataset.questions):,} questions {len(gold):,} name the documents "
+                f"{self.data}: {problem}: of its {len(dataset.questions):,} questions {len(gold):,} name the documents "
                 f"that hold their evidence (gold_ids) and {len(answers):,} have answers. "
                 f"{'Over a graph answers are measured; give questions answers.' if graph else 'Give them one or both.'}"
             )
-        if asked and not answered:
-            raise OptionError(f"{asked[0]} is measured of answers, and answered=False has methods only retrieve.")
+        if of_answers and not answered:
+            raise OptionError(
+                f"{of_answers[0]} is a metric of answers, but answered=False makes methods only retrieve."
+            )
         return [q for q in dataset.questions if any(m.fits(q) for m in measures)], measures, answered
 
     def _sampled(self, questions: Sequence[QuestionRecord]) -> Sequence[QuestionRecord]:
@@ -212,26 +203,136 @@ class Experiment:
 
 
 def _checksums(files: Sequence[Path]) -> dict[str, str]:
-    """Return the checksum of each file by its name, with its folder's where two have the same."""
+    """Return the checksum of each file by its name, with its folder's where two files have the same."""
     names = [path.name for path in files]
-    return {
-        path.name if names.count(path.name) == 1 else f"{path.parent.name}/{path.name}": _checksum(path)
-        for path in files
-    }
-
-
-def _checksum(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        for block in iter(partial(file.read, 1 << 20), b""):
-            digest.update(block)
-    return digest.hexdigest()
+    checksums = {}
+    for path in files:
+        name = path.name if names.count(path.name) == 1 else f"{path.parent.name}/{path.name}"
+        with path.open("rb") as file:
+            checksums[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return checksums
 
 
 def _questions_checksum(questions: Sequence[QuestionRecord]) -> str:
-    """Return a checksum of all that a result depends on, whatever file it stood in."""
+    """Return a checksum of all parts of the questions that a result depends on."""
     digest = hashlib.sha256()
     for question in questions:
-        said = [question.id, question.text, question.type, *question.gold, *question.answers]
-        digest.update(json.dumps([*said, *getattr(question, "entities", ())]).encode())
+        parts = [question.id, question.text, question.type, *question.gold, *question.answers]
+        digest.update(json.dumps([*parts, *getattr(question, "entities", ())]).encode())
     return digest.hexdigest()
+
+
+def read_plan(path: Path | str, **overrides: Any) -> Experiment:
+    """Return the experiment that a TOML file describes.
+
+    Keys are the arguments of Experiment; `data`, `index`, and a path in `questions` are relative to the file. `methods`
+    is a list, or a table of labels with methods: a name, a call with options, or an expression; or a table with
+    `method` and `options`. `sweep` is a table of options with lists of values. `overrides` replace keys of the file.
+    Raises DataError for a file that cannot be read, and OptionError as Experiment does.
+
+        data = "../musique"
+        limit = 200
+        baseline = "vector"
+        [methods]
+        vector = "vector"
+        wide = "ppr(passages=40)"
+        own = "VectorSearch(ix.passages) % 10 >> ToPassages()"
+        [sweep]
+        "ppr.restart" = [0.15, 0.5]
+    """
+    path = existing(path)
+    try:
+        plan = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} is no TOML file: {error}.") from None
+    known = [field.name for field in fields(Experiment)]
+    unknown = sorted(plan.keys() - set(known))
+    if unknown:
+        raise DataError(f"{path} has the key {unknown[0]!r}; an experiment has {', '.join(known)}.")
+    missing = [name for name in ("data", "methods") if name not in plan | overrides]
+    if missing:
+        raise DataError(f"{path} has no {' or '.join(missing)}; add the data and the methods to compare.")
+    arguments = {name: _argument(path, name, value) for name, value in plan.items() if name not in overrides}
+    overrides |= {name: Path(overrides[name]) for name in ("data", "index") if overrides.get(name) is not None}
+    try:
+        return Experiment(**arguments | overrides)
+    except TypeError as error:
+        raise DataError(f"{path}: {error}.") from None
+
+
+def _argument(path: Path, name: str, value: Any) -> Any:
+    """Return an argument of Experiment from the value in a file."""
+    if name in ("data", "index"):
+        if not isinstance(value, str):
+            raise DataError(f"{path}: {name} is {value!r}; it must be a text.")
+        return path.parent / value
+    if name == "questions" and isinstance(value, str) and len(Path(value).parts) > 1:
+        return str(path.parent / value)
+    if name == "sweep" and isinstance(value, Mapping):
+        return {option: _grid_values(path, option, grid_values) for option, grid_values in value.items()}
+    if name == "methods" and isinstance(value, Mapping):
+        return [_labelled(path, label, method) for label, method in value.items()]
+    return value
+
+
+def _labelled(path: Path, name: str, method: object) -> Entry:
+    if isinstance(method, str):
+        return entry_of(method, name)
+    if isinstance(method, Mapping) and isinstance(method.get("method"), str) and method.keys() <= {"method", "options"}:
+        return entry_of(Entry(name, method["method"], dict(method.get("options", {}))))
+    raise DataError(
+        f"{path}: methods.{name} is {method!r}; write a name, an expression, or {{method = ..., options = {{...}}}}."
+    )
+
+
+def _grid_values(path: Path, option: str, grid_values: object) -> list[Any]:
+    if not isinstance(grid_values, list):
+        raise DataError(f"{path}: sweep.{option} is {grid_values!r}; it must be a list of values.")
+    return [None if value == _NONE else value for value in grid_values]
+
+
+def write_plan(path: Path, experiment: Experiment) -> None:
+    """Write an experiment as a file for `read_plan`, with absolute paths.
+
+    Functions and options that are objects are left out, with a comment.
+    """
+    separate = ("data", "methods", "sweep", "index")
+    values: dict[str, object] = {"data": str(Path(experiment.data).resolve())}
+    values["index"] = None if experiment.index is None else str(Path(experiment.index).resolve())
+    values |= {f.name: getattr(experiment, f.name) for f in fields(Experiment) if f.name not in separate}
+    values |= {"metrics": experiment.metrics or None, "questions": _questions_path(experiment)}
+    lines = [f"{name} = {_toml(value)}" for name, value in values.items() if value not in (None, "")]
+    methods, grid = entries(experiment.methods), checked_grid(experiment.sweep)
+    for entry in methods:
+        if not entry.source:
+            kind = "is made with objects" if isinstance(entry.method, str) else "is a function"
+            lines.append(f"# {_toml(entry.name)[1:-1]} {kind}, and not written here")
+    lines += [f"# sweep.{option} has objects, and is not written here" for option in grid if not plain(grid[option])]
+    lines += ["", "[methods]", *(f"{_toml(entry.name)} = {_toml(entry.source)}" for entry in methods if entry.source)]
+    if experiment.sweep:
+        lines += ["", "[sweep]"]
+        lines += [f"{_toml(option)} = {_toml(values)}" for option, values in grid.items() if plain(values)]
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def _questions_path(experiment: Experiment) -> str:
+    """Return the questions as the file has them: the absolute path of a file outside of the data."""
+    source = Source.of(experiment.data, experiment.questions) if experiment.questions else None
+    outside = source is not None and source.questions is not None and not source.has_questions_inside
+    return str(Path(experiment.questions).resolve()) if outside else str(experiment.questions)
+
+
+def _toml(value: object) -> str:
+    """Return a value as TOML. Raises OptionError for one without a TOML form."""
+    match value:
+        case None:
+            return json.dumps(_NONE)
+        case bool() | int() | float():
+            return json.dumps(value)
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case Mapping():
+            return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(_toml, value)) + "]"
+    raise OptionError(f"{value!r} cannot be written to an experiment's file; give texts, numbers and lists of these.")

@@ -1,35 +1,152 @@
-"""Judging the answers of a run: which are right, and how often a method's are better than those of another.
+"""Judge the answers of a run: which are right, and how often a method's are better than another's.
 
-Of two answers a model tends to prefer the one that it reads first (or last), whatever they say. So every pair is judged
-in both orders, and an answer is better on a dimension only where both orders say so; all else is a tie, half a win for
-either. PathRAG and LightRAG alternate the order instead, and report the mean.
+A model tends to prefer the answer that it reads first (or last). So every pair is judged in both orders, and an answer
+is better on a dimension only where both orders agree; all else is a tie, half a win for either. PathRAG and LightRAG
+alternate the order instead, and report the mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
-from functools import partial
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from pydantic import BaseModel
 
 from graphwright.data.questions import QuestionRecord
-from graphwright.errors import ModelError, OptionError, ReplyError
-from graphwright.evaluate.judgements import ACCURACY, PAIRWISE, Judgement, Log, Task
-from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, OverlapJudge, Verdict, dimensions_of
-from graphwright.evaluate.statistics import bootstrap_interval, paired_test
+from graphwright.errors import DataError, LLMResponseError, ModelError, OptionError
+from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, Verdict, dimensions_of
+from graphwright.evaluate.statistics import available, paired_test, with_interval
+from graphwright.files import growing, whole_lines
 from graphwright.index.build import Progress
-from graphwright.models.base import LLM, metered
-from graphwright.models.stopping import stopping
+from graphwright.models.cancel import Cancellation
+from graphwright.models.protocols import LLM
+from graphwright.operators.run import Run
+from graphwright.prompts import checksum
 
-__all__ = ["DIMENSIONS", "Judge", "ModelJudge", "OverlapJudge", "Verdict", "judge_run", "verdicts"]
+__all__ = ["Judgement", "Task", "judge_run", "verdicts"]
 
+ACCURACY, PAIRWISE = "accuracy", "pairwise"
 Answers = dict[str, dict[str, str]]
-"""What each method answered, by question; "" for no answer."""
+"""Answers of each method by question; "" for no answer."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """The answers of one method, or of two to compare, to a question, in the order in which they are shown."""
+
+    kind: str
+    methods: tuple[str, ...]
+    question: QuestionRecord
+    answers: tuple[str, ...]
+
+    @property
+    def swapped(self) -> Task:
+        """The same task in the other order."""
+        return Task(self.kind, self.methods[::-1], self.question, self.answers[::-1])
+
+    @property
+    def differs(self) -> bool:
+        """Whether there are two answers whose order could matter."""
+        return all(self.answers) and len(set(self.answers)) == 2
+
+
+class Key(NamedTuple):
+    """Identity of a judgement; `texts` is a checksum of all that was judged."""
+
+    kind: str
+    methods: tuple[str, ...]
+    question: str
+    dimensions: tuple[str, ...]
+    model: str
+    prompt: str
+    texts: str
+
+
+class Judgement(BaseModel):
+    """A line of the file of judgements: its key, verdicts by "accuracy" or dimension, and what the call took.
+
+    `verdicts` is None for a reply that could not be read, for the reason `unreadable`.
+    """
+
+    kind: str
+    methods: tuple[str, ...]
+    question: str
+    dimensions: tuple[str, ...]
+    model: str
+    prompt: str
+    texts: str
+    verdicts: dict[str, Verdict] | None
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float
+    unreadable: str
+
+    @property
+    def key(self) -> Key:
+        """Identity of the judgement."""
+        return Key(*(getattr(self, name) for name in Key._fields))
+
+    def value(self, name: str) -> float | None:
+        """Return the verdict of a name, None where there is none."""
+        verdict = (self.verdicts or {}).get(name)
+        return None if verdict is None else verdict.value
+
+
+class Log:
+    """The judgements made so far, in a file of JSON lines that grows by one for each.
+
+    A half-written last line is dropped, and judged again.
+    """
+
+    def __init__(self, path: Path, model: str, dimensions: Mapping[str, str]) -> None:
+        """Read the existing judgements. Raises DataError for a line that is none."""
+        self._path, self._model, self.dimensions = path, model, dimensions
+        self._prompts = {kind: checksum(f"judge_{kind}") for kind in (ACCURACY, PAIRWISE)}
+        self._judgements: dict[Key, Judgement] = {}
+        for number, line in enumerate(whole_lines(path), 1):
+            try:
+                judgement = Judgement.model_validate_json(line)
+            except ValueError as error:
+                raise DataError(
+                    f"{path}:{number} is no judgement: {line[:60]!r}. Remove that line; it is judged again."
+                ) from error
+            self._judgements.setdefault(judgement.key, judgement)
+
+    def key(self, task: Task) -> Key:
+        """Return the identity of a task's judgement."""
+        about = self.dimensions if task.kind == PAIRWISE else {}
+        texts = [task.question.text, task.question.answers, task.answers, list(about.values())]
+        digest = hashlib.blake2b(json.dumps(texts).encode(), digest_size=8).hexdigest()
+        prompt = self._prompts[task.kind]
+        return Key(task.kind, task.methods, task.question.id, tuple(about), self._model, prompt, digest)
+
+    def __contains__(self, task: Task) -> bool:
+        return self.key(task) in self._judgements
+
+    def __getitem__(self, task: Task) -> Judgement:
+        return self._judgements[self.key(task)]
+
+    @contextmanager
+    def writing(self) -> Iterator[Callable[[Judgement], None]]:
+        """Open the file; `add(judgement)` returns when it is written."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with growing(self._path) as write:
+
+            def add(judgement: Judgement) -> None:
+                verdicts = judgement.verdicts
+                line = None if verdicts is None else {name: verdict._asdict() for name, verdict in verdicts.items()}
+                write({**dict(judgement), "verdicts": line})
+                self._judgements[judgement.key] = judgement
+
+            yield add
 
 
 def judge_run(
@@ -44,34 +161,30 @@ def judge_run(
     threads: int = 8,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Judge the answers of a run, and return what came of it, as JSON holds it.
+    """Judge the answers of a run, and return the figures as JSON values.
 
-    `rows`: the run's results; methods of which no row has an answer are passed over, and a row without one, or with one
-    that found nothing, of a method that does answer counts as an empty answer. `llm`: a language model, or a Judge such
-    as OverlapJudge(). `accuracy`: judge each answer against those that its question accepts; questions without any are
-    left out. `against`: a method that each other one is compared with, question by question, on `dimensions`: names
-    with what they are about, or names of DIMENSIONS. `threads`: calls at a time. Where methods often give the same
-    answer, a model inside a CachedLLM is asked about it once.
+    `rows`: the run's results; methods without any answer are passed over, and a missing or negative answer of other
+    methods counts as an empty one. `llm`: a language model, or a Judge such as OverlapJudge(). `accuracy`: judge each
+    answer against the accepted ones, where there are any. `against`: a method to compare every other one with, question
+    by question, on `dimensions`: names with descriptions, or names of DIMENSIONS. `threads`: calls at a time. Where
+    methods often give the same answer, put the model inside a CachedLLM.
 
-    Each judgement is a line of `judgements.jsonl` in the folder `out` as soon as it is made, so that a run that was
-    interrupted at any moment goes on where it stopped, and one that is finished asks nothing. A line counts only for
-    the same methods in the same order, question, accepted answers, answers, dimensions, prompt and judge: lines of
-    other judges may stand in the same file, and a changed answer is judged anew. A reply that could not be read has a
-    line that says so; remove it to ask again. One process at a time may judge in a folder.
+    Each judgement is a line of `judgements.jsonl` in the folder `out` as soon as it is made, so that an interrupted
+    call resumes. A line counts only for the same methods in the same order, question, accepted answers, answers,
+    dimensions, prompt and judge; other judges may share the file. A reply that could not be read has a line that says
+    so; remove it to ask again. Only one process at a time may judge in a folder.
 
     Returned is {"model": the judge's id,
     "accuracy": {method: {"mean", "low", "high", "questions"}},
     "wins": {method: {dimension: {"mean", "low", "high", "p", "ties", "questions"}}}, "against": its name or None,
     "position bias": share or None, "unreadable": count, "usage": {"prompt_tokens", "completion_tokens", "cost"}}.
-    "mean" of wins is the method's win rate over `against`, ties half a win, "ties" the share of them; "low" and "high"
-    are the ends of 95 % bootstrap intervals, "p" is that of the paired randomisation test, here the sign test (of win
-    against loss). "position bias" is the share of all questions and dimensions on which the other order gave another
-    verdict; None where no two answers were compared. A method or dimension without any judgement is left out. "usage"
-    is what all of these judgements took, whenever they were made.
+    "mean" of wins is the win rate over `against`, a tie being half a win, "ties" the share of ties. With scipy, "low"
+    and "high" are the ends of 95 % bootstrap intervals, and "p" is of the paired permutation test, here the sign test.
+    "position bias" is the share of questions and dimensions with another verdict in the other order; None where no two
+    answers were compared. "usage" is of all these judgements, whenever they were made.
 
-    Raises OptionError before anything is asked where an argument cannot be used, DataError for a line of the file that
-    is no judgement, and BudgetError or ModelError where the model says no more: what was judged before is kept, also by
-    calls that were under way.
+    Raises OptionError, before any call, for an argument that cannot be used, DataError for a line of the file that is
+    no judgement, and BudgetError or ModelError where the model fails: judgements made before, or under way, are kept.
     """
     answers = _answers(rows)
     about = dimensions_of(dimensions)
@@ -81,8 +194,8 @@ def judge_run(
     log = Log(Path(out) / "judgements.jsonl", judge.id, about)
     todo = [task for task in tasks if task not in log]
     with log.writing() as add:
-        _each(partial(_judged, judge, about), todo, add, threads, progress)
-    made = [log[task] for task in tasks]
+        _judge_all(judge, log, todo, add, threads, progress)
+    judgements = [log[task] for task in tasks]
     wins, bias = _wins(log, tasks, against, list(about))
     return {
         "model": judge.id,
@@ -90,11 +203,11 @@ def judge_run(
         "wins": wins,
         "against": against,
         "position bias": bias,
-        "unreadable": sum(one.verdicts is None for one in made),
+        "unreadable": sum(judgement.verdicts is None for judgement in judgements),
         "usage": {
-            "prompt_tokens": sum(one.prompt_tokens for one in made),
-            "completion_tokens": sum(one.completion_tokens for one in made),
-            "cost": sum(one.cost for one in made),
+            "prompt_tokens": sum(judgement.prompt_tokens for judgement in judgements),
+            "completion_tokens": sum(judgement.completion_tokens for judgement in judgements),
+            "cost": sum(judgement.cost for judgement in judgements),
         },
     }
 
@@ -102,11 +215,11 @@ def judge_run(
 def verdicts(
     rows: Iterable[Mapping[str, Any]], questions: Iterable[QuestionRecord], llm: LLM | Judge, out: str | Path
 ) -> dict[tuple[str, str], Verdict]:
-    """Return what was said of each answer, by method and question, in a folder where `judge_run` had them judged."""
+    """Return the verdict on each answer by method and question, from a folder where `judge_run` judged them."""
     log = Log(Path(out) / "judgements.jsonl", _judge_of(llm).id, {})
     tasks = _tasks(_answers(rows), {question.id: question for question in questions}, True, None)
-    said = {(task.methods[0], task.question.id): log[task].verdicts for task in tasks if task in log}
-    return {key: found[ACCURACY] for key, found in said.items() if found}
+    known = {(task.methods[0], task.question.id): log[task].verdicts for task in tasks if task in log}
+    return {key: found[ACCURACY] for key, found in known.items() if found}
 
 
 def _judge_of(llm: LLM | Judge) -> Judge:
@@ -114,110 +227,109 @@ def _judge_of(llm: LLM | Judge) -> Judge:
 
 
 def _answers(rows: Iterable[Mapping[str, Any]]) -> Answers:
-    """Return the answers of the methods that answer at all."""
-    said: Answers = {}
+    """Return the answers of the methods that have any."""
+    answers: Answers = {}
     answering = set()
     for row in rows:
         answer = row.get("answer")
-        said.setdefault(row["method"], {})[row["question"]] = _text(answer)
+        answers.setdefault(row["method"], {})[row["question"]] = _text(answer)
         if answer is not None:
             answering.add(row["method"])
-    return {method: texts for method, texts in said.items() if method in answering}
+    return {method: texts for method, texts in answers.items() if method in answering}
 
 
 def _text(answer: Mapping[str, Any] | None) -> str:
     if answer is None or not answer.get("found", True):
         return ""
-    return answer["text"].strip() or "\n".join(answer.get("answers", ()))
+    return answer["text"].strip() or "\n".join(answer.get("short", ()))
 
 
 def _check(llm: object, answers: Answers, accuracy: bool, against: str | None, threads: int) -> None:
     if isinstance(llm, type) or not isinstance(llm, LLM | Judge):
         raise OptionError(f"{llm!r} cannot judge: give a language model, or a judge such as OverlapJudge().")
     if threads < 1:
-        raise OptionError(f"threads is {threads!r}; at least 1 has to make the calls.")
+        raise OptionError(f"threads is {threads!r}; it must be 1 or more.")
     if not answers:
-        raise OptionError("none of the rows has an answer, so that nothing can be judged: run methods that answer.")
+        raise OptionError("None of the rows has an answer; run methods that answer.")
     if against is not None and against not in answers:
         raise OptionError(
-            f"answers cannot be compared with those of {against!r}: there are answers of {', '.join(answers)}."
+            f"Answers cannot be compared with those of {against!r}: there are answers of {', '.join(answers)}."
         )
     if not accuracy and against is None:
-        raise OptionError("nothing is to be judged: leave accuracy=True, or name a method to compare against.")
+        raise OptionError("There is nothing to judge: leave accuracy=True, or name a method to compare against.")
 
 
 def _tasks(
     answers: Answers, questions: Mapping[str, QuestionRecord], accuracy: bool, against: str | None
 ) -> list[Task]:
-    """Return all that is to be judged; a comparison in one order, then in the other."""
+    """Return all tasks; a comparison in one order, then in the other."""
     tasks = []
-    theirs = {} if against is None else answers[against]
+    baseline = {} if against is None else answers[against]
     for method, texts in answers.items():
         for name, text in texts.items():
             if name not in questions:
                 raise OptionError(
-                    f"the rows hold an answer to question {name!r}, which is not among the {len(questions):,} "
+                    f"The rows hold an answer to question {name!r}, which is not among the {len(questions):,} "
                     f"questions given; give those that the run asked."
                 )
             question = questions[name]
             if accuracy and question.answers:
                 tasks.append(Task(ACCURACY, (method,), question, (text,)))
-            if against is not None and method != against and name in theirs:
-                pair = Task(PAIRWISE, (method, against), question, (text, theirs[name]))
+            if against is not None and method != against and name in baseline:
+                pair = Task(PAIRWISE, (method, against), question, (text, baseline[name]))
                 tasks += [pair, pair.swapped]
     return tasks
 
 
-def _judged(judge: Judge, dimensions: Mapping[str, str], task: Task) -> Judgement:
-    """Judge one task; a reply that cannot be read gives a judgement without verdicts."""
-    asked = task.question.text, task.question.answers
-    verdicts: Mapping[str, Verdict] | None = None
-    unreadable = ""
-    with metered() as usage:
-        try:
-            if task.kind == ACCURACY:
-                verdicts = {ACCURACY: judge.accuracy(*asked, *task.answers)}
-            else:
-                first, second = task.answers
-                verdicts = judge.compare(*asked, first, second, dimensions)
-        except ReplyError as error:
-            unreadable = str(error)
-    return Judgement(verdicts, usage.prompt_tokens, usage.completion_tokens, usage.cost, unreadable)
-
-
-def _each(
-    work: Callable[[Task], Judgement],
+def _judge_all(
+    judge: Judge,
+    log: Log,
     tasks: Sequence[Task],
-    add: Callable[[Task, Judgement], None],
+    add: Callable[[Judgement], None],
     threads: int,
     progress: Progress | None,
 ) -> None:
-    """Do the work for each, several at a time, and add what comes of it as it comes.
+    """Judge the tasks, several at a time, and add each judgement when it is made.
 
-    Once one has failed no other is begun; the error is raised when those under way have ended and were added.
+    After a failure no other task is begun; the error is raised when those under way have ended and were added.
     """
-    left, done = iter(tasks), 0
-    under_way: dict[Future[Judgement], Task] = {}
-    failed: ModelError | None = None
-    with ThreadPoolExecutor(threads, thread_name_prefix="judge") as pool, stopping():
+    remaining, done = iter(tasks), 0
+    running: set[Future[Judgement]] = set()
+    failure: ModelError | None = None
+    with ThreadPoolExecutor(threads, thread_name_prefix="judge") as pool, Cancellation() as cancel:
         while True:
-            for task in islice(left, 0 if failed else threads - len(under_way)):
-                # A context serves one thread at a time, and holds the caller's meters.
-                under_way[pool.submit(copy_context().run, work, task)] = task
-            if not under_way:
+            for task in islice(remaining, 0 if failure else threads - len(running)):
+                running.add(pool.submit(_judged, judge, log, task, cancel))
+            if not running:
                 break
-            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                task = under_way.pop(future)
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
                 try:
-                    add(task, future.result())
+                    add(future.result())
                 except ModelError as error:
-                    failed = failed or error
+                    failure = failure or error
                     continue
                 done += 1
                 if progress is not None:
                     progress("judge", done, len(tasks))
-    if failed is not None:
-        raise failed
+    if failure is not None:
+        raise failure
+
+
+def _judged(judge: Judge, log: Log, task: Task, cancel: Cancellation) -> Judgement:
+    """Judge one task; a reply that cannot be read gives a judgement without verdicts."""
+    question, accepted = task.question.text, task.question.answers
+    run, unreadable = Run(cancel=cancel), ""
+    verdicts: Mapping[str, Verdict] | None = None
+    try:
+        if task.kind == ACCURACY:
+            verdicts = {ACCURACY: judge.accuracy(question, accepted, *task.answers, run)}
+        else:
+            verdicts = judge.compare(question, accepted, *task.answers, log.dimensions, run)
+    except LLMResponseError as error:
+        unreadable = str(error)
+    usage = {name: getattr(run.usage, name) for name in ("prompt_tokens", "completion_tokens", "cost")}
+    return Judgement(**log.key(task)._asdict(), verdicts=verdicts, **usage, unreadable=unreadable)
 
 
 def _accuracy(log: Log, tasks: Iterable[Task]) -> dict[str, dict[str, Any]]:
@@ -225,7 +337,7 @@ def _accuracy(log: Log, tasks: Iterable[Task]) -> dict[str, dict[str, Any]]:
     for task in tasks:
         if task.kind == ACCURACY and (value := log[task].value(ACCURACY)) is not None:
             values.setdefault(task.methods[0], []).append(value)
-    return {method: {**_mean(given), "questions": len(given)} for method, given in values.items()}
+    return {method: {**with_interval(of), "questions": len(of)} for method, of in values.items()}
 
 
 def _wins(
@@ -236,26 +348,22 @@ def _wins(
     changed: list[bool] = []
     for task in tasks:
         if task.kind != PAIRWISE or task.methods[1] != against:
-            continue  # a pair is taken up once, with its other order
-        of = values.setdefault(task.methods[0], {})
-        orders = log[task], log[task.swapped]
+            continue  # read with its other order
+        rates = values.setdefault(task.methods[0], {})
         for name in dimensions:
-            one, other = (made.value(name) for made in orders)
-            if one is None or other is None:
+            first, second = log[task].value(name), log[task.swapped].value(name)
+            if first is None or second is None:
                 continue
-            agreed = one == 1 - other
-            of.setdefault(name, []).append(one if agreed else 0.5)
+            agreed = first == 1 - second
+            rates.setdefault(name, []).append(first if agreed else 0.5)
             changed += [not agreed] if task.differs else []
-    wins = {method: {name: _rate(of[name]) for name in dimensions if name in of} for method, of in values.items()}
+    wins = {
+        method: {name: _rate(rates[name]) for name in dimensions if name in rates} for method, rates in values.items()
+    }
     return wins, float(np.mean(changed)) if changed else None
 
 
 def _rate(values: Sequence[float]) -> dict[str, Any]:
-    given = np.array(values)
-    more = {"p": paired_test(given, 1 - given), "ties": float(np.mean(given == 0.5)), "questions": len(values)}
-    return {**_mean(values), **more}
-
-
-def _mean(values: Sequence[float]) -> dict[str, Any]:
-    low, high = bootstrap_interval(values)
-    return {"mean": float(np.mean(values)), "low": low, "high": high}
+    wins = np.array(values)
+    tested = {"p": paired_test(wins, 1 - wins)} if available() else {}
+    return {**with_interval(wins), **tested, "ties": float(np.mean(wins == 0.5)), "questions": len(values)}

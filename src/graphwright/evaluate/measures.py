@@ -1,35 +1,54 @@
-"""What is measured of a question asked: every metric of a run by its name, and which of them data can bear."""
+"""Every metric of a run by its name: rankings, answers, subgraphs, paths and summaries, and what each needs."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import OptionError, meant
 from graphwright.evaluate import metrics
-from graphwright.evaluate.quality import answer_quality, path_quality, subgraph_quality
-from graphwright.evaluate.summaries import SUMMARY_METRICS, summary_scores
+from graphwright.evaluate.metrics import Texts, answer_set
+from graphwright.generate.targets import TargetAnswer
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.operators.state import State
-from graphwright.operators.subgraph.references import passage_graph
+from graphwright.operators.subgraph.views import PassageGraph
+from graphwright.text.words import WORD
 
-__all__ = ["MEASURES", "Measure", "Outcome", "chosen", "usual"]
+__all__ = [
+    "MEASURES",
+    "SUMMARY_METRICS",
+    "Measure",
+    "Outcome",
+    "Quality",
+    "answer_quality",
+    "bleu",
+    "default_metrics",
+    "meteor",
+    "path_quality",
+    "rouge",
+    "select_measures",
+    "subgraph_quality",
+    "summary_scores",
+]
 
-PATHS = 32  # of the evidence, as LEGO-GraphRAG judges them
+PATHS = 32  # items of the evidence that count as paths, as in LEGO-GraphRAG
+SUMMARY_METRICS = ("BLEU-1", "BLEU-2", "ROUGE-1", "ROUGE-2", "ROUGE-L", "METEOR")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a question.
+    """The result of a question.
 
-    `graph`: the snapshot's, all of it; `documents`: ids, best first; `answers`: short texts, best first, None where
-    nothing was to be answered; `answer`: the whole text; `wanted`: the nodes of each thing that should be found, none
-    for one that is not there.
+    `graph`: the whole graph of the snapshot; `documents`: ids, best first; `answers`: short texts, best first, None
+    where nothing was to be answered; `answer`: the whole text; `wanted`: the nodes of each wanted thing, empty for one
+    that the graph does not have.
     """
 
     question: QuestionRecord
@@ -43,10 +62,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric: `of` gives its value for one question, or two numbers of which a run divides the sums.
+    """A metric: `of` gives its value for one question, or two numbers whose sums over a run are divided.
 
-    `about`: a sentence; `kind`: what it is of (retrieval, answer, graph); `needs`: what the question has to have: gold
-    (documents), answers (accepted ones), or "any", which is gold over documents and answers over a graph.
+    `about`: a sentence; `kind`: retrieval, answer or graph; `needs`: what a question must have: gold (documents),
+    answers (accepted ones), or "any", which is gold over documents and answers over a graph.
     """
 
     name: str
@@ -56,7 +75,7 @@ class Measure:
     of: Callable[[Outcome], float | tuple[float, float]]
 
     def over(self, kind: str) -> Measure:
-        """Return it as it is over documents or a graph: there is no "any" among its needs.
+        """Return the metric for documents or a graph, with "any" resolved.
 
         >>> MEASURES["topological recall"].over("documents").needs, MEASURES["topological recall"].over("graph").needs
         ('gold', 'answers')
@@ -66,24 +85,154 @@ class Measure:
         return replace(self, needs="answers") if kind == "graph" else replace(self, needs="gold", kind="retrieval")
 
     def fits(self, question: QuestionRecord) -> bool:
-        """Whether a question has what it needs; where that is "any", whether it has either."""
+        """Return whether a question has what the metric needs."""
         return bool((self.needs != "answers" and question.gold) or (self.needs != "gold" and question.answers))
 
 
-def _ranking(name: str, of: Callable[[Iterable[str], Iterable[str], int], float], k: int, about: str) -> Measure:
-    return Measure(f"{name}@{k}", about.format(k=k), "retrieval", "gold", lambda o: of(o.documents, o.question.gold, k))
+class Quality(NamedTuple):
+    """Precision, recall and F1, each from 0 to 1 (LEGO-GraphRAG, footnote 11).
+
+    Precision = |C ∩ A|/|C|, recall = |C ∩ A|/|A|, F1 their harmonic mean, where A are the accepted answers and C the
+    candidates, both sets of names, normalised as in `evaluate.metrics`. Nodes of one name are one candidate; an answer
+    that the graph does not hold counts as not found. Without candidates and accepted answers all three are 1, as in
+    SQuAD 2.0.
+    """
+
+    precision: float
+    recall: float
+    f1: float
 
 
-def _answering(name: str, of: Callable[[Sequence[str], Sequence[str]], float], about: str) -> Measure:
-    return Measure(name, about, "answer", "answers", lambda o: of(o.answers or (), o.question.answers))
+def answer_quality(predicted: Texts, gold: Texts) -> Quality:
+    """Return the quality of the predicted names as the accepted answers, whatever their order.
+
+    >>> answer_quality(["Graz", "Linz", "Wels", "graz"], ["Graz", "Wien"])
+    Quality(precision=0.3333333333333333, recall=0.5, f1=0.4)
+    """
+    candidates, accepted = answer_set(predicted), answer_set(gold)
+    common, both = len(candidates & accepted), len(candidates) + len(accepted)
+    if not both:
+        return Quality(1.0, 1.0, 1.0)
+    # |C ∩ A| is 0 where a side is empty, and 2PR/(P + R) is 2|C ∩ A|/(|C| + |A|).
+    return Quality(common / max(len(candidates), 1), common / max(len(accepted), 1), 2 * common / both)
 
 
-def _f1(predicted: Sequence[str], gold: Sequence[str]) -> float:
-    return answer_quality(predicted, gold).f1
+def subgraph_quality(graph: Graph, gold: Texts) -> Quality:
+    """Return the quality of the nodes of a subgraph as the accepted answers (LEGO-GraphRAG, 4.1, a.1).
+
+    All nodes count, those that the question names too.
+
+    >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo"), ("Udo", "ally", "Otto")])
+    >>> subgraph_quality(kin.part([0, 1]), ["Ida", "Udo"])
+    Quality(precision=0.5, recall=0.5, f1=0.5)
+    """
+    return answer_quality(graph.names.take(graph.nodes), gold)
 
 
-def _micro(outcome: Outcome) -> tuple[float, float]:
-    return metrics.counted(outcome.answers or (), outcome.question.answers)
+def path_quality(state: State, gold: Texts) -> Quality:
+    """Return the quality of the nodes that the evidence leads to as the accepted answers (LEGO-GraphRAG, 4.1, a.2).
+
+    A path leads to its last node that the question does not name, as in TargetAnswer, so a query entity is never
+    found by a path. Raises OptionError for a state without evidence.
+
+    >>> from graphwright.operators.paths.paths import ShortestPaths; from graphwright.operators.state import start
+    >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo"), ("Udo", "ally", "Otto")])
+    >>> path_quality((ShortestPaths() % 2)(start("Who?", kin, entities=["Bertha"])), ["Udo", "Bertha"])
+    Quality(precision=0.5, recall=0.5, f1=0.5)
+    """
+    if state.evidence is None:
+        raise OptionError(f"The state has no evidence; run a step such as ShortestPaths() first: {state}.")
+    answer = TargetAnswer()(state.with_(answer=None)).answer
+    return answer_quality([] if answer is None else [cited.text for cited in answer.citations], gold)
+
+
+def summary_scores(text: str, references: Sequence[str]) -> dict[str, float]:
+    """Return all of `SUMMARY_METRICS` of a text against references, each from 0 to 1 (PathRAG, Table 4).
+
+    BLEU takes several references together; ROUGE and METEOR use the reference that gives the most. Raises OptionError
+    without references, and without sacrebleu, rouge-score and nltk (extra `bench`).
+    """
+    scores = {f"BLEU-{n}": bleu(text, references, n) for n in (1, 2)}
+    return {**scores, **rouge(text, references), "METEOR": meteor(text, references)}
+
+
+def bleu(text: str, references: Sequence[str], n: int) -> float:
+    """Return BLEU of one text with n-grams up to `n`, from 0 to 1 (Papineni et al., 2002).
+
+    Words are lower-cased and tokenised by sacrebleu's 13a; counts of 0 are smoothed exponentially; a text shorter than
+    the reference of the nearest length is penalised.
+    """
+    if n < 1:
+        raise OptionError(f"n is {n!r}; it is the longest n-gram, 1 or more.")
+    return float(_bleu(n).sentence_score(text, _references(references)).score) / 100
+
+
+def rouge(text: str, references: Sequence[str]) -> dict[str, float]:
+    """Return the F1 of ROUGE-1, ROUGE-2 and ROUGE-L of one text, with stemming (Lin, 2004)."""
+    scores = _rouge().score_multi(_references(references), text)
+    return {f"ROUGE-{name[5:]}": float(score.fmeasure) for name, score in scores.items()}
+
+
+def meteor(text: str, references: Sequence[str]) -> float:
+    """Return METEOR of one text (Banerjee and Lavie, 2005).
+
+    Words and stems are aligned, synonyms are not, because WordNet would have to be downloaded; values are a little
+    lower than with it, for all methods alike.
+    """
+    score = _library("nltk.translate.meteor_score").meteor_score
+    tokens = [WORD.findall(reference.lower()) for reference in _references(references)]
+    return float(score(tokens, WORD.findall(text.lower()), wordnet=_NoSynonyms()))
+
+
+class _NoSynonyms:
+    """An empty WordNet."""
+
+    def synsets(self, word: str, pos: str | None = None) -> list[Any]:
+        return []
+
+
+@cache
+def _bleu(n: int) -> Any:
+    return _library("sacrebleu.metrics").BLEU(max_ngram_order=n, effective_order=True, lowercase=True)
+
+
+@cache
+def _rouge() -> Any:
+    return _library("rouge_score.rouge_scorer").RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True)
+
+
+def _references(references: Sequence[str]) -> list[str]:
+    if isinstance(references, str) or not len(references):
+        raise OptionError(f"references are {references!r}; give a list of one text or more.")
+    return list(references)
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0].replace("_", "-")
+        raise OptionError(
+            f'Metrics of summaries need {package}, which cannot be imported ({error}): pip install "graphwright[bench]"'
+        ) from error
+
+
+def _near(outcome: Outcome) -> float:
+    """Return the topological recall of the first 10 results (FastInsight, Definition 7).
+
+    Over documents on the graph of passages with its usual settings: of the first 10 passages, the oracle nodes being
+    all passages of all gold documents (section 4.2.2). Over a graph on the graph itself: of the nodes of the first 10
+    items of evidence, ends of triples included, the oracle nodes being all nodes of an answer's name. A document or an
+    answer that the index does not hold counts as one node that nothing is near to.
+    """
+    evidence, graph = outcome.state.evidence, PassageGraph()(outcome.graph)
+    oracle = np.concatenate([np.empty(0, np.int64), *outcome.wanted])
+    nodes: Sequence[int] | Ints = [] if outcome.state.passages is None else outcome.state.passages.ids[:10]
+    if graph.passages is None and evidence is not None:
+        best = evidence.top(10)
+        nodes = np.concatenate((best.nodes, graph.ends(best.edges)))
+    absent = sum(not len(of) for of in outcome.wanted)
+    return metrics.topological_recall(graph, nodes, oracle) * len(oracle) / max(len(oracle) + absent, 1)
 
 
 def _subgraph(part: str, outcome: Outcome) -> float:
@@ -97,90 +246,81 @@ def _paths(part: str, outcome: Outcome) -> float:
     return float(getattr(path_quality(state.with_(evidence=state.evidence.top(PATHS)), outcome.question.answers), part))
 
 
-def _near(outcome: Outcome) -> float:
-    """Return the topological recall of the first 10, the oracle nodes being all nodes of what should be found.
-
-    FastInsight, Definition 7, on its corpus graph, where texts are joined with those that they refer to. Over documents
-    that is `passage_graph`, with its usual settings: found are the first 10 passages, and wanted is every passage of
-    every gold document (section 4.2.2), so a long document counts for more than a short one. Over a graph it is the
-    graph itself: found are the nodes of the first 10 pieces of evidence, ends of triples too, wanted all nodes of an
-    answer's very name. A document or an answer that is not there counts as one node that nothing is near to. So where
-    each document is one passage, it is recall@10 and what is added for documents near by (Corollary 1).
-    """
-    evidence, graph = outcome.state.evidence, passage_graph(outcome.graph)
-    wanted = np.concatenate([np.empty(0, np.int64), *outcome.wanted])
-    found: Sequence[int] | Ints = [] if outcome.state.chunks is None else outcome.state.chunks.ids[:10]
-    if graph.passages is None and evidence is not None:
-        best = evidence.top(10)
-        found = np.concatenate((best.nodes, graph.ends(best.edges)))
-    absent = sum(not len(nodes) for nodes in outcome.wanted)
-    return metrics.topological_recall(graph, found, wanted) * len(wanted) / max(len(wanted) + absent, 1)
-
-
 def _summary(name: str, outcome: Outcome) -> float:
     return summary_scores(outcome.answer, outcome.question.answers)[name]
 
 
+def _f1(predicted: Sequence[str], gold: Sequence[str]) -> float:
+    return answer_quality(predicted, gold).f1
+
+
+def _micro(outcome: Outcome) -> tuple[float, float]:
+    return metrics.micro_f1_terms(outcome.answers or (), outcome.question.answers)
+
+
+def _retrieval(name: str, of: Callable[[Iterable[str], Iterable[str], int], float], k: int, about: str) -> Measure:
+    return Measure(f"{name}@{k}", about.format(k=k), "retrieval", "gold", lambda o: of(o.documents, o.question.gold, k))
+
+
+def _answer(name: str, of: Callable[[Sequence[str], Sequence[str]], float], about: str) -> Measure:
+    return Measure(name, about, "answer", "answers", lambda o: of(o.answers or (), o.question.answers))
+
+
 def _all() -> Iterable[Measure]:
     for k in (1, 2, 5, 10, 20, 100):
-        yield _ranking("recall", metrics.recall_at_k, k, "Share of the gold documents among the first {k}.")
-    yield _ranking(
-        "capped recall", metrics.capped_recall_at_k, 10, "Gold documents among the first {k}, of as many as fit (BEIR)."
-    )
+        yield _retrieval("recall", metrics.recall_at_k, k, "Share of the gold documents among the first {k}.")
+    capped = "Gold documents among the first {k}, of as many as fit (BEIR)."
+    yield _retrieval("capped recall", metrics.capped_recall_at_k, 10, capped)
     for k in (5, 10):
-        yield _ranking("ndcg", metrics.ndcg_at_k, k, "Gain of the first {k}, discounted by rank; 1 for an ideal order.")
-    yield _ranking("mrr", metrics.mrr_at_k, 10, "1 over the rank of the first gold document, 0 beyond the first {k}.")
-    yield _answering("hits@1", metrics.hits_at_1, "Whether the first answer is an accepted one.")
-    yield _answering("hit", metrics.hit, "Whether an answer contains an accepted one.")
-    yield _answering("f1", _f1, "F1 between the sets of answers given and accepted; the mean of it is macro F1.")
+        about = "Gain of the first {k}, discounted by rank; 1 for an ideal order."
+        yield _retrieval("ndcg", metrics.ndcg_at_k, k, about)
+    yield _retrieval("mrr", metrics.mrr_at_k, 10, "1 over the rank of the first gold document, 0 beyond the first {k}.")
+    yield _answer("hits@1", metrics.hits_at_1, "Whether the first answer is an accepted one.")
+    yield _answer("hit", metrics.hit, "Whether an answer contains an accepted one.")
+    yield _answer("f1", _f1, "F1 between the sets of given and accepted answers; its mean is macro F1.")
     yield Measure("micro f1", "F1 of the answers of all questions taken together.", "answer", "answers", _micro)
-    yield _answering("exact match", metrics.exact_match, "Whether the answer is an accepted one, to the word (SQuAD).")
-    yield _answering("token f1", metrics.token_f1, "F1 between the words of the answer and of an accepted one (SQuAD).")
+    yield _answer("exact match", metrics.exact_match, "Whether the answer is an accepted one, to the word (SQuAD).")
+    yield _answer("token f1", metrics.token_f1, "F1 between the words of the answer and of an accepted one (SQuAD).")
     for name in SUMMARY_METRICS:
         about = f"{name} of the answer against the accepted ones, as summaries are compared."
         yield Measure(name.lower(), about, "answer", "answers", partial(_summary, name))
     for part in ("precision", "recall", "f1"):
         about = f"{part.capitalize()} of the accepted answers among the nodes "
+        ends = f"{about}that the first {PATHS} paths lead to."
         yield Measure(f"subgraph {part}", f"{about}of the graph.", "graph", "answers", partial(_subgraph, part))
-        yield Measure(
-            f"path {part}", f"{about}that the first {PATHS} paths lead to.", "graph", "answers", partial(_paths, part)
-        )
-    yield Measure(
-        "topological recall",
-        "How near the first 10 passages are to those of the gold documents, on the graph of passages; over a graph, "
-        "the nodes of the first 10 pieces to the answers, on that graph (FastInsight, Definition 7).",
-        "graph",
-        "any",
-        _near,
+        yield Measure(f"path {part}", ends, "graph", "answers", partial(_paths, part))
+    about = (
+        "Nearness of the first 10 passages to those of the gold documents, on the graph of passages; over a graph, of "
+        "the nodes of the first 10 items to the answers, on that graph (FastInsight, Definition 7)."
     )
+    yield Measure("topological recall", about, "graph", "any", _near)
 
 
 MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in _all()}
+"""All metrics of a run."""
 
-_USUAL = {
+_DEFAULTS = {
     ("documents", "gold"): ("recall@2", "recall@5", "recall@10", "recall@20", "ndcg@10", "mrr@10"),
     ("documents", "answers"): ("exact match", "token f1", "hit"),
     ("graph", "answers"): ("hits@1", "hit", "f1", "micro f1"),
 }
 
 
-def usual(over: str, has: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of what is measured over documents or a graph where questions have gold or answers.
+def default_metrics(over: str, has: Iterable[str]) -> tuple[str, ...]:
+    """Return the default metrics over documents or a graph, where questions have gold or answers.
 
-    The first is the one that a run is about. Of documents with gold, recall@5 is.
-
-    >>> usual("graph", ["answers"])
+    >>> default_metrics("graph", ["answers"])
     ('hits@1', 'hit', 'f1', 'micro f1')
     """
-    held = set(has)
-    return tuple(name for (kind, needs), names in _USUAL.items() if kind == over and needs in held for name in names)
+    has = set(has)
+    return tuple(name for (kind, needs), names in _DEFAULTS.items() if kind == over and needs in has for name in names)
 
 
-def chosen(names: Sequence[str]) -> tuple[Measure, ...]:
-    """Return measures by their names. Raises OptionError for one that is not there, with the nearest."""
+def select_measures(names: Sequence[str]) -> tuple[Measure, ...]:
+    """Return metrics by their names. Raises OptionError for an unknown name, with the nearest known one."""
     if isinstance(names, str):
-        raise OptionError(f"metrics are {names!r}; give a list of names, as [{names!r}].")
+        raise OptionError(f"metrics is {names!r}; give a list of names, as [{names!r}].")
     for name in names:
         if name not in MEASURES:
-            raise OptionError(f"there is no metric {name!r}.{meant(name, MEASURES)} There are {', '.join(MEASURES)}.")
+            raise OptionError(f"There is no metric {name!r}.{meant(name, MEASURES)} Known: {', '.join(MEASURES)}.")
     return tuple(MEASURES[name] for name in dict.fromkeys(names))

@@ -1,13 +1,11 @@
-"""How good a result is: rankings against the passages that hold the evidence, answers against accepted ones.
+"""Metrics of rankings, of answers, and of nearness in a graph, each of one question.
 
-Rankings: f(ranked_ids, gold_ids, k). A repeated id counts once, where it stands first, and takes one
-place; a k beyond the end of the list takes all of it; without gold ids the value is 0, as in trec_eval
-(leave such questions out of a mean).
+Rankings: f(ranked_ids, gold_ids, k). A repeated id counts once, at its first rank; a k beyond the end of the list takes
+all of it; without gold ids the value is 0, as in trec_eval (leave such questions out of a mean).
 
-Answers: f(predicted, gold). `predicted` is a text, or a list of texts with the best first; `gold` the
-accepted texts. Both are normalised as SQuAD does (`normalised`). Where nothing is accepted, the question
-being one without an answer, `exact_match` and the F1 metrics give 1 to an empty prediction and 0 to any
-other, as SQuAD 2.0 does; `hits_at_1` and `hit` give 0.
+Answers: f(predicted, gold). `predicted` is a text, or a list of texts with the best first; `gold` the accepted texts.
+Both are normalised as in SQuAD (`normalised`). For a question without an accepted answer, `exact_match` and the F1
+metrics give 1 to an empty prediction and 0 to any other, as in SQuAD 2.0; `hits_at_1` and `hit` give 0.
 """
 
 from __future__ import annotations
@@ -16,7 +14,8 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -25,44 +24,51 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
+    from graphwright.graph.evidence import Ints
     from graphwright.graph.graph import Csr, Graph
+    from graphwright.operators.state import State
 
 __all__ = [
+    "BudgetGain",
+    "answer_set",
+    "budget_gain",
     "capped_recall_at_k",
-    "counted",
     "exact_match",
     "hit",
     "hits_at_1",
     "macro_f1",
     "micro_f1",
+    "micro_f1_terms",
     "missed_topological_recall",
     "mrr_at_k",
     "ndcg_at_k",
     "normalised",
+    "rankings_by_budget",
     "recall_at_k",
+    "recall_by_budget",
     "token_f1",
     "topological_recall",
 ]
 
 Texts = str | Sequence[str]
-Held = TypeVar("Held", bound=Hashable)
+Item = TypeVar("Item", bound=Hashable)
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def recall_at_k(ranked_ids: Iterable[Hashable], gold_ids: Iterable[Hashable], k: int) -> float:
-    """Return the part of the gold ids that is among the first k: |top k ∩ gold| / |gold|.
+    """Return the share of the gold ids among the first k: |top k ∩ gold| / |gold|.
 
     >>> recall_at_k(["p4", "p1", "p9"], ["p1", "p2"], 2)
     0.5
     """
     gold = set(gold_ids)
-    return _found(ranked_ids, gold, k) / len(gold) if gold else 0.0
+    return _hits(ranked_ids, gold, k) / len(gold) if gold else 0.0
 
 
 def capped_recall_at_k(ranked_ids: Iterable[Hashable], gold_ids: Iterable[Hashable], k: int) -> float:
-    """Return recall against the most that k places can hold: |top k ∩ gold| / min(k, |gold|).
+    """Return recall relative to what k places can hold: |top k ∩ gold| / min(k, |gold|).
 
     BEIR (Thakur et al., 2021); the R@k of FastInsight, section 4.3.1.
 
@@ -70,20 +76,20 @@ def capped_recall_at_k(ranked_ids: Iterable[Hashable], gold_ids: Iterable[Hashab
     1.0
     """
     gold = set(gold_ids)
-    return _found(ranked_ids, gold, k) / min(k, len(gold)) if gold else 0.0
+    return _hits(ranked_ids, gold, k) / min(k, len(gold)) if gold else 0.0
 
 
 def ndcg_at_k(ranked_ids: Iterable[Hashable], gold_ids: Iterable[Hashable], k: int) -> float:
-    """Return the normalised discounted cumulative gain of the first k, an id's gain being 1 if it is gold.
+    """Return the normalised discounted cumulative gain of the first k, the gain of a gold id being 1.
 
-    DCG = Σ 1/log2(1 + rank) over the gold ids found, ranks from 1, divided by the DCG of a list that
-    begins with all of them (Järvelin and Kekäläinen, 2002).
+    DCG = Σ 1/log2(1 + rank) over the gold ids in the list, ranks from 1, divided by the DCG of a list that
+    begins with all gold ids (Järvelin and Kekäläinen, 2002).
 
     >>> round(ndcg_at_k(["p4", "p1", "p9"], ["p1"], 10), 4)  # 1/log2(3)
     0.6309
     """
     gold = set(gold_ids)
-    gain = sum(1 / math.log2(1 + rank) for rank, one in enumerate(_top(ranked_ids, k), 1) if one in gold)
+    gain = sum(1 / math.log2(1 + rank) for rank, item in enumerate(_top(ranked_ids, k), 1) if item in gold)
     ideal = sum(1 / math.log2(1 + rank) for rank in range(1, min(k, len(gold)) + 1))
     return gain / ideal if gold else 0.0
 
@@ -97,24 +103,24 @@ def mrr_at_k(ranked_ids: Iterable[Hashable], gold_ids: Iterable[Hashable], k: in
     0.5
     """
     gold = set(gold_ids)
-    return next((1 / rank for rank, one in enumerate(_top(ranked_ids, k), 1) if one in gold), 0.0)
+    return next((1 / rank for rank, item in enumerate(_top(ranked_ids, k), 1) if item in gold), 0.0)
 
 
-def _found(ranked_ids: Iterable[Hashable], gold: set[Hashable], k: int) -> int:
+def _hits(ranked_ids: Iterable[Hashable], gold: set[Hashable], k: int) -> int:
     return len(gold.intersection(_top(ranked_ids, k)))
 
 
 def _top(ranked_ids: Iterable[Hashable], k: int) -> list[Hashable]:
     if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
-        raise OptionError(f"k is {k!r}; it is the number of places that count, a whole number, 1 or more.")
+        raise OptionError(f"k is {k!r}; it must be a whole number, 1 or more.")
     return list(dict.fromkeys(ranked_ids))[:k]
 
 
 def normalised(text: str) -> str:
-    """Return a text as answers are compared: lower case, no punctuation, no articles, single spaces.
+    """Normalise a text for comparison: lower case, no punctuation, no articles, single spaces.
 
-    The normalisation of SQuAD (Rajpurkar et al., 2016). A text of which nothing would be left, such as
-    the film "$" or the grade "A", only loses its case and its outer spaces.
+    The normalisation of SQuAD (Rajpurkar et al., 2016). A text that would become empty, such as the
+    film "$" or the grade "A", only loses its case and its outer spaces.
 
     >>> normalised("The  Battle of Dürnkrut, 1278!"), normalised("A")
     ('battle of dürnkrut 1278', 'a')
@@ -137,14 +143,14 @@ def hits_at_1(predicted: Texts, gold: Texts) -> float:
 def hit(predicted: Texts, gold: Texts) -> float:
     """Return 1 if a prediction contains an accepted answer, else 0.
 
-    Hit of ReG, as RoG and the work after it measure it: an accepted answer is a substring of the
+    Hit of ReG, as in RoG: an accepted answer is a substring of the
     generated text, both normalised. It need not be a whole word, so short answers are hit easily.
 
     >>> hit("It lies on the Vltava.", ["Vltava"]), hit(["Elbe", "Danube"], ["Vltava"])
     (1.0, 0.0)
     """
     accepted = [text for text in map(normalised, _texts(gold)) if text]
-    return float(any(text in one for one in map(normalised, _texts(predicted)) for text in accepted))
+    return float(any(text in other for other in map(normalised, _texts(predicted)) for text in accepted))
 
 
 def exact_match(predicted: Texts, gold: Texts) -> float:
@@ -157,7 +163,7 @@ def exact_match(predicted: Texts, gold: Texts) -> float:
 
 
 def token_f1(predicted: Texts, gold: Texts) -> float:
-    """Return how far the words of the best prediction are those of an accepted answer, the nearest counting.
+    """Return the F1 of words between the best prediction and the nearest accepted answer.
 
     F1 = 2PR/(P + R) with P and R over words, repeats counted (SQuAD, Rajpurkar et al., 2016).
 
@@ -172,13 +178,13 @@ def macro_f1(predicted: Sequence[Texts], gold: Sequence[Texts]) -> float:
     """Return the mean over questions of the F1 between the sets of predicted and of accepted answers.
 
     `predicted` and `gold` hold one list of texts for each question; for a single question the lists
-    themselves may be given. F1 = 2|P ∩ G| / (|P| + |G|), texts being equal when they are so normalised.
+    themselves may be given. F1 = 2|P ∩ G| / (|P| + |G|) over normalised texts.
     Macro-F1 of ReG; F1 of LEGO-GraphRAG, footnote 11. Raises OptionError if the numbers of questions differ.
 
     >>> macro_f1([["Graz", "Linz"], ["Mur"]], [["Graz"], ["Mur"]])  # (2/3 + 1) / 2
     0.8333333333333333
     """
-    each = [_f1(Counter(found), Counter(right)) for found, right in _questions(predicted, gold)]
+    each = [_f1(Counter(answers), Counter(accepted)) for answers, accepted in _questions(predicted, gold)]
     return sum(each) / len(each)
 
 
@@ -191,31 +197,36 @@ def micro_f1(predicted: Sequence[Texts], gold: Sequence[Texts]) -> float:
     0.8
     """
     pairs = _questions(predicted, gold)
-    held = Counter((at, text) for at, (found, _) in enumerate(pairs) for text in found)
-    return _f1(held, Counter((at, text) for at, (_, right) in enumerate(pairs) for text in right))
+    answers = Counter((at, text) for at, (texts, _) in enumerate(pairs) for text in texts)
+    return _f1(answers, Counter((at, text) for at, (_, texts) in enumerate(pairs) for text in texts))
 
 
-def counted(predicted: Texts, gold: Texts) -> tuple[float, float]:
-    """Return 2|P ∩ G| and |P| + |G| of one question, which `micro_f1` divides the sums of.
+def micro_f1_terms(predicted: Texts, gold: Texts) -> tuple[float, float]:
+    """Return 2|P ∩ G| and |P| + |G| of one question, whose sums give `micro_f1`.
 
-    >>> counted(["Graz", "Linz"], ["Graz"])
+    >>> micro_f1_terms(["Graz", "Linz"], ["Graz"])
     (2.0, 3.0)
     """
-    found, right = _answers(predicted), _answers(gold)
-    return 2.0 * len(found & right), float(len(found) + len(right))
+    answers, accepted = answer_set(predicted), answer_set(gold)
+    return 2.0 * len(answers & accepted), float(len(answers) + len(accepted))
 
 
-def _f1(found: Counter[Held], right: Counter[Held]) -> float:
-    """Return the harmonic mean of precision and recall; nothing for nothing is right."""
-    total = found.total() + right.total()
-    return 2 * (found & right).total() / total if total else 1.0
+def answer_set(texts: Texts) -> set[str]:
+    """Return the distinct normalised answers."""
+    return {text for text in map(normalised, _texts(texts)) if text}
 
 
-def _texts(given: Texts) -> tuple[str, ...]:
-    texts = (given,) if isinstance(given, str) else tuple(given)
+def _f1(predicted: Counter[Item], gold: Counter[Item]) -> float:
+    """Return the harmonic mean of precision and recall, 1 where both are empty."""
+    total = predicted.total() + gold.total()
+    return 2 * (predicted & gold).total() / total if total else 1.0
+
+
+def _texts(texts: Texts) -> tuple[str, ...]:
+    texts = (texts,) if isinstance(texts, str) else tuple(texts)
     wrong = [text for text in texts if not isinstance(text, str)]
     if wrong:
-        raise OptionError(f"an answer is {wrong[0]!r}; answers are texts: a string or a list of strings.")
+        raise OptionError(f"An answer is {wrong[0]!r}; give a string or a list of strings.")
     return texts
 
 
@@ -226,30 +237,26 @@ def _first(predicted: Texts) -> str:
 
 def _questions(predicted: Sequence[Texts], gold: Sequence[Texts]) -> list[tuple[set[str], set[str]]]:
     """Return predicted and accepted answers as sets, question by question."""
-    if isinstance(gold, str) or all(isinstance(one, str) for one in gold):
+    if isinstance(gold, str) or all(isinstance(text, str) for text in gold):
         predicted, gold = [predicted], [gold]  # type: ignore[list-item]
     if len(predicted) != len(gold):
         raise OptionError(
-            f"there are predictions for {len(predicted)} questions and accepted answers for {len(gold)}; "
-            f"give one list of texts for each question in both, an empty one where there is none."
+            f"There are predictions for {len(predicted)} questions and accepted answers for {len(gold)}; "
+            f"give one list of texts per question in both, an empty one where there is none."
         )
-    return [(_answers(found), _answers(right)) for found, right in zip(predicted, gold, strict=True)]
-
-
-def _answers(given: Texts) -> set[str]:
-    return {text for text in map(normalised, _texts(given)) if text}
+    return [(answer_set(texts), answer_set(accepted)) for texts, accepted in zip(predicted, gold, strict=True)]
 
 
 def topological_recall(graph: Graph, retrieved: ArrayLike, oracle: ArrayLike) -> float:
-    """Return how near the retrieved nodes are to the oracle nodes, from 0 to 1 (FastInsight, Definition 7).
+    """Return the nearness of the retrieved nodes to the oracle nodes, from 0 to 1 (FastInsight, Definition 7).
 
     The mean over oracle nodes of 1/(1 + u). u is the least sum of ln(1 + deg) over the nodes of a path
-    from a retrieved node, that node counted, the oracle node not, where only paths with the fewest hops
-    for their two ends are looked at. A retrieved oracle node counts 1, one that cannot be reached 0.
+    from a retrieved node, that node counted, the oracle node not, over the hop-shortest paths
+    between the two. A retrieved oracle node counts 1, one that cannot be reached 0.
 
     Ids, degrees (distinct neighbours) and paths are the snapshot's, whatever part of it `graph` is. In the graph of an
-    index two passages are two hops apart; give `passage_graph` of it for the corpus graph of the paper, as `graphwright
-    evaluate` does over documents. Raises OptionError for an id that is no node.
+    index two passages are two hops apart; give `PassageGraph()(graph)` for the corpus graph of the
+    paper, as `graphwright evaluate` does over documents. Raises OptionError for an id that is no node.
 
     >>> from graphwright.graph.graph import Graph
     >>> path = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
@@ -257,14 +264,14 @@ def topological_recall(graph: Graph, retrieved: ArrayLike, oracle: ArrayLike) ->
     0.679099
     """
     adjacency = graph.columns.adjacency
-    have, wanted = (_nodes(ids, len(graph.names)) for ids in (retrieved, oracle))
-    if not len(wanted):
+    reached, targets = (_nodes(ids, len(graph.names)) for ids in (retrieved, oracle))
+    if not len(targets):
         return 0.0
-    return float(np.mean([1 / (1 + _uncertainty(adjacency, have, node)) for node in wanted]))
+    return float(np.mean([1 / (1 + _uncertainty(adjacency, reached, node)) for node in targets]))
 
 
 def missed_topological_recall(graph: Graph, retrieved: ArrayLike, oracle: ArrayLike) -> float:
-    """Return what oracle nodes that were not retrieved add to topological recall: MissTR of FastInsight.
+    """Return the part of topological recall due to oracle nodes that were not retrieved (MissTR of FastInsight).
 
     |missing|/|oracle| · TR(retrieved, missing), so that TR = recall + MissTR (Corollary 1). Arguments and errors as in
     `topological_recall`.
@@ -274,24 +281,24 @@ def missed_topological_recall(graph: Graph, retrieved: ArrayLike, oracle: ArrayL
     >>> round(missed_topological_recall(path, [0], [0, 2]), 6)  # (1/2) / (1 + ln 2 + ln 3)
     0.179099
     """
-    wanted = _nodes(oracle, len(graph.names))
-    missing = np.setdiff1d(wanted, _nodes(retrieved, len(graph.names)))
-    return len(missing) / len(wanted) * topological_recall(graph, retrieved, missing) if len(wanted) else 0.0
+    targets = _nodes(oracle, len(graph.names))
+    missing = np.setdiff1d(targets, _nodes(retrieved, len(graph.names)))
+    return len(missing) / len(targets) * topological_recall(graph, retrieved, missing) if len(targets) else 0.0
 
 
 def _nodes(ids: ArrayLike, n: int) -> NDArray[np.int64]:
     nodes = np.unique(np.asarray(ids))
     if nodes.size and (nodes.dtype.kind not in "iu" or nodes[0] < 0 or nodes[-1] >= n):
         raise OptionError(
-            f"the ids are from {nodes[0]} to {nodes[-1]}; give ids of this snapshot's nodes, 0 to {n - 1}."
+            f"The ids run from {nodes[0]} to {nodes[-1]}; give ids of this snapshot's nodes, 0 to {n - 1}."
         )
     return nodes.astype(np.int64)
 
 
 def _uncertainty(adjacency: Csr, retrieved: NDArray[np.int64], oracle: np.int64) -> float:
-    """Go outwards from the oracle node, level by level, keeping the least cost of each node's shortest paths.
+    """Return the least cost of a path to a retrieved node, by a search from the oracle node level by level.
 
-    No array of the graph's size is made: a neighbour of a level lies in it, in the one before or in the next.
+    No array of the size of the graph is needed: neighbours of a level lie in it, in the one before or in the next.
     """
     best = math.inf
     before, level, cost = np.empty(0, np.int64), np.array([oracle]), np.zeros(1)
@@ -309,3 +316,61 @@ def _uncertainty(adjacency: Csr, retrieved: NDArray[np.int64], oracle: np.int64)
         np.minimum.at(cost, at, through[new])
         cost += np.log1p(adjacency.indptr[level + 1] - adjacency.indptr[level])
     return best
+
+
+def rankings_by_budget(state: State, batch: int = 10) -> dict[int, Ints]:
+    """Return the ranked nodes of a run after each reranking, by the number of nodes that the reranker had read.
+
+    Read from the trace (FastInsight, section 5.3). `Rerank` scores passages independently, so that its single ranking
+    gives one for every `batch` more nodes, where it ranked all nodes of the step before it. Raises OptionError for a
+    run without a reranker.
+
+    >>> from graphwright import Evidence, Graph, Keep, OverlapCrossEncoder, Rerank, start
+    >>> graph = Graph.from_triples([("Graz", "r", "Mur"), ("red Mur", "r", "Linz")])
+    >>> state = start("red Mur", graph, evidence=Evidence.of_nodes([0, 1, 2]))
+    >>> run = (Keep() >> Rerank(OverlapCrossEncoder()))(state)
+    >>> {read: nodes.tolist() for read, nodes in rankings_by_budget(run, batch=2).items()}
+    {2: [1, 0], 3: [2, 1, 0]}
+    """
+    if batch < 1:
+        raise OptionError(f"batch is {batch!r}; it must be 1 or more.")
+    evidence = [None if step.after is None else step.after.evidence for step in state.trace]
+    reranks = [at for at, step in enumerate(state.trace) if step.operator.startswith(("Rerank(", "GRanker("))]
+    rankings = [found.nodes for at in reranks if (found := evidence[at]) is not None]
+    if not rankings:
+        steps = ", ".join(step.operator for step in state.trace) or "none"
+        raise OptionError(f"No step of this run reranks; its steps: {steps}.")
+    ranking = rankings[0]
+    if len(rankings) > 1 or not state.trace[reranks[0]].operator.startswith("Rerank("):
+        return {len(nodes): nodes for nodes in rankings}
+    before = evidence[reranks[0] - 1] if reranks[0] else None
+    if before is None or len(before.nodes) != len(ranking):
+        return {len(ranking if before is None else before.nodes): ranking}
+    budgets = (*range(batch, len(ranking), batch), len(ranking))
+    return {budget: ranking[np.isin(ranking, before.nodes[:budget])] for budget in budgets}
+
+
+def recall_by_budget(graph: Graph, rankings: Mapping[int, ArrayLike], oracle: ArrayLike) -> dict[int, float]:
+    """Return the topological recall at each budget on the corpus graph (FastInsight, Figure 6)."""
+    return {budget: topological_recall(graph, nodes, oracle) for budget, nodes in rankings.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetGain:
+    """The gain of a run after its first batch: a point behind FastInsight's Table 6.
+
+    `recall` and `missed` (MissTR) are the two parts of topological recall after the first batch; `gained` (ΔR) is the
+    recall at the end minus `recall`.
+    """
+
+    recall: float
+    missed: float
+    gained: float
+
+
+def budget_gain(graph: Graph, rankings: Mapping[int, ArrayLike], oracle: ArrayLike) -> BudgetGain:
+    """Return the gain of a run after its first batch. Arguments as in `recall_by_budget`."""
+    first, last = (np.asarray(rankings[budget]).tolist() for budget in (min(rankings), max(rankings)))
+    targets = np.unique(np.asarray(oracle)).tolist()
+    begin, end = (recall_at_k(nodes, targets, max(len(nodes), 1)) for nodes in (first, last))
+    return BudgetGain(begin, missed_topological_recall(graph, first, targets), end - begin)

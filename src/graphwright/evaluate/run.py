@@ -1,39 +1,48 @@
-"""Running an experiment: every method asked every question, each result written as it is known."""
+"""Run an experiment: ask every method every question, write each result at once, and resume after interruptions."""
 
 from __future__ import annotations
 
+import json
+import os
+import platform
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.questions import QuestionRecord
-from graphwright.errors import ModelError, NeedsError, OptionError
-from graphwright.evaluate.asking import Asker
-from graphwright.evaluate.corpus import checked, made, sample
+import graphwright
+from graphwright.errors import DataError, ModelError, NeedsError, OptionError
+from graphwright.evaluate.asking import Asker, Results, Row, stable_repr
 from graphwright.evaluate.entries import Entry
-from graphwright.evaluate.experiment import Experiment, Subject
-from graphwright.evaluate.judge import Judge, judge_run, verdicts
-from graphwright.evaluate.manifest import described, resumed, write_json
-from graphwright.evaluate.plan import write_plan
-from graphwright.evaluate.report import write_report
-from graphwright.evaluate.results import Results, Row, lasting
+from graphwright.evaluate.experiment import Experiment, Subject, write_plan
+from graphwright.evaluate.indexing import build_index, check_index, sample_index
+from graphwright.evaluate.judge import judge_run, verdicts
+from graphwright.evaluate.judges import Judge
+from graphwright.evaluate.report.write import write_report
 from graphwright.evaluate.summary import summarised
-from graphwright.files import clean
+from graphwright.files import clean, whole_lines, write_text
 from graphwright.index.build import Progress
 from graphwright.index.locks import writer_lock
 from graphwright.index.snapshot import Snapshot
 from graphwright.index_folder import Index
 from graphwright.methods.registry import retrieval_part
+from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.fake import ScriptedLLM
-from graphwright.models.minilm import MiniLM
 from graphwright.models.protocols import LLM, NamedEncoder
 from graphwright.operators.operator import Operator
 
 __all__ = ["run"]
 
-_FAILURES = 3
+_MAX_FAILURES = 3  # of a method that never worked, before the run ends
+_VOLATILE = ("machine", "started", "continued", "baseline", "index", "commit")  # may differ when a run is resumed
+_OF_INDEX = ("nodes", "edges")  # unknown before there is an index
+_LIBRARIES = ("numba", "numpy", "onnxruntime", "tokenizers")
 
 
 def run(
@@ -49,168 +58,318 @@ def run(
 ) -> dict[str, Any]:
     """Run an experiment in a folder and return its summary (see `summarised`).
 
-    The folder gets `manifest.json`, `experiment.toml`, `index/` (unless there is one that holds the same corpus or
-    graph: `index`, which takes the place of the experiment's), `results.jsonl`, `summary.json`, and the report (see
-    `write_report`). Interrupted at any moment, the same call goes on where it stopped; on a finished run it only makes
-    the summary and the report again.
+    The folder gets `manifest.json`, `experiment.toml`, `index/` (unless `index`, or the experiment, names an existing
+    one of the same corpus or graph), `results.jsonl`, `summary.json`, and the report (see `write_report`). After an
+    interruption the same call resumes the run; for a finished run it only repeats summary and report.
 
-    Questions are asked one after the other, each by all methods in turn, a different one first each time. Steps that
-    methods have in common are done once for a question, and each method bears what they took; with `together` False
-    every method is on its own, over an index opened anew. A question beforehand that does not count has kernels
-    compiled and files opened. `llm`: for all methods that take one. `judge`: has the answers judged (see `judge_run`),
-    each against those that are accepted, and against the baseline's.
+    Questions are asked one after the other, each by all methods in turn, a different one first each time, after one
+    question that does not count. Steps that methods have in common are done once for a question, and charged to each
+    method in full; with `together` False every method runs alone, over an index opened anew. `llm`: for all methods
+    that take one. `judge`: judges the answers (see `judge_run`), each against the accepted ones and the baseline's.
 
-    Raises OptionError or DataError before any work if names or data cannot be used, or if the folder holds
-    another run or anything else.
+    Raises OptionError or DataError before any work if names or data cannot be used, or if the folder holds another run
+    or anything else.
     """
-    out, encoder = Path(out), encoder or MiniLM()
     experiment = experiment if index is None else replace(experiment, index=Path(index))
-    index = experiment.index
     subject = experiment.read()
     if judge is not None and not subject.answered:
-        raise OptionError("answers are to be judged, and methods only retrieve; have them answer (answered=True).")
-    if index is None and subject.over == "index":
-        raise OptionError(f"{experiment.data} has questions and nothing to search; name an index that they are about.")
-    manifest = described(experiment, subject, encoder.id, llm)
-    resumed(out, manifest)
-    if index is not None:
-        checked(Path(index), experiment, subject, encoder)
-        with Index.open(index, encoder=encoder) as opened:
-            _pipelines(experiment, subject, opened.snapshot, llm)
-    elif not (out / "index").exists():
-        with sample(experiment, subject, encoder) as few:
-            _rehearsed(experiment, subject, few, llm)
-    out.mkdir(parents=True, exist_ok=True)
-    with writer_lock(out):
-        clean(out)
-        clean(out / "runs")
-        results = Results(
-            out / "results.jsonl", [e.name for e in experiment.entries()], [q.id for q in subject.questions]
-        )
-        if (before := resumed(out, manifest)) is None:
-            write_json(out / "manifest.json", manifest)
-        else:
-            again = {name: manifest[name] for name in ("started", "commit")}
-            more = [again] if _todo(subject.questions, experiment.entries(), results) else []
-            manifest |= {name: before[name] for name in ("started", "commit", "index")}
-            manifest["continued"] = [*before.get("continued", []), *more]
-        folder = out / "index" if index is None else Path(index)
-        if index is None:
-            manifest["index"] = made(folder, experiment, subject, encoder, progress) | manifest["index"]
-        with Index.open(folder, encoder=encoder) as opened:
-            pipelines = _pipelines(experiment, subject, opened.snapshot, llm)
-            graph = opened.graph
-            manifest["data"] |= {"nodes": len(graph), "edges": len(graph.edges), "graph": graph.checksum}
-        manifest["methods"] = {name: _shown(operator, llm) for name, operator in pipelines.items()}
-        resumed(out, manifest)
-        write_json(out / "manifest.json", manifest)
-        write_plan(out / "experiment.toml", experiment)
-        for group in [experiment.entries()] if together else [[entry] for entry in experiment.entries()]:
-            _ask(experiment, subject, group, folder, encoder, llm, results, progress)
-        summary = summarised(manifest, experiment.entries(), subject, results)
+        raise OptionError("A judge needs answers, but methods only retrieve here; set answered=True.")
+    if experiment.index is None and subject.over == "index":
+        raise OptionError(f"{experiment.data} has questions and nothing to search; name the index that they are about.")
+    job = _Job(experiment, subject, Path(out), encoder or MiniLM(), llm, progress)
+    existing_manifest(job.out, job.manifest)
+    job.rehearse()
+    job.out.mkdir(parents=True, exist_ok=True)
+    with writer_lock(job.out):
+        clean(job.out)
+        clean(job.out / "runs")
+        results = Results(job.out / "results.jsonl", [e.name for e in job.entries], [q.id for q in subject.questions])
+        job.prepare(results)
+        for group in [job.entries] if together else [[entry] for entry in job.entries]:
+            job.ask(group, results)
+        summary = summarised(job.manifest, job.entries, subject, results)
         rows: Iterable[Row] = results
         if judge is not None:
-            against = experiment.against() if len(pipelines) > 1 else None
+            against = experiment.against() if len(job.entries) > 1 else None
             summary["judge"] = judge_run(results, subject.questions, judge, out, against=against, progress=progress)
-            said = verdicts(results, subject.questions, judge, out)
-            rows = (row | {"judged": said.get((row["method"], row["question"]))} for row in results)
-        write_json(out / "summary.json", summary)
-        asked = {q.id: {"text": q.text, "answers": q.answers, "gold": q.gold} for q in subject.questions}
-        write_report(out, summary, rows, asked)
+            judged = verdicts(results, subject.questions, judge, out)
+            rows = (row | {"judged": judged.get((row["method"], row["question"]))} for row in results)
+        _write_json(job.out / "summary.json", summary)
+        questions = {q.id: {"text": q.text, "answers": q.answers, "gold": q.gold} for q in subject.questions}
+        write_report(out, summary, rows, questions)
     return summary
 
 
-def _shown(operator: Operator, llm: LLM | None) -> str:
-    """Return the expression of a method; of a language model what changes its replies, not its budget or cache."""
-    shown = repr(operator)
-    return lasting(shown if llm is None else shown.replace(repr(llm), f"LLM({llm.id!r})"))
+class _Job:
+    """The parts of a run that its steps have in common."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        subject: Subject,
+        out: Path,
+        encoder: NamedEncoder,
+        llm: LLM | None,
+        progress: Progress | None,
+    ) -> None:
+        self.experiment, self.subject, self.out = experiment, subject, out
+        self.encoder, self.llm, self.progress = encoder, llm, progress
+        self.entries = experiment.entries()
+        self.manifest = new_manifest(experiment, subject, encoder.id, llm)
+        self.folder = out / "index" if experiment.index is None else Path(experiment.index)
+
+    def rehearse(self) -> None:
+        """Build the methods, over the given index or a tiny one, so that errors come before any work.
+
+        Over the tiny index each is asked a question too. Given language models are not asked, and so neither are
+        functions, which may have their own.
+        """
+        if self.experiment.index is not None:
+            check_index(self.folder, self.experiment, self.subject, self.encoder)
+            with Index.open(self.folder, encoder=self.encoder) as opened:
+                self.pipelines(opened.snapshot, self.llm, self.entries)
+        elif not self.folder.exists():
+            with sample_index(self.experiment, self.subject, self.encoder) as snapshot:
+                llm = None if self.llm is None else ScriptedLLM((), self.llm.id)
+                pipelines = self.pipelines(snapshot, llm, self.entries)
+                names = [entry.name for entry in self.entries if isinstance(entry.method, str)]
+                asker = Asker(snapshot, pipelines, (), linked=self.experiment.linked)
+                asker.warm(self.subject.questions[0], names)
+
+    def prepare(self, results: Results) -> None:
+        """Build the index, and write the manifest and the plan."""
+        manifest, path = self.manifest, self.out / "manifest.json"
+        before = existing_manifest(self.out, manifest)
+        if before is None:
+            _write_json(path, manifest)
+        else:
+            again = {name: manifest[name] for name in ("started", "commit")}
+            manifest |= {name: before[name] for name in ("started", "commit", "index")}
+            manifest["continued"] = [
+                *before.get("continued", []),
+                *([again] if self.todo(self.entries, results) else []),
+            ]
+        if self.experiment.index is None:
+            costs = build_index(self.folder, self.experiment, self.subject, self.encoder, self.progress)
+            manifest["index"] = costs | manifest["index"]
+        with Index.open(self.folder, encoder=self.encoder) as opened:
+            pipelines = self.pipelines(opened.snapshot, self.llm, self.entries)
+            graph = opened.graph
+            manifest["data"] |= {"nodes": len(graph), "edges": len(graph.edges), "graph": graph.checksum}
+        manifest["methods"] = {name: _expression(operator, self.llm) for name, operator in pipelines.items()}
+        existing_manifest(self.out, manifest)
+        _write_json(path, manifest)
+        write_plan(self.out / "experiment.toml", self.experiment)
+
+    def pipelines(self, snapshot: Snapshot, llm: LLM | None, entries: Sequence[Entry]) -> dict[str, Operator]:
+        """Return the pipeline of each method, checked that it can be asked and measured."""
+        pipelines = {}
+        subject = self.subject
+        ranked = any(measure.kind == "retrieval" for measure in subject.measures)
+        for entry in entries:
+            operator = entry.built(snapshot, llm)
+            if not subject.answered:
+                operator = retrieval_part(operator)
+            if operator.needs and not (subject.over == "graph" and operator.needs == ("anchors",)):
+                raise NeedsError(
+                    f"Method {entry.name!r} needs {', '.join(operator.needs)} besides a question: {operator!r}"
+                )
+            gives = operator.after(frozenset())
+            if ranked and "passages" not in gives and not subject.answered:
+                raise OptionError(f"Method {entry.name!r} ranks no passages; end it with ToPassages(): {operator!r}")
+            if "answer" not in gives and all(measure.kind == "answer" for measure in subject.measures):
+                raise OptionError(
+                    f"Method {entry.name!r} gives no answer, but all metrics are of answers: {operator!r}"
+                )
+            pipelines[entry.name] = operator
+        return pipelines
+
+    def todo(self, group: Sequence[Entry], results: Results) -> Mapping[str, Sequence[str]]:
+        """Return the methods that are still to be asked each question, by its id."""
+        todo = {
+            question.id: [entry.name for entry in group if (entry.name, question.id) not in results]
+            for question in self.subject.questions
+        }
+        return {name: methods for name, methods in todo.items() if methods}
+
+    def ask(self, group: Sequence[Entry], results: Results) -> None:
+        """Ask a group of methods all questions that they have no result for."""
+        todo = self.todo(group, results)
+        count = sum(map(len, todo.values()))
+        if not count:
+            return
+        questions = [question for question in self.subject.questions if question.id in todo]
+        together = len(group) > 1
+        with Index.open(self.folder, encoder=self.encoder) as index, results.writing() as add:
+            pipelines = self.pipelines(index.snapshot, self.llm, group)
+            linked = self.experiment.linked
+            asker = Asker(index.snapshot, pipelines, self.subject.measures, linked=linked, together=together)
+            asker.warm(questions[0], dict.fromkeys(name for names in todo.values() for name in names))
+            done, guard = 0, _FailureGuard(add, {row["method"] for row in results if "error" not in row})
+            for at, question in enumerate(self.subject.questions):
+                names = todo.get(question.id, ())
+                first = at % max(len(names), 1)  # every method is first, and finds nothing cached, equally often
+                asker.ask(question, (*names[first:], *names[:first]), guard.add)
+                done += len(names)
+                if self.progress is not None and names:
+                    self.progress("ask" if together else f"ask {group[0].name}", done, count)
 
 
-def _pipelines(
-    experiment: Experiment, subject: Subject, snapshot: Snapshot, llm: LLM | None, of: Sequence[Entry] | None = None
-) -> dict[str, Operator]:
-    """Return what each method is over the index, having checked that each can be asked and measured."""
-    found = {}
-    ranked = any(measure.kind == "retrieval" for measure in subject.measures)
-    for entry in experiment.entries() if of is None else of:
-        operator = entry.built(snapshot, llm)
-        if not subject.answered:
-            operator = retrieval_part(operator)
-        if operator.needs and not (subject.over == "graph" and operator.needs == ("anchors",)):
-            needs = ", ".join(operator.needs)
-            raise NeedsError(f"method {entry.name!r} needs {needs} besides a question: {operator!r}")
-        gives = operator.after(frozenset())
-        if ranked and "passages" not in gives and not subject.answered:
-            raise OptionError(f"method {entry.name!r} ranks no passages; end it with Sources(): {operator!r}")
-        if "answer" not in gives and all(measure.kind == "answer" for measure in subject.measures):
-            raise OptionError(f"method {entry.name!r} gives no answer, which is all that is measured: {operator!r}")
-        found[entry.name] = operator
-    return found
+@dataclass
+class _FailureGuard:
+    """Passes rows on, and ends the run where a method fails from the beginning.
 
-
-def _rehearsed(experiment: Experiment, subject: Subject, few: Snapshot, llm: LLM | None) -> None:
-    """Build the methods over a tiny index, and ask each a question: what would fail at all does so before any work.
-
-    Language models that are given are not asked, and so functions, which may have their own, are not either.
+    A method that worked once goes on, whatever happens on other questions.
     """
-    pipelines = _pipelines(experiment, subject, few, None if llm is None else ScriptedLLM((), llm.id))
-    written = [entry.name for entry in experiment.entries() if isinstance(entry.method, str)]
-    Asker(few, pipelines, (), linked=experiment.linked).warm(subject.questions[0], written)
 
+    write: Callable[[Row], None]
+    working: set[str]
 
-def _ask(
-    experiment: Experiment,
-    subject: Subject,
-    group: Sequence[Entry],
-    folder: Path,
-    encoder: NamedEncoder,
-    llm: LLM | None,
-    results: Results,
-    progress: Progress | None,
-) -> None:
-    todo = _todo(subject.questions, group, results)
-    count = sum(map(len, todo.values()))
-    if not count:
-        return
-    with Index.open(folder, encoder=encoder) as index, results.writing() as add:
-        pipelines = _pipelines(experiment, subject, index.snapshot, llm, group)
-        linked = experiment.linked
-        asker = Asker(index.snapshot, pipelines, subject.measures, linked=linked, together=len(group) > 1)
-        first = next(question for question in subject.questions if question.id in todo)
-        asker.warm(first, dict.fromkeys(name for names in todo.values() for name in names))
-        done, add = 0, _ending(add, results)
-        for at, question in enumerate(subject.questions):
-            names = todo.get(question.id, ())
-            first_at = at % max(len(names), 1)  # no method is always the one that finds nothing prepared
-            asker.ask(question, (*names[first_at:], *names[:first_at]), add)
-            done += len(names)
-            if progress is not None and names:
-                progress("ask" if len(group) > 1 else f"ask {group[0].name}", done, count)
+    def __post_init__(self) -> None:
+        self.failures = Counter[str]()
 
-
-def _ending(add: Callable[[Row], None], results: Results) -> Callable[[Row], None]:
-    """Return what adds rows, and ends the run where a method fails from the beginning on.
-
-    A method that was answered once goes on, whatever some questions do to it.
-    """
-    failures, working = Counter[str](), {row["method"] for row in results if "error" not in row}
-
-    def adding(row: Row) -> None:
-        add(row)
+    def add(self, row: Row) -> None:
+        self.write(row)
         error, name = row.get("error", ""), row["method"]
         if not error:
-            working.add(name)
-        failures[name] += bool(error)
-        if failures[name] == _FAILURES and name not in working:
+            self.working.add(name)
+        self.failures[name] += bool(error)
+        if self.failures[name] == _MAX_FAILURES and name not in self.working:
             raise ModelError(
-                f"{name} failed on its first {_FAILURES} questions, the last time with {error.rstrip('.')}. "
-                f"What was found so far is kept: once that is mended, the same command goes on, and asks these again."
+                f"{name} failed on its first {_MAX_FAILURES} questions, the last time with {error.rstrip('.')}. "
+                f"All results are kept: once that is mended, the same command resumes the run and asks these again."
             )
 
-    return adding
+
+def _expression(operator: Operator, llm: LLM | None) -> str:
+    """Return the expression of a method, with the id of the language model instead of its budget and cache."""
+    expression = repr(operator)
+    return stable_repr(expression if llm is None else expression.replace(repr(llm), f"LLM({llm.id!r})"))
 
 
-def _todo(questions: Sequence[QuestionRecord], group: Sequence[Entry], results: Results) -> Mapping[str, Sequence[str]]:
-    """Return the methods that are still to be asked each question, by its id."""
-    todo = {q.id: [entry.name for entry in group if (entry.name, q.id) not in results] for q in questions}
-    return {name: methods for name, methods in todo.items() if methods}
+def new_manifest(experiment: Experiment, subject: Subject, encoder: str, llm: LLM | None = None) -> dict[str, Any]:
+    """Return the manifest of a run; expressions and sizes are unknown before there is an index."""
+    return {
+        "graphwright": graphwright.__version__,
+        "methods": dict.fromkeys((entry.name for entry in experiment.entries()), ""),
+        "settings": {
+            "extraction": experiment.extraction,
+            "titles": experiment.titles,
+            "embed": None if experiment.embed is None else list(experiment.embed),
+            "limit": experiment.limit,
+            "seed": experiment.seed,
+            "questions": str(experiment.questions),
+            "answered": subject.answered,
+            "linked": experiment.linked,
+            "metrics": [measure.name for measure in subject.measures],
+        },
+        "data": {
+            "name": subject.name,
+            "documents": len(subject.documents),
+            "triples": len(subject.triples),
+            "over": subject.over,
+            "graph": "",
+            "questions": len(subject.questions),
+            "unjudged questions left out": subject.unjudged,
+            "rows that could not be read": len(subject.skipped),
+            "remarks": list(subject.remarks),
+            "sha256": dict(subject.checksums),
+        },
+        "encoder": encoder,
+        "llm": None if llm is None else llm.id,
+        "extractor": subject.extractor.id,
+        "baseline": experiment.against(),
+        "index": {},
+        "machine": {
+            "processors": os.cpu_count(),
+            "platform": platform.platform(),
+            "python": platform.python_version(),
+            **_versions(),
+        },
+        "commit": _commit(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "continued": [],
+    }
+
+
+def _versions() -> dict[str, str]:
+    versions = {}
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):  # installed under another name, such as onnxruntime-gpu
+            versions[name] = version(name)
+    return versions
+
+
+@cache
+def _commit() -> str:
+    """Return the commit of the package, with a + where files differ from it; "" outside of a repository."""
+    folder = str(Path(graphwright.__file__).resolve().parent)
+    commands = (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no", "."))
+    try:
+        commit, changes = (
+            subprocess.run(
+                ["git", "-C", folder, *command], capture_output=True, text=True, timeout=10, check=True
+            ).stdout.strip()
+            for command in commands
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return commit + ("+" if changes else "")
+
+
+def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the manifest of the run in a folder, None where there is none.
+
+    Methods may be added, and replaced as long as there are no results. Raises OptionError for a folder with another
+    run than `manifest` describes, or with anything else, and DataError for a manifest that cannot be read.
+    """
+    path = out / "manifest.json"
+    if not path.exists():
+        # Before its manifest a run has a lock, and the draft of the manifest.
+        if out.exists() and (
+            not out.is_dir()
+            or any(not file.name.startswith(("writer.lock", ".manifest.json.")) for file in out.iterdir())
+        ):
+            raise OptionError(f"{out} is not empty and holds no run; give a new or empty folder.")
+        return None
+    try:
+        existing: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        identity = _identity(existing)
+        if not whole_lines(out / "results.jsonl"):
+            identity["methods"] = {}
+        difference = _difference(identity, _identity(manifest))
+    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
+        raise DataError(f"{path} cannot be read ({error}); give a new folder, or remove this one.") from error
+    if difference:
+        name, there, here = difference
+        raise OptionError(
+            f"{out} holds another run: there {name or 'the manifest'} is {_cut(there)}, and here "
+            f"{_cut(here)}. Give another folder, or repeat that run as it was."
+        )
+    return existing
+
+
+def _identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of a manifest that two parts of one run have in common."""
+    identity = {name: value for name, value in manifest.items() if name not in _VOLATILE}
+    return identity | {"data": {name: value for name, value in manifest["data"].items() if name not in _OF_INDEX}}
+
+
+def _difference(there: Any, here: Any, name: str = "") -> tuple[str, Any, Any] | None:
+    """Return the first difference of two manifests with both values, None where they agree; methods may be added."""
+    if not isinstance(there, Mapping) or not isinstance(here, Mapping):
+        # An expression that is not known yet agrees with any.
+        return None if there == here or "" in (there, here) else (name, there, here)
+    if there.keys() - here.keys() or (there.keys() != here.keys() and name != "methods"):
+        return name, ", ".join(there), ", ".join(here)
+    parts = (_difference(there[part], here[part], f"{name} {part}".strip()) for part in there)
+    return next((difference for difference in parts if difference is not None), None)
+
+
+def _cut(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 120 else f"{text[:60]} … {text[-40:]}"
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")

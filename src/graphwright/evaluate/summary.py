@@ -1,4 +1,4 @@
-"""A run in figures: each method's metrics with intervals, its cost, its difference to a baseline, and breakdowns."""
+"""Summarise a run: metrics with intervals, costs, differences to a baseline, steps and breakdowns of each method."""
 
 from __future__ import annotations
 
@@ -8,92 +8,108 @@ from typing import Any
 
 import numpy as np
 
+from graphwright.evaluate.asking import Results, Row
 from graphwright.evaluate.entries import Entry, plain
 from graphwright.evaluate.experiment import Subject
 from graphwright.evaluate.measures import Measure
-from graphwright.evaluate.results import Results, Row
-from graphwright.evaluate.statistics import bootstrap_interval, holm, paired_test, ratio_interval
+from graphwright.evaluate.statistics import available, holm, paired_test, with_interval
 
 __all__ = ["summarised"]
 
-_KEPT = ("graphwright", "commit", "data", "encoder", "llm", "extractor", "settings", "baseline", "machine", "started")
+_MANIFEST = (
+    "graphwright",
+    "commit",
+    "data",
+    "encoder",
+    "llm",
+    "extractor",
+    "settings",
+    "baseline",
+    "machine",
+    "started",
+)
 _MEANS = ("texts", "tokens", "calls", "prompt_tokens", "completion_tokens", "cost")
 _GROUPS: Mapping[str, Callable[[Row], str]] = {
     "type": lambda row: str(row["type"]),
     "hops": lambda row: "" if row["hops"] is None else str(row["hops"]),
-    "answers": lambda row: _some(row["answers"]),
-    "entities": lambda row: _some(row["entities"]),
+    "answers": lambda row: _count_group(row["answers"]),
+    "entities": lambda row: _count_group(row["entities"]),
 }
-_MOST_GROUPS = 40
+_MAX_GROUPS = 40
 
 
 def summarised(
     manifest: Mapping[str, Any], entries: Sequence[Entry], subject: Subject, results: Results
 ) -> dict[str, Any]:
-    """Return the summary of a finished run, as JSON holds it.
+    """Return the summary of a finished run, as JSON values.
 
-    For each method `metrics` (mean, and the ends of its 95 % bootstrap interval over questions), `milliseconds` and
-    `model_milliseconds` of a question (p50, p95, mean), those of each of its `steps` with the share of what should be
-    found that is `held` after it, means of tokens, calls and money, `peak_mb`, and `breakdown` by what is known of
-    questions. `against_baseline`: for each metric that is a mean the difference and the p-value of the paired
-    randomisation test, alone and `corrected` for the number of methods (Holm). `sweeps`: the grids.
+    For each method `metrics` (mean and, with scipy, the 95 % bootstrap interval over questions), `milliseconds` and
+    `model_milliseconds` of a question (p50, p95, mean), those of each of its `steps` with the share of the wanted nodes
+    or documents that is `held` after it, means of tokens, calls and money, `peak_mb`, and `breakdown` by groups of
+    questions. `against_baseline`: for each metric that is a mean the difference and, with scipy, the p value of the
+    paired permutation test, alone and `corrected` for the number of methods (Holm). `sweeps`: the grids. `statistics`:
+    whether there are intervals and p values.
     """
     seed = int(manifest["settings"]["seed"])
     rows = {entry.name: results.of(entry.name) for entry in entries}
-    # Of few questions that were drawn none may have what a metric needs, and a method may not.
-    measures = [measure for measure in subject.measures if any(_measured(of, measure) for of in rows.values())]
+    # Of few questions none may have what a metric needs.
+    measures = [measure for measure in subject.measures if any(_has(of, measure) for of in rows.values())]
     names = [measure.name for measure in measures]
     against = _against(rows, manifest["baseline"], measures, seed)
-    methods = {}
-    for entry in entries:
-        of = rows[entry.name]
-        methods[entry.name] = {
+    methods = {
+        entry.name: {
             "method": entry.method if isinstance(entry.method, str) else entry.name,
-            "options": {name: _shown(value) for name, value in entry.options.items()},
+            "options": {name: _json_value(value) for name, value in entry.options.items()},
             "expression": manifest["methods"][entry.name],
-            "questions": len(of),
-            "failed": sum("error" in row for row in of),
-            "errors": dict(Counter(row["error"] for row in of if "error" in row)),
-            "metrics": {m.name: _interval(of, m.name, seed) for m in measures if _measured(of, m)},
             "against_baseline": against.get(entry.name),
-            "milliseconds": _times([row["seconds"] for row in of]),
-            "model_milliseconds": _times([row["model_seconds"] for row in of]),
-            **{name: float(np.mean([row[name] for row in of])) for name in _MEANS},
-            "peak_mb": max((row["peak_mb"] for row in of if row["peak_mb"] is not None), default=None),
-            "steps": _steps(of),
-            "breakdown": _breakdown(of, measures),
+            **_figures(rows[entry.name], measures, seed),
         }
+        for entry in entries
+    }
     return {
-        **{name: manifest[name] for name in _KEPT},
+        **{name: manifest[name] for name in _MANIFEST},
         "primary": subject.primary if subject.primary in names else names[0],
         "metrics": [{"name": m.name, "about": m.about, "kind": m.kind} for m in measures],
         "methods": methods,
         "sweeps": _sweeps(entries),
+        "statistics": available(),
     }
 
 
-def _shown(value: object) -> object:
-    """Return a value as JSON can hold it: an object as the text that shows it."""
+def _figures(rows: Sequence[Row], measures: Sequence[Measure], seed: int) -> dict[str, Any]:
+    """Return all figures of a method."""
+    return {
+        "questions": len(rows),
+        "failed": sum("error" in row for row in rows),
+        "errors": dict(Counter(row["error"] for row in rows if "error" in row)),
+        "metrics": {m.name: _metric(rows, m.name, seed) for m in measures if _has(rows, m)},
+        "milliseconds": _times([row["seconds"] for row in rows]),
+        "model_milliseconds": _times([row["model_seconds"] for row in rows]),
+        **{name: float(np.mean([row[name] for row in rows])) for name in _MEANS},
+        "peak_mb": max((row["peak_mb"] for row in rows if row["peak_mb"] is not None), default=None),
+        "steps": _steps(rows),
+        "breakdown": _breakdown(rows, measures),
+    }
+
+
+def _json_value(value: object) -> object:
     return value if plain(value) else repr(value)
 
 
-def _interval(rows: Sequence[Row], metric: str, seed: int) -> dict[str, float]:
-    mean = _mean(rows, metric)
-    if _divided(rows, metric):
-        above, below = zip(*_pairs(rows, metric), strict=True)
-        low, high = ratio_interval(above, below, seed=seed)
-    else:
-        low, high = bootstrap_interval(_values(rows, metric), seed=seed)
-    return {"mean": mean, "low": low, "high": high}
+def _metric(rows: Sequence[Row], metric: str, seed: int) -> Mapping[str, float]:
+    if _is_ratio(rows, metric):
+        numerators, denominators = zip(*_pairs(rows, metric), strict=True)
+        return with_interval(numerators, denominators, seed)
+    return with_interval(_values(rows, metric), seed=seed)
 
 
-def _measured(rows: Iterable[Row], measure: Measure) -> bool:
-    """Whether any of the questions has a metric."""
+def _has(rows: Iterable[Row], measure: Measure) -> bool:
+    """Return whether any question has a metric."""
     return any(measure.name in row["metrics"] or measure.name in row.get("ratios", {}) for row in rows)
 
 
-def _divided(rows: Iterable[Row], metric: str) -> bool:
-    """Whether a metric is one whose sums are divided."""
+def _is_ratio(rows: Iterable[Row], metric: str) -> bool:
+    """Return whether a metric is a ratio of sums."""
     return any(metric in row.get("ratios", {}) for row in rows)
 
 
@@ -102,12 +118,12 @@ def _pairs(rows: Iterable[Row], metric: str) -> list[tuple[float, float]]:
 
 
 def _values(rows: Iterable[Row], metric: str) -> list[float]:
-    """Return what a metric is of the questions that have it: not all have answers, or gold documents."""
+    """Return a metric of the questions that have it: not all have answers, or gold documents."""
     return [row["metrics"][metric] for row in rows if metric in row["metrics"]]
 
 
 def _mean(rows: Sequence[Row], metric: str) -> float:
-    if _divided(rows, metric):
+    if _is_ratio(rows, metric):
         above, below = np.sum(_pairs(rows, metric), axis=0)
         return float(above / below) if below else 0.0
     return float(np.mean(_values(rows, metric)))
@@ -116,60 +132,60 @@ def _mean(rows: Sequence[Row], metric: str) -> float:
 def _against(
     rows: Mapping[str, Sequence[Row]], baseline: str, measures: Sequence[Measure], seed: int
 ) -> dict[str, dict[str, Any]]:
-    """Return by method and metric what it is ahead of the baseline by, and how likely that is by chance."""
+    """Return by method and metric the difference to the baseline, with its p values where scipy is installed."""
     found: dict[str, dict[str, Any]] = {name: {} for name in rows if name != baseline}
     for measure in measures:
-        if _divided(rows[baseline], measure.name) or not _measured(rows[baseline], measure):
+        if _is_ratio(rows[baseline], measure.name) or not _has(rows[baseline], measure):
             continue
-        others = [name for name in found if _measured(rows[name], measure)]
         base = _values(rows[baseline], measure.name)
-        tests = [paired_test(_values(rows[name], measure.name), base, seed=seed) for name in others]
-        for name, p, corrected in zip(others, tests, holm(tests), strict=True):
-            difference = float(np.mean(_values(rows[name], measure.name)) - np.mean(base))
-            found[name][measure.name] = {"difference": difference, "p": p, "corrected": corrected}
+        values = {name: _values(rows[name], measure.name) for name in found if _has(rows[name], measure)}
+        p = {name: paired_test(of, base, seed=seed) for name, of in values.items()} if available() else {}
+        corrected = dict(zip(p, holm(list(p.values())), strict=True))
+        for name, of in values.items():
+            tested = {"p": p[name], "corrected": corrected[name]} if name in p else {}
+            found[name][measure.name] = {"difference": float(np.mean(of) - np.mean(base)), **tested}
     return found
 
 
 def _breakdown(rows: Sequence[Row], measures: Sequence[Measure]) -> dict[str, Any]:
     """Return the metrics of groups of questions, where there are several groups and not too many."""
-    found = {}
+    breakdown = {}
     for name, group_of in _GROUPS.items():
         groups = defaultdict[str, list[Row]](list)
         for row in rows:
             groups[group_of(row) or "unknown"].append(row)
-        if 1 < len(groups) <= _MOST_GROUPS:
-            found[name] = {
+        if 1 < len(groups) <= _MAX_GROUPS:
+            breakdown[name] = {
                 group: {
-                    "questions": len(some),
-                    "metrics": {m.name: _mean(some, m.name) for m in measures if _measured(some, m)},
+                    "questions": len(members),
+                    "metrics": {m.name: _mean(members, m.name) for m in measures if _has(members, m)},
                 }
-                for group, some in sorted(groups.items())
+                for group, members in sorted(groups.items())
             }
-    return found
+    return breakdown
 
 
-def _some(count: int) -> str:
+def _count_group(count: int) -> str:
     return str(count) if count < 2 else "2-4" if count < 5 else "5+"
 
 
 def _steps(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the times of each step, in the order of the first question that had it; those of a loop are added up.
+    """Return the times of each step, in order of first appearance; the times of a loop are added up.
 
-    Questions that a step was not done for count as 0 in its times, and not in what it holds.
+    A question without the step counts as 0 in its times, and not in its share.
     """
-    seconds: dict[str, dict[int, float]] = {}
-    held: dict[str, dict[int, float]] = {}
+    seconds: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    shares: defaultdict[str, dict[int, float]] = defaultdict(dict)
     for at, row in enumerate(rows):
         for step in row["steps"]:
-            name = step["operator"]
-            seconds.setdefault(name, {})[at] = seconds.get(name, {}).get(at, 0.0) + step["seconds"]
+            seconds[step["operator"]][at] += step["seconds"]
             if step["held"] is not None:
-                held.setdefault(name, {})[at] = step["held"]
+                shares[step["operator"]][at] = step["held"]
     return [
         {
             "operator": name,
             **_times([of.get(at, 0.0) for at in range(len(rows))]),
-            "held": float(np.mean(list(held[name].values()))) if name in held else None,
+            "held": float(np.mean(list(shares[name].values()))) if name in shares else None,
         }
         for name, of in seconds.items()
     ]
@@ -182,14 +198,14 @@ def _times(seconds: Sequence[float]) -> dict[str, float]:
 
 def _sweeps(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Return the points of each option that a grid varies, the other options of the grid being the same."""
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    sweeps: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for entry in entries:
         for option in entry.swept:
             rest = tuple((name, repr(entry.options[name])) for name in entry.swept if name != option)
-            point = {"value": _shown(entry.options[option]), "name": entry.name}
-            found.setdefault((entry.of, option, rest), []).append(point)
+            point = {"value": _json_value(entry.options[option]), "name": entry.name}
+            sweeps.setdefault((entry.of, option, rest), []).append(point)
     return [
         {"method": of, "option": option, "with": dict(rest), "points": points}
-        for (of, option, rest), points in found.items()
+        for (of, option, rest), points in sweeps.items()
         if len(points) > 1
     ]

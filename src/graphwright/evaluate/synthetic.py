@@ -1,8 +1,8 @@
-"""Questions that need two documents of which one refers to the other, for corpora that have links and no questions.
+"""Generate questions that need two linked documents, for corpora with links and without questions.
 
-FastInsight (section 4.2.1) asks a language model for them: that of a pair a question describes the document that
-refers, and wants to know what only the other one tells, without naming it. Offline, words take the place of that: those
-that say most in the most central sentence of each.
+In FastInsight (section 4.2.1) a language model writes them: a question describes the document that refers, and asks for
+what only the other one tells, without naming it. Offline, a question is made of the most informative words of the most
+central sentence of each document.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from typing import Any
+
+from pydantic import BaseModel
 
 from graphwright.data.document import Document
 from graphwright.data.questions import QuestionRecord
@@ -27,13 +27,13 @@ from graphwright.text.words import words
 __all__ = ["TermWriter", "linked_pairs", "model_writer", "needs_both", "two_document_questions"]
 
 Draft = tuple[str, tuple[str, ...]]
-"""A question and its answers, none where nobody wrote one."""
+"""A question and its answers, if any."""
 
-_SHOWN = 4096  # characters of a document that a model reads, as many as a node of ACL-OCL has
-_TRIES = 3  # pairs that a model is asked about for each question that is wanted
-_OWN = 2  # words of a question that each document has to hold and the other not
+_SHOWN = 4096  # characters of a document that a model reads, the length of a node of ACL-OCL
+_TRIES = 3  # pairs that a model is asked about per question
+_OWN = 2  # words of a question that only one of the documents holds, for each of them
 _RUN = 8  # words in a row that a question may not share with a document
-_FEWEST = 3  # words of either document in a question of words
+_MIN_WORDS = 3  # words of either document in a question of words
 _TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _FORMS = (
     "Which results on {target} does work on {source} build on?",
@@ -45,7 +45,7 @@ _FORMS = (
 def two_document_questions(
     documents: Sequence[Document], count: int = 200, seed: int = 0, *, llm: LLM | None = None
 ) -> list[QuestionRecord]:
-    """Write questions that need two linked documents each: `gold` is the one that refers, then the other.
+    """Generate questions that need two linked documents: `gold` is the one that refers, then the other.
 
     Pairs are drawn by `seed`, and no document is in two questions; a larger `count` gives the same first ones. `llm`
     writes them, with an answer each; without one they are made of words (see TermWriter) and have no answer. Those that
@@ -53,22 +53,22 @@ def two_document_questions(
     about three pairs at most for each that is wanted.
 
     Raises DataError where no document refers to another, OptionError for a count below 1, and what a model raises,
-    save that a reply without the right form only costs its pair.
+    except that a malformed reply only skips its pair.
     """
     if count < 1:
-        raise OptionError(f"two_document_questions(count={count!r}): a number of questions, 1 or more.")
+        raise OptionError(f"two_document_questions(count={count!r}): the number of questions must be 1 or more.")
     pairs = linked_pairs(documents, seed)
     if not pairs:
         raise DataError(
-            f"none of the {len(documents):,} documents refers to another one of them. Links are read from links.tsv "
+            f"None of the {len(documents):,} documents refers to another one. Links are read from links.tsv "
             f"beside corpus.jsonl, and from the field links of its rows."
         )
     write = TermWriter(documents) if llm is None else model_writer(llm)
-    found: list[QuestionRecord] = []
+    questions: list[QuestionRecord] = []
     used: set[str] = set()
     tried = 0
     for source, target in pairs:
-        if len(found) == count or (llm is not None and tried == _TRIES * count):
+        if len(questions) == count or (llm is not None and tried == _TRIES * count):
             break
         if used & {source.id, target.id}:
             continue
@@ -76,28 +76,28 @@ def two_document_questions(
         draft = write(source, target)
         if draft is not None and needs_both(draft[0], source, target):
             used |= {source.id, target.id}
-            name = f"two-{len(found) + 1}"
-            found.append(QuestionRecord(name, draft[0], draft[1], (source.id, target.id), "two documents"))
-    return found
+            name = f"two-{len(questions) + 1}"
+            questions.append(QuestionRecord(name, draft[0], draft[1], (source.id, target.id), "two documents"))
+    return questions
 
 
 def linked_pairs(documents: Iterable[Document], seed: int = 0) -> list[tuple[Document, Document]]:
-    """Return the pairs of a document and another that it refers to, each two once, in an order drawn by `seed`.
+    """Return the linked pairs of documents, referring one first and each pair once, in random order.
 
     >>> docs = [Document("a", "x", links=("b", "c")), Document("b", "y", links=("a",))]
-    >>> [(one.id, other.id) for one, other in linked_pairs(docs)]
+    >>> [(source.id, target.id) for source, target in linked_pairs(docs)]
     [('a', 'b')]
     """
     known = {document.id: document for document in documents}
     pairs = sorted((name, link) for name, d in known.items() for link in set(d.links) if link in known and link != name)
-    kept = list({frozenset(pair): pair for pair in reversed(pairs)}.values())
-    kept.sort()
-    random.Random(seed).shuffle(kept)
-    return [(known[source], known[target]) for source, target in kept]
+    distinct = list({frozenset(pair): pair for pair in reversed(pairs)}.values())
+    distinct.sort()
+    random.Random(seed).shuffle(distinct)
+    return [(known[source], known[target]) for source, target in distinct]
 
 
 def needs_both(question: str, source: Document, target: Document) -> bool:
-    """Whether a question can only be answered from two documents together, as far as words tell.
+    """Return whether a question needs both documents, as far as its words show.
 
     Each of them holds two words or more of the question that the other does not; the question does not name the target,
     which would be found at once; and it copies neither, no sentence and no eight words in a row.
@@ -108,22 +108,23 @@ def needs_both(question: str, source: Document, target: Document) -> bool:
     >>> needs_both("Do carbon hulls of Oslo's racing boats bend?", boat, hull)  # names it
     False
     """
-    asked = set(words(question))
-    one, other = (set(words(f"{d.title}\n{d.text}")) for d in (source, target))
-    title = set(words(target.title))
-    if min(len(asked & one - other), len(asked & other - one)) < _OWN or (title and title <= asked):
+    terms, title = set(words(question)), set(words(target.title))
+    of_source, of_target = (set(words(f"{document.title}\n{document.text}")) for document in (source, target))
+    if min(len(terms & of_source - of_target), len(terms & of_target - of_source)) < _OWN:
+        return False
+    if title and title <= terms:
         return False
     return not any(_copies(question, document.text) for document in (source, target))
 
 
 def _copies(question: str, text: str) -> bool:
-    """Whether a question holds a sentence of a text, of four words or more, or eight of its words in a row."""
-    asked, whole = _line(question), _line(text)
-    tokens = asked.split()
+    """Return whether a question holds a sentence of a text, of four words or more, or eight of its words in a row."""
+    line, whole = _line(question), _line(text)
+    tokens = line.split()
     if any(f" {' '.join(tokens[at : at + _RUN])} " in whole for at in range(len(tokens) - _RUN + 1)):
         return True
     sentences = (_line(text[start:end]) for start, end in sentence_spans(text))
-    return any(sentence in asked for sentence in sentences if sentence.count(" ") > 4)
+    return any(sentence in line for sentence in sentences if sentence.count(" ") > 4)
 
 
 def _line(text: str) -> str:
@@ -132,13 +133,12 @@ def _line(text: str) -> str:
 
 
 class TermWriter:
-    """Writes questions of words: of the most central sentence of each document, those that say most of it.
+    """Make questions of the most informative words of the most central sentence of each document.
 
-    A word weighs its count in the document times log(N/df), and one that no other document holds weighs nothing: it
-    would be a name, not a subject. The most central sentence has the largest cosine with its document. Of the document
-    that refers `words_of_source` words are taken, of the other `words_of_target`, none of them of its title, so that it
-    is the harder one to find; they stand in the order of the sentence, in one of three forms. As they are the very
-    words of the documents, a search for words has it easier here than with what people ask.
+    The weight of a word is its count in the document times log(N/df), and 0 for a word of one document only, which
+    would be a name. The most central sentence has the largest cosine with its document. `words_of_source` and
+    `words_of_target` are the numbers of words; none is from the title of the target. Words keep the order of the
+    sentence, in one of three forms. Word search is easier on them than on real questions, whose words may differ.
 
     >>> docs = [Document("a", "Racing boats need light hulls."), Document("b", "Carbon hulls bend under heavy load.")]
     >>> docs += [Document("c", "Light boats, carbon masts, racing under heavy load.")]
@@ -148,59 +148,60 @@ class TermWriter:
 
     def __init__(self, documents: Sequence[Document], words_of_source: int = 5, words_of_target: int = 3) -> None:
         self._counts = {d.id: Counter(words(d.text)) for d in documents}
-        held = Counter(word for counts in self._counts.values() for word in counts)
-        self._rarity = {word: math.log(len(documents) / df) for word, df in held.items() if df > 1}
+        frequencies = Counter(word for counts in self._counts.values() for word in counts)
+        self._rarity = {word: math.log(len(documents) / df) for word, df in frequencies.items() if df > 1}
         self._sizes = words_of_source, words_of_target
 
     def __call__(self, source: Document, target: Document) -> Draft | None:
-        """Return a question, None where a document says too little."""
+        """Return a question, None where a document has too few words."""
         parts = [self._terms(source, "", self._sizes[0]), self._terms(target, target.title, self._sizes[1])]
-        if min(map(len, parts)) < _FEWEST:
+        if min(map(len, parts)) < _MIN_WORDS:
             return None
         form = random.Random(f"{source.id}\0{target.id}").choice(_FORMS)
         return form.format(source=" ".join(parts[0]), target=" ".join(parts[1])), ()
 
-    def _terms(self, document: Document, title: str, most: int) -> list[str]:
-        """Return the words of the most central sentence that say most, as they are written there, in its order."""
+    def _terms(self, document: Document, title: str, max_words: int) -> list[str]:
+        """Return the words of largest weight of the most central sentence, as written, in its order."""
         text = document.text
         weights = {word: n * self._rarity.get(word, 0.0) for word, n in self._counts[document.id].items()}
         sentences = [text[start:end] for start, end in sentence_spans(text)]
         central = max(sentences, key=lambda sentence: self._centrality(sentence, weights), default="")
-        left_out, first = set(words(title)), dict[str, str]()
+        excluded, first = set(words(title)), dict[str, str]()
         for token in _TOKEN.findall(central):
             for word in words(token)[:1]:
-                if word not in left_out and weights.get(word, 0.0) > 0:
+                if word not in excluded and weights.get(word, 0.0) > 0:
                     first.setdefault(word, token)
-        chosen = set(sorted(first, key=lambda word: -weights[word])[:most])  # of equals the first ones
+        chosen = set(sorted(first, key=lambda word: -weights[word])[:max_words])
         return [token for word, token in first.items() if word in chosen]
 
     def _centrality(self, sentence: str, weights: dict[str, float]) -> float:
-        here = {word: n * self._rarity.get(word, 0.0) for word, n in Counter(words(sentence)).items()}
-        length = math.sqrt(sum(weight * weight for weight in here.values()))
-        return sum(weight * weights.get(word, 0.0) for word, weight in here.items()) / length if length else 0.0
+        vector = {word: n * self._rarity.get(word, 0.0) for word, n in Counter(words(sentence)).items()}
+        length = math.sqrt(sum(weight * weight for weight in vector.values()))
+        return sum(weight * weights.get(word, 0.0) for word, weight in vector.items()) / length if length else 0.0
+
+
+class TwoDocumentQuestion(BaseModel):
+    """Reply of a model: a question, its answer, and a quote from each document."""
+
+    question: str
+    answer: str
+    from_first: str
+    from_second: str
 
 
 def model_writer(llm: LLM) -> Callable[[Document, Document], Draft | None]:
-    """Return a writer that asks a language model, and takes what it says only where it quotes both documents."""
+    """Return a writer that asks a language model; a reply counts only if it quotes both documents."""
 
     def write(source: Document, target: Document) -> Draft | None:
-        shown = [data_line({"title": d.title, "text": d.text[:_SHOWN]}) for d in (source, target)]
+        first, second = (data_line({"title": d.title, "text": d.text[:_SHOWN]}) for d in (source, target))
+        prompt = messages("two_documents", first=first, second=second)
         try:
-            said = llm.complete(*messages("two_documents", first=shown[0], second=shown[1]), schema=_schema()).value
+            reply = llm.complete(*prompt, schema=TwoDocumentQuestion).value
         except LLMResponseError:
             return None
-        quotes = ((said.from_first, source), (said.from_second, target))
-        if not said.question.strip() or any(find(quote, d.text[:_SHOWN]) is None for quote, d in quotes):
+        quotes = ((reply.from_first, source), (reply.from_second, target))
+        if not reply.question.strip() or any(find(quote, d.text[:_SHOWN]) is None for quote, d in quotes):
             return None
-        return " ".join(said.question.split()), tuple(filter(None, [said.answer.strip()]))
+        return " ".join(reply.question.split()), tuple(filter(None, [reply.answer.strip()]))
 
     return write
-
-
-@cache
-def _schema() -> type[Any]:
-    """Return what a reply must be, as a pydantic model."""
-    from pydantic import create_model
-
-    fields = dict.fromkeys(("question", "answer", "from_first", "from_second"), (str, ...))
-    return create_model("TwoDocumentQuestion", **fields)  # type: ignore[call-overload, no-any-return]

@@ -38,7 +38,7 @@ def pathrag(
     quotes. Without one keywords are words of the question, which is its only theme, and the answer is quoted. The paper
     shows no passages: here they are ranked by nearness to the question, about which paths say nothing. `order`
     (HopFirst(), Shuffled(seed)) and `prompt` (FlatPrompt) are the paper's ablations (RQ2); for its sparser graphs (RQ3)
-    see `graphwright.evaluate.sparsity.thinned`.
+    see `graphwright.evaluate.indexing.thinned`.
 
     Names and triples without vectors are compared by words, which is less accurate: embed them with
     Settings(embed=("passages", "names", "triples")).

@@ -1,0 +1,254 @@
+"""Build, check, sample and thin the index of a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from graphwright.data.document import Document
+from graphwright.data.questions import check_gold
+from graphwright.errors import OptionError, StoreError
+from graphwright.evaluate.experiment import Experiment, Subject
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Csr, Graph
+from graphwright.graph.passages import Passages
+from graphwright.index.build import Progress, Settings
+from graphwright.index.snapshot import Snapshot
+from graphwright.index_folder import Index
+from graphwright.models.metered import call_metered
+from graphwright.models.protocols import Floats, NamedEncoder, Usage
+
+__all__ = ["build_index", "check_index", "sample_index", "thinned"]
+
+
+@dataclass(frozen=True)
+class _MeteredEncoder:
+    """An encoder that adds its work to a usage."""
+
+    encoder: NamedEncoder
+    usage: Usage
+
+    @property
+    def id(self) -> str:
+        return self.encoder.id
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        vectors: Floats = call_metered(self.usage, self.encoder, "encode", texts)
+        return vectors
+
+
+@dataclass(frozen=True)
+class _ConstantEncoder:
+    """An encoder that gives every text the same vector, under the name of another encoder."""
+
+    id: str
+    dimension: int
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        return np.full((len(texts), self.dimension), self.dimension**-0.5, np.float32)
+
+
+def build_index(
+    folder: Path, experiment: Experiment, subject: Subject, encoder: NamedEncoder, progress: Progress | None
+) -> dict[str, Any]:
+    """Index the documents or the graph, check the index, and return the costs: seconds, texts, encoder usage.
+
+    A finished index only costs a look at every document, and gives {}; an interrupted one is finished.
+    """
+    if subject.over == "graph":
+        return _import_graph(folder, experiment, subject, encoder, progress)
+    usage = Usage()
+    metered = _MeteredEncoder(encoder, usage)
+    if folder.exists():
+        index = Index.open(folder, encoder=metered, extractor=subject.extractor)
+        _check_extractor(index, experiment, subject)
+    else:
+        index = Index.create(folder, encoder=metered, extractor=subject.extractor, settings=_settings(experiment))
+    with index:
+        changes = index.add(subject.documents, progress=progress)
+        _check(index, experiment, subject)
+    seconds = {name: round(value, 3) for name, value in changes.seconds.items()}
+    return {"seconds": seconds, "texts": changes.texts, "model": _model_costs(usage)} if seconds else {}
+
+
+def _settings(experiment: Experiment) -> Settings:
+    return Settings(embed=tuple(experiment.embed or ("passages",)))
+
+
+def _model_costs(usage: Usage) -> dict[str, Any]:
+    return {"texts": usage.texts, "tokens": usage.tokens, "seconds": round(usage.seconds, 3)}
+
+
+@contextmanager
+def sample_index(experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> Iterator[Snapshot]:
+    """Make an index of three documents or triples, to try methods on before the real one is built.
+
+    All vectors are equal, so searches are meaningless; but what cannot be built or run over it fails early.
+    """
+    constant = _ConstantEncoder(encoder.id, encoder.encode(["text"]).shape[1])
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "index"
+        if subject.over == "graph":
+            graph = Graph.from_triples(subject.triples[:3])
+            index = Index.from_graph(folder, graph, embed=experiment.embed, encoder=constant)
+        else:
+            settings = _settings(experiment)
+            index = Index.create(folder, encoder=constant, extractor=subject.extractor, settings=settings)
+            index.add(subject.documents[:3])
+        with index:
+            yield index.snapshot
+
+
+def _import_graph(
+    folder: Path, experiment: Experiment, subject: Subject, encoder: NamedEncoder, progress: Progress | None
+) -> dict[str, Any]:
+    if folder.exists() and any(folder.iterdir()):
+        check_index(folder, experiment, subject, encoder)
+        return {}
+    begun, usage = time.perf_counter(), Usage()
+    graph, metered = Graph.from_triples(subject.triples), _MeteredEncoder(encoder, usage)
+    Index.from_graph(folder, graph, embed=experiment.embed, encoder=metered, progress=progress).close()
+    seconds = {"import": round(time.perf_counter() - begun, 3)}
+    return {"seconds": seconds, "texts": {}, "model": _model_costs(usage)}
+
+
+def check_index(folder: Path, experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> None:
+    """Check that an index holds exactly the documents or the graph, with the extractor and embeddings asked for.
+
+    For questions alone, check that it holds the documents that they name. Raises OptionError where it does not, and
+    StoreError for a folder that is no index, or one with another encoder.
+    """
+    with Index.open(folder, encoder=encoder, extractor=subject.extractor) as index:
+        _check(index, experiment, subject)
+
+
+def _check(index: Index, experiment: Experiment, subject: Subject) -> None:
+    info = index.info()
+    if not info["current"]:
+        raise StoreError(f"{index.path} is not finished; add its documents to it again.")
+    if subject.over == "index":
+        _check_gold(index, subject)
+        return
+    embedded = info["settings"]["embed"]
+    if experiment.embed is not None and set(embedded) != set(experiment.embed):
+        raise OptionError(
+            f"{index.path} embeds {', '.join(embedded) or 'nothing'}, and this run asks for "
+            f"{', '.join(experiment.embed)}. Ask for the same, or let the run build its own index."
+        )
+    if subject.over == "graph":
+        graph = Graph.from_triples(subject.triples)
+        if index.graph.checksum != graph.checksum:
+            raise OptionError(
+                f"{index.path} does not hold the graph of {subject.name}: it holds {index.graph}, not {graph}. "
+                f"Let the run build its own index."
+            )
+        return
+    _check_extractor(index, experiment, subject)
+    difference = _difference(index.graph, subject.documents)
+    if difference:
+        raise OptionError(
+            f"{index.path} does not hold the corpus of {subject.name}"
+            f"{'' if experiment.titles else ' without titles'}: {difference}. Let the run build its own index."
+        )
+
+
+def _check_gold(index: Index, subject: Subject) -> None:
+    """Check that the documents named by questions are in the index, except for one in a hundred."""
+    passages = index.graph.passages
+    for field, kind in (("entities", "entities that"), ("gold", "documents that, as their gold_ids,")):
+        names = {name for question in subject.questions for name in getattr(question, field, ())}
+        relevant = names and (field == "entities" or passages is None)
+        if relevant and not any(len(index.graph.ids(name)) for name in names):
+            raise OptionError(
+                f"{index.path} holds none of the {len(names):,} {kind} the questions name, such as "
+                f"{min(names)!r}. Name the index that they are about."
+            )
+    if passages is not None:
+        ids = set(passages.documents)
+        remedy = f"Give the ids that documents have in {index.path}, such as {', '.join(map(repr, sorted(ids)[:3]))}."
+        check_gold(subject.questions, ids, remedy=remedy)
+
+
+def _check_extractor(index: Index, experiment: Experiment, subject: Subject) -> None:
+    others = sorted(index.info()["extractors"].keys() - {subject.extractor.id})
+    if others:
+        raise OptionError(
+            f"{index.path} was built with the extractor {', '.join(others)}, and extraction "
+            f"{experiment.extraction!r} of this data is {subject.extractor.id}. Ask for the extraction that it was "
+            f"built with, or let the run build its own index."
+        )
+
+
+def _difference(graph: Graph, documents: Sequence[Document]) -> str:
+    """Return how the passages of a graph differ from the documents, "" where they are the same."""
+    expected = {document.id: document for document in documents}
+    passages = graph.passages
+    ids = set() if passages is None else set(passages.documents)
+    if passages is None or ids != expected.keys():
+        example = min(ids ^ expected.keys())
+        return f"{len(ids & expected.keys())} of {len(expected)} ids are the same; {example!r} is in one only"
+    for row, node in enumerate(passages.nodes.tolist()):
+        number = int(passages.document[row])
+        document = expected[passages.documents[number]]
+        if passages.titles[number] != document.title:
+            return f"document {document.id!r} has the title {passages.titles[number]!r} there"
+        if graph.text(node) != document.text[int(passages.start[row]) : int(passages.end[row])]:
+            return f"document {document.id!r} has another text there"
+    return _link_difference(graph, passages, expected)
+
+
+def _link_difference(graph: Graph, passages: Passages, expected: Mapping[str, Document]) -> str:
+    """Return the first link that the graph or the documents lack, "" where they have the same."""
+    of = dict(zip(passages.nodes.tolist(), passages.documents.take(passages.document), strict=True))
+    heads, tails = map(np.ndarray.tolist, graph.columns.references)
+    links = {(of[head], of[tail]) for head, tail in zip(heads, tails, strict=True)}
+    nonempty = set(of.values())
+    expected_links = {
+        (document.id, link)
+        for document in expected.values()
+        for link in document.links
+        if link != document.id and {link, document.id} <= nonempty
+    }
+    if links != expected_links:
+        source, target = min(links ^ expected_links)
+        return f"that document {source!r} refers to {target!r} is in one only"
+    return ""
+
+
+def thinned(ix: Snapshot, share: float, seed: int = 0) -> Snapshot:
+    """Return a snapshot without a random share of its edges, for the sparsity experiment of PathRAG (RQ3, Figure 3).
+
+    Edges of all relations are drawn alike, mentions included. With the same seed a larger share removes a superset.
+    Nodes, passages and vectors stay, and so do the passages that an entity comes from; edges are renumbered.
+    Raises OptionError for a share outside 0 to 1.
+    """
+    if not 0 <= share <= 1:
+        raise OptionError(f"thinned(share={share!r}): the share of edges to remove must lie between 0 and 1.")
+    columns = ix.graph.columns
+    count = len(columns.heads)
+    remaining = np.sort(np.random.default_rng(seed).permutation(count)[round(share * count) :])
+    sparser = replace(
+        columns,
+        heads=columns.heads[remaining],
+        tails=columns.tails[remaining],
+        relation=columns.relation[remaining],
+        edge_text=None if columns.edge_text is None else columns.edge_text[remaining],
+        edge_chunks=None if columns.edge_chunks is None else _rows(columns.edge_chunks, remaining),
+    )
+    triples = ix.triples
+    if triples is not None:
+        row_of = np.arange(count, dtype=np.int32) if triples.row_of is None else triples.row_of
+        triples = replace(triples, row_of=row_of[remaining])
+    return replace(ix, graph=Graph(sparser), triples=triples)
+
+
+def _rows(csr: Csr, rows: Ints) -> Csr:
+    lengths = csr.indptr[rows + 1] - csr.indptr[rows]
+    return Csr(np.concatenate(([0], np.cumsum(lengths))), csr.rows(rows).astype(np.int32))
