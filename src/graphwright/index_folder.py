@@ -34,6 +34,7 @@ from graphwright.models.cache import CachedEncoder
 from graphwright.models.protocols import NamedEncoder, Usage
 from graphwright.models.registry import EMBEDDED, cross_encoder_of, encoder_of, llm_of, reader_of
 from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
 from graphwright.operators.state import Question, State, start
 
 __all__ = ["Changes", "Index"]
@@ -317,17 +318,19 @@ class Index:
         *,
         top_k: int | None = None,
         filter: Filter | Mapping[str, Any] | None = None,
+        run: Run | None = None,
         **options: Any,
     ) -> State:
         """Return the state with the evidence and passages of a method, without an answer.
 
         `method`: a name (`graphwright methods` lists them), an operator, or a function from a snapshot to an operator;
         by default `ppr`, over an imported graph `rog`. `top_k`: number of passages. `filter`: the documents that are
-        searched; nothing of the others is visible. `options`: further arguments of the method. Models (`llm`,
-        `cross_encoder`, `reader`, `encoder`) are given by name, as objects, or as functions.
+        searched; nothing of the others is visible. `run`: streams the answer, counts usage, and can be cancelled.
+        `options`: further arguments of the method. Models (`llm`, `cross_encoder`, `reader`, `encoder`) are given by
+        name, as objects, or as functions.
         """
         snapshot, operator = self._pipeline(method, top_k, filter, options)
-        return retrieval_part(operator)(start(question, snapshot.graph))
+        return retrieval_part(operator)(start(question, snapshot.graph), run)
 
     def ask(
         self,
@@ -336,11 +339,12 @@ class Index:
         *,
         top_k: int | None = None,
         filter: Filter | Mapping[str, Any] | None = None,
+        run: Run | None = None,
         **options: Any,
     ) -> State:
         """Return the state with an answer and its citations. Arguments as in `retrieve`."""
         snapshot, operator = self._pipeline(method, top_k, filter, options)
-        return operator(start(question, snapshot.graph))
+        return operator(start(question, snapshot.graph), run)
 
     def retrieve_many(
         self,
