@@ -161,7 +161,7 @@ def test_an_index_may_have_its_vectors_from_a_server_and_remembers_which(docs: P
 
     index = tmp_path / "ix"
     with LLMServer(vectors) as server:
-        done = graphwright("index", docs, "--into", index, "--encoder", f"endpoint:m@{server.url}")
+        done = graphwright("index", docs, "--into", index, "--encoder", f"openai:m@{server.url}")
         assert done.returncode == 0, done.stderr
         asked = len(server.requests)
         assert json.loads(graphwright("ask", "Which abbey?", "--index", index, "--json").stdout)["passages"]

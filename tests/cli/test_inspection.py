@@ -55,7 +55,7 @@ def test_the_text_is_that_in_which_citations_count(folder: Path) -> None:
                     )
         assert citations > 3
         assert index.text("log.txt").split() == (folder / "docs" / "log.txt").read_text().split()
-        assert [document.characters for document in index.listed()] == [
+        assert [document.characters for document in index.list_documents()] == [
             len(index.text(name)) for name in ("graz.md", "log.txt")
         ]
     assert "Graz lies on the Mur." in graphwright("show", "graz.md", "--index", folder / "index").stdout
@@ -77,7 +77,7 @@ def test_bad_arguments_of_show_get_a_message(folder: Path, arguments: tuple[str,
 
 def test_an_imported_graph_has_no_documents(tmp_path: Path) -> None:
     with Index.from_graph(tmp_path / "i", Graph.from_triples([("a", "r", "b")])) as index:
-        assert index.listed() == []
+        assert index.list_documents() == []
         with pytest.raises(OptionError, match="no document 'a' among the 0"):
             index.text("a")
 
@@ -142,7 +142,7 @@ def test_an_existing_file_is_replaced_only_with_force(corpus: Path, tmp_path: Pa
     "arguments, code, message",
     [
         (["--index", "{index}", "--to", "{tmp}/graph.xml"], 2, "choose a format: graphml, json"),
-        (["--index", "{index}", "--to", "{tmp}/x.json", "--format", "dot"], 2, "there is no format 'dot'"),
+        (["--index", "{index}", "--to", "{tmp}/x.json", "--format", "dot"], 2, "There is no format 'dot'"),
         (["--index", "{index}", "--to", "-"], 2, "add --format"),
         (["--index", "{index}", "--to", "{tmp}/none/x.json"], 1, "cannot be written"),
         (["--index", "{index}", "--to", "{tmp}/x.json", "-q", "x", "-m", "pprr"], 2, "Did you mean 'ppr'"),

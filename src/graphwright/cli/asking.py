@@ -37,13 +37,13 @@ _DEMO_QUESTIONS = (2, 1)  # positions of two bundled questions whose answers fit
 
 def ask(folder: Path, question: str, query: QueryOptions, model: AnswerModelOptions) -> None:
     """Ask a question and print the answer. On a terminal, the text of a language model is shown while it is written."""
-    settings, options, part = model.settings(folder), query.method_options(), query.filter()
+    settings, options = model.settings(folder), query.index_options()
     if settings is not None:
         options["llm"] = model.client(settings, folder)
     index = open_index(folder)
     live = settings is not None and not query.as_json and sys.stdout.isatty()
     run = Run(on_text=_show_draft if live else None)
-    state = index.ask(_question(question, query, index), query.method, filter=part, run=run, **options)
+    state = index.ask(_question(question, query, index), query.method, run=run, **options)
     if live:
         print("\n")
     _show(state, index, query, _ANSWER_PASSAGES)
@@ -53,9 +53,9 @@ def retrieve(folder: Path, question: str, query: QueryOptions) -> None:
     """Retrieve passages for a question and print them."""
     if query.method in METHODS and METHODS[str(query.method)].required:
         raise OptionError(f"{query.method} asks a language model only, and retrieves nothing; use graphwright ask.")
-    options, part = query.method_options(), query.filter()
+    options = query.index_options()
     index = open_index(folder)
-    state = index.retrieve(_question(question, query, index), query.method, filter=part, **options)
+    state = index.retrieve(_question(question, query, index), query.method, **options)
     _show(state, index, query, _RETRIEVED_PASSAGES)
 
 
@@ -68,7 +68,7 @@ def _question(text: str, query: QueryOptions, index: Index) -> Question:
 
 def _show(state: State, index: Index, query: QueryOptions, passages: int) -> None:
     if query.as_json:
-        print_json(state.to_dict(method=query.method or index.method, top_k=query.top_k))
+        print_json(state.to_dict(method=query.method or index.default_method, top_k=query.top_k))
     else:
         show_state(state, query.top_k or passages, explain=query.explain)
 

@@ -218,7 +218,7 @@ def _check_snapshot(index: Index) -> Check:
     detail = f"{counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')}, {info['bytes'] / 1e6:,.1f} MB"
     if info["current"]:
         return Check("snapshot", Status.OK, f"up to date, {detail}")
-    if index.busy:
+    if index.is_being_written:
         return Check("snapshot", Status.NOTE, f"{detail}; indexing is running, and its documents follow when it ends")
     remedy = "Indexing was interrupted; run the same graphwright index command again to resume."
     return Check("snapshot", Status.FAILED, f"{detail}, without the newest documents", remedy)

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +20,8 @@ from graphwright.index.generative import GenerativeExtractor, estimate
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.precomputed import Precomputed
 from graphwright.index_folder import Changes, Index
-from graphwright.models.base import metered
-from graphwright.models.registry import encoder_of
 from graphwright.models.protocols import Usage
+from graphwright.models.registry import encoder_of
 
 if TYPE_CHECKING:
     from graphwright.cli.options import ExtractionOptions
@@ -33,17 +32,20 @@ if TYPE_CHECKING:
 __all__ = ["Result", "add_documents", "extract_again", "import_graph", "remove_documents", "report", "sync_folder"]
 
 _MAX_FAILURES, _MAX_SKIPPED = 3, 10  # shown on a terminal
-_COUNTS = ("added", "replaced", "unchanged", "removed", "kept", "skipped")
+_COUNTS = ("added", "replaced", "unchanged", "removed", "retained", "skipped")
 
 
-@dataclass
+Work = Callable[[Index, Progress, Usage], Changes]
+"""Change an index, adding the work of models to the usage."""
+
+
+@dataclass(frozen=True)
 class Result:
-    """Changes that a command made to an index, their duration and the usage of models."""
+    """Changes that a command made to an index, and their duration."""
 
     index: Index
     changes: Changes
-    seconds: float = 0.0
-    usage: Usage = field(default_factory=Usage)
+    seconds: float
 
 
 def add_documents(
@@ -70,7 +72,7 @@ def add_documents(
             exists = (into / "index.sqlite").exists()
             index = Index.open(into) if exists else Index.create(Path(scratch) / "index", settings=Settings(**settings))
             with index:
-                chunks = index.unseen(paths)
+                chunks = index.chunks_to_extract(paths)
         _show_estimate(chunks, llm, model, as_json=as_json)
         return
     skipped: list[Skipped] = []
@@ -79,7 +81,9 @@ def add_documents(
     else:
         extractor = Precomputed.of(read_openie(openie, skipped.append))
         make_extractor = lambda: extractor  # noqa: E731
-    result = _change_or_create(into, settings, encoder, make_extractor, lambda index, show: index.add(paths, show))
+    result = _change_or_create(
+        into, settings, encoder, make_extractor, lambda index, show, usage: index.add(paths, show, usage=usage)
+    )
     report(result, skipped, as_json=as_json)
 
 
@@ -87,7 +91,9 @@ def sync_folder(folder: Path, into: Path, encoder: str | None, model: Extraction
     """Make an index match a folder of documents."""
     make_extractor = _extractor_factory(model.settings(into), into, model)
     _check_paths([folder])
-    result = _change_or_create(into, {}, encoder, make_extractor, lambda index, show: index.sync(folder, show))
+    result = _change_or_create(
+        into, {}, encoder, make_extractor, lambda index, show, usage: index.sync(folder, show, usage=usage)
+    )
     report(result, [], as_json=as_json)
 
 
@@ -100,11 +106,11 @@ def extract_again(
         raise OptionError("reextract needs --llm MODEL or a settings.toml that names one; or --offline for the rules.")
     index = Index.open(folder, extractor=_extractor_factory(llm, folder, model, dry_run=dry_run)())
     if dry_run:
-        _show_estimate(index.unlike(ids), llm, model, as_json=as_json)
+        _show_estimate(index.chunks_to_reextract(ids), llm, model, as_json=as_json)
         return
-    result = _change(index, lambda index, show: index.reextract(ids, show))
+    result = _change(index, lambda index, show, usage: index.reextract(ids, show, usage=usage))
     report(result, [], as_json=as_json)
-    if result.changes.waiting and not result.changes.deepened:
+    if result.changes.pending and not result.changes.extracted:
         raise SystemExit(1)
 
 
@@ -122,15 +128,19 @@ def _extractor_factory(
     The LLM extractor caches replies in that folder. In a dry run it sends nothing and needs no key.
     """
     if llm is None:
-        if model.max_tokens is not None or model.max_cost is not None or model.gleanings:
+        if model.max_tokens is not None or model.max_cost is not None or model.gleanings is not None:
             raise OptionError("--max-tokens, --max-cost and --gleanings are for a language model; add --llm MODEL.")
         return LexicalExtractor
 
     def make() -> Extractor:
         client = llm.llm(api_key="none") if dry_run else model.client(llm, folder)
-        return GenerativeExtractor(client, second_look=model.gleanings or llm.second_look, threads=llm.concurrency)
+        return GenerativeExtractor(client, gleanings=_gleanings(llm, model), threads=llm.concurrency)
 
     return make
+
+
+def _gleanings(llm: LLMSettings | None, model: ExtractionOptions) -> int:
+    return model.gleanings if model.gleanings is not None else 0 if llm is None else llm.gleanings
 
 
 def _check_paths(paths: list[Path]) -> None:
@@ -145,7 +155,7 @@ def _change_or_create(
     settings: Mapping[str, Any],
     encoder: str | None,
     make_extractor: Callable[[], Extractor],
-    work: Callable[[Index, Progress], Changes],
+    work: Work,
 ) -> Result:
     """Change an index, which is created if it does not exist, and deleted again if nothing could be added."""
     created, contents = not (into / "index.sqlite").exists(), set(into.iterdir()) if into.is_dir() else None
@@ -183,13 +193,12 @@ def _delete_index(into: Path, contents: set[Path] | None) -> None:
         into.rmdir()
 
 
-def _change(index: Index, work: Callable[[Index, Progress], Changes]) -> Result:
+def _change(index: Index, work: Work) -> Result:
     """Change an index, with progress and usage on stderr."""
-    result, start = Result(index, Changes()), time.perf_counter()
-    with metered() as result.usage, progress_bar(result.usage) as show:
-        result.changes = work(index, show)
-    result.seconds = time.perf_counter() - start
-    return result
+    usage, start = Usage(), time.perf_counter()
+    with progress_bar(usage) as show:
+        changes = work(index, show, usage)
+    return Result(index, changes, time.perf_counter() - start)
 
 
 def import_graph(
@@ -208,7 +217,7 @@ def import_graph(
     start = time.perf_counter()
     with progress_bar() as show:
         index = Index.from_graph(
-            into, dumps, names=names, malformed=max_malformed, embed=embed, encoder=encoder, progress=show
+            into, dumps, names=names, max_max_malformed=max_malformed, embed=embed, encoder=encoder, progress=show
         )
     seconds, info = time.perf_counter() - start, index.info()
     if as_json:
@@ -217,7 +226,7 @@ def import_graph(
     imported = info["imported"]
     if imported["malformed"]:
         note(f"note: {counted(imported['malformed'], 'malformed row')} left out. The first:")
-        for line in imported["shown"]:
+        for line in imported["examples"]:
             note(f"  {line}")
     vectors = ", ".join(f"{count:,} {name}" for name, count in info["embedded"].items())
     if not vectors:
@@ -232,8 +241,7 @@ def import_graph(
 
 def _show_estimate(chunks: list[Excerpt], llm: LLMSettings | None, model: ExtractionOptions, *, as_json: bool) -> None:
     """Print the estimated cost of extracting from these chunks."""
-    gleanings = model.gleanings or (llm is not None and llm.second_look)
-    estimated = estimate(chunks, second_look=gleanings, prices=None if llm is None else llm.prices)
+    estimated = estimate(chunks, gleanings=_gleanings(llm, model), prices=None if llm is None else llm.prices)
     if as_json:
         print_json({name: getattr(estimated, name) for name in estimated.__slots__})
         return
@@ -252,10 +260,10 @@ def report(result: Result, skipped: list[Skipped], *, as_json: bool) -> None:
         return
     _show_notes(changes, result.index.path)
     summary = [f"{count:,} {name}" for name, count in counts.items() if count or name == "added"]
-    if changes.deepened:
-        summary.append(f"{counted(changes.deepened, 'chunk')} read by the model")
+    if changes.extracted:
+        summary.append(f"{counted(changes.extracted, 'chunk')} read by the model")
     print(", ".join(summary))
-    if spending := tokens_and_cost(result.usage):
+    if spending := tokens_and_cost(changes.usage):
         print(f"language model: {spending}")
     print(
         f"{result.index.path}: {counted(info['documents'], 'document')}, {counted(info['chunks'], 'chunk')}, "
@@ -265,17 +273,17 @@ def report(result: Result, skipped: list[Skipped], *, as_json: bool) -> None:
 
 
 def _details(result: Result) -> dict[str, Any]:
-    changes, usage = result.changes, result.usage
+    changes, usage = result.changes, result.changes.usage
     return {
         "skipped": [{"path": item.path, "reason": item.reason} for item in changes.skipped],
-        "kept_documents": changes.kept,
-        "unread": changes.unread,
+        "retained_documents": changes.retained,
+        "unreadable": changes.unreadable,
         "resumed": changes.resumed,
-        "unfit": dict(changes.unfit),
-        "deepened": changes.deepened,
-        "waiting": [
+        "unsuitable": dict(changes.unsuitable),
+        "extracted": changes.extracted,
+        "pending": [
             {"document": document, "chunk": f"{document}#{position}", "reason": reason}
-            for document, position, reason in changes.waiting
+            for document, position, reason in changes.pending
         ],
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -293,24 +301,24 @@ def _show_notes(changes: Changes, into: Path) -> None:
         note(f"skipped {item.path}: {item.reason}")
     if len(changes.skipped) > _MAX_SKIPPED:
         note(f"… and {len(changes.skipped) - _MAX_SKIPPED} more; --json lists all")
-    if changes.kept:
-        kept, unread = shlex.quote(clean(changes.kept[0])), _first(changes.unread)
+    if changes.retained:
+        retained, unreadable = shlex.quote(clean(changes.retained[0])), _first(changes.unreadable)
         note(
-            f"note: {counted(len(changes.kept), 'document')} not found in the folder, but kept, because files that "
-            f"cannot be read may contain them: {_first(changes.kept)}. Repair {unread} and sync again, or remove what "
-            f"is gone: graphwright remove {kept} --index {shlex.quote(clean(str(into)))}"
+            f"note: {counted(len(changes.retained), 'document')} not found in the folder, but kept, because files that "
+            f"cannot be read may contain them: {_first(changes.retained)}. Repair {unreadable} and sync again, or "
+            f"remove what is gone: graphwright remove {retained} --index {shlex.quote(clean(str(into)))}"
         )
     if changes.resumed:
         note("note: an interrupted run was finished; the documents that it had stored count as unchanged.")
-    for reason, count in changes.unfit.items():
+    for reason, count in changes.unsuitable.items():
         note(
             f"note: {reason} in {counted(count, 'document')}. Names cannot be recognised by capital letters there; "
             f"frequent terms are used instead, so the graph is weaker."
         )
-    if changes.waiting:
+    if changes.pending:
         note(
-            f"note: extraction failed for {counted(len(changes.waiting), 'chunk')}. They are indexed by the offline "
+            f"note: extraction failed for {counted(len(changes.pending), 'chunk')}. They are indexed by the offline "
             f"rules for now; the next run with a language model retries them. --json lists all:"
         )
-        for document, position, reason in changes.waiting[:_MAX_FAILURES]:
+        for document, position, reason in changes.pending[:_MAX_FAILURES]:
             note(f"  {document}#{position}: {shortened(reason, 160)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import asdict
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,10 @@ def open_index(folder: Path) -> Index:
         return index
     if not index.documents:
         note(f"note: {folder} contains no documents. Add some: graphwright index PATH --into {folder}")
-    elif not index.current and index.busy:
+    elif not index.is_current and index.is_being_written:
         newest = "the newest documents" if len(index.graph) else "documents"
         note(f"note: {folder} is being indexed; {newest} can be searched when that ends.")
-    elif not index.current:
+    elif not index.is_current:
         note(
             f"note: indexing into {folder} was interrupted; the newest documents cannot be searched yet. Run the same "
             f"graphwright index command again."
@@ -48,7 +49,7 @@ def show_documents(folder: Path, search: str | None, *, as_json: bool) -> None:
     """List the documents of an index, or those whose id or title contains a text."""
     with open_index(folder) as index:
         part = (search or "").casefold()
-        documents = [item for item in index.listed() if part in f"{item.id}\n{item.title}".casefold()]
+        documents = [item for item in index.list_documents() if part in f"{item.id}\n{item.title}".casefold()]
     if as_json:
         print_json([document._asdict() for document in documents])
         return
@@ -95,11 +96,11 @@ def show_problems(folder: Path, *, repair: bool, as_json: bool) -> None:
     with Index.open(folder) as index:
         problems = index.verify(repair=repair)
     if as_json:
-        print_json([{"what": p.what, "remedy": p.remedy, "mendable": p.mendable} for p in problems])
+        print_json([asdict(problem) for problem in problems])
     elif not problems:
         print(f"{folder}: no problems; the snapshot matches the stored documents.")
     for problem in problems:
-        note(f"{problem.what}\n  {problem.remedy}")
+        note(f"{problem.problem}\n  {problem.remedy}")
     if problems:
         raise SystemExit(1)
 

@@ -106,7 +106,9 @@ class AnswerModelOptions(ModelOptions):
 class ExtractionOptions(AnswerModelOptions):
     """The language model that extracts entities and relations."""
 
-    gleanings: Annotated[bool, "Extract twice, to find what the first pass missed."] = False
+    gleanings: Annotated[
+        int | None, typer.Option(min=0, help="Extra extraction passes, to find what was missed (default: 0).")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,14 @@ class QueryOptions:
     as_json: AsJson = False
     explain: Annotated[bool, "Show what each step did, its time and its tokens."] = False
 
-    def filter(self) -> Filter | None:
+    def index_options(self) -> dict[str, Any]:
+        """Return the options that are given, as arguments of `Index.ask` and `Index.retrieve`."""
+        if self.retriever is not None and self.method != "reg":
+            raise OptionError(f"--retriever is for --method reg; the method is {self.method or 'not given'}.")
+        options = {"top_k": self.top_k, "filter": self._filter(), "retriever": self.retriever}
+        return {name: value for name, value in options.items() if value is not None}
+
+    def _filter(self) -> Filter | None:
         """Return the filter that --document, --folder and --where describe; None if none is given."""
         from graphwright.index.filter import Filter
 
@@ -140,12 +149,6 @@ class QueryOptions:
                 raise OptionError(f"--where names {name!r} twice; a document has one value for it. Give it once.")
             metadata[name] = value
         return Filter(self.document, self.folder, metadata)
-
-    def method_options(self) -> dict[str, Any]:
-        """Return the options of the method: a trained retriever, if one is given."""
-        if self.retriever is not None and self.method != "reg":
-            raise OptionError(f"--retriever is for --method reg; the method is {self.method or 'not given'}.")
-        return {} if self.retriever is None else {"retriever": self.retriever}
 
 
 def names_in(text: str | None) -> tuple[str, ...] | None:
