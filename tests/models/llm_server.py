@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from graphwright.models.cancel import Cancellation
 from graphwright.models.openai.rate import Clock
 
 Behaviour = Callable[["Handler"], None]
@@ -270,7 +271,7 @@ class Watch:
         self._lock = threading.Lock()
         self.clock = Clock(now=lambda: self.at, date=time.time, sleep=self.sleep)
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float, cancel: Cancellation) -> None:
         with self._lock:
             self.slept.append(seconds)
             self.at += seconds

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from tests.models.llm_server import LLMServer, Say, Watch, cut, error, silent
 
-from graphwright.errors import BudgetError, ModelError, OptionError, ReplyError
-from graphwright.models.base import LLM, Completion, metered, spend
-from graphwright.models.budget import BudgetedLLM, Prices, allow, estimated_tokens
-from graphwright.models.endpoint import Endpoint
+from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
+from graphwright.models.budget import BudgetedLLM, Prices, estimated_tokens
+from graphwright.models.cache import CachedLLM
+from graphwright.models.cancel import Cancellation
 from graphwright.models.fake import ScriptedLLM
-from graphwright.models.replies import CachedLLM
+from graphwright.models.openai.llm import OpenAILLM
+from graphwright.models.protocols import LLM, Completion, Usage
 
 
 class Place(BaseModel):
@@ -30,25 +31,22 @@ class Counting:
         self.calls, self.tokens = 0, 0
         self._lock = threading.Lock()
 
-    def complete(self, system, user, *, schema=None, on_text=None):
+    def complete(self, system, user, *, schema=None, on_text=None, cancel=None):
         prompt = estimated_tokens(system) + estimated_tokens(user)
         if self.wait:
             threading.Event().wait(self.wait)
         with self._lock:
             self.calls += 1
             self.tokens += prompt + self.reply
-        spend(prompt_tokens=prompt, completion_tokens=self.reply)
-        return Completion("ok", None, prompt, self.reply)
+        return Completion("ok", None, Usage(calls=1, prompt_tokens=prompt, completion_tokens=self.reply))
 
 
 def test_what_calls_take_is_counted():
     llm = BudgetedLLM(ScriptedLLM(["three words here", "two words"]), max_tokens=100)
     assert isinstance(llm, LLM) and llm.id == "scripted"
-    with metered() as usage:
-        llm.complete("a", "b c")
-        llm.complete("a", "b")
+    completions = [llm.complete("a", "b c"), llm.complete("a", "b")]
     assert (llm.spent.calls, llm.spent.prompt_tokens, llm.spent.completion_tokens) == (2, 5, 5)
-    assert usage.prompt_tokens == 5  # meters around it see it too
+    assert sum(completion.usage.prompt_tokens for completion in completions) == 5
 
 
 @given(st.integers(0, 200), st.integers(0, 10), st.integers(1, 40))
@@ -95,7 +93,7 @@ def test_money_is_a_budget_too():
 
 def test_nothing_is_sent_once_it_could_be_too_much():
     with LLMServer([Say("ok", (900, 50))]) as server:
-        llm = BudgetedLLM(Endpoint("m", server.url, max_tokens=100, prices=Prices(1.0, 1.0)), 1000, max_cost=1.0)
+        llm = BudgetedLLM(OpenAILLM("m", server.url, max_tokens=100, prices=Prices(1.0, 1.0)), 1000, max_cost=1.0)
         llm.complete("", "short")
         assert llm.spent.cost == pytest.approx(0.00095)
         with pytest.raises(BudgetError, match=r"may take 102 tokens; 950 of 1,000 are spent"):
@@ -113,7 +111,7 @@ BROKEN = {
 @pytest.mark.parametrize(("schema", "budget", "fit"), [(None, 3300, 2), (Place, 3800, 3)])
 def test_requests_that_break_off_or_come_too_late_stay_within_the_budget(trouble, schema, budget, fit):
     with LLMServer([BROKEN[trouble]]) as server:
-        model = Endpoint("m", server.url, max_tokens=1100, timeout=0.5, clock=Watch().clock)
+        model = OpenAILLM("m", server.url, max_tokens=1100, timeout=0.5, clock=Watch().clock)
         llm = BudgetedLLM(model, max_tokens=budget)
         with pytest.raises(BudgetError, match=f"of {budget:,} are spent"):
             for _ in range(4):
@@ -125,7 +123,7 @@ def test_requests_that_break_off_or_come_too_late_stay_within_the_budget(trouble
 
 def test_a_request_that_broke_off_is_sent_again_while_the_budget_allows():
     with LLMServer([BROKEN["cut"], error(503, "x"), Say("ok", (10, 5))]) as server:
-        llm = BudgetedLLM(Endpoint("m", server.url, max_tokens=1100, clock=Watch().clock), max_tokens=2300)
+        llm = BudgetedLLM(OpenAILLM("m", server.url, max_tokens=1100, clock=Watch().clock), max_tokens=2300)
         assert llm.complete("", "x" * 40).text == "ok"
     assert len(server.requests) == 3  # what the server refused costs nothing
     assert (llm.spent.prompt_tokens, llm.spent.completion_tokens) == (20, 1105)
@@ -134,28 +132,46 @@ def test_a_request_that_broke_off_is_sent_again_while_the_budget_allows():
 @pytest.mark.parametrize("threads", [1, 8])
 def test_requests_that_break_off_stay_within_money_with_any_number_of_threads(threads):
     with LLMServer([BROKEN["cut"]]) as server, ThreadPoolExecutor(threads) as pool:
-        model = Endpoint("m", server.url, max_tokens=100, clock=Watch().clock, prices=Prices(0.0, 1.0))
+        model = OpenAILLM("m", server.url, max_tokens=100, clock=Watch().clock, prices=Prices(0.0, 1.0))
         llm = BudgetedLLM(model, max_cost=0.00105)
         ends = [each.exception(timeout=20) for each in [pool.submit(llm.complete, "", str(n)) for n in range(10)]]
     assert len(server.requests) == 10 and llm.spent.cost == pytest.approx(0.001)
     assert any(isinstance(end, BudgetError) for end in ends)
 
 
-def test_budgets_within_budgets_are_all_asked_and_never_wait_for_each_other():
+def test_a_model_that_asks_before_each_request_is_held_to_the_budget_with_many_threads():
     class Often(Counting):
-        def complete(self, system, user, *, schema=None, on_text=None):
+        def complete_metered(self, system, user, usage, *, schema=None, on_text=None, cancel=None, allow):
             for _ in range(4):
                 allow(0, 10)
                 threading.Event().wait(0.002)
-                spend(completion_tokens=10)
-            return Completion("ok")
+                usage.add(Usage(calls=1, completion_tokens=10))
+            return Completion("ok", None, usage)
 
-    inner = BudgetedLLM(Often(max_tokens=10), max_tokens=1000)
-    outer = BudgetedLLM(inner, max_tokens=105)
+    llm = BudgetedLLM(Often(max_tokens=10), max_tokens=105)
     with ThreadPoolExecutor(4) as pool:
-        ends = [each.exception(timeout=20) for each in [pool.submit(outer.complete, "", "") for _ in range(12)]]
+        ends = [each.exception(timeout=20) for each in [pool.submit(llm.complete, "", "") for _ in range(12)]]
     assert any(isinstance(end, BudgetError) for end in ends)
-    assert outer.spent.completion_tokens == inner.spent.completion_tokens == 100
+    assert llm.spent.completion_tokens == 100
+
+
+def test_a_call_that_waits_for_the_budget_can_be_cancelled():
+    started, release, cancel = threading.Event(), threading.Event(), Cancellation()
+
+    def reply(system, user):
+        started.set()
+        release.wait(10)
+        return "x" * 8
+
+    llm = BudgetedLLM(ScriptedLLM(reply), max_tokens=3)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(llm.complete, "", "x" * 8)
+        started.wait(10)
+        second = pool.submit(llm.complete, "", "x" * 8, cancel=cancel)
+        threading.Timer(0.2, cancel.set).start()
+        assert "cancelled" in str(second.exception(timeout=10))
+        release.set()
+        assert first.result(timeout=10).text == "x" * 8
 
 
 def test_a_second_reply_is_reserved_for_where_there_is_a_schema():
@@ -168,7 +184,7 @@ def test_a_second_reply_is_reserved_for_where_there_is_a_schema():
 
 def test_calls_that_fail_count_what_they_took():
     llm = BudgetedLLM(ScriptedLLM(["no json", "nor here"]), max_tokens=1000)
-    with pytest.raises(ReplyError):
+    with pytest.raises(LLMResponseError):
         llm.complete("", "a", schema=Place)
     assert llm.spent.calls == 2 and llm.spent.completion_tokens == 4
     with pytest.raises(ModelError, match="script"):
@@ -186,10 +202,10 @@ def test_a_failed_call_gives_back_what_it_reserved():
             llm.complete("", "x" * 40)
 
 
-def test_a_model_that_reports_to_no_meter_is_counted_by_its_completions():
+def test_cost_is_counted_by_the_prices_of_the_budget():
     class Silent(Counting):
-        def complete(self, system, user, *, schema=None, on_text=None):
-            return Completion("ok", None, 30, 7)
+        def complete(self, system, user, *, schema=None, on_text=None, cancel=None):
+            return Completion("ok", None, Usage(prompt_tokens=30, completion_tokens=7))
 
     llm = BudgetedLLM(Silent(), max_tokens=100, prices=Prices(1.0, 1.0))
     llm.complete("", "a")
@@ -225,7 +241,7 @@ def test_wrong_use_is_refused():
         BudgetedLLM(ScriptedLLM([]), max_tokens=-1)
     with pytest.raises(OptionError, match="nan"):
         BudgetedLLM(ScriptedLLM([]), max_cost=float("nan"), prices=Prices(1.0, 1.0))
-    with pytest.raises(OptionError, match="a price is a number"):
+    with pytest.raises(OptionError, match=r"prompt is -1\.0; it must be a number, at least 0"):
         Prices(-1.0, 0.0)
 
 

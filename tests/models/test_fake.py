@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from graphwright.errors import ModelError, OptionError, ReplyError
-from graphwright.models.base import LLM, Completion, CrossEncoder, Encoder, SparseEncoder, metered
+from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.fake import HashEncoder, HashSparseEncoder, OverlapCrossEncoder, ScriptedLLM
+from graphwright.models.protocols import LLM, Completion, CrossEncoder, Encoder, SparseEncoder, Usage
 
 
 def test_hash_encoder_gives_known_numbers():
@@ -41,9 +41,9 @@ def test_shared_words_make_texts_near():
 
 
 def test_fakes_report_their_work():
-    with metered() as usage:
-        HashEncoder().encode(["two words", "three short words"])
-        OverlapCrossEncoder().latents("a", ["b", "c"])
+    usage = Usage()
+    HashEncoder().encode_metered(["two words", "three short words"], usage)
+    OverlapCrossEncoder().latents_metered("a", ["b", "c"], usage)
     assert (usage.calls, usage.texts, usage.tokens) == (2, 4, 5)
 
 
@@ -53,12 +53,13 @@ def test_hash_sparse_encoder_reads_questions_and_passages_differently():
     assert pickle.loads(pickle.dumps(encoder)) == encoder == eval(repr(encoder))
     column = int.from_bytes(hashlib.shake_256(b"fox").digest(8), "big") % 512
     texts = ["Fox, fox! fox", "", "..."]
-    with metered() as usage:
-        asked, held = encoder.encode_queries(texts), encoder.encode_passages(texts)
+    usage = Usage()
+    queries = encoder.encode_queries_metered(texts, usage)
+    passages = encoder.encode_passages_metered(texts, usage)
     assert (usage.calls, usage.texts, usage.tokens) == (2, 6, 6)
-    assert asked.columns.tolist() == held.columns.tolist() == [column]
-    assert asked.values.tolist() == [3] and held.values.tolist() == [0.75]
-    assert asked.indptr.tolist() == [0, 1, 1, 1] and held.values.dtype == np.float32
+    assert queries.columns.tolist() == passages.columns.tolist() == [column]
+    assert queries.values.tolist() == [3] and passages.values.tolist() == [0.75]
+    assert queries.indptr.tolist() == [0, 1, 1, 1] and passages.values.dtype == np.float32
     assert len(encoder.encode_queries([])) == 0 and encoder.encode_queries([]).dense().shape == (0, 512)
     # Words that meet in a column are one there.
     assert HashSparseEncoder(1).encode_queries(["red fox"]).dense().tolist() == [[2]]
@@ -89,10 +90,10 @@ def test_a_script_says_what_it_was_given():
     llm = ScriptedLLM(["first reply", "second"])
     assert isinstance(llm, LLM) and llm.id == "scripted"
     pieces = []
-    with metered() as usage:
-        assert llm.complete("a b", "c", on_text=pieces.append) == Completion("first reply", None, 3, 2)
-        assert llm.complete("", "c").text == "second"
-    assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (2, 4, 3)
+    usage = Usage(calls=1, prompt_tokens=3, completion_tokens=2)
+    assert llm.complete("a b", "c", on_text=pieces.append) == Completion("first reply", None, usage)
+    second = llm.complete("", "c")
+    assert second.text == "second" and (second.usage.prompt_tokens, second.usage.completion_tokens) == (1, 1)
     assert pieces == ["first ", "reply"]
     with pytest.raises(ModelError, match="2 replies, and all were given"):
         llm.complete("", "c")
@@ -103,7 +104,7 @@ def test_the_pieces_of_a_reply_add_up_to_it(text):
     pieces = []
     try:
         assert ScriptedLLM([text]).complete("", "a", on_text=pieces.append).text == text
-    except ReplyError:  # as of a real model without any text
+    except LLMResponseError:  # as of a real model without any text
         assert not text.strip()
     assert "".join(pieces) == text
 
@@ -117,8 +118,8 @@ def test_a_scripted_reply_that_does_not_fit_is_asked_for_once_more():
 
     done = ScriptedLLM(reply).complete("", "Where?", schema=Place)
     assert done.value == Place(name="Graz") and asked[0] == "Where?" and asked[1].startswith("Where?\n\n")
-    assert done.completion_tokens == 4
-    with pytest.raises(ReplyError, match="Place"):
+    assert done.usage.completion_tokens == 4
+    with pytest.raises(LLMResponseError, match="Place"):
         ScriptedLLM(["no", "no"]).complete("", "Where?", schema=Place)
 
 

@@ -29,7 +29,7 @@ ANY_SETTINGS = st.builds(
     max_tokens=POSITIVE,
     temperature=st.floats(0, 2),
     currency=st.none() | TEXT,
-    second_look=st.booleans(),
+    gleanings=st.integers(0, 9),
 )
 
 
@@ -71,30 +71,33 @@ def test_no_file_and_no_section_are_no_settings(tmp_path: Path) -> None:
 def test_whole_numbers_marks_and_foreign_line_ends_are_read(tmp_path: Path) -> None:
     (tmp_path / SETTINGS).write_bytes(b'\xef\xbb\xbf[llm]\r\nmodel = "m"\r\ntimeout = 5\r\n')
     found = read_settings(tmp_path / SETTINGS)
-    assert found == LLMSettings("m", timeout=5.0) and isinstance(found.timeout, float)
+    assert found == LLMSettings("m", timeout=5.0)
 
 
 @pytest.mark.parametrize(
     "text, message",
     [
-        ('[llm]\nmodel = "m"\ntimout = 5', r"\[llm\] timout is not known; .*Did you mean 'timeout'"),
-        ('[llm]\nmodel = "m"\nqwertz = 5', r"qwertz is not known; there is model, base_url, .*second_look\.$"),
-        ('[lmm]\nmodel = "m"', r"section \[lmm\] is not known; there is llm\. Did you mean 'llm'"),
-        ('llm = "m"', r"llm is 'm'; it is a section"),
+        ('[llm]\nmodel = "m"\ntimout = 5', r"\[llm\] timout is unknown; .*Did you mean 'timeout'"),
+        ('[llm]\nmodel = "m"\nqwertz = 5', r"qwertz is unknown; the names are model, base_url, .*gleanings\.$"),
+        ('[lmm]\nmodel = "m"', r"section \[lmm\] is unknown; the names are llm\. Did you mean 'llm'"),
+        ('llm = "m"', r"llm is 'm'; it must be a section"),
         ("[llm]\ntimeout = 5", "names no model"),
         ('[llm]\nmodel = ""', "model is empty"),
-        ("[llm]\nmodel = 7", "model is 7; it is text"),
-        ('[llm]\nmodel = "m"\ntimeout = "5"', "timeout is '5'; it is a number"),
-        ('[llm]\nmodel = "m"\ntimeout = inf', "timeout is inf; it is a number"),
-        ('[llm]\nmodel = "m"\ntimeout = 0', r"timeout is 0\.0; it goes from 0\.001 to 86,400"),
-        ('[llm]\nmodel = "m"\ntimeout = 1' + "0" * 400, "timeout is 10+; it is a number"),
-        ('[llm]\nmodel = "m"\nconcurrency = true', "concurrency is True; it is a whole number"),
-        ('[llm]\nmodel = "m"\nconcurrency = 0', "concurrency is 0; it goes from 1 to 10,000"),
-        ('[llm]\nmodel = "m"\nmax_tokens = 1.5', r"max_tokens is 1\.5; it is a whole number"),
-        ('[llm]\nmodel = "m"\nsecond_look = 1', "second_look is 1; it is true or false"),
-        ('[llm]\nmodel = "m"\nprompt_price = 1', "one price alone"),
-        ('[llm]\nmodel = "m"\nbase_url = "localhost:11434"', "base_url is 'localhost:11434'; it is an address"),
-        ('[llm]\nmodel = "m"\nbase_url = "http://["', "base_url is .* it is an address"),
+        ("[llm]\nmodel = 7", "model is 7; it must be text"),
+        ('[llm]\nmodel = "m"\ntimeout = "5"', "timeout is '5'; it must be a number"),
+        ('[llm]\nmodel = "m"\ntimeout = inf', "timeout is inf; it must be a number"),
+        ('[llm]\nmodel = "m"\ntimeout = 0', r"timeout is 0; it must be a number, at least 0\.001 and at most 86400"),
+        ('[llm]\nmodel = "m"\ntimeout = 1' + "0" * 400, "timeout is 10+; it must be a number"),
+        ('[llm]\nmodel = "m"\nconcurrency = true', "concurrency is True; it must be a whole number"),
+        (
+            '[llm]\nmodel = "m"\nconcurrency = 0',
+            "concurrency is 0; it .* at least 1 and at most 10000",
+        ),
+        ('[llm]\nmodel = "m"\nmax_tokens = 1.5', r"max_tokens is 1\.5; it must be a whole number"),
+        ('[llm]\nmodel = "m"\ngleanings = true', "gleanings is True; it must be a whole number"),
+        ('[llm]\nmodel = "m"\nprompt_price = 1', "One of two prices is missing"),
+        ('[llm]\nmodel = "m"\nbase_url = "localhost:11434"', "base_url is 'localhost:11434'; give an address"),
+        ('[llm]\nmodel = "m"\nbase_url = "http://["', "base_url is .* give an address"),
         ("[llm\n", "is not TOML"),
     ],
 )
@@ -132,7 +135,7 @@ def test_bytes_that_are_no_text_and_a_folder_in_its_place_are_said(tmp_path: Pat
         read_settings(tmp_path)
     with pytest.raises(DataError, match="cannot be written"):
         write_settings(tmp_path / "none" / SETTINGS, LLMSettings("m"))
-    with pytest.raises(OptionError, match="UTF-8 cannot hold"):
+    with pytest.raises(OptionError, match="text that UTF-8 can hold"):
         LLMSettings("m\ud800")
 
 
@@ -144,18 +147,18 @@ def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path) -> None:
 
 
 def test_the_defaults_are_those_of_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphwright.models.endpoint import Endpoint
+    from graphwright.models.openai.llm import OpenAILLM
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1234")
     kept = LLMSettings("m", "http://localhost:1/v1")
-    assert kept.endpoint() == Endpoint("m", "http://localhost:1/v1")
+    assert kept.llm() == OpenAILLM("m", "http://localhost:1/v1")
     # Where the two are not compared by value, the words that both know still are.
-    shared = {f.name for f in fields(LLMSettings)} & {f.name for f in fields(Endpoint)}
+    shared = {f.name for f in fields(LLMSettings)} & {f.name for f in fields(OpenAILLM)}
     assert shared >= {"timeout", "concurrency", "max_tokens", "temperature"}
 
 
 def test_the_client_takes_what_is_kept_and_overrides_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphwright.models.endpoint import Prices
+    from graphwright.models.budget import Prices
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1234")
     given: dict[str, Any] = {
@@ -167,9 +170,9 @@ def test_the_client_takes_what_is_kept_and_overrides_go_first(monkeypatch: pytes
         "temperature": 0.5,
     }
     kept = LLMSettings("small", "http://localhost:1/v1", **given, prompt_price=1.0, completion_price=2.0)
-    made = kept.endpoint()
+    made = kept.llm()
     assert {name: getattr(made, name) for name in given} == given
     assert (made.model, made.base_url, made.prices) == ("small", "http://localhost:1/v1", Prices(1.0, 2.0))
-    other = kept.endpoint("large", "http://localhost:2/v1")
+    other = kept.llm("large", "http://localhost:2/v1")
     assert (other.model, other.base_url, other.timeout) == ("large", "http://localhost:2/v1", 7.0)
     assert other.prices is None  # they were of the small one

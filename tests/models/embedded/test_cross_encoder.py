@@ -11,10 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphwright import MiniLM, MiniLMCrossEncoder, MiniLMReader, ModelError, OptionError, metered
-from graphwright.models import reading, states
-from graphwright.models.protocols import CrossEncoder, Encoder, Reader
-from graphwright.models.states import tokens, weights_file
+from graphwright.errors import ModelError, OptionError
+from graphwright.models.embedded import cross_encoder
+from graphwright.models.embedded import tokens as states
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.embedded.reader import MiniLMReader
+from graphwright.models.embedded.tokens import tokens_of, weights_file
+from graphwright.models.protocols import CrossEncoder, Encoder, PassageText, Reader, Usage
 
 QUESTION = "When was the university of Graz founded?"
 GRAZ = "Graz\nGraz lies on the Mur. Its university was founded in 1585 by Archduke Charles II of Austria."
@@ -24,6 +28,7 @@ TEXTS = [
     "Lyon\nLyon is a city in France, where the Rhône and the Saône meet.",
     "University of Vienna\nThe university of Vienna was founded in 1365 by Rudolf IV.",
 ]
+PASSAGES = [PassageText(*text.split("\n", 1)) for text in TEXTS]
 
 
 def test_it_fills_the_protocols():
@@ -60,8 +65,9 @@ def test_any_text_is_read(question, text):
     model = MiniLMCrossEncoder()
     latents = model.latents(question, [text])
     assert np.isfinite(model.head(latents)).all() and latents.shape == model.latents("a", ["b"]).shape
-    for span in MiniLMReader().read(question, [text, GRAZ]):
-        assert 0 <= span.start < span.end <= len([text, GRAZ][span.passage]) and 0 <= span.score <= 1
+    passages = [PassageText("", text), PassageText(text, text), PASSAGES[1]]
+    for span in MiniLMReader().read(question, passages):
+        assert 0 <= span.start < span.end <= len(passages[span.passage].text) and 0 <= span.score <= 1
 
 
 def test_nothing_to_read():
@@ -73,51 +79,53 @@ def test_nothing_to_read():
 
 
 def test_states_are_those_of_the_encoder_and_are_remembered():
-    [one] = tokens(["Graz lies on the Mur."])
-    assert tokens(["Graz lies on the Mur."])[0] is one
+    [one] = tokens_of(["Graz lies on the Mur."])
+    assert tokens_of(["Graz lies on the Mur."])[0] is one
     np.testing.assert_allclose(one.vector, MiniLM().encode(["Graz lies on the Mur."])[0], atol=1e-3)
     assert one.states.shape == (len(one.ids), 384) and one.title == 0
-    [titled] = tokens(["Graz\nGraz lies on the Mur."])
+    [titled] = tokens_of(["Graz\nGraz lies on the Mur."])
     assert titled.title == MiniLM().count_tokens(["Graz"])[0]
-    assert [GRAZ[begin:end] for begin, end in tokens([GRAZ])[0].spans[:3]] == ["Graz", "Graz", "lies"]
+    assert [GRAZ[begin:end] for begin, end in tokens_of([GRAZ])[0].spans[:3]] == ["Graz", "Graz", "lies"]
 
 
 def test_memory_has_a_bound(monkeypatch):
-    monkeypatch.setattr(states, "_REMEMBERED", 50)
-    held = states._load.__wrapped__()
+    monkeypatch.setattr(states, "_MAX_REMEMBERED", 50)
+    loaded = states._load.__wrapped__()
     for number in range(40):
-        held.of([f"Text number {number} of many."])
-    assert held.held == sum(len(each.ids) for each, _ in held.known.values()) <= 50 and held.known
-    assert len(held.of([f"Text number {n} of many." for n in range(40)])) == 40
+        loaded.of([f"Text number {number} of many."])
+    assert loaded.size == sum(len(each.ids) for each in loaded.recent.values()) <= 50 and loaded.recent
+    assert len(loaded.of([f"Text number {n} of many." for n in range(40)])) == 40
 
 
 def test_work_is_metered():
-    with metered() as usage:
-        MiniLMCrossEncoder().latents(QUESTION, TEXTS)
+    usage = Usage()
+    MiniLMCrossEncoder().latents_metered(QUESTION, TEXTS, usage)
     assert usage.texts == 4 and usage.tokens > 40 and usage.seconds > 0
 
 
 def test_it_is_a_small_value():
     model = MiniLMCrossEncoder()
     assert repr(model) == "MiniLMCrossEncoder()" and model == pickle.loads(pickle.dumps(model)) == copy.copy(model)
-    assert model.id.startswith("minilm-reading:") and eval(repr(MiniLMReader(most=2))) == MiniLMReader(most=2)
+    assert model.id.startswith("minilm-reading:") and eval(repr(MiniLMReader(max_spans=2))) == MiniLMReader(max_spans=2)
 
 
 def test_the_reader_finds_the_answer_and_how_sure_it_is():
-    found = MiniLMReader().read(QUESTION, TEXTS)
-    assert GRAZ[found[0].start : found[0].end] == "1585" and found[0].passage == 1
-    assert [s.score for s in found] == sorted((s.score for s in found), reverse=True)
-    assert sum(s.score for s in found) <= 1.001 and len(found) <= 5
-    said = [TEXTS[s.passage][s.start : s.end].lower() for s in found]
-    assert len(set(said)) == len(said)
+    spans = MiniLMReader().read(QUESTION, PASSAGES)
+    assert PASSAGES[1].text[spans[0].start : spans[0].end] == "1585" and spans[0].passage == 1
+    assert [s.score for s in spans] == sorted((s.score for s in spans), reverse=True)
+    assert sum(s.score for s in spans) <= 1.001 and len(spans) <= 5
+    answers = [PASSAGES[s.passage].text[s.start : s.end].lower() for s in spans]
+    assert len(set(answers)) == len(answers)
 
 
 def test_nothing_in_a_title_is_given():
-    for span in MiniLMReader(most=50).read("Which city lies on the Mur?", TEXTS):
-        assert span.start > TEXTS[span.passage].index("\n")
+    passages = [PassageText("Graz on the Mur", "It is a city."), PassageText("Graz", "")]
+    spans = MiniLMReader(max_spans=50).read("Which city lies on the Mur?", passages)
+    assert spans and {span.passage for span in spans} == {0}
+    assert all(0 <= span.start < span.end <= len("It is a city.") for span in spans)
 
 
-@pytest.mark.parametrize("options", [{"most": 0}, {"longest": 0}])
+@pytest.mark.parametrize("options", [{"max_spans": 0}, {"max_tokens": 0}])
 def test_impossible_options_are_refused(options):
     with pytest.raises(OptionError, match=next(iter(options))):
         MiniLMReader(**options)
@@ -133,22 +141,23 @@ def test_the_recorded_checksum_is_that_of_the_weights():
 
 
 def test_all_weights_together_are_small():
-    folder = Path(reading.__file__).with_name("weights")
+    folder = Path(states.__file__).parents[1] / "weights"
     assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 60_000_000
 
 
 def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(states, "__file__", str(tmp_path / "states.py"))
+    shipped = Path(states.__file__).parents[1] / "weights" / "minilm-reading"
+    monkeypatch.setattr(states, "__file__", str(tmp_path / "embedded" / "tokens.py"))
     with pytest.raises(ModelError, match=r"join\.onnx is missing.*build_reading"):
-        reading._load.__wrapped__()
+        cross_encoder._load.__wrapped__()
     folder = tmp_path / "weights" / "minilm-reading"
-    shutil.copytree(Path(reading.__file__).with_name("weights") / "minilm-reading", folder)
+    shutil.copytree(shipped, folder)
     for name in ("join.onnx", "head.npz"):
         whole = (folder / name).read_bytes()
         (folder / name).write_bytes(b"nonsense")
         with pytest.raises(ModelError, match=r"graphwright again"):
-            reading._load.__wrapped__()
+            cross_encoder._load.__wrapped__()
         (folder / name).write_bytes(whole)
     (folder / "model.json").write_text("{}")
     with pytest.raises(ModelError, match=r"model\.json cannot be read"):
-        reading._checksum.__wrapped__()
+        cross_encoder._checksum.__wrapped__()

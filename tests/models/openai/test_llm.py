@@ -31,11 +31,12 @@ from tests.models.llm_server import (
     silent,
 )
 
-from graphwright.errors import ModelError, OptionError, ReplyError
-from graphwright.models.base import LLM, metered
-from graphwright.models.endpoint import Endpoint, Prices
-from graphwright.models.failures import Refused
-from graphwright.models.schema import Misfit, fitting, strict
+from graphwright.errors import LLMResponseError, ModelError, OptionError
+from graphwright.models.budget import Prices
+from graphwright.models.openai.failures import HTTPStatusError
+from graphwright.models.openai.llm import OpenAILLM
+from graphwright.models.protocols import LLM
+from graphwright.models.structured import Mismatch, parse_reply, strict_schema
 
 KEY = "sk-very-secret-0123456789"
 QUICK = {"timeout": 0.5, "retries": 0}
@@ -68,7 +69,7 @@ def ask(answers, *, on_text=None, schema=None, **options):
     options.setdefault("clock", Watch().clock)
     with LLMServer(answers) as server:
         try:
-            came = Endpoint("m", server.url, **options).complete("Be short.", "Where?", schema=schema, on_text=on_text)
+            came = OpenAILLM("m", server.url, **options).complete("Be short.", "Where?", schema=schema, on_text=on_text)
         except ModelError as exc:
             came = exc
     return came, server
@@ -78,9 +79,9 @@ def ask(answers, *, on_text=None, schema=None, **options):
 
 
 def test_a_reply_comes_with_its_tokens_and_what_they_cost():
-    with metered() as usage:
-        done, server = ask([Say("In Graz.", (1000, 500))], prices=Prices(2.0, 4.0))
-    assert (done.text, done.value, done.prompt_tokens, done.completion_tokens) == ("In Graz.", None, 1000, 500)
+    done, server = ask([Say("In Graz.", (1000, 500))], prices=Prices(2.0, 4.0))
+    usage = done.usage
+    assert (done.text, done.value) == ("In Graz.", None)
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (1, 1000, 500)
     assert usage.cost == pytest.approx(0.004) and usage.seconds > 0
     (request,) = server.requests
@@ -95,7 +96,7 @@ def test_a_reply_comes_with_its_tokens_and_what_they_cost():
 
 def test_an_empty_system_prompt_and_halves_of_characters_are_not_sent():
     with LLMServer(["ok"]) as server:
-        Endpoint("m", server.url).complete("", "a \ud800 b 東京 \U0001f642")
+        OpenAILLM("m", server.url).complete("", "a \ud800 b 東京 \U0001f642")
     assert server.requests[0].json["messages"] == [{"role": "user", "content": "a \ufffd b 東京 \U0001f642"}]
 
 
@@ -114,7 +115,7 @@ def test_a_stream_is_handed_over_as_it_comes():
 
     done, server = ask([slowly], on_text=lambda piece: (pieces.append(piece), gate.set()))
     assert done.text == "a reply in pieces" == "".join(pieces) and len(pieces) == 4
-    assert (done.prompt_tokens, done.completion_tokens) == (5, 4)
+    assert (done.usage.prompt_tokens, done.usage.completion_tokens) == (5, 4)
     assert server.requests[0].json["stream_options"] == {"include_usage": True}
 
 
@@ -149,11 +150,9 @@ def test_streams_of_all_kinds_are_understood(way):
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_tokens_that_the_server_does_not_count_are_estimated(stream):
-    with metered() as usage:
-        done, _ = ask([Say("twelve chars", None)], on_text=[].append if stream else None)
+    done, _ = ask([Say("twelve chars", None)], on_text=[].append if stream else None)
     # "Be short." and "Where?" have 9 and 6 characters.
-    assert (done.prompt_tokens, done.completion_tokens) == (3 + 2, 3)
-    assert (usage.prompt_tokens, usage.completion_tokens) == (5, 3)
+    assert (done.usage.prompt_tokens, done.usage.completion_tokens) == (3 + 2, 3)
 
 
 def test_a_reply_that_was_cut_off_is_given_where_no_schema_has_to_fit():
@@ -191,10 +190,9 @@ def test_json_is_taken_out_of_what_stands_around_it(text):
 
 
 def test_a_reply_that_does_not_fit_is_sent_back_once_with_what_is_wrong():
-    with metered() as usage:
-        done, server = ask([Say('{"name": "Graz", "kind": "town"}', (10, 5)), Say(GRAZ, (20, 6))], schema=Place)
-    assert done.value.name == "Graz" and (done.prompt_tokens, done.completion_tokens) == (30, 11)
-    assert usage.calls == 2 and usage.prompt_tokens == 30
+    done, server = ask([Say('{"name": "Graz", "kind": "town"}', (10, 5)), Say(GRAZ, (20, 6))], schema=Place)
+    assert done.value.name == "Graz" and (done.usage.prompt_tokens, done.usage.completion_tokens) == (30, 11)
+    assert done.usage.calls == 2
     system, _user, reply, correction = server.requests[1].json["messages"]
     assert reply == {"role": "assistant", "content": '{"name": "Graz", "kind": "town"}'}
     assert "kind: Input should be 'city' or 'river'" in correction["content"]
@@ -203,7 +201,7 @@ def test_a_reply_that_does_not_fit_is_sent_back_once_with_what_is_wrong():
 
 def test_a_reply_that_never_fits_is_shown():
     exc, server = ask(["I would rather write a poem."], schema=Place)
-    assert isinstance(exc, ReplyError) and "I would rather write" in str(exc) and "Place" in str(exc)
+    assert isinstance(exc, LLMResponseError) and "I would rather write" in str(exc) and "Place" in str(exc)
     assert len(server.requests) == 2
 
 
@@ -231,9 +229,9 @@ LOOSE = st.recursive(LEAF, lambda inner: st.builds(Loose, name=st.text(), near=s
 @given(LOOSE, st.text("ab:{ \n"), st.floats(0, 1))
 def test_an_object_is_found_whole_or_not_at_all(made, before, share):
     text = made.model_dump_json()
-    assert fitting(Loose, f"{before}{text} That is all. {{}}") == made
+    assert parse_reply(Loose, f"{before}{text} That is all. {{}}") == made
     half = text[: int(share * (len(text) - 1))]
-    assert fitting(Loose, before + half) == Misfit("it holds no complete JSON object")
+    assert parse_reply(Loose, before + half) == Mismatch("it holds no complete JSON object")
 
 
 def test_names_of_properties_may_look_like_keywords():
@@ -242,7 +240,7 @@ def test_names_of_properties_may_look_like_keywords():
         properties: dict[str, int] = {}
         kind: Literal["default", "oneOf"] = "oneOf"
 
-    made = strict(Odd)
+    made = strict_schema(Odd)
     assert made["required"] == list(made["properties"]) == ["default", "properties", "kind"]
     assert made["properties"]["kind"]["enum"] == ["default", "oneOf"]
     assert made["properties"]["properties"]["additionalProperties"] == {"type": "integer"}
@@ -251,7 +249,7 @@ def test_names_of_properties_may_look_like_keywords():
 @pytest.mark.parametrize("text", ["{'name': 'Graz', 'kind': 'city'}", "", None, "{" * 50_000, '{"name": "\\ud800"}'])
 def test_what_is_no_json_does_not_fit(text):
     exc, server = ask([Say(text)], schema=Place)
-    assert isinstance(exc, ReplyError) and len(server.requests) == 2
+    assert isinstance(exc, LLMResponseError) and len(server.requests) == 2
 
 
 def test_forms_that_the_server_refuses_are_not_asked_for_again():
@@ -260,7 +258,7 @@ def test_forms_that_the_server_refuses_are_not_asked_for_again():
         return error(400, f"'response_format.type' {form} is not supported") if form else GRAZ
 
     with LLMServer(answer) as server:
-        llm = Endpoint("m", server.url)
+        llm = OpenAILLM("m", server.url)
         for _ in range(2):
             assert llm.complete("", "Where?", schema=Place).value.name == "Graz"
     forms = [request.json.get("response_format", {}).get("type") for request in server.requests]
@@ -286,7 +284,7 @@ def test_parameters_that_the_server_refuses_are_left_out_and_that_is_remembered(
         return "fine"
 
     with LLMServer(answer) as server:
-        llm = Endpoint("m", server.url, max_tokens=50)
+        llm = OpenAILLM("m", server.url, max_tokens=50)
         assert [llm.complete("", "a", on_text=[].append).text for _ in range(2)] == ["fine"] * 2
     assert len(server.requests) == 5
     assert server.requests[-1].json["max_completion_tokens"] == 50
@@ -300,8 +298,8 @@ def test_a_prompt_that_is_too_long_is_not_a_parameter_that_is_refused():
 
 def test_what_did_not_help_is_not_remembered():
     with LLMServer([error(400, "max_tokens?"), error(400, "no"), "fine"]) as server:
-        llm = Endpoint("m", server.url)
-        with pytest.raises(Refused, match="no"):
+        llm = OpenAILLM("m", server.url)
+        with pytest.raises(HTTPStatusError, match="no"):
             llm.complete("", "a")
         llm.complete("", "a")
     assert "max_tokens" in server.requests[2].json
@@ -315,7 +313,7 @@ def test_nobody_listens(watch):
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     with pytest.raises(ModelError, match=r"refused.*Check that the server runs.*Tried 3 times"):
-        Endpoint("m", url, retries=2, clock=watch.clock).complete("", "a")
+        OpenAILLM("m", url, retries=2, clock=watch.clock).complete("", "a")
     first, second = watch.slept
     assert 0.375 <= first <= 0.625 and 0.75 <= second <= 1.25
 
@@ -324,7 +322,7 @@ def test_waits_are_the_same_in_every_run_but_not_for_every_prompt():
     def slept(prompt):
         watch = Watch()
         with LLMServer([error(500, "x"), error(500, "x"), "ok"]) as server:
-            Endpoint("m", server.url, clock=watch.clock).complete("", prompt)
+            OpenAILLM("m", server.url, clock=watch.clock).complete("", prompt)
         return watch.slept
 
     assert slept("a") == slept("a") != slept("b")
@@ -373,13 +371,13 @@ def test_what_will_not_pass_is_told_at_once(status, way_out):
     exc, server = ask([error(status, "never")])
     with pytest.raises(ModelError, match=rf"\({status}: never\)\. .*{way_out}"):
         raise exc
-    assert isinstance(exc, Refused) and exc.status == status and len(server.requests) == 1
+    assert isinstance(exc, HTTPStatusError) and exc.status == status and len(server.requests) == 1
 
 
 @pytest.mark.parametrize("body", ["<html><head><style>a{}</style></head><body>Bad &amp; gateway</body></html>", ""])
 def test_errors_need_not_be_json(body):
     exc, _ = ask([Send(502, body)], retries=0)
-    assert ("502: Bad & gateway)" if body else "502: no more was said)") in str(exc)
+    assert ("502: Bad & gateway)" if body else "502: without a message)") in str(exc)
 
 
 @pytest.mark.parametrize(
@@ -405,7 +403,7 @@ def test_bodies_without_a_reply_are_errors(body, stream):
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_reply_without_text_is_an_error(stream):
     exc, _ = ask([Say(None, finish="content_filter")], on_text=[].append if stream else None)
-    assert isinstance(exc, ReplyError) and "content_filter" in str(exc)
+    assert isinstance(exc, LLMResponseError) and "content_filter" in str(exc)
 
 
 def test_a_refusal_is_the_reply():
@@ -435,10 +433,9 @@ def test_a_stream_that_is_cut_after_some_text_is_not_repeated(clean):
     parts = events("some of the reply")[:3]
     behaviour = (lambda handler: handler.stream(*parts)) if clean else cut_stream(*parts)
     pieces = []
-    with metered() as usage:
-        exc, server = ask([behaviour], on_text=pieces.append, max_tokens=50)
+    exc, server = ask([behaviour], on_text=pieces.append, max_tokens=50)
     assert "".join(pieces) == "some of" and "after 7 characters" in str(exc) and len(server.requests) == 1
-    assert usage.completion_tokens == 50  # the server may have written more than came
+    assert exc.usage.completion_tokens == 50  # the server may have written more than came
 
 
 @pytest.mark.parametrize(
@@ -454,9 +451,9 @@ def test_a_stream_that_is_cut_after_some_text_is_not_repeated(clean):
     ],
 )
 def test_an_attempt_whose_count_is_unknown_counts_for_the_most_that_it_may_have_taken(trouble, charged):
-    with metered() as usage:
-        exc, _ = ask([trouble], max_tokens=50, retries=1, timeout=0.5)
+    exc, _ = ask([trouble], max_tokens=50, retries=1, timeout=0.5)
     assert isinstance(exc, ModelError)
+    usage = exc.usage
     attempts = usage.calls
     assert (attempts > 0) == charged
     assert (usage.prompt_tokens, usage.completion_tokens) == (attempts * 5, attempts * 50)
@@ -466,9 +463,9 @@ def test_what_was_never_sent_costs_nothing(watch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    with metered() as usage, pytest.raises(ModelError, match="Tried 4 times"):
-        Endpoint("m", url, retries=3, clock=watch.clock).complete("", "a")
-    assert usage.calls == 0
+    with pytest.raises(ModelError, match="Tried 4 times") as caught:
+        OpenAILLM("m", url, retries=3, clock=watch.clock).complete("", "a")
+    assert caught.value.usage.calls == 0
 
 
 def test_an_error_within_a_stream_is_told():
@@ -487,7 +484,7 @@ def test_what_the_caller_raises_ends_the_call():
         raise KeyboardInterrupt
 
     with LLMServer(["a b c"]) as server, pytest.raises(KeyboardInterrupt):
-        Endpoint("m", server.url).complete("", "a", on_text=stop)
+        OpenAILLM("m", server.url).complete("", "a", on_text=stop)
 
 
 WORD = events("word")[1]
@@ -507,7 +504,7 @@ WORD = events("word")[1]
 def test_endless_replies_are_cut_off(behaviour, stream):
     began = time.monotonic()
     exc, _ = ask([behaviour], max_tokens=10, on_text=[].append if stream else None)
-    assert isinstance(exc, ReplyError) and "cut off" in str(exc) and time.monotonic() - began < 5
+    assert isinstance(exc, LLMResponseError) and "cut off" in str(exc) and time.monotonic() - began < 5
 
 
 def test_an_endless_error_is_an_error():
@@ -564,7 +561,7 @@ def test_no_more_run_at_a_time_than_allowed_and_waiting_is_not_running():
         Say("ok")(handler)
 
     with LLMServer([slowly]) as server, ThreadPoolExecutor(16) as pool:
-        llm = Endpoint("m", server.url, concurrency=2, timeout=1.0, retries=0)
+        llm = OpenAILLM("m", server.url, concurrency=2, timeout=1.0, retries=0)
         # The last ones wait for seven others, longer than one may take.
         assert [done.text for done in pool.map(lambda n: llm.complete("", str(n)), range(16))] == ["ok"] * 16
     assert most == 2
@@ -572,7 +569,7 @@ def test_no_more_run_at_a_time_than_allowed_and_waiting_is_not_running():
 
 def test_requests_per_minute_are_kept(watch):
     with LLMServer(["ok"]) as server:
-        llm = Endpoint("m", server.url, requests_per_minute=2, clock=watch.clock)
+        llm = OpenAILLM("m", server.url, requests_per_minute=2, clock=watch.clock)
         for _ in range(5):
             llm.complete("", "a")
     assert watch.at == 120
@@ -580,7 +577,7 @@ def test_requests_per_minute_are_kept(watch):
 
 def test_tokens_per_minute_count_what_was_really_used(watch):
     with LLMServer([Say("ok", (60, 40))]) as server:
-        llm = Endpoint("m", server.url, tokens_per_minute=1000, max_tokens=800, clock=watch.clock)
+        llm = OpenAILLM("m", server.url, tokens_per_minute=1000, max_tokens=800, clock=watch.clock)
         for _ in range(2):
             llm.complete("", "a")
         assert watch.at == 0
@@ -594,25 +591,25 @@ def test_tokens_per_minute_count_what_was_really_used(watch):
 
 def test_the_key_comes_from_the_argument_then_the_environment_then_is_a_dummy(monkeypatch):
     with LLMServer(["ok"]) as server:
-        Endpoint("m", server.url).complete("", "a")
+        OpenAILLM("m", server.url).complete("", "a")
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        Endpoint("m", server.url).complete("", "a")
-        Endpoint("m", server.url, "mine").complete("", "a")
+        OpenAILLM("m", server.url).complete("", "a")
+        OpenAILLM("m", server.url, "mine").complete("", "a")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        assert Endpoint("m").complete("", "a").text == "ok"
+        assert OpenAILLM("m").complete("", "a").text == "ok"
     keys = [request.headers["authorization"] for request in server.requests]
     assert keys == ["Bearer none", f"Bearer {KEY}", "Bearer mine", f"Bearer {KEY}"]
 
 
 def test_without_a_key_one_is_told_what_to_do():
     with pytest.raises(OptionError, match=r"OPENAI_API_KEY.*api_key.*base_url"):
-        Endpoint("gpt-4o-mini")
+        OpenAILLM("gpt-4o-mini")
 
 
 @pytest.mark.parametrize("key", ["sk-\n-secret", "sk secret", "sk-sécret"])
 def test_a_key_that_cannot_be_one_is_not_shown(key):
     with pytest.raises(OptionError) as caught:
-        Endpoint("m", api_key=key)
+        OpenAILLM("m", api_key=key)
     assert "secret" not in str(caught.value) and "cret" not in str(caught.value)
 
 
@@ -637,20 +634,20 @@ def test_the_key_is_in_no_error(behaviour):
 
 
 def test_it_is_a_small_value():
-    llm = Endpoint("m", "http://localhost:1/v1", KEY, max_tokens=9, prices=Prices(1.0, 2.0))
+    llm = OpenAILLM("m", "http://localhost:1/v1", KEY, max_tokens=9, prices=Prices(1.0, 2.0))
     again = pickle.loads(pickle.dumps(llm))
     assert isinstance(llm, LLM)
     assert again == llm == eval(repr(llm)) and hash(again) == hash(llm) and again.api_key == KEY
     assert (
         repr(llm)
-        == "Endpoint('m', base_url='http://localhost:1/v1', max_tokens=9, prices=Prices(prompt=1.0, completion=2.0))"
+        == "OpenAILLM('m', base_url='http://localhost:1/v1', max_tokens=9, prices=Prices(prompt=1.0, completion=2.0))"
     )
     assert KEY not in repr(llm) + llm.id
     others = [
-        Endpoint("n", "http://localhost:1/v1", max_tokens=9),
-        Endpoint("m", "http://localhost:2/v1", max_tokens=9),
-        Endpoint("m", "http://localhost:1/v1", max_tokens=8),
-        Endpoint("m", "http://localhost:1/v1", max_tokens=9, temperature=1.0),
+        OpenAILLM("n", "http://localhost:1/v1", max_tokens=9),
+        OpenAILLM("m", "http://localhost:2/v1", max_tokens=9),
+        OpenAILLM("m", "http://localhost:1/v1", max_tokens=8),
+        OpenAILLM("m", "http://localhost:1/v1", max_tokens=9, temperature=1.0),
     ]
     assert len({other.id for other in [llm, *others]}) == 5 and llm not in others
 
@@ -663,32 +660,33 @@ def test_it_is_a_small_value():
         ({"base_url": "http://"}, "base_url is"),
         ({"base_url": "http://me:hidden@host/v1"}, "api_key"),
         ({"base_url": "http://host/v1?key=hidden"}, "api_key"),
-        ({"base_url": "ftp://me:hidden@host/v1?key=hidden"}, "base_url is"),
+        ({"base_url": "ftp://me:hidden@host/v1?key=hidden"}, "base_url contains"),
         ({"timeout": 0}, "timeout is 0"),
         ({"timeout": float("inf")}, "timeout is inf"),
         ({"retries": -1}, "retries"),
         ({"concurrency": 0}, "concurrency"),
-        ({"requests_per_minute": 0}, "per minute is 0"),
+        ({"requests_per_minute": 0}, "requests_per_minute is 0"),
+        ({"tokens_per_minute": 0}, "tokens_per_minute is 0"),
         ({"max_tokens": 0}, "max_tokens is 0"),
         ({"temperature": 3.0}, "temperature is 3"),
-        ({"structured": "xml"}, "json_schema, json_object, prompt"),
+        ({"structured": "xml"}, "'json_schema', 'json_object', 'prompt'"),
     ],
 )
 def test_wrong_use_is_refused(arguments, match):
     with pytest.raises(OptionError, match=match) as caught:
-        Endpoint(**{"model": "m", "base_url": "http://localhost:1/v1", **arguments})
+        OpenAILLM(**{"model": "m", "base_url": "http://localhost:1/v1", **arguments})
     assert "hidden" not in str(caught.value)
 
 
 def test_a_schema_has_to_be_one():
     with LLMServer(["ok"]) as server, pytest.raises(OptionError, match="pydantic"):
-        Endpoint("m", server.url).complete("", "a", schema=dict)
+        OpenAILLM("m", server.url).complete("", "a", schema=dict)
     assert not server.requests
 
 
 def test_many_threads_may_share_it():
     with LLMServer(lambda asked: asked["messages"][0]["content"].upper()) as server, ThreadPoolExecutor(16) as pool:
-        llm = Endpoint("m", server.url, concurrency=16)
+        llm = OpenAILLM("m", server.url, concurrency=16)
         prompts = [f"prompt {n}" for n in range(64)]
         assert [done.text for done in pool.map(lambda text: llm.complete("", text), prompts)] == [
             text.upper() for text in prompts
@@ -697,8 +695,8 @@ def test_many_threads_may_share_it():
 
 def test_making_one_loads_no_client():
     code = (
-        "import sys; from graphwright.models.endpoint import Endpoint; import graphwright.models.replies;"
-        "from graphwright.models.endpoint_encoder import EndpointEncoder; Endpoint('m', 'http://localhost:1/v1');"
+        "import sys; from graphwright.models.openai.llm import OpenAILLM; import graphwright.models.cache;"
+        "from graphwright.models.openai.encoder import OpenAIEncoder; OpenAILLM('m', 'http://localhost:1/v1');"
         "print([name for name in ('openai', 'pydantic', 'httpx', 'httpx2', 'torch') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -708,4 +706,4 @@ def test_making_one_loads_no_client():
 def test_counts_that_are_none_are_estimated():
     counts = {"prompt_tokens": -1, "completion_tokens": True}
     done, _ = ask([{"choices": [{"message": {"content": "ok"}}], "usage": counts}])
-    assert (done.prompt_tokens, done.completion_tokens) == (5, 1)
+    assert (done.usage.prompt_tokens, done.usage.completion_tokens) == (5, 1)

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from tests.models.llm_server import LLMServer, Send, Watch, cut, endless, error, silent
 
-from graphwright.errors import ModelError, OptionError, ReplyError
-from graphwright.models.base import NamedEncoder, metered
+from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.budget import Prices
 from graphwright.models.cache import CachedEncoder
-from graphwright.models.endpoint_encoder import EndpointEncoder
+from graphwright.models.openai.encoder import OpenAIEncoder
+from graphwright.models.protocols import NamedEncoder, Usage
 
 
 def vector(text):
@@ -39,9 +39,9 @@ def test_rows_come_in_order_over_batches_that_run_at_the_same_time():
         return answer(asked)
 
     with LLMServer(slowly) as server:
-        encoder = EndpointEncoder("m", server.url, batch=4, concurrency=4)
-        with metered() as usage:
-            vectors = encoder.encode([*texts, "x", "x"])
+        encoder = OpenAIEncoder("m", server.url, batch=4, concurrency=4)
+        usage = Usage()
+        vectors = encoder.encode_metered([*texts, "x", "x"], usage)
     assert isinstance(encoder, NamedEncoder) and vectors.dtype == np.float32 and vectors.flags["C_CONTIGUOUS"]
     assert vectors.tolist() == [vector(text) for text in [*texts, "x", "x"]]
     assert (usage.calls, usage.texts, usage.tokens) == (8, 32, 64) and usage.seconds > 0
@@ -51,24 +51,24 @@ def test_rows_come_in_order_over_batches_that_run_at_the_same_time():
 
 def test_dimensions_are_asked_for_and_named():
     with LLMServer(answer) as server:
-        encoder = EndpointEncoder("m", server.url, dimensions=3, prices=Prices(1_000_000.0, 0.0))
-        with metered() as usage:
-            assert encoder.encode(["a"]).shape == (1, 3)
+        encoder = OpenAIEncoder("m", server.url, dimensions=3, prices=Prices(1_000_000.0, 0.0))
+        usage = Usage()
+        assert encoder.encode_metered(["a"], usage).shape == (1, 3)
         assert encoder.encode([]).shape == (0, 3)
     assert server.requests[0].json["dimensions"] == 3 and len(server.requests) == 1
-    assert encoder.id == "m dimensions=3" != EndpointEncoder("m", server.url).id == "m"
+    assert encoder.id == "m dimensions=3" != OpenAIEncoder("m", server.url).id == "m"
     assert usage.cost == 2.0
 
 
 def test_texts_that_servers_refuse_are_sent_as_they_take_them():
     with LLMServer(answer) as server:
-        assert len(EndpointEncoder("m", server.url).encode(["", "\ud800", "東京"])) == 3
+        assert len(OpenAIEncoder("m", server.url).encode(["", "\ud800", "東京"])) == 3
     assert server.requests[0].json["input"] == [" ", "\ufffd", "東京"]
 
 
 def test_rows_are_put_in_order_by_their_numbers():
     with LLMServer(lambda asked: {"data": rows(asked)[::-1]}) as server:
-        vectors = EndpointEncoder("m", server.url).encode(["a", "bb", "ccc"])
+        vectors = OpenAIEncoder("m", server.url).encode(["a", "bb", "ccc"])
     assert vectors[:, 0].tolist() == [1, 2, 3]
 
 
@@ -76,8 +76,9 @@ def test_rows_without_numbers_are_in_order():
     def unnumbered(asked):
         return {"data": [{"embedding": vector(text)} for text in asked["input"]]}
 
-    with LLMServer(unnumbered) as server, metered() as usage:
-        vectors = EndpointEncoder("m", server.url).encode(["a", "bb", "ccc"])
+    usage = Usage()
+    with LLMServer(unnumbered) as server:
+        vectors = OpenAIEncoder("m", server.url).encode_metered(["a", "bb", "ccc"], usage)
     assert vectors[:, 0].tolist() == [1, 2, 3] and usage.tokens == 3  # one each by estimate
 
 
@@ -92,8 +93,8 @@ def changed(change):
 @pytest.mark.parametrize(
     ("reply", "match"),
     [
-        (changed(lambda made: made[:2]), "3 texts and gave 2"),
-        (changed(lambda made: made + made[:1]), "3 texts and gave 4"),
+        (changed(lambda made: made[:2]), "3 texts and returned 2"),
+        (changed(lambda made: made + made[:1]), "3 texts and returned 4"),
         (changed(lambda made: made[1].update(index=0)), r"numbered \[0, 0, 2\]"),
         (changed(lambda made: made[1].update(index="one")), "numbered"),
         (changed(lambda made: made[1].update(index=[])), "numbered"),
@@ -105,28 +106,31 @@ def changed(change):
         (changed(lambda made: made[1].update(embedding=[1.0, float("nan"), 0.0])), "not finite"),
         (changed(lambda made: made[1].update(embedding=[1.0, 1e300, 0.0])), "not finite"),
         (changed(lambda made: made[1].update(embedding=[1.0, None, 0.0])), "not of numbers|not finite"),
-        (changed(lambda made: [1, 2, 3]), "gave 0 vectors"),
-        (Send(200, {"data": {}}), "gave 0 vectors"),
+        (changed(lambda made: [1, 2, 3]), "returned 0 vectors"),
+        (Send(200, {"data": {}}), "returned 0 vectors"),
         (Send(200, "<html>"), "did not send JSON"),
         (endless("[1.5, " * 1000), "cut off"),
     ],
 )
 def test_vectors_that_cannot_be_used_are_refused(reply, match):
     answers = [reply] if isinstance(reply, Send) or match == "cut off" else reply
-    with LLMServer(answers) as server, pytest.raises(ReplyError, match=match):
-        EndpointEncoder("m", server.url, dimensions=3 if match == "cut off" else None).encode(["a", "bb", "ccc"])
+    with LLMServer(answers) as server, pytest.raises(LLMResponseError, match=match):
+        OpenAIEncoder("m", server.url, dimensions=3 if match == "cut off" else None).encode(["a", "bb", "ccc"])
     assert len(server.requests) == 1
 
 
 def test_vectors_of_another_length_than_asked_for_or_elsewhere_are_refused():
-    with LLMServer(answer) as server, pytest.raises(ReplyError, match=r"3 numbers.*\[2, 3\].*Leave dimensions out"):
-        EndpointEncoder("m", server.url, dimensions=2).encode(["a"])
+    with (
+        LLMServer(answer) as server,
+        pytest.raises(LLMResponseError, match=r"3 numbers.*\[2, 3\].*Leave dim"),
+    ):
+        OpenAIEncoder("m", server.url, dimensions=2).encode(["a"])
 
     def growing(asked):
         return {"data": [{"index": 0, "embedding": [1.0] * len(asked["input"][0])}]}
 
-    with LLMServer(growing) as server, pytest.raises(ReplyError, match=r"\[1, 2\]"):
-        EndpointEncoder("m", server.url, batch=1, concurrency=1).encode(["a", "bb"])
+    with LLMServer(growing) as server, pytest.raises(LLMResponseError, match=r"\[1, 2\]"):
+        OpenAIEncoder("m", server.url, batch=1, concurrency=1).encode(["a", "bb"])
 
 
 def test_trouble_is_handled_as_for_language_models():
@@ -134,30 +138,30 @@ def test_trouble_is_handled_as_for_language_models():
     with LLMServer(
         [error(429, "slow", retry_after="9"), error(503, "x"), cut("{"), answer({"input": ["a"]})]
     ) as server:
-        vectors = EndpointEncoder("m", server.url, clock=watch.clock).encode(["a"])
+        vectors = OpenAIEncoder("m", server.url, clock=watch.clock).encode(["a"])
     assert vectors.tolist() == [vector("a")] and watch.slept[0] == 9 and len(watch.slept) == 3
     with LLMServer([silent]) as server, pytest.raises(ModelError, match=r"0\.3 seconds"):
-        EndpointEncoder("m", server.url, timeout=0.3, retries=0).encode(["a"])
+        OpenAIEncoder("m", server.url, timeout=0.3, retries=0).encode(["a"])
 
 
 def test_the_first_failure_ends_all():
     with LLMServer([error(401, "no")]) as server, pytest.raises(ModelError, match="OPENAI_API_KEY"):
-        EndpointEncoder("m", server.url, batch=1, concurrency=2).encode([str(n) for n in range(1000)])
+        OpenAIEncoder("m", server.url, batch=1, concurrency=2).encode([str(n) for n in range(1000)])
     assert len(server.requests) < 100
 
 
 def test_limits_hold_for_all_batches():
     watch = Watch()
     with LLMServer(answer) as server:
-        EndpointEncoder("m", server.url, batch=1, requests_per_minute=2, clock=watch.clock).encode(list("abcdef"))
+        OpenAIEncoder("m", server.url, batch=1, requests_per_minute=2, clock=watch.clock).encode(list("abcdef"))
     assert watch.at == 120
 
 
 def test_it_is_a_small_value_that_a_cache_takes():
-    encoder = EndpointEncoder("m", "http://localhost:1/v1", "sk-secret", 8, 16)
+    encoder = OpenAIEncoder("m", "http://localhost:1/v1", "sk-secret", 8, 16)
     assert pickle.loads(pickle.dumps(encoder)) == encoder == eval(repr(encoder)) and "secret" not in repr(encoder)
     with LLMServer(answer) as server:
-        cached = CachedEncoder(EndpointEncoder("m", server.url))
+        cached = CachedEncoder(OpenAIEncoder("m", server.url))
         cached.encode(["a", "a", "b"])
         cached.encode(["b"])
     assert [request.json["input"] for request in server.requests] == [["a", "b"]]
@@ -165,8 +169,8 @@ def test_it_is_a_small_value_that_a_cache_takes():
 
 def test_wrong_use_is_refused():
     with pytest.raises(OptionError, match="batch"):
-        EndpointEncoder("m", "http://localhost:1/v1", batch=0)
+        OpenAIEncoder("m", "http://localhost:1/v1", batch=0)
     with pytest.raises(OptionError, match="dimensions"):
-        EndpointEncoder("m", "http://localhost:1/v1", dimensions=0)
+        OpenAIEncoder("m", "http://localhost:1/v1", dimensions=0)
     with pytest.raises(OptionError, match="sequence of texts"):
-        EndpointEncoder("m", "http://localhost:1/v1").encode("text")
+        OpenAIEncoder("m", "http://localhost:1/v1").encode("text")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.models.matching import MATCHES, Match, Tokens
+from graphwright.models.embedded.matching import MATCHES, Match
+from graphwright.models.embedded.tokens import Tokens
 
 VOCABULARY = 12
 
@@ -62,7 +63,7 @@ def plain(question, text):
 @given(texts, texts, st.integers(0, 5))
 def test_the_numbers_are_what_they_are_said_to_be(asked, held, title):
     question, text = tokens(asked), tokens(held, min(title, len(held) - 2), seed=1)
-    found = Match.of(question, text, RARITY).numbers()
+    found = Match.of(question, text, RARITY).features()
     assert found.shape == (MATCHES,) and found.dtype == np.float32
     if len(asked) > 2 and len(held) > 2:
         np.testing.assert_allclose(found, plain(question, text), atol=2e-3)
@@ -104,4 +105,4 @@ def test_a_cut_keeps_the_last_special_token():
 @pytest.mark.parametrize("inner", [[], [3]])
 def test_short_questions_have_numbers(inner):
     match = Match.of(tokens([0, *inner, 1]), tokens([0, 3, 4, 1], seed=1), RARITY)
-    assert np.isfinite(match.numbers()).all()
+    assert np.isfinite(match.features()).all()

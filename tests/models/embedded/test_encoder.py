@@ -16,12 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models import minilm
-from graphwright.models.base import metered
-from graphwright.models.protocols import Encoder
-from graphwright.models.minilm import MiniLM
+from graphwright.models.embedded import encoder as module
+from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.protocols import Encoder, Usage
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 SENTENCES = (FIXTURES / "sentences.txt").read_text("utf-8").splitlines()
 # Scales are fixed, so batches differ only in the order of float sums, and then in a rare int8 step.
 SAME = 0.9995
@@ -88,8 +87,8 @@ def test_no_batch_is_lost_when_all_that_run_end_at_once():
 
 def test_usage_and_progress_count_every_text():
     done = []
-    with metered() as usage:
-        MiniLM().encode(SENTENCES, progress=done.append)
+    usage = Usage()
+    MiniLM().encode_metered(SENTENCES, usage, progress=done.append)
     assert sum(done) == usage.texts == len(SENTENCES)
     assert usage.calls == len(done)
     assert usage.tokens == sum(MiniLM().count_tokens(SENTENCES)) + 2 * len(SENTENCES)
@@ -126,37 +125,37 @@ def test_another_process_gives_the_same_bits():
 
 
 def test_the_recorded_checksum_is_that_of_the_weights():
-    weights = minilm._weights("model.onnx").read_bytes()
-    assert hashlib.sha256(weights).hexdigest() == minilm._checksum()
-    assert minilm._checksum() in (minilm._weights("model.onnx").parents[1] / "NOTICE.md").read_text("utf-8")
+    weights = module._weights("model.onnx").read_bytes()
+    assert hashlib.sha256(weights).hexdigest() == module._checksum()
+    assert module._checksum() in (module._weights("model.onnx").parents[1] / "NOTICE.md").read_text("utf-8")
 
 
 def test_the_exact_kernel_for_old_processors_agrees():
     expected = np.load(FIXTURES / "sentences_float32.npy")
-    file = minilm._weights("model.onnx")
-    graph = minilm._opened(file, str(file), True)
+    file = module._weights("model.onnx")
+    graph = module._opened(file, str(file), True)
     for text, vector in zip(SENTENCES[::8], expected[::8], strict=True):
-        ids = [ids for ids, _ in minilm.token_ids([text], 256)]
-        assert cosines(minilm.run(graph, ids)[0], vector[None])[0] >= 0.985
+        ids = [ids for ids, _ in module.token_ids([text], 256)]
+        assert cosines(module.run_graph(graph, ids)[0], vector[None])[0] >= 0.985
 
 
 def test_loading_takes_little():
     # Processor time, as other work may share the machine; the design's bound is 0.3 s.
     started = time.process_time()
-    minilm._load_session.__wrapped__()
-    minilm._load_tokenizer.__wrapped__()
+    module._load_session.__wrapped__()
+    module._load_tokenizer.__wrapped__()
     assert time.process_time() - started < 0.6
 
 
 def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(minilm, "__file__", str(tmp_path / "minilm.py"))
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "embedded" / "encoder.py"))
     with pytest.raises(ModelError, match=r"model\.onnx is missing.*build_encoder"):
-        minilm._load_session.__wrapped__()
+        module._load_session.__wrapped__()
     folder = tmp_path / "weights" / "all-minilm-l6-v2"
     folder.mkdir(parents=True)
     for name in ("probe.onnx", "tokenizer.json", "model.json"):
         (folder / name).write_text("nonsense")
-    for load in (minilm._saturates, minilm._load_tokenizer, minilm._checksum):
+    for load in (module._saturates, module._load_tokenizer, module._checksum):
         with pytest.raises(ModelError, match=str(folder)):
             load.__wrapped__()
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.base import metered
-from graphwright.models.protocols import Reader
-from graphwright.models.sbert_reader import TransformersReader
+from graphwright.models.protocols import PassageText, Reader
+from graphwright.models.sentence_transformers.reader import TransformersReader
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] graz lies on the mur and salt lowers it who a b c . where"
 WORDS = VOCABULARY.split()
@@ -72,28 +71,37 @@ def told(folder):
     return write(folder, "told", model)
 
 
-def quoted(reader, *passages):
-    return [(span.passage, passages[span.passage][span.start : span.end]) for span in reader.read("where", passages)]
+def titled(*texts):
+    """Passages of texts whose first line, where another follows, is a title."""
+    return [PassageText(*text.split("\n")) if "\n" in text else PassageText("", text) for text in texts]
+
+
+def quoted(reader, *texts):
+    passages = titled(*texts)
+    spans = reader.read("where", passages)
+    return [(span.passage, passages[span.passage].text[span.start : span.end]) for span in spans]
 
 
 def test_spans_come_best_first_and_do_not_overlap(told):
     passages = ["Salt lowers it.", "", "and Graz lies on  the Mur. and Graz"]
-    reader = TransformersReader(told, "cpu", batch=2, most=5)
-    with metered() as usage:
-        spans = reader.read("where", passages)
-    assert isinstance(reader, Reader) and reader.id == f"transformers:{told}" and usage.texts == 3
+    reader = TransformersReader(told, "cpu", batch=2, max_spans=5)
+    spans = reader.read("where", titled(*passages))
+    assert isinstance(reader, Reader) and reader.id == f"transformers:{told}"
     # Begin and end, less 3 for [CLS]: 6 + 6, 5 + 5, 6 + 1, and 1 + 6 lies within the first.
     assert quoted(reader, *passages) == [(2, "Graz lies on  the Mur"), (0, "Salt lowers it"), (2, "Graz")]
     assert [span.score for span in spans] == pytest.approx([9, 7, 4], abs=1e-3)
     assert (spans[0].start, spans[0].end) == (4, 25)
     assert quoted(TransformersReader(told, "cpu"), *passages) == [(2, "Graz lies on  the Mur")]
-    assert quoted(TransformersReader(told, "cpu", longest=4, most=2), *passages) == [(0, "Salt lowers it"), (2, "Graz")]
+    assert quoted(TransformersReader(told, "cpu", max_tokens=4, max_spans=2), *passages) == [
+        (0, "Salt lowers it"),
+        (2, "Graz"),
+    ]
     assert reader.read("where", []) == []
 
 
 def test_there_is_none_where_no_answer_is_ahead_by_the_threshold(told):
     passages = ["who lies on the mur", "who lies"]  # 1 + 6 against 3; 0 against 3
-    assert quoted(TransformersReader(told, "cpu", most=9), *passages)[0] == (0, "the mur")
+    assert quoted(TransformersReader(told, "cpu", max_spans=9), *passages)[0] == (0, "the mur")
     assert quoted(TransformersReader(told, "cpu"), passages[1]) == []
     assert quoted(TransformersReader(told, "cpu", threshold=2.9), passages[1]) == []
     assert quoted(TransformersReader(told, "cpu", threshold=3.1), passages[1]) == [(0, "who")]
@@ -105,15 +113,15 @@ def test_a_title_is_read_but_not_quoted(told):
     reader = TransformersReader(told, "cpu")
     assert quoted(reader, "Graz on the mur\nsalt lowers it") == [(0, "salt lowers it")]
     assert quoted(reader, "\nGraz on the mur") == [(0, "Graz on the mur")]
-    assert quoted(reader, "Graz on the mur\n") == [(0, "Graz on the mur")]  # a passage of one line has no title
+    assert quoted(reader, "Graz on the mur\n") == []
 
 
 @pytest.mark.parametrize("before", [0, 40, 43, 46, 49, 52, 55, 58, 400])
 def test_a_long_passage_is_read_in_windows(told, before):
     passage = "a " * before + "Graz lies on the Mur" + " b c" * 60
-    reader = TransformersReader(told, "cpu", batch=3, most=4)
+    reader = TransformersReader(told, "cpu", batch=3, max_spans=4)
     assert quoted(reader, passage) == [(0, "Graz lies on the Mur")]
-    [span] = reader.read("where " * 100, [passage])  # a question that leaves no room is cut
+    [span] = reader.read("where " * 100, titled(passage))  # a question that leaves no room is cut
     assert span.start == 2 * before and span.score == pytest.approx(9, abs=1e-3)
 
 
@@ -148,15 +156,19 @@ def test_agrees_with_every_span_tried(folder, kind):
     for score, at, start, end in sorted(scored, reverse=True):
         if score >= -1 and not any(p == at and start < b and a < end for _, p, a, b in expected):
             expected.append((score, at, start, end))
-    spans = TransformersReader(name, "cpu", batch=2, threshold=1, most=4, longest=3).read("where on it", passages)
+    spans = TransformersReader(name, "cpu", batch=2, threshold=1, max_spans=4, max_tokens=3).read(
+        "where on it", titled(*passages)
+    )
     assert expected
-    assert [(s.passage, s.start, s.end) for s in spans] == [(at, start, end) for _, at, start, end in expected[:4]]
-    np.testing.assert_allclose([s.score for s in spans], [score for score, *_ in expected[:4]], atol=1e-4)
+    starts = [5, 0, 0]  # of the texts, behind their titles
+    expected = [(score, at, start - starts[at], end - starts[at]) for score, at, start, end in expected[:4]]
+    assert [(s.passage, s.start, s.end) for s in spans] == [(at, start, end) for _, at, start, end in expected]
+    np.testing.assert_allclose([s.score for s in spans], [score for score, *_ in expected], atol=1e-4)
 
 
 def test_it_is_a_small_value(told):
-    reader = TransformersReader(told, most=2)
-    reader.read("where", ["graz"])
+    reader = TransformersReader(told, max_spans=2)
+    reader.read("where", titled("graz"))
     assert pickle.loads(pickle.dumps(reader)) == reader == eval(repr(reader)) and len(pickle.dumps(reader)) < 400
 
 
@@ -164,12 +176,10 @@ def test_what_cannot_be_used_is_named(folder, told):
     import transformers
 
     with pytest.raises(ModelError, match=r"nowhere.*could not be loaded.*Hugging Face"):
-        TransformersReader(str(folder / "nowhere")).read("where", ["a"])
+        TransformersReader(str(folder / "nowhere")).read("where", titled("a"))
     headless = write(folder, "headless", transformers.BertModel(config("bert", 1)))
     with pytest.raises(OptionError, match=r"lacks qa_outputs\.bias, qa_outputs\.weight"):
-        TransformersReader(headless).read("where", ["a"])
-    with pytest.raises(OptionError, match="sequence of passages"):
-        TransformersReader(told).read("where", "text")
-    for option in ("most", "longest", "length", "batch"):
+        TransformersReader(headless).read("where", titled("a"))
+    for option in ("max_spans", "max_tokens", "window", "batch"):
         with pytest.raises(OptionError, match=f"{option} is 0"):
             TransformersReader(told, **{option: 0})

@@ -1,0 +1,53 @@
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from graphwright.errors import ModelError
+from graphwright.models.cancel import Cancellation
+from graphwright.models.openai.rate import RateLimiter
+
+
+@pytest.mark.parametrize("wait", ["pause", "lock", "limit"])
+def test_waiting_ends_with_the_block(wait):
+    lock, limiter = threading.Lock(), RateLimiter(requests=1)
+    lock.acquire()
+    limiter.enter(1, Cancellation())
+
+    def work(cancel):
+        if wait == "pause":
+            cancel.pause(30.0)
+        elif wait == "lock":
+            with cancel.acquire(lock):
+                pass
+        else:
+            limiter.enter(1, cancel)
+
+    with ThreadPoolExecutor(1) as pool:
+        with Cancellation() as cancel:
+            task = pool.submit(work, cancel)
+            time.sleep(0.2)
+            assert not task.done()
+        began = time.monotonic()
+        assert isinstance(task.exception(timeout=10), ModelError)
+        assert time.monotonic() - began < 2
+    assert limiter._turn.acquire(blocking=False)  # nothing stays locked
+
+
+def test_a_cancellation_is_its_own_and_has_a_grace():
+    with Cancellation() as cancel:
+        cancel.check()
+        cancel.pause(0.0)
+    Cancellation().check()
+    assert cancel.poll() < 1 and cancel.poll(0.01) == 0.01
+    with pytest.raises(ModelError, match="cancelled"):
+        cancel.check()
+    cancel.check(60.0)
+
+
+def test_a_cancelled_request_is_not_let_through_though_it_need_not_wait():
+    with Cancellation() as cancel:
+        pass
+    with pytest.raises(ModelError, match="cancelled"):
+        RateLimiter().enter(1, cancel)
