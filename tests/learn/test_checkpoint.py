@@ -57,7 +57,7 @@ def test_weights_and_level_tell_checkpoints_apart() -> None:
 
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     for missing in (tmp_path / "none.gwr", tmp_path):
-        with pytest.raises(DataError, match=r"there is no such retriever\. Train one with graphwright train"):
+        with pytest.raises(DataError, match=r"no such file\. Train a retriever with graphwright train"):
             read_checkpoint(missing)
 
 
@@ -96,7 +96,9 @@ NONE: list[tuple[str, Callable[[Path], object]]] = [
 @pytest.mark.parametrize("spoil", [spoil for _, spoil in NONE], ids=[name for name, _ in NONE])
 def test_a_file_that_is_no_retriever_is_said_to_be_none(path: Path, spoil: Callable[[Path], object]) -> None:
     spoil(path)
-    with pytest.raises(DataError, match=r"films\.gwr is no trained retriever \(format 1\); graphwright train makes"):
+    with pytest.raises(
+        DataError, match=r"films\.gwr is not a trained retriever \(format 1\)\. Train one with graphwright"
+    ):
         read_checkpoint(path)
 
 
@@ -128,17 +130,19 @@ def test_each_level_has_its_retriever_from_a_file_or_from_a_checkpoint(
 
 
 def test_a_level_that_is_not_known_is_named() -> None:
-    with pytest.raises(DataError, match="is of level 'graph'; there are triple, entity, path"):
+    with pytest.raises(DataError, match="has the level 'graph'; known levels: triple, entity, path"):
         load_retriever(Checkpoint("graph", WEIGHTS, ABOUT), HashEncoder())
 
 
 def test_another_encoder_than_that_of_training_is_refused(path: Path) -> None:
-    with pytest.raises(OptionError, match=r"reads vectors of .*:64, and this .* those of .*:32\. Train it"):
+    with pytest.raises(
+        OptionError, match=r"was trained on vectors of .*:64, but this .* has vectors of .*:32\. Train it"
+    ):
         load_retriever(path, HashEncoder(32))
 
 
 def test_a_retriever_that_reads_names_needs_them() -> None:
     reads = Checkpoint("entity", WEIGHTS, {**ABOUT, "names": True})
-    with pytest.raises(OptionError, match=r"reads the vectors of names, and there are none.*--embed names"):
+    with pytest.raises(OptionError, match=r"needs vectors of node names, but this index has none.*--embed names"):
         load_retriever(reads, HashEncoder())
     assert load_retriever(reads, HashEncoder(), NAMES).names == NAMES

@@ -144,7 +144,7 @@ def test_a_triple_alone_has_the_probability_of_its_node_and_of_the_walk_that_tak
     chance, walks, at = by_hand(retriever, graph)
     through = walks.edges(at.heads, at.tails, at.relation)
     for ends, reached in (((at.heads, at.tails), at.tails), ((at.tails, at.heads), at.heads)):
-        found = retriever.step_probabilities(ASKED)(np.stack(ends, axis=1), graph.edges[:, None])[:, 0]
+        found = retriever.step_probabilities(ASKED, Run())(np.stack(ends, axis=1), graph.edges[:, None])[:, 0]
         assert found == pytest.approx(chance[reached] * through, rel=1e-5)
     assert len(set(through.tolist())) > 2
 
@@ -156,7 +156,7 @@ def test_a_step_of_a_walk_has_the_probability_of_its_node_and_of_the_walk_that_t
     nodes = np.array([[graph.id(name) for name in names]])
     # Lothair's second marriage, the mother of Bertha, and back; relations in their order: spouse, mother, father.
     edges, ways = np.array([[4, 6, 6]]), (1, 3, 2)
-    found = retriever.step_probabilities(ASKED)(nodes, edges)[0]
+    found = retriever.step_probabilities(ASKED, Run())(nodes, edges)[0]
     wanted = [
         float(chance[nodes[0, step + 1]] * walks.steps(step, nodes[0, step], nodes[0, step + 1], ways[step]))
         for step in range(LAYERS)
@@ -169,7 +169,7 @@ def test_what_was_narrowed_away_has_no_probability() -> None:
     retriever, graph = untrained(), GRAPHS["family"]
     part = graph.part(graph.nodes[:3])
     gone = np.setdiff1d(graph.edges, part.edges)[:, None]
-    narrow = retriever.step_probabilities(ASKED.with_(graph=part))
+    narrow = retriever.step_probabilities(ASKED.with_(graph=part), Run())
     assert len(gone) and not narrow(np.tile(part.nodes[:2], (len(gone), 1)), gone).any()
     assert not narrow(np.tile(part.nodes[:3], (len(gone), 1)), np.repeat(gone, 2, axis=1)).any()
 
@@ -179,7 +179,7 @@ def test_of_two_relations_between_the_same_nodes_the_gates_tell_which_is_meant()
     retriever = untrained()
     asked = start("Who directed film?", films, entities=["film"])
     walk = np.array([[films.id("film"), films.id("Mann")]] * 2)
-    directed, written = retriever.step_probabilities(asked)(walk, films.edges[:, None])[:, 0]
+    directed, written = retriever.step_probabilities(asked, Run())(walk, films.edges[:, None])[:, 0]
     assert directed != written
 
 
@@ -189,7 +189,7 @@ def test_nothing_is_found_in_a_graph_without_edges() -> None:
     assert judged.tolist() == [0.0]
     walk = np.array([[lone.graph.nodes[0]] * 2])
     for nodes, edges in ((walk, [[0]]), (walk[:, [0, 1, 0]], [[0, 1]])):
-        assert not untrained().step_probabilities(lone)(nodes, np.array(edges)).any()
+        assert not untrained().step_probabilities(lone, Run())(nodes, np.array(edges)).any()
 
 
 def test_entities_score_the_same_with_numpy_as_with_torch_many_graphs_at_a_time() -> None:

@@ -195,10 +195,10 @@ def test_the_probability_of_a_step_is_at_most_that_of_its_triple_or_of_the_node_
 
 
 def test_what_cannot_explain_is_refused() -> None:
-    with pytest.raises(OptionError, match="a trained retriever is needed, as load_retriever gives"):
+    with pytest.raises(OptionError, match="it must be a trained retriever, as load_retriever returns"):
         Explain(HashEncoder())  # type: ignore[arg-type]
     for wrong in ({"length": 0}, {"paths": 0}, {"share": 1.5}, {"share": -0.1}):
-        with pytest.raises(OptionError, match="length and paths are 1 or more, share from 0 to 1"):
+        with pytest.raises(OptionError, match=f"Explain: {next(iter(wrong))} is .*; it must be"):
             Explain(told(), **wrong)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="finds whole paths, and tells nothing of their steps"):
+    with pytest.raises(OptionError, match="retrieves whole paths and gives no probabilities of steps"):
         explained(FILMS, Explain(untrained("path")), "Mann")

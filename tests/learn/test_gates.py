@@ -15,7 +15,6 @@ from graphwright.learn.graph_view import (
     directed_edges,
     view_graph,
 )
-from graphwright.learn.training import Sample
 
 STEPS = 3
 Walk = tuple[list[int], list[int], list[int], float]
@@ -88,17 +87,12 @@ def torch_here() -> Any:
     return torch
 
 
-def sample(*ways: tuple[int, ...]) -> Sample:
-    nothing, near = np.empty(0, np.int32), np.empty((0, 1), np.float16)
-    return Sample(nothing, nothing, nothing, nothing, near, np.empty(0, bool), ways)
-
-
 def test_each_step_of_a_kept_path_is_taught_and_its_end() -> None:
     torch = torch_here()
     draw = torch.Generator().manual_seed(0)
     said = [(torch.randn(2, 4, generator=draw), torch.randn(2, 1, generator=draw)) for _ in range(3)]
     # One question has a path of one step and one of three, to which nothing comes after; the other one of two.
-    rows = [sample((1,), (2, 0, 3)), sample((3, 3))]
+    rows = [[(1,), (2, 0, 3)], [(3, 3)]]
     taken = [
         (0, [(1, 0.5), (2, 0.5)]),
         (0, [(4, 0.5), (0, 0.5)]),
@@ -119,7 +113,7 @@ def test_each_step_of_a_kept_path_is_taught_and_its_end() -> None:
 def test_a_question_without_a_path_teaches_nothing() -> None:
     torch = torch_here()
     said = [(torch.ones(1, 4), torch.ones(1, 1))]
-    assert gate_loss(torch, said, [sample()]).item() == 0
+    assert gate_loss(torch, said, [[]]).item() == 0
 
 
 def test_gates_begin_with_a_weight_for_each_step() -> None:

@@ -215,11 +215,11 @@ def test_who_directed_and_wrote_is_retrieved_though_the_walk_passes_them_on_the_
 def test_what_is_too_much_work_is_noted() -> None:
     state = Decode(writer(), 2, max_edges=3)(asked(GRAPHS["star"], "hub"))
     assert state.evidence is not None and len(state.evidence) == 0
-    assert state.trace[-1].notes == ("a relation path leads to too many nodes to be made longer; raise `most`",)
+    assert state.trace[-1].notes == ("a relation path leads to too many nodes to be extended; raise `max_edges`",)
 
 
 def test_what_cannot_decode_is_refused() -> None:
-    with pytest.raises(OptionError, match="a trained path retriever is needed"):
+    with pytest.raises(OptionError, match="it must be a trained path retriever"):
         Decode(untrained("triple"))  # type: ignore[arg-type]
     for wrong in ({"length": 0}, {"max_edges": 0}):
         with pytest.raises(OptionError, match=f"{next(iter(wrong))}"):

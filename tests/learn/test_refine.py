@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.models.llm_server import LLMServer
 
-from graphwright import Endpoint, Graph, HashEncoder, OptionError, ScriptedLLM
+from graphwright import Graph, HashEncoder, OpenAILLM, OptionError, ScriptedLLM
 from graphwright.graph.relation_paths import Ways
 from graphwright.learn.candidates import SHORTEST, Candidate, Pool, candidate_pool
 from graphwright.learn.examples import Example
@@ -147,7 +147,7 @@ def test_the_nearest_are_those_that_read_like_the_question() -> None:
 
 @pytest.mark.parametrize("wrong", [{"share": 0.0}, {"share": 1.1}, {"meaning": -0.1}, {"neighbours": 0}])
 def test_constants_that_mean_nothing_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(OptionError, match="share is from 0 to 1"):
+    with pytest.raises(OptionError, match=f"NeighbourRefiner: {next(iter(wrong))} is .*; it must be"):
         NeighbourRefiner(ENCODER, **wrong)  # type: ignore[arg-type]
 
 
@@ -275,7 +275,7 @@ def test_an_endpoint_chooses_over_http() -> None:
         return json.dumps({"paths": [row["path"] for row in rows if "written_by]" in row["text"]]})
 
     with LLMServer(answer) as server:
-        refiner = LLMRefiner(Endpoint("m", server.url))
+        refiner = LLMRefiner(OpenAILLM("m", server.url))
         kept = kept_by(refiner, FILMS, [ASKED[0], ASKED[6]])
     assert [ways(one) for one in kept] == [[(WRITTEN,)], [(WRITTEN,)]]
     assert len(server.requests) == 2 and refiner.id.startswith(f"m@{server.url}")

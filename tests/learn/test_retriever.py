@@ -30,7 +30,7 @@ def test_no_pieces_have_no_scores() -> None:
 
 
 def test_it_takes_a_retriever_alone() -> None:
-    with pytest.raises(OptionError, match="a trained retriever is needed"):
+    with pytest.raises(OptionError, match="it must be a trained retriever"):
         LastNode(3)  # type: ignore[arg-type]
 
 

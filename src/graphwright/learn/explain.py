@@ -13,7 +13,7 @@ from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import Ways, labelled_edges, relation_paths, walks_along
 from graphwright.graph.walks import walk_text
-from graphwright.learn.retriever import StepProbabilities, TrainedRetriever
+from graphwright.learn.retriever import TRAINED, Retriever, StepProbabilities
 from graphwright.operators.operator import Ranker
 from graphwright.operators.paths.paths import query_entities
 from graphwright.operators.run import Run
@@ -37,7 +37,7 @@ class Explain(Ranker):
     `share`: of the best triple's probability that a triple must have; `paths`: relation paths that are kept.
     """
 
-    retriever: TrainedRetriever
+    retriever: Annotated[Retriever, TRAINED]
     length: Annotated[int, AtLeast(1)] = 3
     share: Annotated[float, Between(0, 1)] = 0.05
     paths: Annotated[int, AtLeast(1)] = 10

@@ -25,7 +25,7 @@ from graphwright.operators.rerank.scorer import ScoreFunction, Scorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["MASK", "Inputs", "LastNode", "Retriever", "StepProbabilities", "TrainedRetriever", "relation_vectors"]
+__all__ = ["MASK", "TRAINED", "Inputs", "LastNode", "Retriever", "StepProbabilities", "relation_vectors"]
 
 StepProbabilities = Callable[[Ints, Ints], Scores]
 """Maps walks, as nodes [walks, steps + 1] and edges [walks, steps] by snapshot id, to probabilities [walks, steps]."""
@@ -108,7 +108,7 @@ def relation_vectors(encode: Callable[[list[str]], Floats], graph: Graph, relati
     return vectors
 
 
-TrainedRetriever = Annotated[Retriever, Has("a trained retriever, as load_retriever returns", "step_probabilities")]
+TRAINED = Has("a trained retriever, as load_retriever returns it", "step_probabilities")
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,7 +119,7 @@ class LastNode(Checked, Scorer):
     them. An item without nodes, such as a triple, is scored by its tail.
     """
 
-    retriever: TrainedRetriever
+    retriever: Annotated[Retriever, TRAINED]
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the scores of last nodes."""
