@@ -142,7 +142,7 @@ def _unknown(name: str, kind: str, names: str) -> OptionError:
 
 def _function(value: Callable[..., Any], kind: str) -> Callable[..., Any]:
     if isinstance(value, type):
-        raise OptionError(f"{value.__name__} is a class; give a {kind}, as an object: {value.__name__}(...).")
+        raise OptionError(f"{value.__name__} is a class; give an object of it as the {kind}: {value.__name__}(...).")
     return value
 
 
