@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 
@@ -88,10 +87,11 @@ class Pairs(Operator):
     def _strength(self, graph: Graph, pool: Support) -> Table:
         """Return the strength of each pair that is connected, minus infinity for the others: float64[p, p]."""
         named, everyone = pool.asked, np.arange(len(pool.nodes))
-        first, second, strengths = connections(graph, pool, everyone, self, _pooled)
-        strength = np.full((len(named), len(named)), -np.inf)
-        strength[first, second] = strengths
-        return strength - self.unnamed * (1 - np.maximum(named[:, None], named[None]))
+        first, to, strengths = connections(graph, pool, everyone, self, pooled=True)
+        strength = np.full(len(named) ** 2, -np.inf)
+        np.maximum.at(strength, first * len(named) + to, strengths)
+        table = strength.reshape(len(named), -1)
+        return np.maximum(table, table.T) - self.unnamed * (1 - np.maximum(named[:, None], named[None]))
 
 
 Row = NDArray[np.float64]
@@ -202,7 +202,8 @@ class _Growth:
 
     def open(self, at: Ints) -> None:
         """Score the passages that these are connected with, together with each of them."""
-        owner, to, strength = connections(self.graph, self.every, at, self.how, _everywhere, self.statements)
+        connected = connections(self.graph, self.every, at, self.how, self.statements)
+        owner, to, strength = _strongest(len(self.every.nodes), *connected)
         pairs = np.maximum(self.alone[to], self._together(at, owner, to) + strength)
         was = np.isfinite(self.worth)
         np.maximum.at(self.worth, to, pairs + self.how.own * self.alone[to])
@@ -226,23 +227,21 @@ class _Growth:
         return both
 
 
-Holders = Callable[[Graph, Ints, Ints], tuple[Ints, Ints]]
-"""A function that lists the passages that mention each of some entities: (graph, passages, entities)."""
-
-
 def connections(
     graph: Graph,
     every: Support,
     at: Ints,
     how: Pairs | Complement,
-    holders: Holders,
     statements: Statements | None = None,
+    *,
+    pooled: bool = False,
 ) -> tuple[Ints, Ints, Row]:
     """Return the connections of the passages `at` with `every` passage: position in `at`, position, strength.
 
-    Sorted by both positions, each pair once with its largest strength: `about` where one is about what the other
-    mentions (and more by `statements`, where that is the second), `shared` times the rarity of an entity that both
-    mention, and 0 where the question names the topics of both.
+    A pair may come several times, and its largest strength counts: `about` where one is about what the other mentions
+    (and more by `statements`, where that is the second), `shared` times the rarity of an entity that both mention, and
+    0 where the question names the topics of both. `pooled`: `at` is every passage, so that only
+    these are searched for those that mention an entity, and pairs by the topic of the first come transposed.
     """
     nodes, topics = every.nodes[at], graph.columns.by_relation(ABOUT)
     entities, mentions = reach(graph, nodes)
@@ -252,45 +251,42 @@ def connections(
         of_topic += statements.scores(nodes, entities)[owner, mentioned]
     rare = rarity(graph, entities, how.common)[mentioned]
     by, subjects = expand(topics, entities[mentioned])
+    parts = [(owner[by], _positions(every.nodes, subjects), of_topic[by])]
     seldom = np.flatnonzero(rare)
-    via, sharing = holders(graph, every.nodes, entities[mentioned[seldom]])
-    whose, own = expand(topics, nodes)
-    through, mentioning = holders(graph, every.nodes, own)
+    if pooled:
+        inverse = Csr(*group(len(entities), mentioned, owner.astype(np.int32)))
+        via, sharing = expand(inverse, mentioned[seldom])
+    else:
+        via, passages = _holders(graph, entities[mentioned[seldom]])
+        sharing = _positions(every.nodes, passages)
+        whose, own = expand(topics, nodes)
+        through, mentioning = _holders(graph, own)
+        parts.append((whose[through], _positions(every.nodes, mentioning), np.full(len(through), how.about)))
+    parts.append((owner[seldom][via], sharing, how.shared * rare[seldom][via]))
     named = np.flatnonzero(every.asked)
     asked = np.flatnonzero(np.isin(at, named))
-    parts = (
-        (owner[by], subjects, of_topic[by]),
-        (owner[seldom][via], sharing, how.shared * rare[seldom][via]),
-        (whose[through], mentioning, np.full(len(through), how.about)),
-        (np.repeat(asked, len(named)), np.tile(every.nodes[named], len(asked)), np.zeros(len(asked) * len(named))),
-    )
-    first, second, strengths = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return _strongest(every.nodes, at, first, second, strengths)
+    parts.append((np.repeat(asked, len(named)), np.tile(named, len(asked)), np.zeros(len(asked) * len(named))))
+    first, to, strengths = (np.concatenate(column) for column in zip(*parts, strict=True))
+    inside = (to >= 0) & (to != at[first])
+    return first[inside], to[inside], strengths[inside]
 
 
-def _strongest(searched: Ints, at: Ints, first: Ints, second: Ints, strengths: Row) -> tuple[Ints, Ints, Row]:
-    """Return each pair once, in order, with its largest strength; none with itself or with a passage not searched."""
-    n = len(searched)
-    to = np.minimum(np.searchsorted(searched, second), n - 1)
-    inside = (searched[to] == second) & (to != at[first])
-    pairs, place = np.unique(first[inside] * n + to[inside], return_inverse=True)
+def _positions(searched: Ints, nodes: Ints) -> Ints:
+    """Return where each node is in ascending `searched`, -1 where it is not."""
+    at = np.minimum(np.searchsorted(searched, nodes), len(searched) - 1)
+    return np.where(searched[at] == nodes, at, -1)
+
+
+def _strongest(n: int, first: Ints, to: Ints, strengths: Row) -> tuple[Ints, Ints, Row]:
+    """Return each pair of positions once, in order, with its largest strength."""
+    pairs, place = np.unique(first * n + to, return_inverse=True)
     strongest = np.zeros(len(pairs))
-    np.maximum.at(strongest, place, strengths[inside])
+    np.maximum.at(strongest, place, strengths)
     return pairs // n, pairs % n, strongest
 
 
-def _pooled(graph: Graph, passages: Ints, entities: Ints) -> tuple[Ints, Ints]:
-    """Return which of a few passages mention each entity, with its position; see `_everywhere`."""
-    reached, mentions = reach(graph, passages)
-    owner = np.repeat(np.arange(len(passages), dtype=np.int32), np.diff(mentions.indptr))
-    inverse = Csr(*group(len(reached), mentions.values, owner))
-    known = np.flatnonzero(np.isin(entities, reached))
-    at, holders = expand(inverse, np.searchsorted(reached, entities[known]))
-    return known[at], passages[holders]
-
-
-def _everywhere(graph: Graph, _: Ints, entities: Ints) -> tuple[Ints, Ints]:
-    """Return the passages of the snapshot that mention each entity, or one joined by an alias, with its position."""
+def _holders(graph: Graph, entities: Ints) -> tuple[Ints, Ints]:
+    """Return the passages that mention each entity, or one joined to it by an alias, with its position."""
     chunks = graph.columns.node_chunks
     if chunks is None:
         return entities[:0], entities[:0]

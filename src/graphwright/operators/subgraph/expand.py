@@ -56,8 +56,8 @@ class STeX(Ranker):
         around = run.scratch.get(key)
         if around is None:
             around = run.scratch[key] = Around(*adjacency)
-        nodes, scores = around.scores(nodes, lambda new: self._similarities(new, query), self.beta, k)
-        return state.with_(evidence=Evidence.of_nodes(nodes, scores))
+        neighbours, scores = around.scores(nodes, lambda new: self._similarities(new, query), self.beta, k)
+        return state.with_(evidence=Evidence.of_nodes(neighbours, scores))
 
     def _similarities(self, nodes: Ints, query: Floats) -> Scores:
         """Return v_q · v_n of each node, NaN for a node without a vector: float64[len(nodes)]."""

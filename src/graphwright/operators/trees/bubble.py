@@ -1,14 +1,15 @@
-"""Bubble expansion: from what the question names to small connected pieces that join it."""
+"""Bubble expansion: small connected trees that join the anchors (BubbleRAG)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 
-from graphwright.errors import OptionError
+from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
@@ -19,21 +20,22 @@ from graphwright.operators.state import Anchor, State
 
 __all__ = ["Bubble"]
 
-Piece = tuple[list[int], list[int]]
+Item = tuple[list[int], list[int]]
+"""Nodes and edges."""
 
 
 @dataclass(frozen=True, repr=False)
 class Bubble(Ranker):
-    """Connected pieces that join the anchors, in the order found, unscored (BubbleRAG, Algorithm 1 and Eq. 4).
+    """Find connected items that join the anchors, in the order of discovery, unscored (BubbleRAG, Algorithm 1, Eq. 4).
 
-    Each anchor is a group of terminals. The groups grow from them through the graph, by the sum of 1 - cos(question,
-    node), where terminals cost 0. Where a group comes to a node that others reached, their paths to it are a piece;
-    so are those of two neighbours that one group reached from different terminals. An anchor's edge makes both its
-    ends terminals, and belongs to every piece that such a terminal begins. Where nothing meets, the anchors' nodes
-    and edges are the pieces. Between two nodes a piece has the edge that an anchor names, else the one of smallest id.
+    Each anchor is a group of terminals. Groups expand from their terminals through the graph by the sum of
+    1 - cos(question, node), where terminals cost 0. When a group settles a node that others settled before, their paths
+    to it form an item; so do the paths to two neighbours that one group settled from different terminals. An edge of an
+    anchor makes both its ends terminals, and belongs to every item that starts at such a terminal. If no groups meet,
+    the anchors' nodes and edges are the items. Between two nodes an item has the anchors' edge, else the smallest id.
 
-    `index`: vectors of nodes (`joined(a, b)` for those of two kinds); a node without one costs 1. `hops` (h): how far
-    from the anchors to look. `budget` (B): how many pieces with different nodes to find.
+    `index`: vectors of nodes (`joined(a, b)` for two kinds of nodes); a node without one costs 1. `hops`: h, the
+    largest distance from the anchors. `budget`: B, the number of items with different nodes.
 
     >>> from graphwright.operators.state import start; from graphwright.models.fake import HashEncoder
     >>> kin = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "died in", "851")])
@@ -44,46 +46,40 @@ class Bubble(Ranker):
     """
 
     index: VectorIndex
-    hops: int = 6
-    budget: int = 10
+    hops: Annotated[int, AtLeast(0)] = 6
+    budget: Annotated[int, AtLeast(1)] = 10
     needs = ("anchors",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        for name, least in (("hops", 0), ("budget", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-                raise OptionError(f"Bubble({name}={value!r}): a whole number, {least} or more.")
-
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Find the first pieces."""
+        """Find the first items."""
         if state.anchors is None:
             return state
-        origins = _Origins.of(state.anchors, state.graph)
+        terminals = _Terminals.of(state.anchors, state.graph)
         budget = self.budget if k is None else min(self.budget, k)
         meetings: list[Meeting] = []
-        if len(origins.rows) > 1:
+        if len(terminals.rows) > 1:
             costs = _costs(self.index, state, run)
-            meetings = bubble(*state.graph.adjacency, origins.rows, costs, hops=self.hops, budget=budget)
-        pieces = [origins.piece(state.graph, found) for found in meetings]
-        found = Evidence.of_pieces(pieces or _alone(state.anchors, state.graph))
-        return state.with_(evidence=found if k is None else found.top(k))
+            meetings = bubble(*state.graph.adjacency, terminals.rows, costs, hops=self.hops, budget=budget)
+        items = [terminals.item(state.graph, meeting) for meeting in meetings]
+        evidence = Evidence.of_pieces(items or _single_items(state.anchors, state.graph))
+        return state.with_(evidence=evidence if k is None else evidence.top(k))
 
 
 @dataclass(frozen=True)
-class _Origins:
-    """The terminals: `rows` as the kernel takes them; `edges`, the edge each stands for, -1 for none.
+class _Terminals:
+    """Terminals: `rows` (group, node, other end or -1) for the kernel; `edges`, the anchor's edge of each or -1.
 
-    `named`: the edges of anchors, the smallest for each pair of nodes.
+    `anchor_edges`: the edges of anchors, the smallest for each pair of nodes.
     """
 
     rows: Ints
     edges: list[int]
-    named: dict[tuple[int, int], int]
+    anchor_edges: dict[tuple[int, int], int]
 
     @classmethod
-    def of(cls, anchors: Iterable[Anchor], graph: Graph) -> _Origins:
-        """Return the terminals of all anchors that have some here; such an anchor is a group."""
+    def of(cls, anchors: Iterable[Anchor], graph: Graph) -> _Terminals:
+        """Return the terminals of all anchors; an anchor with terminals in this graph is a group."""
         rows: list[tuple[int, int, int]] = []
         edges: list[int] = []
         group = 0
@@ -104,17 +100,17 @@ class _Origins:
             table[table[:, 2] >= 0, 2] = graph.local(table[table[:, 2] >= 0, 2])
         return cls(table, edges, _by_ends((e for anchor in anchors for e in _edges(anchor, graph)), graph))
 
-    def piece(self, graph: Graph, found: Meeting) -> Piece:
-        """Return what was found, as nodes and edges in snapshot ids, each once, as they are walked."""
-        tied = [self.edges[o] for o in found.origins if self.edges[o] >= 0]
-        known = self.named | _by_ends(tied, graph)
+    def item(self, graph: Graph, meeting: Meeting) -> Item:
+        """Return the nodes and edges of a meeting in snapshot ids, each once, in walk order."""
+        tied = [self.edges[origin] for origin in meeting.origins if self.edges[origin] >= 0]
+        preferred = self.anchor_edges | _by_ends(tied, graph)
         nodes: dict[int, None] = {}
         edges: dict[int, None] = {}
-        for walk in found.walks:
+        for walk in meeting.walks:
             ids = graph.at(list(walk)).tolist()
             nodes.update(dict.fromkeys(ids))
             for a, b in pairwise(ids):
-                edge = known.get((min(a, b), max(a, b)))
+                edge = preferred.get((min(a, b), max(a, b)))
                 edges[_smallest_edge(graph, a, b) if edge is None else edge] = None
         return list(nodes), list(edges | dict.fromkeys(tied))
 
@@ -125,12 +121,10 @@ def _nodes(anchor: Anchor, graph: Graph) -> list[int]:
 
 
 def _edges(anchor: Anchor, graph: Graph) -> list[int]:
-    """Return the anchor's edges that are here, ascending."""
+    """Return the anchor's edges in this graph, ascending."""
     ids = np.unique(anchor.edges)
     if not graph.whole and len(ids):
-        here = graph.edges
-        at = np.minimum(np.searchsorted(here, ids), max(len(here) - 1, 0))
-        ids = ids[here[at] == ids] if len(here) else ids[:0]
+        ids = ids[np.isin(ids, graph.edges)]
     return list(map(int, ids))
 
 
@@ -144,7 +138,7 @@ def _by_ends(edges: Iterable[int], graph: Graph) -> dict[tuple[int, int], int]:
 
 
 def _smallest_edge(graph: Graph, a: int, b: int) -> int:
-    """Return the smallest edge between two neighbours, looked for from the one with fewer edges."""
+    """Return the smallest edge between two neighbours, searched from the one with fewer edges."""
     out, into = graph.columns.out.indptr, graph.columns.into.indptr
     degrees = [int(p[v + 1] - p[v]) for v in (a, b) for p in (out, into)]
     fewer, other = (a, b) if sum(degrees[:2]) <= sum(degrees[2:]) else (b, a)
@@ -158,11 +152,11 @@ def _costs(index: VectorIndex, state: State, run: Run) -> Costs:
     return node_costs(index.encode(state.question.text, run), first, rows, second, more_rows, ids)
 
 
-def _alone(anchors: Iterable[Anchor], graph: Graph) -> list[Piece]:
-    """Return each node and each edge of the anchors as a piece, in the order of the anchors."""
-    pieces: dict[tuple[tuple[int, ...], tuple[int, ...]], None] = {}
+def _single_items(anchors: Iterable[Anchor], graph: Graph) -> list[Item]:
+    """Return each node and each edge of the anchors as an item, in the order of the anchors."""
+    items: dict[tuple[tuple[int, ...], tuple[int, ...]], None] = {}
     for anchor in anchors:
-        pieces.update(dict.fromkeys(((v,), ()) for v in _nodes(anchor, graph)))
+        items.update(dict.fromkeys(((v,), ()) for v in _nodes(anchor, graph)))
         ends = ((tuple(dict.fromkeys(graph.ends([e]).tolist())), (e,)) for e in _edges(anchor, graph))
-        pieces.update(dict.fromkeys(ends))
-    return [(list(nodes), list(edges)) for nodes, edges in pieces]
+        items.update(dict.fromkeys(ends))
+    return [(list(nodes), list(edges)) for nodes, edges in items]
