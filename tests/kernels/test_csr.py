@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
-from graphwright.kernels.csr import group, heaviest_common, induced, undirected
+from graphwright.kernels.csr import group, induced, undirected
 
 edges = st.integers(1, 12).flatmap(
     lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=40))
@@ -76,20 +76,3 @@ def test_what_would_reach_outside_memory_is_refused():
         undirected(3, [0], [1, 2])
     with pytest.raises(ValueError, match=r"dtype float64"):
         group(3, [0.5], [1])
-
-
-rows_of_sets = st.lists(st.sets(st.integers(0, 9)), max_size=7)
-weights_by_value = st.lists(st.floats(0, 100), min_size=10, max_size=10)
-
-
-@settings(deadline=None)
-@given(rows_of_sets, weights_by_value)
-def test_heaviest_common_equals_the_intersection_of_sets(rows: list[set[int]], weights: list[float]) -> None:
-    indptr = np.cumsum([0, *map(len, rows)])
-    shared = heaviest_common(indptr, [v for row in rows for v in sorted(row)], weights)
-    expected = [
-        [max((weights[v] for v in a & b), default=0.0) if i != j else 0.0 for j, b in enumerate(rows)]
-        for i, a in enumerate(rows)
-    ]
-    assert shared.shape == (len(rows), len(rows)) and shared.dtype == np.float64
-    assert shared.tolist() == expected

@@ -1,4 +1,4 @@
-"""Compressed sparse rows: adjacency from edges, values grouped by key, induced subgraphs, and values shared by rows.
+"""Compressed sparse rows: adjacency from edges, values grouped by key, and induced subgraphs.
 
 Adjacency in all kernels: `indptr` int64[n + 1] and `neighbours` int32[m], read-only, undirected, each distinct
 neighbour once, ascending, without self-loops. Node ids are local, 0 to n - 1.
@@ -7,11 +7,11 @@ neighbour once, ascending, without self-loops. Node ids are local, 0 to n - 1.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, node_ids, readonly, workspace
+from graphwright.kernels.compiled import Ids, Pointers, kernel, node_ids, readonly, workspace
 
-__all__ = ["group", "heaviest_common", "induced", "undirected"]
+__all__ = ["group", "induced", "undirected"]
 
 
 @kernel
@@ -143,43 +143,6 @@ def induced(indptr: Pointers, neighbours: Ids, nodes: ArrayLike) -> tuple[Pointe
     out = np.empty(int((indptr[nodes + 1] - indptr[nodes]).sum()), np.int32)
     _induce(readonly(indptr, np.int64), readonly(neighbours, np.int32), nodes, workspace(n).marks, rows, out)
     return readonly(rows, np.int64), readonly(out[: rows[-1]].copy(), np.int32)
-
-
-@kernel
-def _heaviest_common(indptr: Pointers, values: Ids, weights: Floats, out: Floats) -> None:
-    """Merge each pair of ascending rows."""
-    rows = indptr.size - 1
-    for a in range(rows):
-        for b in range(a):
-            i, j = indptr[a], indptr[b]
-            best = 0.0
-            while i < indptr[a + 1] and j < indptr[b + 1]:
-                if values[i] < values[j]:
-                    i += 1
-                elif values[j] < values[i]:
-                    j += 1
-                else:
-                    best = max(best, weights[values[i]])
-                    i += 1
-                    j += 1
-            out[a * rows + b] = best
-            out[b * rows + a] = best
-
-
-def heaviest_common(indptr: ArrayLike, values: ArrayLike, weights: ArrayLike) -> NDArray[np.float64]:
-    """Return the largest weight of a value that two rows share, for each pair of rows; 0 where they share none.
-
-    `indptr: int64[r + 1]`, `values: int32`, ascending in each row, and `weights: float64`, by value, 0 or more. Returns
-    float64[r, r], symmetric, 0 on the diagonal. O(r · len(values)).
-
-    >>> heaviest_common([0, 2, 4, 5], [0, 1, 1, 2, 2], [.1, .5, .9]).tolist()
-    [[0.0, 0.5, 0.0], [0.5, 0.0, 0.9], [0.0, 0.9, 0.0]]
-    """
-    pointers = readonly(indptr, np.int64)
-    rows = pointers.size - 1
-    out = np.zeros(rows * rows, np.float64)
-    _heaviest_common(pointers, readonly(values, np.int32), readonly(weights, np.float64), out)
-    return out.reshape(rows, rows)
 
 
 def _same_length(name: str, size: int, other: str, other_size: int) -> None:
