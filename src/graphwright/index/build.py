@@ -23,8 +23,7 @@ from graphwright.index.snapshot import Snapshot, Space, passage_vectors, write_s
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex
 from graphwright.kernels.strings import distinct
-from graphwright.models.metered import call_metered
-from graphwright.models.protocols import Encoder, Floats, Usage
+from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
 from graphwright.text.words import words
 
 __all__ = ["SPACES", "Built", "Progress", "Settings", "build", "build_from_graph", "checked_spaces", "triple_words"]
