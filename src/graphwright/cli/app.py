@@ -131,7 +131,7 @@ def import_(
         into,
         file_options={"columns": columns and columns.split(","), "mark": delimiter, "header": header},
         names=names or [],
-        max_max_malformed=max_malformed,
+        max_malformed=max_malformed,
         embed=None if spaces is None else [name for name in spaces if name != "none"],
         encoder=encoder,
         as_json=as_json,

@@ -217,7 +217,7 @@ def import_graph(
     start = time.perf_counter()
     with progress_bar() as show:
         index = Index.from_graph(
-            into, dumps, names=names, max_max_malformed=max_malformed, embed=embed, encoder=encoder, progress=show
+            into, dumps, names=names, max_malformed=max_malformed, embed=embed, encoder=encoder, progress=show
         )
     seconds, info = time.perf_counter() - start, index.info()
     if as_json:
