@@ -165,7 +165,7 @@ def test_the_command_imports_asks_and_says_what_was_left_out(tmp_path):
     ("arguments", "code", "message"),
     [
         (["absent.tsv"], 1, "is not there"),
-        (["kb.docx"], 1, "no form of triples"),
+        (["kb.docx"], 1, "no format of triples"),
         (["kb.tsv", "--columns", "1,2,8"], 1, "no column '8'"),
         (["kb.tsv", "--embed", "everything"], 2, "choose from passages, names, triples"),
         (["kb.tsv", "--max-malformed", "0"], 1, "line 2: 'broken'"),
