@@ -1,0 +1,237 @@
+"""Shared parts of the benchmarks: arguments, data sets, indexes, resumable rows, timing, tables and figures.
+
+Every benchmark is called as `python benchmarks/NAME.py --data DIR [--work FOLDER] [--only PART ...]`. DIR has the
+folders of data sets (`multihop`, `ir`, `kgqa`, `long`, `graphs`, `reading`), FOLDER keeps indexes and unfinished runs,
+and results are written to `benchmarks/results`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphwright.cli.terminal import progress_bar
+from graphwright.data.questions import QuestionRecord, read_questions
+from graphwright.evaluate.experiment import Experiment
+from graphwright.evaluate.indexing import build_index
+from graphwright.evaluate.run import run
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.graph import Columns, Graph
+from graphwright.models.embedded.encoder import MiniLM
+
+RESULTS = Path(__file__).parent / "results"
+SPACES = ("passages", "names", "triples")
+MULTIHOP = {
+    "musique-openie": ("musique", "openie"),
+    "musique-lexical": ("musique", "lexical"),
+    "hotpotqa-lexical": ("hotpotqa", "lexical"),
+    "hotpotqa100-lexical": ("hotpotqa100", "lexical"),
+    "2wiki-lexical": ("2wiki", "lexical"),
+}
+"""Indexes of the multihop sets: the folder of the set, and where its triples come from."""
+
+Record = dict[str, Any]
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+
+
+def arguments(
+    doc: str | None, *, parts: Sequence[str] = (), sets: Sequence[str] = (), data: bool = True
+) -> ArgumentParser:
+    """Return a parser with the arguments that benchmarks share.
+
+    `parts`: names for `--only`; `sets`: names for `--sets`; `data`: whether `--data` is required.
+    """
+    parser = ArgumentParser(description=doc, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=data, help="folder of the data sets")
+    parser.add_argument("--work", type=Path, default=Path("runs"), help="folder of indexes and unfinished runs")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
+    if parts:
+        parser.add_argument("--only", nargs="+", choices=list(parts), default=list(parts), metavar="PART")
+    if sets:
+        parser.add_argument("--sets", nargs="+", choices=list(sets), default=list(sets), metavar="SET")
+    return parser
+
+
+def parse(parser: ArgumentParser) -> Namespace:
+    """Parse the command line, and make the folders that it names."""
+    options = parser.parse_args()
+    for folder in (options.work, options.out):
+        folder.mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def read_results(path: Path, default: Any = None) -> Any:
+    """Return the results in a JSON file; where there is none, `default` or an empty record."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {} if default is None else default
+
+
+def write_results(path: Path, results: Any, page: str = "") -> None:
+    """Write results as JSON, and the page of tables beside them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1, default=float) + "\n", encoding="utf-8")
+    if page:
+        path.with_suffix(".md").write_text(page, encoding="utf-8")
+
+
+class Rows:
+    """Rows of results in a file of JSON lines, so that an interrupted benchmark continues where it stopped.
+
+    `key`: the fields that identify a row. A line that was cut short is dropped.
+    """
+
+    def __init__(self, path: Path, *key: str) -> None:
+        self.path, self._key = path, key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = path.read_bytes() if path.exists() else b""
+        complete = content[: content.rfind(b"\n") + 1]
+        if len(complete) < len(content):
+            path.write_bytes(complete)
+        self.rows = {self._identity(row): row for row in map(json.loads, complete.splitlines())}
+
+    def _identity(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(row[name] for name in self._key)
+
+    def __contains__(self, identity: tuple[Any, ...]) -> bool:
+        return identity in self.rows
+
+    def __getitem__(self, identity: tuple[Any, ...]) -> Record:
+        row: Record = self.rows[identity]
+        return row
+
+    def add(self, row: Record) -> None:
+        """Add a row to the file."""
+        with self.path.open("a", encoding="utf-8", newline="\n") as file:
+            file.write(json.dumps(row, separators=(",", ":"), default=float) + "\n")
+        self.rows[self._identity(row)] = row
+
+
+def run_experiment(experiment: Experiment, out: Path, index: Path | None = None) -> Record:
+    """Run an experiment of the testbed with progress bars, and return its summary."""
+    with progress_bar() as progress:
+        return run(experiment, out, index=index, progress=progress)
+
+
+def multihop_index(options: Namespace, label: str) -> Path:
+    """Return the index of a multihop set with passages, names and triples embedded; it is built where missing."""
+    name, extraction = MULTIHOP[label]
+    folder: Path = options.work / "indexes" / label
+    experiment = Experiment(options.data / "multihop" / name, ("vector",), extraction, embed=SPACES)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with progress_bar() as progress:
+        build_index(folder, experiment, experiment.read(), MiniLM(), progress)
+    return folder
+
+
+def multihop_questions(options: Namespace, label: str, limit: int | None = None) -> list[QuestionRecord]:
+    """Return the first questions of a multihop set that have gold passages."""
+    questions = read_questions(options.data / "multihop" / MULTIHOP[label][0] / "questions.jsonl")
+    return [question for question in questions if question.gold][:limit]
+
+
+def documents_of(graph: Graph, nodes: Iterable[int]) -> list[str]:
+    """Return the distinct documents of passages, in order."""
+    places = [None if graph.passages is None else graph.passages.of(int(node)) for node in nodes]
+    return list(dict.fromkeys(place.document for place in places if place is not None))
+
+
+def elapsed(work: Callable[[], Output]) -> tuple[Output, float]:
+    """Return the result of a call, and its seconds."""
+    begun = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - begun
+
+
+def timed(call: Callable[[Input], Output], inputs: Iterable[Input]) -> tuple[NDArray[np.float64], list[Output]]:
+    """Return the milliseconds of each call, and the results."""
+    pairs = [elapsed(lambda item=item: call(item)) for item in inputs]  # type: ignore[misc]
+    return np.array([1e3 * seconds for _, seconds in pairs]), [result for result, _ in pairs]
+
+
+def percentiles(seconds: ArrayLike, *levels: int) -> Record:
+    """Return percentiles of times in milliseconds, by default the 50th and the 95th."""
+    levels = levels or (50, 95)
+    values = 1e3 * np.percentile(np.asarray(seconds, float), levels)
+    return {f"p{level} ms": round(float(value), 2) for level, value in zip(levels, values, strict=True)}
+
+
+def mean(values: ArrayLike, digits: int = 4) -> float:
+    """Return the rounded mean."""
+    return round(float(np.mean(np.asarray(values, float))), digits)
+
+
+def percent(values: ArrayLike, digits: int = 1) -> float | None:
+    """Return the mean in percent; None without values."""
+    array = np.asarray(values, float)
+    return round(100 * float(array.mean()), digits) if array.size else None
+
+
+def table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table; the first column is text, the others are numbers."""
+    marks = ["---", *["---:"] * (len(header) - 1)]
+    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in (header, marks, *rows)) + "\n"
+
+
+def interval(cell: Mapping[str, float]) -> str:
+    """Return a mean in percent with its 95 % interval, where there is one."""
+    shown = f"{100 * cell['mean']:.1f}"
+    return f"{shown} ({100 * cell['low']:.1f}–{100 * cell['high']:.1f})" if "low" in cell else shown
+
+
+def p_value(p: float) -> str:
+    """Return a p value as text."""
+    return "p < 0.001" if p < 0.001 else f"p {p:.3f}"
+
+
+@contextmanager
+def figure(path: Path, rows: int, columns: int, size: tuple[float, float], **options: Any) -> Iterator[tuple[Any, Any]]:
+    """Give a figure and its panels (an array, `rows` by `columns`); the figure is saved when the block ends."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    drawn, panels = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
+    yield drawn, panels
+    drawn.savefig(path, dpi=110)
+    pyplot.close(drawn)
+
+
+def shared_legend(drawn: Any, panel: Any, columns: int) -> None:
+    """Put the legend of one panel below the figure."""
+    handles, labels = panel.get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
+
+
+def heavy_tailed(nodes: int, edges: int, exponent: float = 2.5, seed: int = 0) -> Graph:
+    """Return a random graph with heavy-tailed degrees in which every node begins an edge.
+
+    Other ends are drawn in proportion to rank^(-1/(exponent - 1)).
+    """
+    rng = np.random.default_rng(seed)
+    cumulative = np.cumsum((np.arange(nodes) + 11.0) ** (-1 / (exponent - 1)))
+    order = rng.permutation(nodes).astype(np.int32)
+
+    def draw(count: int) -> NDArray[np.int32]:
+        ranks = np.searchsorted(cumulative, rng.random(count) * cumulative[-1])
+        ends: NDArray[np.int32] = order[np.minimum(ranks, nodes - 1)]
+        return ends
+
+    heads = np.concatenate((np.arange(nodes, dtype=np.int32), draw(edges - nodes)))
+    columns = Columns(
+        names=TextColumn.of(map(str, range(nodes))),
+        heads=heads,
+        tails=draw(edges),
+        relation=np.zeros(edges, np.int32),
+        relations=TextColumn.of(["r"]),
+        kinds=np.zeros(nodes, np.uint8),
+    )
+    return Graph(columns)
