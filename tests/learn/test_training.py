@@ -322,7 +322,7 @@ def test_a_sample_holds_what_a_retriever_sees_and_what_explains_the_answers() ->
 
 def test_nothing_to_learn_from_is_an_error() -> None:
     torch_here()
-    rows = tuple(replace(row, kept=()) for row in labels().rows)
+    rows = tuple(replace(row, paths=()) for row in labels().rows)
     with pytest.raises(DataError, match="None of 40 labelled questions has a path that explains its answers"):
         train_retriever(SNAPSHOT, Labels(labels().about, rows), "triple")
     with pytest.raises(DataError, match="None of 0 labelled questions"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.arrays import initial_weight, relu, sigmoid
-from graphwright.learn.gates import StepScores, best_walks, gate_logits, gate_loss, initial_gates
+from graphwright.learn.gates import best_walks, gate_logits, gate_loss, initial_gates, step_scores
 from graphwright.learn.graph_view import DirectedEdges, GraphView, directed_edges, encoding_width
 from graphwright.learn.labels import Progress
 from graphwright.learn.retriever import Retriever, StepProbabilities
@@ -110,8 +111,9 @@ class EntityRetriever(Retriever):
         scales = degree_scales(edges, float(about["degree"]))
         logits = entity_logits(self.weights, question, relations, features, edges, scales, layers, names)
         values = sigmoid(logits.astype(np.float64))
-        step_scores = StepScores(graph, view, walks)
-        return lambda nodes: values[graph.local(nodes.ravel())].reshape(nodes.shape), step_scores.of
+        return lambda nodes: values[graph.local(nodes.ravel())].reshape(nodes.shape), partial(
+            step_scores, graph, view, walks
+        )
 
 
 def train_entity(

@@ -8,7 +8,6 @@ the question. Directed relations are numbered as in `graph_view`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from graphwright.learn.graph_view import DirectedEdges, GraphView, edge_position
 
 __all__ = [
     "StepLogits",
-    "StepScores",
     "WalkScores",
     "best_walks",
     "end_gates",
@@ -29,6 +27,7 @@ __all__ = [
     "gate_loss",
     "initial_gates",
     "relation_gates",
+    "step_scores",
     "walk_forward",
 ]
 
@@ -124,38 +123,25 @@ def best_walks(
     return WalkScores(gates, forward, backward[::-1])
 
 
-@dataclass(frozen=True, eq=False)
-class StepScores:
-    """Scores of the question's best walks that take given edges, by snapshot id.
+def step_scores(graph: Graph, view: GraphView, walks: WalkScores, nodes: Ints, edges: Ints) -> Scores:
+    """Return the score of the best walk that takes each step of some walks, each at its place: [walks, steps].
 
-    The probability of a node or triple alone tells neither the step at which it is taken nor which of several relations
-    between two nodes is meant.
+    `nodes`: [walks, steps + 1], `edges`: [walks, steps], by snapshot id. A walk of one edge stands for any step, in
+    either direction. The score is 0 where there is no such edge or no walk is so long. It tells at which step an edge
+    is taken, and which of several relations between two nodes is meant; the probability of a triple or node does not.
     """
-
-    graph: Graph
-    view: GraphView
-    walks: WalkScores
-
-    def of(self, nodes: Ints, edges: Ints) -> Scores:
-        """Return the score of the best walk that takes each step of some walks, each at its place: [walks, steps].
-
-        `nodes`: [walks, steps + 1]; `edges`: [walks, steps]. A walk of one edge stands for any step, in either
-        direction. The score is 0 where there is no such edge or no walk is so long.
-        """
-        scores = np.zeros(edges.shape)
-        local = self.graph.local(nodes.ravel()).reshape(nodes.shape)
-        for step in range(min(edges.shape[1], len(self.walks.gates))):
-            positions = edge_positions(self.graph, edges[:, step])
-            rows = np.flatnonzero(positions < len(self.graph.edges))
-            heads, tails, relation = (
-                column[positions[rows]] for column in (self.view.heads, self.view.tails, self.view.relation)
-            )
-            if edges.shape[1] == 1:
-                scores[rows, 0] = self.walks.edges(heads, tails, relation)
-            else:
-                source, target = local[rows, step], local[rows, step + 1]
-                scores[rows, step] = self.walks.steps(step, source, target, 2 * relation + (heads == source))
-        return scores
+    scores = np.zeros(edges.shape)
+    local = graph.local(nodes.ravel()).reshape(nodes.shape)
+    for step in range(min(edges.shape[1], len(walks.gates))):
+        positions = edge_positions(graph, edges[:, step])
+        rows = np.flatnonzero(positions < len(graph.edges))
+        heads, tails, relation = (column[positions[rows]] for column in (view.heads, view.tails, view.relation))
+        if edges.shape[1] == 1:
+            scores[rows, 0] = walks.edges(heads, tails, relation)
+        else:
+            source, target = local[rows, step], local[rows, step + 1]
+            scores[rows, step] = walks.steps(step, source, target, 2 * relation + (heads == source))
+    return scores
 
 
 def initial_gates(torch: Any, generator: Any, dimension: int, hidden: int, steps: int) -> dict[str, Any]:

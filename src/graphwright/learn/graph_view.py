@@ -6,10 +6,11 @@ tail, and 2 · relation from tail to head, where `relation` is a row of the rela
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from graphwright.models.protocols import Floats
 from graphwright.operators.rerank.scorer import distinct
 
 __all__ = [
+    "ArrayEdges",
     "DirectedEdges",
     "GraphView",
     "TensorEdges",
@@ -105,58 +107,36 @@ def distance_encoding(n: int, heads: Ints, tails: Ints, sources: Ints, rounds: i
     return (np.stack(columns, axis=1) ** _ROOT).astype(np.float32)
 
 
-class DirectedEdges(Protocol):
+@dataclass(frozen=True, eq=False)
+class DirectedEdges(ABC):
     """The directed edges of a graph, ordered by target, as arrays of NumPy or torch.
 
-    `source`: the node that each comes from; `directed_relation`: of each; `degree`: [n, 1], how many lead to each node,
-    at least 1.
+    `source`, `directed_relation`: of each; `degree`: [n, 1], how many lead to each node, at least 1; those to node v
+    are at `ptr[v] : ptr[v + 1]`.
     """
 
-    @property
-    def source(self) -> Any:
-        """Source node of each directed edge."""
+    source: Any
+    directed_relation: Any
+    degree: Any
+    ptr: NDArray[Any]
 
-    @property
-    def directed_relation(self) -> Any:
-        """Directed relation of each directed edge."""
-
-    @property
-    def degree(self) -> Any:
-        """In-degree of each node, at least 1."""
-
+    @abstractmethod
     def maximum(self, values: Any) -> Any:
         """Return the maximum of the values of the directed edges to each node; 0 where there is none."""
-        ...
 
+    @abstractmethod
     def aggregate(self, x: Any, gates: Any, gate: Any) -> Any:
         """Return mean, maximum, minimum and deviation of the messages to each node, [n, 4 · h].
 
-        The message of a directed edge is `x[source] * gates[gate]`; see `kernels.messages.aggregate`.
+        The message of a directed edge is `x[source] * gates[gate]`; see `kernels.messages`.
         """
-        ...
 
 
-def _by_target(view: GraphView) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return source, target and directed relation of the directed edges, ordered by target."""
-    source, target = np.concatenate((view.heads, view.tails)), np.concatenate((view.tails, view.heads))
-    directed_relation = np.concatenate((2 * view.relation + 1, 2 * view.relation))
-    order = np.argsort(target, kind="stable")
-    return source[order], target[order], directed_relation[order]
-
-
-@dataclass(frozen=True, eq=False)
-class _ArrayEdges:
-    """Directed edges as NumPy arrays; those to node v are at `ptr[v] : ptr[v + 1]`."""
-
-    source: NDArray[Any]
-    directed_relation: NDArray[Any]
-    ptr: NDArray[Any]
-
-    @property
-    def degree(self) -> Floats:
-        return np.maximum(np.diff(self.ptr), 1).astype(np.float32)[:, None]
+class ArrayEdges(DirectedEdges):
+    """Directed edges as NumPy arrays."""
 
     def maximum(self, values: Floats) -> Floats:
+        """Return the maximum at each node."""
         result = np.zeros((len(self.ptr) - 1, values.shape[1]), np.float32)
         reached = np.flatnonzero(np.diff(self.ptr))
         if len(reached):
@@ -164,37 +144,61 @@ class _ArrayEdges:
         return result
 
     def aggregate(self, x: Floats, gates: Floats, gate: NDArray[Any]) -> Floats:
+        """Return the aggregated messages."""
         return aggregate(Messages(self.ptr, self.source, gate, x, gates)).stats
 
 
-def directed_edges(view: GraphView) -> DirectedEdges:
-    """Return the directed edges of a view as NumPy arrays."""
-    source, target, directed_relation = _by_target(view)
-    ptr = np.concatenate(([0], np.cumsum(np.bincount(target, minlength=len(view.nodes)))))
-    return _ArrayEdges(source, directed_relation, ptr)
-
-
-@dataclass(eq=False)
-class TensorEdges:
-    """Directed edges as tensors; `owner`: the graph of each."""
+@dataclass(frozen=True, eq=False)
+class TensorEdges(DirectedEdges):
+    """Directed edges of several graphs as tensors; `owner`: the graph of each."""
 
     torch: Any
-    ptr: Any
-    source: Any
     target: Any
-    directed_relation: Any
-    degree: Any
     owner: Any
 
     def maximum(self, values: Any) -> Any:
-        """Return the maximum of the values of the directed edges to each node."""
+        """Return the maximum at each node."""
         index = self.target[:, None].expand_as(values)
         zeros = self.torch.zeros(len(self.degree), values.shape[1])
         return zeros.scatter_reduce(0, index, values, "amax", include_self=False)
 
     def aggregate(self, x: Any, gates: Any, gate: Any) -> Any:
-        """Return mean, maximum, minimum and deviation of the messages to each node."""
+        """Return the aggregated messages, with their gradient."""
         return _aggregation(self.torch).apply(x, gates, self.ptr, self.source.numpy(), gate.numpy())
+
+
+def directed_edges(view: GraphView) -> ArrayEdges:
+    """Return the directed edges of a view as NumPy arrays."""
+    source, _, *parts = _by_target(view, len(view.nodes))
+    return ArrayEdges(source, *parts)
+
+
+def batch_edges(torch: Any, views: Sequence[GraphView]) -> tuple[TensorEdges, Any]:
+    """Return the directed edges of several graphs, their nodes numbered through, and where the nodes of each begin."""
+    offsets = np.cumsum([0, *(len(view.nodes) for view in views)])
+    heads, tails = (
+        np.concatenate([side + offset for side, offset in zip(sides, offsets, strict=False)])
+        for sides in ([view.heads for view in views], [view.tails for view in views])
+    )
+    relation = np.concatenate([view.relation for view in views])
+    whole = GraphView(offsets, heads, tails, relation, np.empty(0))
+    source, target, directed_relation, degree, ptr = _by_target(whole, int(offsets[-1]))
+    owner = np.repeat(np.arange(len(views)), np.diff(offsets))[source]
+    source, target, directed_relation, degree, owner = (
+        torch.from_numpy(part) for part in (source, target, directed_relation, degree, owner)
+    )
+    return TensorEdges(source, directed_relation, degree, ptr, torch, target, owner), offsets
+
+
+def _by_target(view: GraphView, nodes: int) -> tuple[NDArray[Any], ...]:
+    """Return source, target and directed relation of the directed edges by target, and degree and ptr of the nodes."""
+    source, target = np.concatenate((view.heads, view.tails)), np.concatenate((view.tails, view.heads))
+    directed_relation = np.concatenate((2 * view.relation + 1, 2 * view.relation))
+    order = np.argsort(target, kind="stable")
+    source, target, directed_relation = (part[order].astype(np.int64) for part in (source, target, directed_relation))
+    count = np.bincount(target, minlength=nodes)
+    degree = np.maximum(count, 1).astype(np.float32)[:, None]
+    return source, target, directed_relation, degree, np.concatenate(([0], np.cumsum(count)))
 
 
 @cache
@@ -214,20 +218,3 @@ def _aggregation(torch: Any) -> Any:
             return torch.from_numpy(to_x), torch.from_numpy(to_gates), None, None, None
 
     return Aggregation
-
-
-def batch_edges(torch: Any, views: Sequence[GraphView]) -> tuple[TensorEdges, Any]:
-    """Return the directed edges of several graphs, their nodes numbered through, and where the nodes of each begin."""
-    offsets = np.cumsum([0, *(len(view.nodes) for view in views)])
-    heads, tails = (
-        np.concatenate([side + offset for side, offset in zip(sides, offsets, strict=False)])
-        for sides in ([view.heads for view in views], [view.tails for view in views])
-    )
-    relation = np.concatenate([view.relation for view in views])
-    whole = GraphView(offsets, heads, tails, relation, np.empty(0))
-    source, target, directed_relation = (part.astype(np.int64) for part in _by_target(whole))
-    count = np.bincount(target, minlength=offsets[-1])
-    degree, ptr = np.maximum(count, 1).astype(np.float32)[:, None], np.concatenate(([0], np.cumsum(count)))
-    owner = np.repeat(np.arange(len(views)), np.diff(offsets))[source]
-    parts = (torch.from_numpy(part) for part in (source, target, directed_relation, degree, owner))
-    return TensorEdges(torch, ptr, *parts), offsets

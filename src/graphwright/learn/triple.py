@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,12 @@ from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.arrays import initial_weight, relu, sigmoid
 from graphwright.learn.gates import (
     StepLogits,
-    StepScores,
     best_walks,
     gate_logits,
     gate_loss,
     initial_gates,
     relation_gates,
+    step_scores,
     walk_forward,
 )
 from graphwright.learn.graph_view import directed_edges, edge_positions, encoding_width
@@ -98,7 +99,7 @@ class TripleRetriever(Retriever):
         logits, step_logits = _logits(self.weights, inputs, int(self.checkpoint.about["steps"]))
         values = np.append(sigmoid(np.asarray(logits, np.float64)), 0.0)
         walks = best_walks(step_logits, directed_edges(inputs.view), inputs.view.start)
-        return lambda edges: values[edge_positions(graph, edges)], StepScores(graph, inputs.view, walks).of
+        return lambda edges: values[edge_positions(graph, edges)], partial(step_scores, graph, inputs.view, walks)
 
 
 def _logits(w: Mapping[str, Floats], inputs: Inputs, steps: int) -> tuple[Floats, StepLogits]:
