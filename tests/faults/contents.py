@@ -20,7 +20,7 @@ def contents(index: Index) -> dict[str, Any]:
     graph = snapshot.graph
     passages, documents = graph.passages, len(graph)
     found: dict[str, Any] = {
-        name: held[name] for name in ("documents", "chunks", "embedded", "encoder", "extractors", "waiting")
+        name: held[name] for name in ("documents", "chunks", "embedded", "encoder", "extractors", "pending")
     }
     found |= {"nodes": documents, "graph": graph.checksum, "words": snapshot.words.checksum}
     found["kinds"] = np.bincount(graph.columns.kinds, minlength=3).tolist()
@@ -59,7 +59,7 @@ def assert_survived(folder: Path, child: Child) -> None:
     done = [documents for (documents,) in child.said("opened") + child.said("done")]
     with Index.open(folder, encoder=ENCODER) as index:
         assert index.documents >= max(done, default=0)
-        assert [p.problem for p in index.verify() if "older than what is stored" not in p.problem] == []
+        assert [p.problem for p in index.verify() if "older than the stored documents" not in p.problem] == []
         for method in ("ppr", "hybrid"):
             assert index.ask(QUESTION, method).answer is not None
 

@@ -46,11 +46,11 @@ class Careful:
 
     seconds: float = 0.0  # for one chunk
     id: str = "careful:1"
-    meanwhile: LexicalExtractor = field(default_factory=LexicalExtractor)
+    provisional: LexicalExtractor = field(default_factory=LexicalExtractor)
 
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
         """Read chunks, slowly."""
-        return [self._read(e, made) for e, made in zip(excerpts, self.meanwhile.extract(excerpts), strict=True)]
+        return [self._read(e, made) for e, made in zip(excerpts, self.provisional.extract(excerpts), strict=True)]
 
     def _read(self, excerpt: Excerpt, made: Extraction) -> Extraction | ExtractionFailure:
         time.sleep(self.seconds)

@@ -88,7 +88,7 @@ def test_a_reader_is_answered_all_the_while_another_process_indexes(tmp_path: Pa
         while len(writer.said("done")) < 8 and time.monotonic() < until:
             question, method = QUESTIONS[answers % len(QUESTIONS)], METHODS[answers % 4]
             reply = reader.ask(question, method)
-            assert reply.answer is not None and reply.chunks is not None
+            assert reply.answer is not None and reply.passages is not None
             documents = reply.graph.passages.documents  # type: ignore[union-attr]
             sizes.append(len(documents))
             for citation in reply.answer.citations:
@@ -99,7 +99,7 @@ def test_a_reader_is_answered_all_the_while_another_process_indexes(tmp_path: Pa
         assert ended.code == 0, ended
         assert sizes == sorted(sizes) and set(sizes) <= {40 + 20 * done for done in range(9)}
         assert len(set(sizes)) > 2 and answers > 4
-        assert reader.documents == 200 and reader.current and reader.verify() == []
+        assert reader.documents == 200 and reader.is_current and reader.verify() == []
     assert nursery.run("add", folder, docs).code == 0  # a writer cleans up what the reader held
     assert state(folder)["documents"] == 200 and litter(folder) == []
 

@@ -171,7 +171,7 @@ class History(RuleBasedStateMachine):
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
-    def upgrade(self, data: st.DataObject) -> None:
+    def reextract(self, data: st.DataObject) -> None:
         some = data.draw(st.none() | st.lists(st.sampled_from(sorted(self.held)), min_size=1, max_size=2, unique=True))
         self.index.reextract(some)
         for document in self.held if some is None else some:

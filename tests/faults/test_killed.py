@@ -146,12 +146,12 @@ def test_killed_again_and_again_it_still_comes_to_its_end(tmp_path: Path, nurser
         if child.code == 0:
             break
         with Index.open(folder, encoder=ENCODER) as index:
-            waiting.append(sum(index.info()["waiting"].values()))
+            waiting.append(sum(index.info()["pending"].values()))
         assert_survived(folder, child)
     assert waiting == [86, 22]  # 64 are kept at a time
     assert_completed(work, folder, nursery, state(folder))
     with Index.open(folder, encoder=ENCODER, extractor=Careful()) as index:
-        assert index.info()["extractors"] == {"careful:1": 150} and not index.info()["waiting"]
+        assert index.info()["extractors"] == {"careful:1": 150} and not index.info()["pending"]
 
 
 def test_a_reader_answers_before_and_after_a_writer_is_killed(tmp_path: Path, nursery: Nursery) -> None:
@@ -161,8 +161,8 @@ def test_a_reader_answers_before_and_after_a_writer_is_killed(tmp_path: Path, nu
         before = contents(reader)
         for stop in (("after commit index.sqlite", 0), ("amid write heads.npy", 0), ("before rename CURRENT", 0)):
             assert nursery.run("sync", folder, work.what, stop=stop).code == -9
-            assert contents(reader)["graph"] == before["graph"] and not reader.current
+            assert contents(reader)["graph"] == before["graph"] and not reader.is_current
             assert reader.ask(QUESTION).answer is not None
         assert nursery.run("sync", folder, work.what, stop=("after rename CURRENT", 0)).code == -9
-        assert reader.current and contents(reader)["graph"] != before["graph"]
+        assert reader.is_current and contents(reader)["graph"] != before["graph"]
         assert reader.verify() == []

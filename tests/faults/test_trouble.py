@@ -42,6 +42,15 @@ def sound(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "index"
 
 
+@pytest.fixture(scope="module")
+def hundred(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A hundred documents, and the contents of their index."""
+    place = tmp_path_factory.mktemp("hundred")
+    docs = written(place / "docs", CORPUS[:100], 1)
+    assert nursery.run("add", place / "index", docs).code == 0
+    return docs, state(place / "index")
+
+
 @pytest.fixture
 def folder(sound: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(sound, tmp_path / "index"))
@@ -60,7 +69,7 @@ def snapshot_of(folder: Path) -> Path:
 @pytest.mark.parametrize(
     "stop, largest, message",
     [
-        (None, 20_000, r"cannot be made an index \(.*\)\. Free some space"),
+        (None, 20_000, r"cannot be written \(.*\)\. Free some space"),
         (None, 200_000, r"index\.sqlite could not be written .*nothing was changed\. Is the disk full"),
         (("after commit index.sqlite", 1), 20_000, r"index\.sqlite cannot be opened now .*Is the disk full"),
         (("after commit index.sqlite", 1), 40_000, r"The vector cache .*vectors\.sqlite cannot be used"),
@@ -69,10 +78,14 @@ def snapshot_of(folder: Path) -> Path:
     ids=["creating", "storing", "opening", "encoding", "writing the snapshot"],
 )
 def test_a_full_disk_is_named_and_with_space_the_same_command_goes_on(
-    stop: tuple[str, int] | None, largest: int, message: str, nursery: Nursery, tmp_path: Path
+    stop: tuple[str, int] | None,
+    largest: int,
+    message: str,
+    hundred: tuple[Path, dict[str, Any]],
+    nursery: Nursery,
+    tmp_path: Path,
 ) -> None:
-    docs = written(tmp_path / "docs", CORPUS[:100], 1)
-    assert nursery.run("add", tmp_path / "whole", docs).code == 0
+    docs, expected = hundred
     folder = tmp_path / "index"
     if stop is not None:
         # Where it gets so far only if what comes before has been done.
@@ -81,7 +94,7 @@ def test_a_full_disk_is_named_and_with_space_the_same_command_goes_on(
     assert child.error[0] == "StoreError" and re.search(message, child.error[1]), child.reports
     assert_survived(folder, child)
     assert nursery.run("add", folder, docs).code == 0
-    assert state(folder) == state(tmp_path / "whole")
+    assert state(folder) == expected
     assert litter(folder) == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -12,7 +12,7 @@ from pathlib import Path
 from graphwright.data.chunking import split
 from graphwright.data.document import Chunk, Document
 from graphwright.errors import DataError, OptionError, StoreError
-from graphwright.index.build import Progress, build
+from graphwright.index.build import Built, Progress, build
 from graphwright.index.changes import Changes, Source, count_unsuitable, is_new, possibly_present, read_sources
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.index.layout import IndexLayout
@@ -153,7 +153,7 @@ class _Operation:
 
     def rebuild(self) -> Changes:
         """Build the snapshot again from the store alone."""
-        self._publish(None)
+        self._publish(self._build(None))
         return self.changes
 
     def _count_change(self) -> None:
@@ -300,13 +300,13 @@ class _Operation:
         """
         current = self._current()
         revision: int | None = None if current is None else current.about.get("revision")
-        if revision == self.store.revision:
-            del current  # or its files would be in use
+        built = None if revision == self.store.revision else self._build(current)
+        del current  # or its files would be in use
+        if built is None:
             self.layout.clean()
             self.layout.delete_cache(self.layout.vectors)
-            return revision
-        del current
-        self._publish(self._current_if_intact)
+        else:
+            self._publish(built)
         return revision
 
     def _current(self) -> Snapshot | None:
@@ -316,34 +316,31 @@ class _Operation:
         except StoreError:
             return None
 
-    def _current_if_intact(self) -> Snapshot | None:
-        """Return the current snapshot; None if it, or one of its vectors, is damaged."""
-        current = self._current()
-        if current is None or damaged_files(self.layout.path / self.layout.current(), vectors=True):
-            return None
-        return current
-
-    def _publish(self, reused: Callable[[], Snapshot | None] | None) -> None:
-        """Build and publish a snapshot; `reused` gives the one whose vectors are reused."""
-        revision = self.store.revision
-        # New vectors are cached while they are computed, because that may take hours.
-        encoder = CachedEncoder(self.writer.encoder, self.layout.vectors)
+    def _build(self, known: Snapshot | None) -> Built:
+        """Build a snapshot of the store; the vectors of `known` are reused if they are undamaged."""
+        if known is not None and damaged_files(self.layout.path / self.layout.current(), vectors=True):
+            known = None
         start = time.perf_counter()
         columns = self.store.columns()
-        seconds = {"read": time.perf_counter() - start}
+        seconds = time.perf_counter() - start
         built = build(
             columns,
             self.store.build_settings,
-            encoder,
-            known=None if reused is None else reused(),
-            revision=revision,
+            # New vectors are cached while they are computed, because that may take hours.
+            CachedEncoder(self.writer.encoder, self.layout.vectors),
+            known=known,
+            revision=self.store.revision,
             usage=self.changes.usage,
             progress=None if self.progress is _no_progress else self.progress,
         )
-        self.layout.publish(revision, built.write)
+        built.seconds = {"read": seconds, **built.seconds}
+        return built
+
+    def _publish(self, built: Built) -> None:
+        self.layout.publish(built.about["revision"], built.write)
         self.layout.delete_cache(self.layout.vectors)  # the snapshot contains them now
         self.store.checkpoint()
-        self.changes.seconds, self.changes.texts = {**seconds, **built.seconds}, dict(built.about["texts"])
+        self.changes.seconds, self.changes.texts = dict(built.seconds), dict(built.about["texts"])
 
 
 def _provisional(extractor: Extractor) -> Extractor:
