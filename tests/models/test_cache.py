@@ -51,13 +51,6 @@ def test_gives_the_encoders_bits_and_asks_once_for_each_text(place, calls, tmp_p
     assert sorted(inner.asked) == sorted({text for texts in calls for text in texts})
 
 
-def test_progress_adds_up_to_all_texts(place):
-    cached, done = CachedEncoder(Counting(), place), []
-    cached.encode(["a", "b"])
-    cached.encode(["a", "c", "c", "d", "a"], progress=done.append)
-    assert done == [2, 3]
-
-
 def test_what_is_found_costs_nothing(place):
     cached = CachedEncoder(HashEncoder(), place)
     cached.encode(["fox"])

@@ -22,8 +22,7 @@ from graphwright.graph.passages import Passages
 from graphwright.index.build import Progress, Settings
 from graphwright.index.snapshot import Snapshot
 from graphwright.index_folder import Index
-from graphwright.models.metered import call_metered
-from graphwright.models.protocols import Floats, NamedEncoder, Usage
+from graphwright.models.protocols import Floats, NamedEncoder, Usage, call_metered
 
 __all__ = ["build_index", "check_index", "sample_index", "thinned"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,8 +20,7 @@ import numpy as np
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError, OptionError, StoreError
 from graphwright.models.cancel import Cancellation
-from graphwright.models.metered import call_metered
-from graphwright.models.protocols import LLM, Completion, Floats, NamedEncoder, Usage
+from graphwright.models.protocols import LLM, Completion, Floats, NamedEncoder, Usage, call_metered
 from graphwright.models.structured import Mismatch, parse_reply, schema_text
 
 __all__ = ["CachedEncoder", "CachedLLM"]
@@ -127,17 +126,14 @@ class CachedEncoder(Checked):
         dimension: int = self.encoder.dimension  # type: ignore[attr-defined]
         return dimension
 
-    def encode(self, texts: Sequence[str], progress: Callable[[int], None] | None = None) -> Floats:
+    def encode(self, texts: Sequence[str]) -> Floats:
         """Return what the encoder returns: float32, shape (len(texts), dimension).
 
-        `progress` is called with numbers of texts that are done; they add up to all. Raises StoreError where the file
-        cannot be used, and whatever the encoder raises.
+        Raises StoreError where the file cannot be used, and whatever the encoder raises.
         """
-        return self.encode_metered(texts, Usage(), progress)
+        return self.encode_metered(texts, Usage())
 
-    def encode_metered(
-        self, texts: Sequence[str], usage: Usage, progress: Callable[[int], None] | None = None
-    ) -> Floats:
+    def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
         """Encode as `encode` does, and add the work for texts that were not cached to `usage`."""
         if isinstance(texts, str):
             raise OptionError(f"CachedEncoder.encode takes a sequence of texts, not one: [{texts[:40]!r}].")
@@ -146,14 +142,12 @@ class CachedEncoder(Checked):
         keys = self._keys(texts)
         distinct = dict(zip(keys, texts, strict=True))
         positions = {key: position for position, key in enumerate(distinct)}
-        report = _reporter(keys, progress)
         vectors: Floats | None = None
         for some_keys, rows in self._rows(distinct, usage):
             if vectors is None:
                 vectors = np.empty((len(positions), rows.shape[1]), np.float32)
             self._check_length(rows.shape[1] == vectors.shape[1])
             vectors[[positions[key] for key in some_keys]] = rows
-            report(some_keys)
         if vectors is None:
             raise ModelError(f"{self.encoder!r} returned no vector for {len(texts)} texts.")
         return vectors if len(positions) == len(texts) else vectors[[positions[key] for key in keys]]
@@ -220,14 +214,6 @@ class CachedEncoder(Checked):
     def _check_length(self, same: bool) -> None:
         if not same:
             raise StoreError(f"{self.path} holds vectors of several lengths for {self.id}. {_VECTORS.remedy}")
-
-
-def _reporter(keys: list[bytes], progress: Callable[[int], None] | None) -> Callable[[list[bytes]], None]:
-    """Return a function that reports the number of texts, repeats included, that some keys stand for."""
-    if progress is None:
-        return lambda some_keys: None
-    repeats = Counter(keys)
-    return lambda some_keys: progress(sum(repeats[key] for key in some_keys))
 
 
 @dataclass

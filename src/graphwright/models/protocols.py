@@ -6,6 +6,7 @@ of its protocol, named `<method>_metered`, which takes a `Usage` as its last arg
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -29,6 +30,7 @@ __all__ = [
     "SparseEncoder",
     "SparseRows",
     "Usage",
+    "call_metered",
 ]
 
 Floats = NDArray[np.float32]
@@ -61,6 +63,28 @@ class Usage:
         """Add another record to this one, `times` over; -1 subtracts it."""
         for name, amount in vars(other).items():
             setattr(self, name, getattr(self, name) + times * amount)
+
+
+def call_metered(usage: Usage, model: Any, method: str, *arguments: Any) -> Any:
+    """Return `model.method(*arguments)` and add its work to `usage`; the last argument is a sequence of texts.
+
+    A model with a method `<method>_metered` counts its own work. For another, calls, texts and seconds are counted.
+
+    >>> class Lengths:
+    ...     def encode(self, texts):
+    ...         return [len(text) for text in texts]
+    >>> usage = Usage()
+    >>> call_metered(usage, Lengths(), "encode", ["fox", "hen"]), usage.texts
+    ([3, 3], 2)
+    """
+    metered = getattr(model, f"{method}_metered", None)
+    if metered is not None:
+        return metered(*arguments, usage)
+    texts: Sequence[Any] = arguments[-1]
+    started = time.perf_counter()
+    result = getattr(model, method)(*arguments)
+    usage.add(Usage(calls=1, texts=len(texts), seconds=time.perf_counter() - started))
+    return result
 
 
 @runtime_checkable

@@ -5,16 +5,17 @@ A name is short enough for a command line or the settings of an index:
     minilm                     the embedded model (not for `llm`)
     sbert:NAME                 a model of Hugging Face, by sentence-transformers or transformers (not for `llm`)
     openai:MODEL[@URL]         a model of a server with the interface of OpenAI (for `llm` and `encoder`)
-    MODEL                      the same, for `llm`
+    MODEL[@URL]                the same, for `llm`
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from graphwright.errors import OptionError
-from graphwright.models.protocols import LLM, CrossEncoder, Encoder, NamedEncoder, Reader
+from graphwright.models.protocols import LLM, CrossEncoder, NamedEncoder, Reader
 
 __all__ = ["EMBEDDED", "cross_encoder_of", "encoder_of", "llm_of", "reader_of"]
 
@@ -28,15 +29,9 @@ def llm_of(value: object) -> LLM:
     >>> llm_of("qwen3:8b@http://localhost:11434/v1")
     OpenAILLM('qwen3:8b', base_url='http://localhost:11434/v1')
     """
-    if isinstance(value, str) and value:
-        from graphwright.models.openai.llm import OpenAILLM
-
-        return OpenAILLM(*_model_and_url(value.removeprefix("openai:")))
-    if callable(value) and not hasattr(value, "complete"):
-        from graphwright.models.wrappers import FunctionLLM
-
-        return FunctionLLM(_function(value, "language model"))
-    llm: LLM = _checked(value, LLM, "language model", ("id", "complete"))
+    if isinstance(value, str) and value and not value.startswith("openai:"):
+        value = f"openai:{value}"
+    llm: LLM = _LLM.model(value)
     return llm
 
 
@@ -46,31 +41,8 @@ def encoder_of(value: object) -> NamedEncoder:
     >>> encoder_of("openai:nomic-embed-text@http://localhost:11434/v1")
     OpenAIEncoder('nomic-embed-text', base_url='http://localhost:11434/v1')
     """
-    if isinstance(value, str):
-        return _encoder_named(value)
-    if callable(value) and not isinstance(value, Encoder):
-        from graphwright.models.wrappers import FunctionEncoder
-
-        return FunctionEncoder(_function(value, "encoder"))
-    encoder: NamedEncoder = _checked(value, NamedEncoder, "encoder", ("id", "encode"))
+    encoder: NamedEncoder = _ENCODER.model(value)
     return encoder
-
-
-def _encoder_named(name: str) -> NamedEncoder:
-    kind, _, rest = name.partition(":")
-    if name == EMBEDDED:
-        from graphwright.models.embedded.encoder import MiniLM
-
-        return MiniLM()
-    if kind == "sbert" and rest:
-        from graphwright.models.sentence_transformers.encoders import SentenceTransformerEncoder
-
-        return SentenceTransformerEncoder(rest)
-    if kind == "openai" and rest:
-        from graphwright.models.openai.encoder import OpenAIEncoder
-
-        return OpenAIEncoder(*_model_and_url(rest))
-    raise _unknown(name, "encoder", f"{EMBEDDED}, sbert:NAME or openai:MODEL[@URL]")
 
 
 def cross_encoder_of(value: object) -> CrossEncoder:
@@ -79,27 +51,8 @@ def cross_encoder_of(value: object) -> CrossEncoder:
     >>> cross_encoder_of("minilm")
     MiniLMCrossEncoder()
     """
-    if isinstance(value, str):
-        return _cross_encoder_named(value)
-    if callable(value) and not hasattr(value, "latents"):
-        from graphwright.models.wrappers import FunctionCrossEncoder
-
-        return FunctionCrossEncoder(_function(value, "cross-encoder"))
-    cross_encoder: CrossEncoder = _checked(value, CrossEncoder, "cross-encoder", ("latents", "head"))
+    cross_encoder: CrossEncoder = _CROSS_ENCODER.model(value)
     return cross_encoder
-
-
-def _cross_encoder_named(name: str) -> CrossEncoder:
-    kind, _, rest = name.partition(":")
-    if name == EMBEDDED:
-        from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-
-        return MiniLMCrossEncoder()
-    if kind == "sbert" and rest:
-        from graphwright.models.sentence_transformers.cross_encoder import SentenceTransformerCrossEncoder
-
-        return SentenceTransformerCrossEncoder(rest)
-    raise _unknown(name, "cross-encoder", f"{EMBEDDED} or sbert:NAME")
 
 
 def reader_of(value: object) -> Reader:
@@ -108,52 +61,86 @@ def reader_of(value: object) -> Reader:
     >>> reader_of("minilm")
     MiniLMReader()
     """
-    if isinstance(value, str):
-        return _reader_named(value)
-    if callable(value) and not hasattr(value, "read"):
-        from graphwright.models.wrappers import FunctionReader
-
-        return FunctionReader(_function(value, "reader"))
-    reader: Reader = _checked(value, Reader, "reader", ("read",))
+    reader: Reader = _READER.model(value)
     return reader
 
 
-def _reader_named(name: str) -> Reader:
-    kind, _, rest = name.partition(":")
-    if name == EMBEDDED:
-        from graphwright.models.embedded.reader import MiniLMReader
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of model: its name, its protocol, the attributes of that, and the classes of named ones and functions.
 
-        return MiniLMReader()
-    if kind == "sbert" and rest:
-        from graphwright.models.sentence_transformers.reader import TransformersReader
+    A class is given by its module in `graphwright.models` and its name, and imported when it is needed.
+    """
 
-        return TransformersReader(rest)
-    raise _unknown(name, "reader", f"{EMBEDDED} or sbert:NAME")
+    name: str
+    protocol: Any
+    attributes: tuple[str, ...]
+    function: str
+    classes: dict[str, str]
+
+    def model(self, value: Any) -> Any:
+        """Return the model for a name, an object or a function. Raises OptionError for anything else."""
+        if isinstance(value, type):
+            raise OptionError(f"{value.__name__} is a class; give an object of it as the {self.name}.")
+        if isinstance(value, str):
+            return self._named(value)
+        if isinstance(value, self.protocol):
+            return value
+        if callable(value) and not hasattr(value, self.attributes[-1]):
+            return _imported(self.function)(value)
+        missing = " and ".join(f"`{name}`" for name in self.attributes if not hasattr(value, name))
+        raise OptionError(
+            f"{value!r} is no {self.name}: it lacks {missing}. Give a name, an object with "
+            f"{' and '.join(f'`{name}`' for name in self.attributes)}, or a function."
+        )
+
+    def _named(self, name: str) -> Any:
+        kind, _, rest = name.partition(":")
+        if kind not in self.classes or bool(rest) == (kind == EMBEDDED):
+            forms = " or ".join(_FORMS[each] for each in self.classes)
+            raise OptionError(f"There is no {self.name} {name!r}. Give {forms}.")
+        arguments = [rest] if rest else []
+        if kind == "openai":
+            model, separator, url = rest.rpartition("@http")  # names of models may contain an @
+            arguments = [model, f"http{url}"] if separator else [rest]
+        return _imported(self.classes[kind])(*arguments)
 
 
-def _model_and_url(name: str) -> tuple[str, str | None]:
-    model, separator, url = name.rpartition("@http")  # names of models may contain an @
-    return (model, f"http{url}") if separator else (name, None)
+def _imported(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(f"graphwright.models.{module}"), name)
 
 
-def _unknown(name: str, kind: str, names: str) -> OptionError:
-    return OptionError(f"There is no {kind} {name!r}. Give {names}.")
-
-
-def _function(value: Callable[..., Any], kind: str) -> Callable[..., Any]:
-    if isinstance(value, type):
-        raise OptionError(f"{value.__name__} is a class; give an object of it as the {kind}: {value.__name__}(...).")
-    return value
-
-
-def _checked(value: Any, protocol: type[Any], kind: str, names: tuple[str, ...]) -> Any:
-    """Return an object that has the methods of a protocol. Raises OptionError with the ones that it lacks."""
-    if isinstance(value, type):
-        _function(value, kind)
-    if isinstance(value, protocol):
-        return value
-    missing = " and ".join(f"`{name}`" for name in names if not hasattr(value, name))
-    raise OptionError(
-        f"{value!r} is no {kind}: it lacks {missing}. Give a name, an object with "
-        f"{' and '.join(f'`{name}`' for name in names)}, or a function."
-    )
+_FORMS = {EMBEDDED: EMBEDDED, "sbert": "sbert:NAME", "openai": "openai:MODEL@URL"}
+_LLM = _Kind("language model", LLM, ("id", "complete"), "wrappers:FunctionLLM", {"openai": "openai.llm:OpenAILLM"})
+_ENCODER = _Kind(
+    "encoder",
+    NamedEncoder,
+    ("id", "encode"),
+    "wrappers:FunctionEncoder",
+    {
+        EMBEDDED: "embedded.encoder:MiniLM",
+        "sbert": "sentence_transformers.encoders:SentenceTransformerEncoder",
+        "openai": "openai.encoder:OpenAIEncoder",
+    },
+)
+_CROSS_ENCODER = _Kind(
+    "cross-encoder",
+    CrossEncoder,
+    ("head", "latents"),
+    "wrappers:FunctionCrossEncoder",
+    {
+        EMBEDDED: "embedded.cross_encoder:MiniLMCrossEncoder",
+        "sbert": "sentence_transformers.cross_encoder:SentenceTransformerCrossEncoder",
+    },
+)
+_READER = _Kind(
+    "reader",
+    Reader,
+    ("read",),
+    "wrappers:FunctionReader",
+    {
+        EMBEDDED: "embedded.reader:MiniLMReader",
+        "sbert": "sentence_transformers.reader:TransformersReader",
+    },
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.cancel import Cancellation
-from graphwright.models.metered import call_metered
-from graphwright.models.protocols import Completion, Encoder, Floats, PassageText, Span, Usage
+from graphwright.models.protocols import Completion, Encoder, Floats, PassageText, Span, Usage, call_metered
 from graphwright.models.structured import RawReply, complete_with, schema_prompt
 
 __all__ = ["EncoderCrossEncoder", "FunctionCrossEncoder", "FunctionEncoder", "FunctionLLM", "FunctionReader"]
@@ -57,7 +56,21 @@ class EncoderCrossEncoder:
 
 
 @dataclass(frozen=True)
-class FunctionLLM:
+class _Function:
+    """A model made of a function."""
+
+    function: Callable[..., Any]
+
+    @property
+    def id(self) -> str:
+        """Module and name of the function."""
+        kind = type(self.function)
+        module = getattr(self.function, "__module__", None) or kind.__module__
+        return f"{module}.{getattr(self.function, '__qualname__', kind.__qualname__)}"
+
+
+@dataclass(frozen=True)
+class FunctionLLM(_Function):
     """A language model made of a function of one prompt, or of a system and a user prompt, that returns a text.
 
     A schema is described in the prompt. Tokens are estimated.
@@ -65,13 +78,6 @@ class FunctionLLM:
     >>> FunctionLLM(lambda prompt: prompt.upper()).complete("Shout.", "two words").text
     'SHOUT.\\n\\nTWO WORDS'
     """
-
-    function: Callable[..., str]
-
-    @property
-    def id(self) -> str:
-        """Module and name of the function."""
-        return _name(self.function)
 
     def complete(
         self,
@@ -111,19 +117,12 @@ class FunctionLLM:
 
 
 @dataclass(frozen=True)
-class FunctionEncoder:
+class FunctionEncoder(_Function):
     """An encoder made of a function that maps a list of texts to one vector each.
 
     >>> FunctionEncoder(lambda texts: [[len(text), 1.0] for text in texts]).encode(["a", "fox"]).tolist()
     [[1.0, 1.0], [3.0, 1.0]]
     """
-
-    function: Callable[[list[str]], ArrayLike]
-
-    @property
-    def id(self) -> str:
-        """Module and name of the function."""
-        return _name(self.function)
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Return one row per text: float32, shape (len(texts), dimension)."""
@@ -133,7 +132,7 @@ class FunctionEncoder:
 
 
 @dataclass(frozen=True)
-class FunctionCrossEncoder:
+class FunctionCrossEncoder(_Function):
     """A cross-encoder made of a function that maps a query and a list of texts to one score per text.
 
     The latent is the score.
@@ -142,13 +141,6 @@ class FunctionCrossEncoder:
     >>> model.head(model.latents("fox", ["a fox", "a hen"])).tolist()
     [1.0, 0.0]
     """
-
-    function: Callable[[str, list[str]], ArrayLike]
-
-    @property
-    def id(self) -> str:
-        """Module and name of the function."""
-        return _name(self.function)
 
     def latents(self, query: str, texts: Sequence[str]) -> Floats:
         """Return one score per text: float32, shape (len(texts), 1)."""
@@ -163,15 +155,8 @@ class FunctionCrossEncoder:
 
 
 @dataclass(frozen=True)
-class FunctionReader:
+class FunctionReader(_Function):
     """A reader made of a function that maps a question and a list of passages to spans, best first."""
-
-    function: Callable[[str, list[PassageText]], Iterable[Span]]
-
-    @property
-    def id(self) -> str:
-        """Module and name of the function."""
-        return _name(self.function)
 
     def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
         """Return spans, best first; none where the passages do not answer."""
@@ -182,11 +167,6 @@ class FunctionReader:
             if not isinstance(span, Span) or not 0 <= span.passage < len(passages):
                 raise ModelError(f"The reader {self.id} returned {span!r}; it must return spans of the passages.")
         return spans
-
-
-def _name(function: Any) -> str:
-    name = getattr(function, "__qualname__", type(function).__qualname__)
-    return f"{getattr(function, '__module__', None) or type(function).__module__}.{name}"
 
 
 def _parameters(function: Callable[..., Any]) -> int:

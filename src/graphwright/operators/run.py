@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphwright.errors import LLMResponseError, ModelError
-from graphwright.models.protocols import Completion, Usage
+from graphwright.models.protocols import Completion, Usage, call_metered
 from graphwright.prompts import messages
 
 if TYPE_CHECKING:
@@ -121,21 +121,21 @@ class Run:
         """Return one vector per text: float32[len(texts), dimension]; each distinct text is encoded once."""
 
         def compute(missing: list[str], usage: Usage) -> Floats:
-            vectors: Floats = _metered(encoder, "encode", len(missing), usage, missing)
+            vectors: Floats = call_metered(usage, encoder, "encode", missing)
             return vectors
 
         return self._rows(texts, ("encode", encoder), compute, repr(encoder))
 
     def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
         """Return one sparse row per question."""
-        rows: SparseRows = _metered(encoder, "encode_queries", len(texts), self.usage, texts)
+        rows: SparseRows = call_metered(self.usage, encoder, "encode_queries", texts)
         return rows
 
     def latents(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> Floats:
         """Return one latent per text, read together with the query: float32[len(texts), h]."""
 
         def compute(missing: list[str], usage: Usage) -> Floats:
-            rows: Floats = _metered(model, "latents", len(missing), usage, query, missing)
+            rows: Floats = call_metered(usage, model, "latents", query, missing)
             return rows
 
         return self._rows(texts, ("latents", model, query), compute, repr(model))
@@ -150,7 +150,7 @@ class Run:
         """Return the answer spans that a reader finds, best first; none without passages."""
         if not passages:
             return []
-        spans: list[Span] = _metered(reader, "read", len(passages), self.usage, question, passages)
+        spans: list[Span] = call_metered(self.usage, reader, "read", question, passages)
         return spans
 
     def complete(
@@ -296,25 +296,14 @@ def _identity(state: State) -> Hashable:
     return state.question, state.anchors, state.graph.place, objects, state.prompt
 
 
-def _metered(model: Any, method: str, count: int, usage: Usage, *arguments: Any) -> Any:
-    """Call a model, counting its usage: by itself where it can, else calls, texts and seconds."""
-    metered = getattr(model, f"{method}_metered", None)
-    if metered is not None:
-        return metered(*arguments, usage)
-    begun = time.perf_counter()
-    result = getattr(model, method)(*arguments)
-    usage.add(Usage(calls=1, texts=count, seconds=time.perf_counter() - begun))
-    return result
-
-
 def _shares(usage: Usage, seconds: float, lengths: list[int]) -> list[Usage]:
     """Return the cost of each text of a batch, in proportion to its length; `seconds` as seconds saved."""
     total = sum(lengths)
     first = Usage(calls=usage.calls)
-    shares = []
+    shares, end = [], 0
     for length in lengths:
-        part = length / total
-        share = Usage(texts=1, tokens=round(usage.tokens * part), seconds=usage.seconds * part, saved=seconds * part)
-        shares.append(share)
+        part, begin, end = length / total, end, end + length
+        tokens = usage.tokens * end // total - usage.tokens * begin // total  # the shares add up
+        shares.append(Usage(texts=1, tokens=tokens, seconds=usage.seconds * part, saved=seconds * part))
     shares[0].add(first)
     return shares

@@ -71,17 +71,14 @@ class MiniLM(Checked):
         """Length of a vector."""
         return _DIMENSION
 
-    def encode(self, texts: Sequence[str], progress: Callable[[int], None] | None = None) -> Floats:
+    def encode(self, texts: Sequence[str]) -> Floats:
         """Return unit vectors in the order of the texts: float32, shape (len(texts), 384).
 
-        `progress` is called after each batch with the number of texts it finished. Raises ModelError where the weights
-        cannot be loaded or a batch fails.
+        Raises ModelError where the weights cannot be loaded or a batch fails.
         """
-        return self.encode_metered(texts, Usage(), progress)
+        return self.encode_metered(texts, Usage())
 
-    def encode_metered(
-        self, texts: Sequence[str], usage: Usage, progress: Callable[[int], None] | None = None
-    ) -> Floats:
+    def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
         """Encode as `encode` does, and add the work to `usage`."""
         if isinstance(texts, str):
             raise OptionError(f"MiniLM.encode takes a sequence of texts, not one text: [{texts[:40]!r}].")
@@ -92,8 +89,6 @@ class MiniLM(Checked):
             now = time.perf_counter()
             usage.add(Usage(calls=1, texts=len(positions), tokens=sum(map(len, ids)), seconds=now - started))
             started = now
-            if progress is not None:
-                progress(len(positions))
         return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -106,15 +101,6 @@ class MiniLM(Checked):
         for start in range(0, len(texts), _BLOCK):
             counts += map(len, tokenise(texts[start : start + _BLOCK]))
         return counts
-
-    def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the characters that each token of a text starts and ends at.
-
-        >>> MiniLM().token_spans("Tokenizers split")
-        [(0, 5), (5, 9), (9, 10), (11, 16)]
-        """
-        spans: list[tuple[int, int]] = tokenise([text], spans=True)[0].offsets
-        return spans
 
     def _batches(self, texts: Sequence[str]) -> Iterator[_Batch]:
         for start in range(0, len(texts), _BLOCK):

@@ -12,7 +12,7 @@ from typing import Any
 
 from graphwright.errors import LLMResponseError, ModelError
 from graphwright.models.budget import estimated_tokens
-from graphwright.models.openai.connection import Response, parsed_json
+from graphwright.models.openai.client import Response, parsed_json
 from graphwright.models.openai.failures import HTTPStatusError, IncompleteResponse
 from graphwright.models.structured import RawReply, beginning
 

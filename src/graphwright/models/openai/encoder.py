@@ -15,8 +15,7 @@ from graphwright.constraints import AtLeast
 from graphwright.errors import LLMResponseError, OptionError
 from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.cancel import Cancellation
-from graphwright.models.openai.client import OpenAIModel
-from graphwright.models.openai.connection import Response, parsed_json, sendable
+from graphwright.models.openai.client import OpenAIModel, Response, parsed_json, sendable
 from graphwright.models.protocols import Floats, Usage
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from graphwright.errors import LLMResponseError
 from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.cancel import Cancellation
 from graphwright.models.openai.chat import ChatParser
-from graphwright.models.openai.client import OpenAIModel
-from graphwright.models.openai.connection import Response, sendable
+from graphwright.models.openai.client import OpenAIModel, Response, sendable
 from graphwright.models.openai.failures import HTTPStatusError, NotSent
 from graphwright.models.protocols import Completion, Usage
 from graphwright.models.structured import RawReply, complete_with, schema_prompt, strict_schema
