@@ -56,8 +56,9 @@ def test_walks_begin_at_the_nearest_anchor_and_stay_in_a_part() -> None:
 def test_a_graph_without_passages_cites_its_nodes() -> None:
     state = family_state()
     gisela = state.graph.id("Gisela")
-    cited = citation(state, gisela, 0, 3)
-    assert (cited.document, cited.chunk, cited.text) == ("", "Gisela", "Gis")
+    at = state.graph.passage(gisela).index("Gisela")
+    cited = citation(state, gisela, at, at + 3)
+    assert (cited.document, cited.chunk, cited.start, cited.text) == ("", "Gisela", at, "Gis")
     assert cited.path[0] == "Lothair II" and cited.path[-1] == "Gisela"
 
 
@@ -92,7 +93,7 @@ class TestCarriedPaths:
         assert path_to(state, chunk) == GRAPH.triple(edges[0])
 
     def test_a_walk_to_the_passage_itself(self) -> None:
-        graph = GRAPHS["path"]
+        graph = GRAPHS["line"]
         state = start("?", graph, evidence=Evidence.of_pieces([([0, 1, 2], [0, 1])]))
         path = path_to(state, 1)
         assert path == path_text(graph, np.array([0, 1]), np.array([0])) and len(path) == 3

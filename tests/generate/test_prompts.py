@@ -99,5 +99,5 @@ def test_no_passages_make_a_prompt_without_any() -> None:
 
 @pytest.mark.parametrize("options", [{"passages": 0}, {"characters": 100}])
 def test_room_for_nothing_is_refused(options: dict[str, int]) -> None:
-    with pytest.raises(OptionError, match="passages"):
+    with pytest.raises(OptionError, match="PassagePrompt"):
         PassagePrompt(**options)

@@ -213,7 +213,7 @@ def _written(model: LLM, state: State, run: Run, passages: int, draft: Draft) ->
     citations = tuple(citation(state, ids[place.passage - 1], place.start, place.end) for place in places)
     if not citations:
         run.note("no citation could be verified")
-    return Answer(renumbered(text, markers), citations, short=() if reply is None else tuple(reply.answers))
+    return Answer(renumbered(text, markers), () if reply is None else tuple(reply.answers), citations)
 
 
 def _verified(quotes: Iterable[Any], texts: Mapping[int, str], run: Run) -> tuple[list[Place], list[int | None]]:

@@ -32,11 +32,13 @@ class ReadSpans(Operator):
     """Answer with the best span that a reader finds, if its score reaches `threshold`; else leave the state as it is.
 
     The answer is the span; its citation is the sentence around it. `passages`: the number of passages that are read.
+    The default threshold was set on open question sets with MiniLMReader: a tenth of the questions has such a span, and
+    it is right for six in ten of them.
 
     """
 
     reader: Annotated[Reader, Has("a reader, with read", "read")]
-    threshold: Annotated[float, Between(0, 1)] = 0.5
+    threshold: Annotated[float, Between(0, 1)] = 0.6
     passages: Annotated[int, AtLeast(1)] = 8
     needs = ("passages",)
     gives = ("answer",)
@@ -91,7 +93,7 @@ class Quote(Operator):
         chosen = self.sentences_of(state.question.text, texts, run)
         citations = tuple(citation(state, nodes[s.passage], s.start, s.end) for s in chosen)
         text = " ".join(cited.text for cited in citations)
-        answer = Answer(text, citations) if citations else Answer(NOTHING, found=False)
+        answer = Answer(text, citations=citations) if citations else Answer(NOTHING, found=False)
         if run.on_text is not None:
             run.on_text(answer.text)
         return state.with_(answer=answer)
@@ -133,7 +135,7 @@ def read_answer(reader: Reader, state: State, run: Run, passages: int, threshold
     start, end = min(around[0][0], span.start), max(around[-1][1], span.end)
     short = span.text or text[span.start : span.end]
     run.note(f"the span has a score of {span.score:.2f}")
-    return Answer(short, (citation(state, nodes[span.passage], start, end),), short=(short,))
+    return Answer(short, (short,), (citation(state, nodes[span.passage], start, end),))
 
 
 def _greedy(

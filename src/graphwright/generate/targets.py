@@ -68,4 +68,4 @@ class TargetAnswer(Operator):
 def names_answer(paths: dict[str, tuple[str, ...]]) -> Answer:
     """Return the answer of these names, one a line, each cited with the path that leads to it."""
     citations = tuple(Citation("", name, 0, len(name), name, path) for name, path in paths.items())
-    return Answer("\n".join(paths), citations, short=tuple(paths))
+    return Answer("\n".join(paths), tuple(paths), citations)
