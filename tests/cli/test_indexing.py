@@ -81,10 +81,10 @@ def test_a_budget_stops_cleanly_and_the_next_run_goes_on(docs: Path, tmp_path: P
         assert "5,000 tokens" in done.stdout and len(server.requests) == 2
         contents = info(index)
         assert contents["current"] and contents["documents"] == len(CORPUS)
-        assert sum(contents["waiting"].values()) == len(CORPUS) - 2
+        assert sum(contents["pending"].values()) == len(CORPUS) - 2
         result = json.loads(graphwright("index", docs, "--into", index, *message, "--json").stdout)
-        assert result["deepened"] == len(CORPUS) - 2 and len(server.requests) == len(CORPUS)  # nothing is paid twice
-    assert result["prompt_tokens"] == 2000 * result["deepened"] and result["cost"] > 0 and not info(index)["waiting"]
+        assert result["extracted"] == len(CORPUS) - 2 and len(server.requests) == len(CORPUS)  # nothing is paid twice
+    assert result["prompt_tokens"] == 2000 * result["extracted"] and result["cost"] > 0 and not info(index)["pending"]
 
 
 def test_documents_indexed_offline_are_extracted_again_without_their_files(
@@ -137,7 +137,7 @@ def test_a_model_that_is_down_leaves_the_documents_searchable_and_waiting(docs: 
     with LLMServer([error(401, "no such key")]) as server:
         done = graphwright("index", docs, "--into", tmp_path / "ix", "--llm", "m", "--base-url", server.url)
     assert done.returncode == 0 and "extraction failed" in done.stderr and "Traceback" not in done.stderr
-    assert sum(info(tmp_path / "ix")["waiting"].values()) == len(CORPUS)
+    assert sum(info(tmp_path / "ix")["pending"].values()) == len(CORPUS)
     assert json.loads(graphwright("ask", "Which abbey?", "--index", tmp_path / "ix", "--json").stdout)["citations"]
 
 
@@ -167,7 +167,7 @@ def test_an_index_may_have_its_vectors_from_a_server_and_remembers_which(docs: P
         assert json.loads(graphwright("ask", "Which abbey?", "--index", index, "--json").stdout)["passages"]
         assert info(index)["encoder"] == "m" and len(server.requests) > asked > 0
     done = graphwright("index", docs, "--into", tmp_path / "other", "--encoder", "word2vec")
-    assert done.returncode == 2 and "there is no encoder of the kind 'word2vec'" in done.stderr
+    assert done.returncode == 2 and "There is no encoder 'word2vec'" in done.stderr
     done = graphwright("ask", "Which abbey?", "--index", index)
     assert done.returncode == 1 and "Traceback" not in done.stderr  # the server is gone
 
@@ -199,7 +199,7 @@ def test_a_note_names_unreadable_rows_and_the_documents_kept_for_them(docs: Path
     assert "1 removed" in done.stdout and "1 document not found in the folder" in done.stderr
     assert f"Repair {rows}:1 and sync again" in done.stderr and "graphwright remove 'r 1' --index" in done.stderr
     message = json.loads(graphwright("sync", docs, "--into", index, "--json").stdout)
-    assert (message["kept"], message["kept_documents"], message["unread"]) == (1, ["r 1"], [f"{rows}:1"])
+    assert (message["retained"], message["retained_documents"], message["unreadable"]) == (1, ["r 1"], [f"{rows}:1"])
 
 
 @pytest.mark.parametrize(
@@ -222,5 +222,5 @@ def test_wrong_model_options_leave_nothing_behind(
 
 
 def test_the_command_in_a_note_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
-    _show_notes(Changes(kept=["r 1"], unread=["rows.jsonl:1"]), Path("my index"))
+    _show_notes(Changes(retained=["r 1"], unreadable=["rows.jsonl:1"]), Path("my index"))
     assert capsys.readouterr().err.endswith("graphwright remove 'r 1' --index 'my index'\n")

@@ -53,6 +53,7 @@ def evaluate(
     Measures quality, time and cost of each method, and writes a report.
     """
     from graphwright.cli.terminal import note, print_json, progress_bar
+    from graphwright.evaluate.entries import split_list
     from graphwright.evaluate.judges import OverlapJudge
     from graphwright.evaluate.run import run
 
