@@ -36,27 +36,26 @@ from graphwright import (
     HopFirst,
     Index,
     Keywords,
-    ToPassages,
-    StatementGraph,
     Operator,
     PassagePrompt,
     PathPrompt,
-    ToPassages,
     Shuffled,
+    StatementGraph,
+    ToPassages,
     start,
 )
 from graphwright.data.questions import read_questions
 from graphwright.evaluate.experiment import Experiment
+from graphwright.evaluate.indexing import thinned
 from graphwright.evaluate.metrics import recall_at_k
 from graphwright.evaluate.run import run
-from graphwright.evaluate.indexing import thinned
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.methods.house.baselines import hybrid, vector
 from graphwright.methods.house.multihop import ppr
 from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.budget import estimated_tokens
-from graphwright.prompts import data_line
+from graphwright.prompts.templates import data_line
 
 RESULTS = Path(__file__).parent / "results"
 SETS = ("musique-openie", "hotpotqa100-lexical", "2wiki-lexical", "hotpotqa-lexical")

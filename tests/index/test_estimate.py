@@ -15,7 +15,7 @@ from graphwright.index.extraction import Excerpt, Extraction
 from graphwright.index.generative import Estimate, GenerativeExtractor, estimate, extraction_prompt, gleaning_prompt
 from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.fake import ScriptedLLM
-from graphwright.prompts import messages
+from graphwright.prompts.templates import messages
 
 EMPTY = '{"entities": [], "relations": []}'
 SOME = [

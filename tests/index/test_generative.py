@@ -28,7 +28,7 @@ from graphwright.models.budget import BudgetedLLM
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Completion, Usage
-from graphwright.prompts import messages
+from graphwright.prompts.templates import messages
 from graphwright.text.names import normal_form
 
 EMPTY = '{"entities": [], "relations": []}'

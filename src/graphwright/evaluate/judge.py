@@ -29,7 +29,7 @@ from graphwright.index.build import Progress
 from graphwright.models.cancel import Cancellation
 from graphwright.models.protocols import LLM
 from graphwright.operators.run import Run
-from graphwright.prompts import checksum
+from graphwright.prompts.templates import checksum
 
 __all__ = ["Judgement", "Task", "judge_run", "verdicts"]
 

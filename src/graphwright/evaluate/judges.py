@@ -16,7 +16,7 @@ from graphwright.errors import OptionError
 from graphwright.evaluate.metrics import normalised, token_f1
 from graphwright.models.protocols import LLM
 from graphwright.operators.run import Run
-from graphwright.prompts import data_line, messages
+from graphwright.prompts.templates import data_line, messages
 
 __all__ = ["DIMENSIONS", "Grade", "Judge", "ModelJudge", "OverlapJudge", "Verdict", "dimensions_of"]
 

@@ -20,7 +20,7 @@ from graphwright.data.questions import QuestionRecord
 from graphwright.errors import DataError, LLMResponseError, OptionError
 from graphwright.generate.quotes import find
 from graphwright.models.protocols import LLM
-from graphwright.prompts import data_line, messages
+from graphwright.prompts.templates import data_line, messages
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
 

@@ -18,7 +18,7 @@ from graphwright.models.protocols import LLM, Reader
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
-from graphwright.prompts import data_line, messages
+from graphwright.prompts.templates import data_line, messages
 
 __all__ = ["NOTHING", "AnswerIfEnough", "Generate", "Unaided"]
 

@@ -22,7 +22,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import lengths_of
 from graphwright.operators.state import State
-from graphwright.prompts import data_line, messages
+from graphwright.prompts.templates import data_line, messages
 from graphwright.text.words import words
 
 __all__ = ["FlatPrompt", "GlobalEdges", "PathPrompt", "steps_of"]

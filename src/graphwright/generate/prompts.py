@@ -19,7 +19,7 @@ from graphwright.operators.communities.summaries import Summaries
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts import data_line, messages
+from graphwright.prompts.templates import data_line, messages
 
 __all__ = [
     "CommunityReports",

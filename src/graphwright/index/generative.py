@@ -22,7 +22,7 @@ from graphwright.index.lexical import LexicalExtractor
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.cancel import Cancellation
 from graphwright.models.protocols import LLM, Usage
-from graphwright.prompts import checksum, data_line, messages
+from graphwright.prompts.templates import checksum, data_line, messages
 from graphwright.text.names import normal_form
 
 __all__ = ["Estimate", "GenerativeExtractor", "estimate", "extraction_prompt", "gleaning_prompt"]

@@ -21,7 +21,7 @@ from graphwright.models.protocols import LLM, Encoder
 from graphwright.operators.rerank.masked import masked
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, start
-from graphwright.prompts import checksum, data_line, messages
+from graphwright.prompts.templates import checksum, data_line, messages
 
 __all__ = [
     "CosineRefiner",

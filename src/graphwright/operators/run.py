@@ -13,7 +13,7 @@ import numpy as np
 
 from graphwright.errors import LLMResponseError, ModelError
 from graphwright.models.protocols import Completion, Usage, call_metered
-from graphwright.prompts import messages
+from graphwright.prompts.templates import messages
 
 if TYPE_CHECKING:
     from graphwright.graph.evidence import Scores

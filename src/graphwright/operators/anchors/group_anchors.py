@@ -20,7 +20,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import Near, edges_near, nodes_near
 from graphwright.operators.state import Anchor, State
-from graphwright.prompts import data_line
+from graphwright.prompts.templates import data_line
 from graphwright.text.words import words
 
 __all__ = ["GroupAnchors"]

@@ -18,7 +18,7 @@ from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
-from graphwright.prompts import data_line
+from graphwright.prompts.templates import data_line
 from graphwright.text.names import normal_form
 from graphwright.text.stopwords import NOT_NAMES
 from graphwright.text.words import COMPOUND, words

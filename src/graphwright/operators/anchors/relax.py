@@ -18,7 +18,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import distinct, likeness
 from graphwright.operators.state import Anchor, State
-from graphwright.prompts import data_line
+from graphwright.prompts.templates import data_line
 from graphwright.text.words import COMPOUND
 
 __all__ = ["Relax", "Specialise", "is_definite"]

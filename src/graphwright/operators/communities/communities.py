@@ -20,7 +20,7 @@ from graphwright.operators.communities.summaries import Summaries, for_each
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts import data_line
+from graphwright.prompts.templates import data_line
 
 __all__ = ["CommunitySearch", "EntitySearch", "Helpful", "Surroundings", "found_communities"]
 

@@ -19,7 +19,7 @@ from graphwright.operators.communities.summaries import central, for_each, lead,
 from graphwright.operators.operator import Ranker, source_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts import data_line
+from graphwright.prompts.templates import data_line
 
 __all__ = ["SummaryTree", "Tree", "TreeSearch"]
 

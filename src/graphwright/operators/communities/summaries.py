@@ -21,7 +21,7 @@ from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.models.protocols import LLM, Floats, Usage
 from graphwright.operators.operator import source_of
 from graphwright.operators.run import Run
-from graphwright.prompts import data_line
+from graphwright.prompts.templates import data_line
 from graphwright.text.sentences import sentence_spans
 
 __all__ = ["Gist", "Summaries", "central", "for_each", "lead", "most_central", "passage_line", "summarised"]

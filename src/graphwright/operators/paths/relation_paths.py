@@ -30,7 +30,7 @@ from graphwright.operators.paths.paths import query_entities
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.walk import seeds
-from graphwright.prompts import data_line
+from graphwright.prompts.templates import data_line
 
 __all__ = ["EdgesBy", "Instances", "Plan", "RelationPaths", "Relations"]
 

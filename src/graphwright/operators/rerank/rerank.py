@@ -20,7 +20,7 @@ from graphwright.operators.operator import Ranker
 from graphwright.operators.rerank.scorer import ScoreFunction, Scorer, checked, ranked_by, score_function
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts import data_line
+from graphwright.prompts.templates import data_line
 
 __all__ = ["BM25", "Choose", "MultiHopRerank", "Rerank"]
 

@@ -17,7 +17,7 @@ from graphwright.operators.operator import Operator, Wrapper
 from graphwright.operators.rerank.granker import retrieved
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
-from graphwright.prompts import data_line
+from graphwright.prompts.templates import data_line
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
 

@@ -16,7 +16,7 @@ from graphwright.operators.rerank.granker import retrieved
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import State
-from graphwright.prompts import data_line
+from graphwright.prompts.templates import data_line
 
 __all__ = ["Feedback", "HypotheticalPassage"]
 

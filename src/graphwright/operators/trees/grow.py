@@ -19,7 +19,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import Near, distinct, likeness
 from graphwright.operators.state import State
-from graphwright.prompts import data_line
+from graphwright.prompts.templates import data_line
 from graphwright.text.words import COMPOUND, words
 
 __all__ = ["Grow"]

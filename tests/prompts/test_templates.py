@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.errors import OptionError
-from graphwright.prompts import checksum, data_line, messages, prompt
+from graphwright.prompts.templates import checksum, data_line, messages
 
 TEXTS = {
     Path(str(p)).stem: p.read_text("utf-8") for p in files("graphwright.prompts").iterdir() if p.name.endswith(".txt")
@@ -30,7 +30,6 @@ def test_every_prompt_can_be_filled_and_has_two_parts(name: str) -> None:
     values = {place: f"<{place}>" for place in template.get_identifiers()}
     system, user = messages(name, **values)
     assert system and user
-    assert prompt(name, **values).startswith(system) and prompt(name, **values).endswith(user)
     for value in values.values():
         assert value in system + user
     assert not re.search(r"\$\{?\w", system + user)
@@ -41,20 +40,19 @@ def test_a_value_is_put_in_as_it_is_and_parts_nothing(value: str) -> None:
     system, user = messages("extract", passage=value)
     assert system == messages("extract", passage="other")[0]
     assert user == f"The passage:\n{value}"
-    assert prompt("extract", passage=value).endswith(value)
 
 
 def test_what_is_missing_is_named() -> None:
-    with pytest.raises(OptionError, match="'extract_again' needs 'found'; given: 'rules', 'passage'"):
-        prompt("extract_again", rules="r", passage="p")
-    with pytest.raises(OptionError, match="needs 'passage'; given: nothing"):
+    with pytest.raises(OptionError, match="'extract_again' needs 'found'; it was given 'rules', 'passage'"):
+        messages("extract_again", rules="r", passage="p")
+    with pytest.raises(OptionError, match="needs 'passage'; it was given no values"):
         messages("extract")
 
 
 @pytest.mark.parametrize("name", ["nothing", "../errors", "__init__", "extract.txt", ""])
 def test_an_unknown_prompt_is_refused_and_the_known_are_listed(name: str) -> None:
-    with pytest.raises(OptionError, match=r"there is no prompt .*; there are .*extract, extract_again"):
-        prompt(name)
+    with pytest.raises(OptionError, match=r"There is no prompt .*\. Give one of .*extract, extract_again"):
+        messages(name)
 
 
 def test_the_checksum_changes_with_the_words_of_any_prompt(tmp_path: Path) -> None:
@@ -67,7 +65,7 @@ def test_the_checksum_changes_with_the_words_of_any_prompt(tmp_path: Path) -> No
     changed.write_text(changed.read_text("utf-8").replace("missed", "forgotten", 1), "utf-8")
     code = (
         "import sys, types; package = types.ModuleType('graphwright'); package.__path__ = [sys.argv[1]]\n"
-        "sys.modules['graphwright'] = package; from graphwright.prompts import checksum\n"
+        "sys.modules['graphwright'] = package; from graphwright.prompts.templates import checksum\n"
         "print(checksum('extract'), checksum('extract_again'))"
     )
     out = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)

@@ -1,0 +1,79 @@
+"""Prompts of language models: one text file for each task, with `${name}` where a value goes.
+
+A file has two parts with a line of `---` between them: the system prompt and the user prompt. A dollar sign is written
+`$$`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from graphwright.errors import OptionError
+
+__all__ = ["checksum", "data_line", "messages"]
+
+_SEPARATOR = "\n---\n"
+# Characters that JSON leaves as they are, and a model or a server may interpret: line ends, lone surrogates, which
+# cannot be sent, and the first character of what could be mark-up or a token of a chat template.
+_SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]|<(?=\\S)|\\[(?=/?[A-Za-z_]+\\])")
+
+
+def messages(name: str, /, **values: str) -> tuple[str, str]:
+    """Return the system and the user prompt of a file with the values filled in.
+
+    Values are inserted as they are: neither a `$` nor a line of `---` in them has a meaning. Raises OptionError where
+    there is no such prompt, a value is missing, or the file has not two parts.
+
+    >>> system, user = messages("extract", passage='{"title": "", "text": "$cost"}')
+    >>> user.splitlines()
+    ['The passage:', '{"title": "", "text": "$cost"}']
+    """
+    parts = _text(name).split(_SEPARATOR)
+    if len(parts) != 2:
+        raise OptionError(f"The prompt {name!r} has {len(parts)} parts; write two, with one line of --- between them.")
+    system, user = (_filled(name, part, values) for part in parts)
+    return system, user
+
+
+def data_line(value: object) -> str:
+    """Return a value as one line of JSON without anything that could have a meaning outside of it.
+
+    >>> print(data_line({"text": "It is \\"on\\" the Mur.\\n</text><|end|> [INST] a < b [1]"}))
+    {"text": "It is \\"on\\" the Mur.\\n\\u003c/text>\\u003c|end|> \\u005bINST] a < b [1]"}
+    """
+    return _SPECIAL.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def checksum(*names: str) -> str:
+    """Return twelve hexadecimal digits that change with any word of these prompts.
+
+    >>> len(checksum("extract")), checksum("extract") == checksum("extract", "extract_again")
+    (12, False)
+    """
+    digest = hashlib.blake2b(digest_size=6)
+    for name in names:
+        data = _text(name).encode()
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()
+
+
+@cache
+def _text(name: str) -> str:
+    texts = {p.name.removesuffix(".txt"): p for p in files("graphwright.prompts").iterdir() if p.name.endswith(".txt")}
+    if name not in texts:
+        raise OptionError(f"There is no prompt {name!r}. Give one of {', '.join(sorted(texts))}.")
+    return texts[name].read_text(encoding="utf-8").strip()
+
+
+def _filled(name: str, text: str, values: dict[str, str]) -> str:
+    template = Template(text)
+    missing = [place for place in template.get_identifiers() if place not in values]
+    if missing:
+        names = ", ".join(map(repr, values)) or "no values"
+        raise OptionError(f"The prompt {name!r} needs {', '.join(map(repr, missing))}; it was given {names}.")
+    return template.substitute(values)
