@@ -33,6 +33,7 @@ from tests.models.llm_server import (
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.budget import Prices
+from graphwright.models.cancel import Cancellation
 from graphwright.models.openai.failures import HTTPStatusError
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
@@ -537,6 +538,26 @@ def test_a_slow_stream_is_stopped_at_the_deadline_too():
     pieces = []
     exc, _ = ask([endless(WORD, 0.05)], **QUICK, on_text=pieces.append)
     assert pieces and "0.5 seconds" in str(exc) and "handed over" in str(exc)
+
+
+def test_a_cancelled_call_ends_soon_and_sends_nothing_more():
+    with LLMServer(["ok", silent]) as server, Cancellation() as cancel:
+        llm = OpenAILLM("m", server.url)
+        llm.complete("", "a", cancel=cancel)
+        threading.Timer(0.2, cancel.set).start()
+        began = time.monotonic()
+        for _ in range(2):
+            with pytest.raises(ModelError, match="cancelled"):
+                llm.complete("", "a", cancel=cancel)
+        assert time.monotonic() - began < 3
+    assert len(server.requests) == 2
+
+
+def test_redirects_are_not_followed():
+    with LLMServer(["ok"]) as other:
+        exc, server = ask([Send(307, "", {"Location": f"{other.url}/chat/completions"})])
+    assert isinstance(exc, HTTPStatusError) and "give the final address as base_url" in str(exc)
+    assert len(server.requests) == 1 and not other.requests
 
 
 def test_a_timeout_is_tried_again():
