@@ -28,7 +28,7 @@ from graphwright.models.budget import estimated_tokens
 RESULTS = Path(__file__).parent / "results"
 SETS = {"musique-openie": "musique", "hotpotqa-lexical": "hotpotqa", "2wiki-lexical": "2wiki"}
 # Read by a model of their own.
-OWN_MODEL = ("read-on", "rerank", "gar", "fastinsight", *(f"lego-{n}" for n in range(1, 16)))
+OWN_MODEL = ("multihop-rerank", "rerank", "gar", "fastinsight", *(f"lego-{n}" for n in range(1, 16)))
 SAYS = {bool: False, int: 1, float: 1.0, str: "Yes."}
 
 

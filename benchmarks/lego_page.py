@@ -75,7 +75,7 @@ Milliseconds by the clock, medians of a few questions that were asked again whil
 
 ## Other cells of the map, published systems, and what is ours
 
-A name "A / B" is extraction A with retrieval B, as `graphwright.methods.lego.cell` takes them; what each is stands at
+A name "A / B" is extraction A with retrieval B, as `graphwright.methods.papers.lego.cell` takes them; what each is stands at
 the end. Besides E, C and BM25, S scores the steps of a path one by one (triple-level scoring), D prunes beams by how
 their scores lie (dynamic pruning), both by E, and V, T and P read next to nothing (see below). Of `rog`, `gsr`, `kelp`
 and `tog` the language model is left out, and E or C is in its place.

@@ -42,9 +42,9 @@ SETS = {
     "pq-2h": ("kgqa/pq-2h", "", {}, "hits@1"),
     "pql-2h": ("kgqa/pql-2h", "", {}, "hits@1"),
 }
-OFFLINE = [name for name, method in METHODS.items() if not method.required and name != "naive"]
+OFFLINE = [name for name, method in METHODS.items() if not method.required]
 HEAVY = ["reg", *(f"lego-{n}" for n in (4, 5, 8, 9, 11, 13))]
-READING = ["read-on", "tog", "rerank", "gar", "fastinsight", *(f"lego-{n}" for n in (3, 7, 15))]
+READING = ["multihop-rerank", "tog", "rerank", "gar", "fastinsight", *(f"lego-{n}" for n in (3, 7, 15))]
 PARTS = {
     "light": [name for name in OFFLINE if name not in (*READING, *HEAVY[1:])],
     "reading": READING,

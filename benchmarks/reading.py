@@ -7,7 +7,7 @@ out of training are asked, and for answers of these the half that no constant wa
 took no part in training at all; the questions of hotpotqa100 are other ones of HotpotQA.
 
 - rank: the first 50 passages of `hybrid`, ordered by the cross-encoder, which reads each once (`rerank`), or reads on
-  with what the three best name (`ReadOn`), alone or fused with the order that there was; the share of the room between
+  with what the three best name (`MultiHopRerank`), alone or fused with the order that there was; the share of the room between
   recall@5 and recall@50 of `hybrid` that this wins. 95 % bootstrap intervals of the difference, over questions.
 - answer: exact match and token F1 of the answers that `ask` gives offline to the questions that have answers, from the
   passages of `hybrid` and `ppr`, and from the gold passages alone; the share that is answered shortly rather than by
@@ -31,17 +31,16 @@ import numpy as np
 
 from graphwright import (
     CachedCrossEncoder,
-    ComparingReader,
-    FactReader,
     Index,
     Keep,
     MiniLM,
     MiniLMCrossEncoder,
     MiniLMReader,
-    ReadOn,
+    MultiHopRerank,
+    Quote,
+    ReadSpans,
     ReciprocalRank,
     Rerank,
-    SentenceReader,
     exact_match,
     ndcg_at_k,
     recall_at_k,
@@ -50,6 +49,8 @@ from graphwright import (
 )
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models import minilm
+from graphwright.models.protocols import PassageText
+from graphwright.operators.run import Run
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -93,10 +94,10 @@ def percent(values):
 def rank(questions, index):
     """Return how well the first 50 of `hybrid` are ordered by itself, read once, and read on."""
     model = CachedCrossEncoder(MiniLMCrossEncoder())  # what is read first is the same for both
-    search = retrieval_part(pipeline("hybrid", index.snapshot, passages=POOL))
-    on = ReadOn(model)
+    search = retrieval_part(pipeline("hybrid", index.snapshot, top_k=POOL))
+    on = MultiHopRerank(model)
     ranked = {"hybrid": search, "rerank": search >> Rerank(model), "read on": search >> on}
-    ranked["read on, fused"] = search >> ReciprocalRank(Keep(), on, constant=5)  # as the method `read-on` does
+    ranked["read on, fused"] = search >> ReciprocalRank(Keep(), on, constant=5)  # as the method `multihop-rerank` does
     found = {name: [] for name in ranked}
     for question in questions:
         for name, operator in ranked.items():
@@ -118,17 +119,15 @@ def rank(questions, index):
     return result
 
 
-def reader():
-    spans = MiniLMReader()
-    return ComparingReader(spans, FactReader(spans, SentenceReader(MiniLM())))
-
-
 def answered(part, question, keys):
     """Return what is answered from these passages, "" if nothing, and whether that is short, not quoted sentences."""
-    texts = [part.text(key) for key in keys]
-    spans = reader().read(question.text, texts)
-    short = [span.text for span in spans if span.text]
-    return " ".join(short or [texts[s.passage][s.start : s.end] for s in spans]), bool(short)
+    passages = [PassageText(*part.passages[key]) for key in keys]
+    read = ReadSpans(MiniLMReader())
+    for span in read.reader.read(question.text, passages)[:1]:
+        if span.score >= read.threshold:
+            return passages[span.passage].text[span.start : span.end], True
+    sentences = Quote(MiniLM()).sentences_of(question.text, passages, Run())
+    return " ".join(passages[s.passage].text[s.start : s.end] for s in sentences), False
 
 
 def answer(part, questions):

@@ -20,9 +20,9 @@ from graphwright.evaluate.statistics import paired_test
 
 RESULTS = Path(__file__).parent / "results"
 # All that need neither a language model nor a model that reads each passage; those are in benchmarks/corpora.py. But
-# `read-on` is asked here too, on the sets of whose questions its cross-encoder was trained on none.
+# `multihop-rerank` is asked here too, on the sets of whose questions its cross-encoder was trained on none.
 UNSEEN = ("musique", "hotpotqa100")
-READ = ("read-on", "rerank", "gar", "fastinsight", "naive", *(f"lego-{n}" for n in range(1, 16)))
+READ = ("multihop-rerank", "rerank", "gar", "fastinsight", *(f"lego-{n}" for n in range(1, 16)))
 GRAPHS = ("reg", "rog", "gsr", "kelp", "tog", "grag-m")  # made for knowledge graphs; in benchmarks/overview.py
 OFFLINE = [name for name, method in METHODS.items() if not method.required and name not in (*READ, *GRAPHS, "hybrid")]
 FEW = ["hybrid", "vector", "bm25", "ppr", "bubblerag"]  # with titles removed
@@ -68,7 +68,7 @@ def compared(folders, named="bubblerag"):
     header = ["method", "mean recall@5 of the sets", *(f"{named} ahead on {label}" for label in folders)]
     rows, ours = [], found[named]
     for method, sets in found.items():
-        if len(sets) < len(folders):  # asked on some sets only, as read-on is
+        if len(sets) < len(folders):  # asked on some sets only, as multihop-rerank is
             continue
         mean = 100 * float(np.mean([np.mean(list(of.values())) for of in sets.values()]))
         cells = []
@@ -94,7 +94,7 @@ def main():
         for extraction, titles in RUNS[name]:
             label = f"{name}-{extraction}{'' if titles else '-untitled'}"
             methods = ["hybrid", *OFFLINE] if titles else FEW
-            methods = [*methods, "read-on"] if name in UNSEEN else methods
+            methods = [*methods, "multihop-rerank"] if name in UNSEEN else methods
             experiment = Experiment(
                 given.data / name,
                 methods,

@@ -6,10 +6,8 @@
 Each story is a corpus of its own, indexed once into --work with passages, names and triples embedded; its five
 questions are asked of each method. A method gives passages, and from there all is the same for all: of the first 8
 passages sentences are quoted, up to 200 words, those that are nearest to the question and to all 8 together and unlike
-each other, in the order of the story. So what differs is retrieval. What every method of the registry does with a
-question that names nothing, "What is the plot of the story?", to give the most central passages instead, is left out
-here, since then all would give the same; the row `central` gives them for every question, and `opening` the story's
-first. Steps of language models run as their offline twins. By default all methods of the registry are asked but those
+each other, in the order of the story. So what differs is retrieval. The row `opening` takes the story's first
+passages. Steps of language models run as their offline twins. By default all methods of the registry are asked but those
 without retrieval, those made for knowledge graphs, and those that have a cross-encoder read each passage.
 
 Scores: BLEU-1, BLEU-2, F1 of ROUGE-1, ROUGE-2 and ROUGE-L, and METEOR (exact words and stems, no synonyms), against
@@ -26,19 +24,18 @@ import time
 from pathlib import Path
 
 import numpy as np
+from graphwright.operators.search.central import most_central
 
-from graphwright import CentralSearch, Document, Index, Settings, ToPassages, start
+from graphwright import Document, Index, Settings, start
 from graphwright.data.datasets import read_dataset
 from graphwright.errors import GraphwrightError
-from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.evaluate.measures import SUMMARY_METRICS, summary_scores
-from graphwright.generate.broad import Broad
-from graphwright.generate.central import most_central
-from graphwright.generate.reader import sentences_of
+from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.graph.evidence import Ranking
 from graphwright.index.vector_index import normalised
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
-from graphwright.operators.operator import Keep, Operator, Then
+from graphwright.operators.operator import Operator
+from graphwright.text.sentences import sentence_spans
 
 RESULTS = Path(__file__).parent / "results"
 BASELINE = "vector"
@@ -79,14 +76,10 @@ class Opening(Operator):
 
 
 def retrieval(name, ix):
-    """Return what a method does up to its passages, without the common turn to central passages."""
+    """Return the retrieval of a method."""
     if name == "opening":
         return Opening()
-    if name == "central":
-        return CentralSearch(ix.passages) % 20 >> ToPassages()
-    part = retrieval_part(pipeline(name, ix))
-    steps = [step for step in getattr(part, "steps", (part,)) if not isinstance(step, Broad)]
-    return Then(tuple(steps)) if steps else Keep()
+    return retrieval_part(pipeline(name, ix))
 
 
 def read(ix, question, chunks):
@@ -97,7 +90,7 @@ def read(ix, question, chunks):
     # Passages overlap, and a sentence that stands in two is one.
     places = {}
     for node, text in zip(chosen, texts, strict=True):
-        for first, last in sentences_of(text):
+        for first, last in sentence_spans(text):
             if 40 <= last - first <= 400:
                 places.setdefault(text[first:last], begins[node] + first)
     if not places:
@@ -200,7 +193,7 @@ def markdown(found):
 Sentences of the first {found["passages"]} passages are quoted, up to {found["words"]} words, for every method alike,
 so that what differs is retrieval. Percent, with 95 % bootstrap intervals over questions (five of them share a story);
 ↑ and ↓ mark what differs from `{found["baseline"]}` with p < 0.05 (paired randomisation test, not corrected for the
-number of tests). METEOR is without synonyms. `central`: the most central passages whatever is asked; `opening`: the
+number of tests). METEOR is without synonyms. `opening`: the
 first of the story. Times are of retrieval, taken on a busy machine.
 
 {table}
@@ -224,7 +217,7 @@ def main():
     parser.add_argument("--work", type=Path, default=Path("runs/squality"))
     parser.add_argument("--out", type=Path, default=RESULTS)
     known = [name for name in METHODS if not LEFT_OUT.fullmatch(name)]
-    parser.add_argument("--methods", nargs="+", default=["central", "opening", *known])
+    parser.add_argument("--methods", nargs="+", default=["opening", *known])
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     data = read_dataset(given.data)

@@ -74,19 +74,19 @@ def read_part(name: str, data: Path, folder: Path) -> Part:
     with Index.create(folder) as index:
         rows = (Document(key, text, title, whole=True) for key, (title, text) in passages.items() if text.strip())
         index.add(list(rows))
-        hybrid = retrieval_part(pipeline("hybrid", index.snapshot, passages=HYBRID))
+        hybrid = retrieval_part(pipeline("hybrid", index.snapshot, top_k=HYBRID))
         walk = (
-            retrieval_part(pipeline("ppr", index.snapshot, passages=WALKED))
+            retrieval_part(pipeline("ppr", index.snapshot, top_k=WALKED))
             if (data / "multihop" / name).is_dir()
             else None
         )
         held = index.graph.passages
         for question in questions:
-            found = hybrid(start(question.text, index.graph)).chunks
+            found = hybrid(start(question.text, index.graph)).passages
             question.pool = [held.of(int(node)).document for node in found.ids]
             if walk is not None:
                 question.walked = [
-                    held.of(int(node)).document for node in walk(start(question.text, index.graph)).chunks.ids
+                    held.of(int(node)).document for node in walk(start(question.text, index.graph)).passages.ids
                 ]
     return part
 

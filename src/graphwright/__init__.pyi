@@ -22,10 +22,10 @@ from .evaluate.metrics import ndcg_at_k as ndcg_at_k
 from .evaluate.metrics import recall_at_k as recall_at_k
 from .evaluate.metrics import token_f1 as token_f1
 from .evaluate.metrics import topological_recall as topological_recall
-from .evaluate.quality import Quality as Quality
-from .evaluate.quality import answer_quality as answer_quality
-from .evaluate.quality import path_quality as path_quality
-from .evaluate.quality import subgraph_quality as subgraph_quality
+from .evaluate.measures import Quality as Quality
+from .evaluate.measures import answer_quality as answer_quality
+from .evaluate.measures import path_quality as path_quality
+from .evaluate.measures import subgraph_quality as subgraph_quality
 from .generate.answer import AnswerIfEnough as AnswerIfEnough
 from .generate.answer import Generate as Generate
 from .generate.answer import Unaided as Unaided
@@ -152,7 +152,7 @@ from .operators.search.feedback import Feedback as Feedback
 from .operators.search.feedback import HypotheticalPassage as HypotheticalPassage
 from .operators.search.hipporag import PhraseSeeds as PhraseSeeds
 from .operators.search.hipporag import SharedWords as SharedWords
-from .operators.search.hipporag import Specific as Specific
+from .operators.search.hipporag import SpecificSeeds as SpecificSeeds
 from .operators.search.search import EdgeSearch as EdgeSearch
 from .operators.search.search import VectorSearch as VectorSearch
 from .operators.search.search import WordSearch as WordSearch
@@ -160,7 +160,7 @@ from .operators.search.search import SparseSearch as SparseSearch
 from .operators.search.support import SupportSearch as SupportSearch
 from .operators.search.chain_of_thought import FollowUp as FollowUp
 from .operators.search.chain_of_thought import Think as Think
-from .operators.search.chain_of_thought import Thoughts as Thoughts
+from .operators.search.chain_of_thought import HasThoughts as HasThoughts
 from .operators.search.search import OneHop as OneHop
 from .operators.search.search import TripleSearch as TripleSearch
 from .operators.select.complement import Complement as Complement

@@ -21,8 +21,10 @@ from graphwright.generate.prompts import PassagePrompt
 from graphwright.methods import registry
 from graphwright.methods.registry import METHODS, Method, pipeline, retrieval_part
 from graphwright.operators.operator import Then
+from graphwright.operators.run import ModelMemory, Run
 
 SNAPSHOT = corpus_index().snapshot
+MEMORY = ModelMemory()
 
 
 # What is nothing but a language model retrieves nothing, and cannot be built without one.
@@ -35,7 +37,8 @@ def test_every_method_says_what_it_does_and_keeps_to_its_options(name: str) -> N
     method = METHODS[name]
     assert method.name == name and method.about.endswith(".") and "top_k" in method.options
     state = start(QUESTION, SNAPSHOT.graph)
-    chunks = [pipeline(name, SNAPSHOT, top_k=k)(state).passages for k in (1, 2, 20)]
+    parts = [retrieval_part(pipeline(name, SNAPSHOT, top_k=k)) for k in (1, 2, 20)]
+    chunks = [part(state, Run(memory=MEMORY)).passages for part in parts]
     first, second, all_of_them = (c.ids.tolist() for c in chunks if c is not None)
     assert first == all_of_them[:1] and second == all_of_them[:2]
     assert all(SNAPSHOT.graph.passages.row(c) >= 0 for c in all_of_them)  # type: ignore[union-attr]
@@ -102,9 +105,10 @@ def test_the_retrieval_part_leaves_out_prompts_and_answers_wherever_they_stand()
     assert retrieval_part(answer) == Keep() and retrieval_part(Keep()) == Then((Keep(),))
     state = start(QUESTION, SNAPSHOT.graph)
     for name in OFFLINE:
-        whole, part = pipeline(name, SNAPSHOT), retrieval_part(pipeline(name, SNAPSHOT))
-        assert "answer" not in part(state).fields() and "answer" in whole(state).fields()
-        assert part(state).passages.ids.tolist() == whole(state).passages.ids.tolist()  # type: ignore[union-attr]
+        pipe = pipeline(name, SNAPSHOT)
+        whole, part = pipe(state, Run(memory=MEMORY)), retrieval_part(pipe)(state, Run(memory=MEMORY))
+        assert "answer" not in part.fields() and "answer" in whole.fields()
+        assert part.passages.ids.tolist() == whole.passages.ids.tolist()  # type: ignore[union-attr]
 
 
 def test_the_package_is_the_registry() -> None:

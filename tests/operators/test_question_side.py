@@ -9,26 +9,25 @@ from tests.models.llm_server import LLMServer
 from tests.toys import corpus_index
 
 from graphwright import (
-    Generate,
     AnswerIfEnough,
     Bubble,
     Coverage,
+    Generate,
     GroupAnchors,
     HybridPrompt,
     LatentKeywords,
-    MiniLMReader,
     Operator,
     Relax,
-    ToPassages,
     Specialise,
+    ToPassages,
     Unite,
     VectorSearch,
     joined,
     start,
 )
 from graphwright.generate.prompts import passages_in
-from graphwright.models.protocols import LLM
 from graphwright.models.openai.llm import OpenAILLM
+from graphwright.models.protocols import LLM
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -40,7 +39,9 @@ def chain(llm: LLM | None) -> Operator:
     names, triples = SNAPSHOT.names, SNAPSHOT.triples
     assert names is not None
     vectors = joined(names, SNAPSHOT.passages)
-    preview = VectorSearch(SNAPSHOT.passages) % 4 >> ToPassages() >> AnswerIfEnough(llm or FactReader(MiniLMReader()))
+    preview = VectorSearch(SNAPSHOT.passages) % 4 >> ToPassages()
+    if llm is not None:
+        preview >>= AnswerIfEnough(llm)
     anchors = LatentKeywords(llm) >> Specialise(llm) >> Relax(llm, names, triples)
     groups = anchors >> GroupAnchors(names, triples, SNAPSHOT.words, llm)
     found = preview >> groups >> Bubble(vectors) >> Coverage(vectors) % 3 >> Unite() >> ToPassages(limit=5)

@@ -8,7 +8,7 @@ import pickle
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import OptionError, ScriptedLLM, Thoughts, WordSearch, start
+from graphwright import OptionError, ScriptedLLM, HasThoughts, WordSearch, start
 from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline, retrieval_part
 
@@ -20,7 +20,7 @@ def test_the_expression_reads_as_it_is_written() -> None:
     first = WordSearch(SNAPSHOT.words)
     whole = repr(pipeline("ircot", SNAPSHOT, top_k=7, k=4, steps=2, shown=3, first=first))
     search, think = f"FollowUp({first!r} % 4)", f"Think({SNAPSHOT.encoder!r}, passages=3)"
-    assert whole.startswith(f"({search} >> Repeat({think} >> {search}, until={Thoughts(2)!r})) % 7 >> ToPassages() >> ")
+    assert whole.startswith(f"({search} >> Repeat({think} >> {search}, until={HasThoughts(2)!r})) % 7 >> ToPassages() >> ")
     assert "ScoreSum(VectorSearch(" in repr(pipeline("ircot", SNAPSHOT))
 
 
