@@ -37,7 +37,7 @@ def test_cliques_are_communities() -> None:
 
 @pytest.mark.parametrize("graph", [*GRAPHS.values(), corpus_index().graph], ids=repr)
 def test_each_level_divides_the_one_above(graph: Graph) -> None:
-    found = communities(graph, largest=2)
+    found = communities(graph, max_size=2)
     simple = as_networkx(graph).subgraph(np.flatnonzero(graph.columns.kinds == Kind.ENTITY).tolist())
     joined = {v for v in simple if simple.degree(v)}
     assert found.level.tolist() == sorted(found.level.tolist())
@@ -71,7 +71,7 @@ def test_the_same_seed_gives_the_same_and_python_s_own_draws_go_on_as_they_would
     random.seed(5)
     expected = random.random()
     random.seed(5)
-    one, two = (communities(Graph.from_triples(triples), largest=3, seed=1) for _ in range(2))
+    one, two = (communities(Graph.from_triples(triples), max_size=3, seed=1) for _ in range(2))
     assert random.random() == expected
     assert one.members.values.tolist() == two.members.values.tolist() and one.parent.tolist() == two.parent.tolist()
     graph = Graph.from_triples(triples)
@@ -88,7 +88,7 @@ def test_parallel_edges_bind_more_and_passages_not_at_all() -> None:
     assert len(communities(Graph.from_triples([]))) == len(communities(Graph.from_triples([("a", "r", "a")]))) == 0
 
 
-@pytest.mark.parametrize("options", [{"largest": 0}, {"resolution": 0.0}, {"resolution": float("nan")}])
+@pytest.mark.parametrize("options", [{"max_size": 0}, {"resolution": 0.0}, {"resolution": float("nan")}])
 def test_what_cannot_be_used_is_refused(options: dict[str, float]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
         communities(GRAPHS["line"], **options)  # type: ignore[arg-type]

@@ -95,7 +95,7 @@ def test_links_grow_with_the_names_of_a_sentence_not_with_their_pairs():
     ],
 )
 def test_text_whose_capitals_tell_nothing_is_said(text, reason):
-    assert LexicalExtractor().fits([text]) == reason
+    assert LexicalExtractor().unsuitable(text) == reason
 
 
 @pytest.mark.parametrize(

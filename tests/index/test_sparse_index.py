@@ -84,7 +84,7 @@ def test_many_blocks_are_one_index(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_index_of_nothing_finds_nothing() -> None:
     index = SparseIndex.of(GRAPHS["line"].part([]), HashSparseEncoder(8))
     nodes, scores = index.scores("a")
-    assert len(nodes) == len(scores) == 0 and repr(index).startswith("SparseIndex(0 × 8, ")
+    assert len(nodes) == len(scores) == 0 and repr(index).startswith("SparseIndex(0 × 0, ")
     blank = SparseIndex.of_rows(SparseRows.of([([], [])] * 2, 8), [0, 3], HashSparseEncoder(8))
     assert [len(part) for part in blank.scores("a")] == [0, 0]
 
@@ -114,8 +114,8 @@ class Given:
     "rows, message",
     [
         (SparseRows.of([([0], [1])], 3), "1 rows for 2 texts"),
-        (SparseRows.of([([0], [1]), ([3], [1])], 3), "column 3 of 3"),
-        (SparseRows.of([([0], [1]), ([-1], [1])], 3), "column -1 of 3"),
+        (SparseRows.of([([0], [1]), ([3], [1])], 3), "column 3 is not one of the 3"),
+        (SparseRows.of([([0], [1]), ([-1], [1])], 3), "column -1 is not one of the 3"),
         (SparseRows.of([([0], [np.nan]), ([1], [1])], 3), "weight nan is not finite"),
         (SparseRows(np.array([0, 1, 2]), np.int32([0]), np.float32([1]), 3), "1 columns and 1 values"),
     ],
@@ -137,7 +137,7 @@ def test_what_cannot_be_searched_says_so() -> None:
         SparseIndex.of_rows(SparseRows.of([([], [])] * 2, 3), [1, 1])
     with pytest.raises(OptionError, match="has no encoder"):
         SparseIndex.of_rows(rows, [0]).scores("a")
-    with pytest.raises(StoreError, match=r"gives 8 columns, but .* holds 3"):
+    with pytest.raises(StoreError, match=r"gives 8 columns, but .* has 3"):
         SparseIndex.of_rows(rows, [0], HashSparseEncoder(8)).scores("a")
     with pytest.raises(OptionError, match="2 rows for 1"):
         SparseIndex.of_rows(rows, [0], Given(SparseRows.of([([0], [1])] * 2, 3))).scores("a")

@@ -39,13 +39,6 @@ def extractions(store: Store) -> list[Extraction]:
     return [ChunkRecord(*row).extraction() for row in rows]
 
 
-def extractions(store: Store) -> list[Extraction]:
-    """The extraction of every chunk, in order."""
-    blobs = store.columns().blobs
-    rows = zip(*(blobs[name] for name in ChunkRecord._fields), strict=True)
-    return [ChunkRecord(*row).extraction() for row in rows]
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store.create(tmp_path / "index.sqlite", {"encoder": "x"})

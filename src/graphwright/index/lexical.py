@@ -7,7 +7,7 @@ in one pass per sentence: 2,000 passages a second on one core.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -29,7 +29,7 @@ class LexicalExtractor:
     The first mention of a chunk is its topic: its title, or without one the first name in it. Each name of a
     sentence is linked to the next, and the title to every name, so the number of links grows with the number of
     names, not of pairs. The relation is the text between two names if it is short, else "with". Where capitals do
-    not mark names (see `fits`), frequent terms replace them.
+    not mark names (see `unsuitable`), frequent terms replace them.
 
     >>> extraction, = LexicalExtractor().extract([Excerpt("d1", "Hello Love", "It is a 1974 single by Hank Snow.")])
     >>> [m.name for m in extraction.mentions], extraction.relations[0].tail
@@ -41,13 +41,13 @@ class LexicalExtractor:
         """Name and version."""
         return "lexical:1"
 
-    def fits(self, texts: Iterable[str]) -> str | None:
-        """Return the reason why capitals do not mark names in these texts, None if they do.
+    def unsuitable(self, text: str) -> str | None:
+        """Return the reason why capitals do not mark names in a text, None if they do.
 
-        >>> LexicalExtractor().fits(["the cat sat on the mat and looked at the queen of england"])
+        >>> LexicalExtractor().unsuitable("the cat sat on the mat and looked at the queen of england")
         'all lower case'
         """
-        return capitals_problem(" ".join(text[:_SAMPLE] for _, text in zip(range(100), texts, strict=False)))
+        return capitals_problem(text[:_SAMPLE])
 
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction]:
         """Return one extraction per excerpt, in order."""

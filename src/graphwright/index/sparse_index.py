@@ -1,4 +1,4 @@
-"""A sparse index over passages: the weights of a sparse encoder such as SPLADE, column by column."""
+"""Sparse index of passages: the weights of a sparse encoder such as SPLADE, by column."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from graphwright.models.protocols import Floats, SparseEncoder, SparseRows
 
 __all__ = ["SparseIndex"]
 
-_BLOCK = 4096  # passages whose texts are held at a time
-_FEW = 8  # where postings are fewer than one in so many rows, sorting them costs less than clearing a number per row
+_BLOCK = 4096  # passages that are encoded at a time
+_SORTED_BELOW = 1 / 8  # postings per row; fewer are sorted, which costs less than an array over all rows
 
 
 class SparseEncodingRun(Protocol):
-    """What the run of a pipeline offers to a sparse index: encoding with its usage counted."""
+    """The method of a pipeline's run that a sparse index uses: encoding with its usage counted."""
 
     def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
         """Return one sparse row per question."""
@@ -32,11 +32,11 @@ class SparseEncodingRun(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SparseIndex:
-    """Rows of passages by column: row i belongs to node `nodes[i]: int64`, ascending.
+    """Sparse rows of passages in columns: row i belongs to node `nodes[i]: int64`, ascending.
 
-    Column c stands in the rows `rows[indptr[c]:indptr[c + 1]]: int32`, ascending, with the `weights: float32` of the
-    same places; what a row lacks is 0. A column is a token of the vocabulary where the encoder is SPLADE (Formal et
-    al., 2021). `encoder` maps questions to weights of the same columns.
+    Column c is not 0 in the rows `rows[indptr[c]:indptr[c + 1]]: int32`, ascending, with the `weights: float32` of the
+    same positions. With SPLADE (Formal et al., 2021) a column is a token of the vocabulary. `encoder` maps questions to
+    weights of the same columns.
 
     >>> from graphwright.models.fake import HashSparseEncoder
     >>> graph = Graph.from_triples([("Lyon", "in", "France"), ("Graz", "in", "Austria")])
@@ -53,17 +53,19 @@ class SparseIndex:
 
     @classmethod
     def of(cls, graph: Graph, encoder: SparseEncoder) -> SparseIndex:
-        """Index the passages of a graph, each with its title; without passages its nodes, by their triples written out.
+        """Index the passages of a graph with their titles; without passages its nodes, by their triples as text.
 
-        Raises OptionError for what is no sparse encoder, and for rows of one that no dot product can be made of.
+        Raises OptionError for an object that is not a sparse encoder, or returns invalid rows.
         """
         if isinstance(encoder, str) or not isinstance(encoder, SparseEncoder):
-            raise OptionError(f"SparseIndex.of: {encoder!r} is no sparse encoder, with encode_queries and so on.")
+            raise OptionError(
+                f"SparseIndex.of: {encoder!r} is not a sparse encoder; it must have encode_queries and encode_passages."
+            )
         nodes, read = graph.nodes, graph.passage
         if graph.passages is not None:
             nodes, read = nodes[graph.columns.kinds[nodes] == Kind.CHUNK], graph.reading
-        blocks = []
-        for start in range(0, max(len(nodes), 1), _BLOCK):
+        blocks = [SparseRows.of([], 0)] if not len(nodes) else []
+        for start in range(0, len(nodes), _BLOCK):
             texts = [read(node) for node in nodes[start : start + _BLOCK].tolist()]
             blocks.append(_checked(encoder.encode_passages(texts), len(texts), encoder))
         return cls.of_rows(_stacked(blocks), nodes, encoder)
@@ -75,24 +77,24 @@ class SparseIndex:
         ids.flags.writeable = False
         _checked(rows, len(ids), "SparseIndex.of_rows")
         if np.any(np.diff(ids) <= 0):
-            raise OptionError("SparseIndex.of_rows: the nodes are not in ascending order, each once.")
-        kept = rows.values != 0
-        owner = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(rows.indptr))[kept]
-        columns, values = rows.columns[kept], np.asarray(rows.values[kept], np.float32)
-        indptr, stands = group(rows.dimension, columns, owner)
-        # Grouped as whole numbers of the same bits, for that is what `group` moves; in the same order as the rows.
+            raise OptionError("SparseIndex.of_rows: the nodes must be distinct and ascending.")
+        nonzero = rows.values != 0
+        owner = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(rows.indptr))[nonzero]
+        columns, values = rows.columns[nonzero], np.asarray(rows.values[nonzero], np.float32)
+        indptr, row = group(rows.dimension, columns, owner)
+        # `group` moves whole numbers, so weights are grouped by their bits, in the same order as the rows.
         _, bits = group(rows.dimension, columns, values.view(np.int32))
-        return cls(indptr, stands, bits.view(np.float32), ids, encoder)
+        return cls(indptr, row, bits.view(np.float32), ids, encoder)
 
     @property
     def dimension(self) -> int:
-        """Columns, of which most rows have few."""
+        """The number of columns."""
         return len(self.indptr) - 1
 
     def scores(self, text: str, run: SparseEncodingRun | None = None) -> tuple[NDArray[np.int64], Floats]:
         """Return the nodes that share a column with a question, ascending, and the dot products: float32 of each.
 
-        Costs what stands in the question's columns. Needs an encoder of this index's columns.
+        The cost grows with the postings of the question's columns. Needs an encoder of this index's columns.
         """
         if self.encoder is None:
             raise OptionError(f"{self!r} has no encoder; give one to SparseIndex.of_rows to search by text.")
@@ -102,8 +104,8 @@ class SparseIndex:
         query = _checked(encoded, 1, self.encoder)
         if query.dimension != self.dimension:
             raise StoreError(
-                f"{self.encoder!r} gives {query.dimension} columns, but {self!r} holds {self.dimension}. Use the "
-                f"encoder that the index was made with."
+                f"{self.encoder!r} gives {query.dimension} columns, but {self!r} has {self.dimension}. Use the "
+                f"encoder that the index was created with."
             )
         rows, scores = self.products(query.columns, query.values)
         return self.nodes[rows], scores
@@ -113,17 +115,17 @@ class SparseIndex:
 
         `columns: int32[m]`, `values: float32[m]`. Products are added up as float64.
         """
-        asked = values != 0
-        parts = [slice(int(self.indptr[c]), int(self.indptr[c + 1])) for c in columns[asked].tolist()]
-        weighed = zip(parts, values[asked].tolist(), strict=True)
-        products = [np.multiply(self.weights[part], value, dtype=np.float64) for part, value in weighed]
-        shares = np.concatenate([np.empty(0), *products])
-        stands = np.concatenate([np.empty(0, np.int32), *(self.rows[part] for part in parts)])
-        if len(stands) * _FEW < len(self.nodes):
-            found, at = np.unique(stands, return_inverse=True)
-            return found.astype(np.int64), np.bincount(at, shares, len(found)).astype(np.float32)
-        found = np.flatnonzero(np.bincount(stands))
-        return found, np.bincount(stands, shares)[found].astype(np.float32)
+        nonzero = values != 0
+        parts = [slice(int(self.indptr[c]), int(self.indptr[c + 1])) for c in columns[nonzero].tolist()]
+        weighted = zip(parts, values[nonzero].tolist(), strict=True)
+        products = [np.multiply(self.weights[part], value, dtype=np.float64) for part, value in weighted]
+        terms = np.concatenate([np.empty(0), *products])
+        row = np.concatenate([np.empty(0, np.int32), *(self.rows[part] for part in parts)])
+        if len(row) < len(self.nodes) * _SORTED_BELOW:
+            rows, number = np.unique(row, return_inverse=True)
+            return rows.astype(np.int64), np.bincount(number, terms, len(rows)).astype(np.float32)
+        rows = np.flatnonzero(np.bincount(row))
+        return rows, np.bincount(row, terms)[rows].astype(np.float32)
 
     @cached_property
     def checksum(self) -> str:
@@ -134,7 +136,7 @@ class SparseIndex:
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        # With the encoder: of SPLADE-doc, encoders that read questions differently give passages the same weights.
+        # Encoders may differ for questions alone, as with SPLADE-doc, so that the weights do not tell them apart.
         if not isinstance(other, SparseIndex):
             return NotImplemented
         return self.checksum == other.checksum and self.encoder == other.encoder
@@ -146,21 +148,23 @@ class SparseIndex:
         return f"SparseIndex({len(self.nodes)} × {self.dimension}, {self.checksum[:8]})"
 
 
-def _checked(rows: SparseRows, count: int, who: object) -> SparseRows:
-    """Return the rows. Raises OptionError where they are not `count`, or hold what no dot product can be made of."""
-    said = who if isinstance(who, str) else repr(who)
+def _checked(rows: SparseRows, count: int, source: object) -> SparseRows:
+    """Return the rows. Raises OptionError if they are not `count`, inconsistent, or not finite."""
+    name = source if isinstance(source, str) else repr(source)
     if len(rows) != count:
-        raise OptionError(f"{said}: {len(rows)} rows for {count} texts or nodes; there must be one for each.")
+        raise OptionError(f"{name}: {len(rows)} rows for {count} texts or nodes; there must be one for each.")
     if not len(rows.columns) == len(rows.values) == rows.indptr[-1]:
         raise OptionError(
-            f"{said}: {len(rows.columns)} columns and {len(rows.values)} values in rows that end at {rows.indptr[-1]}; "
+            f"{name}: {len(rows.columns)} columns and {len(rows.values)} values in rows that end at {rows.indptr[-1]}; "
             f"give a column and a value for each."
         )
     outside = (rows.columns < 0) | (rows.columns >= rows.dimension)
     if outside.any():
-        raise OptionError(f"{said}: column {rows.columns[outside][0]} of {rows.dimension}, which are counted from 0.")
+        raise OptionError(
+            f"{name}: column {rows.columns[outside][0]} is not one of the {rows.dimension} columns, numbered from 0."
+        )
     if not np.isfinite(rows.values).all():
-        raise OptionError(f"{said}: the weight {rows.values[~np.isfinite(rows.values)][0]} is not finite.")
+        raise OptionError(f"{name}: the weight {rows.values[~np.isfinite(rows.values)][0]} is not finite.")
     return rows
 
 

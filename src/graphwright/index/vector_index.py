@@ -1,4 +1,4 @@
-"""A vector space over the nodes, or the edges, of a snapshot."""
+"""Vectors of the nodes or edges of a snapshot, and the union of two such indexes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["EncodingRun", "Joined", "VectorIndex", "joined", "normalised"]
 
 
 class EncodingRun(Protocol):
-    """What the run of a pipeline offers to an index: encoding with its usage counted."""
+    """The method of a pipeline's run that an index uses: encoding with its usage counted."""
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Return one vector per text."""
@@ -27,10 +27,10 @@ class EncodingRun(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class VectorIndex:
-    """Vectors kept as given: `vectors: float32[rows, dimension]`, memory-mapped when an index is open.
+    """Vectors as given: `vectors: float32[rows, dimension]`, memory-mapped if an index is open.
 
-    `row_of: int32[n]`, when given, is the row of each node (or edge) id, -1 for one that has none; several ids may
-    share a row, as edges that one sentence states do. Without it row i belongs to id i.
+    `row_of: int32[n]`: the row of each node (or edge) id, -1 for none; several ids may share a row, for example edges
+    that one sentence states. Without it row i belongs to id i.
 
     >>> index = VectorIndex.from_array([[1, 0], [0, 1]]); index.scores(np.float32([0.5, 2])).tolist()
     [0.5, 2.0]
@@ -42,10 +42,10 @@ class VectorIndex:
 
     @classmethod
     def from_array(cls, vectors: ArrayLike, encoder: Encoder | None = None) -> VectorIndex:
-        """Hold one row per node; the encoder, needed to search by text, maps questions into the same space."""
+        """Index one row per node; the encoder, needed to search by text, maps questions into the same space."""
         array = np.ascontiguousarray(vectors, np.float32)
         if array.ndim != 2:
-            raise OptionError(f"vectors are a table of one row per node; these have shape {array.shape}.")
+            raise OptionError(f"the vectors must have one row per node; their shape is {array.shape}.")
         if not np.isfinite(array).all():
             raise OptionError(f"row {int(np.argwhere(~np.isfinite(array))[0, 0])} of the vectors is not finite.")
         array = array.copy() if array is vectors else array
@@ -54,19 +54,19 @@ class VectorIndex:
 
     @property
     def dimension(self) -> int:
-        """Numbers in a vector."""
+        """The length of a vector."""
         return int(self.vectors.shape[1])
 
     def encode(self, text: str, run: EncodingRun | None = None) -> Floats:
         """Return the vector of a text: float32[dimension]. Needs an encoder of this index's dimension.
 
-        `run`: the run of a pipeline, which counts the usage and remembers vectors.
+        `run`: the run of a pipeline, which counts the usage and caches vectors.
         """
         row: Floats = self.encode_all([text], run)[0]
         return row
 
     def encode_all(self, texts: Sequence[str], run: EncodingRun | None = None) -> Floats:
-        """Return the vectors of texts: float32[len(texts), dimension]; many at once cost less than one by one."""
+        """Return the vectors of texts: float32[len(texts), dimension]; faster than one by one."""
         if self.encoder is None:
             raise OptionError(f"{self!r} has no encoder; give one to VectorIndex.from_array to search by text.")
         if not len(self.vectors) or not texts:
@@ -94,24 +94,24 @@ class VectorIndex:
         return known, self.scores(query)[rows]
 
     def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
-        """Return the cosine of each id's vector with `query`, 0 for an id without one and beside a zero vector."""
-        found = np.zeros(len(ids))
-        vectors, wanted = self.vectors[self.rows_of(ids)[1]].astype(np.float64), query.astype(np.float64)
-        lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(wanted)
-        found[self.has(ids)] = np.divide(vectors @ wanted, lengths, out=np.zeros(len(vectors)), where=lengths > 0)
-        return found
+        """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
+        cosines = np.zeros(len(ids))
+        vectors, vector = self.vectors[self.rows_of(ids)[1]].astype(np.float64), query.astype(np.float64)
+        lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector)
+        cosines[self.has(ids)] = np.divide(vectors @ vector, lengths, out=np.zeros(len(vectors)), where=lengths > 0)
+        return cosines
 
     def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return for each id whether it has a vector."""
         if self.row_of is None:
             return ids < len(self.vectors)
-        found = ids < len(self.row_of)
-        found[found] = self.row_of[ids[found]] >= 0
-        return found
+        known = ids < len(self.row_of)
+        known[known] = self.row_of[ids[known]] >= 0
+        return known
 
     @property
     def parts(self) -> tuple[VectorIndex, ...]:
-        """The indexes that this one is joined of; itself alone where it is of one piece."""
+        """The indexes that this one is a union of; itself alone if it is none."""
         return (self,)
 
     def rows_of(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -131,9 +131,9 @@ class VectorIndex:
         if len(rows) == len(ids):
             every: Floats = self.vectors[rows]
             return every
-        found = np.zeros((len(ids), self.dimension), np.float32)
-        found[known] = self.vectors[rows]
-        return found
+        vectors = np.zeros((len(ids), self.dimension), np.float32)
+        vectors[known] = self.vectors[rows]
+        return vectors
 
     @cached_property
     def ids(self) -> NDArray[np.int64]:
@@ -142,7 +142,7 @@ class VectorIndex:
 
     @cached_property
     def checksum(self) -> str:
-        """Sixteen hexadecimal digits over the vectors and whom they belong to."""
+        """Sixteen hexadecimal digits over the vectors and their ids."""
         digest = hashlib.blake2b(np.ascontiguousarray(self.vectors).data, digest_size=8)
         if self.row_of is not None:
             digest.update(np.ascontiguousarray(self.row_of).data)
@@ -162,9 +162,9 @@ class VectorIndex:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Joined(VectorIndex):
-    """Two indexes searched as one, without copying a vector; made by `joined`.
+    """The union of two indexes, without copies of vectors; made by `joined`.
 
-    What is asked by row (`vectors`, `row_of`, `rows_of`, `scores`) is the first one's.
+    Attributes by row (`vectors`, `row_of`, `rows_of`, `scores`) are those of the first.
     """
 
     first: VectorIndex = field(kw_only=True)
@@ -184,7 +184,7 @@ class Joined(VectorIndex):
         return known, scores
 
     def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
-        """Return the cosine of each id's vector with `query`, 0 for an id without one and beside a zero vector."""
+        """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
         own = self.first.has(ids)
         return np.where(own, self.first.cosines(ids, query), self.second.cosines(ids, query))
 
@@ -208,22 +208,24 @@ class Joined(VectorIndex):
 
 
 def joined(first: VectorIndex, second: VectorIndex) -> Joined:
-    """Return both indexes as one over the ids of either, without copying a vector; the first has precedence.
+    """Return the union of two indexes over the ids of either, without copies of vectors; the first has precedence.
 
-    Questions are encoded by the first one's encoder, or where it has none by the second's. Raises OptionError for
-    indexes of different dimension or encoder, and for one that is joined already.
+    Questions are encoded by the first one's encoder, else by the second's. Raises OptionError for indexes of different
+    dimension or encoder, and for unions.
 
     >>> passages = VectorIndex(np.float32([[1, 0]]), np.int32([-1, 0])); names = VectorIndex.from_array([[0, 2]])
     >>> both = joined(passages, names); both.ids.tolist(), both.cosines(both.ids, np.float32([3, 4])).tolist()
     ([0, 1], [0.8, 0.6])
     """
     if first.dimension != second.dimension:
-        raise OptionError(f"{first!r} and {second!r} are of different dimension; join indexes of one encoder.")
+        raise OptionError(f"{first!r} and {second!r} have different dimensions; join indexes of one encoder.")
     if first.encoder is not None and second.encoder is not None and first.encoder != second.encoder:
-        raise OptionError(f"{first!r} and {second!r} are of {first.encoder!r} and {second.encoder!r}; join one's.")
+        raise OptionError(
+            f"{first!r} and {second!r} have different encoders, {first.encoder!r} and {second.encoder!r}."
+        )
     if len(first.parts) + len(second.parts) > 2:
-        raise OptionError(f"joined({first!r}, {second!r}): only two indexes can be joined, each of one piece.")
-    # Rows named explicitly, or a search would take row i for id i and look no further.
+        raise OptionError(f"joined({first!r}, {second!r}): a union cannot be joined again.")
+    # Without explicit rows a search would take row i for id i, and ignore the second index.
     row_of = np.arange(len(first.vectors), dtype=np.int32) if first.row_of is None else first.row_of
     encoder = second.encoder if first.encoder is None else first.encoder
     return Joined(first.vectors, row_of, encoder, first=first, second=second)
@@ -232,5 +234,5 @@ def joined(first: VectorIndex, second: VectorIndex) -> Joined:
 def normalised(vectors: Floats) -> Floats:
     """Return the rows at length 1; a zero row stays zero."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    found: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return found
+    unit: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return unit

@@ -1,4 +1,4 @@
-"""BM25 postings of passages, in memory-mapped arrays."""
+"""Word index of passages: BM25 postings in memory-mapped arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ K1, B = 1.2, 0.75
 class WordIndex:
     """BM25 scores of passages, word by word; row i of the passages belongs to node `nodes[i]`, ascending.
 
-    `vocabulary`: the words, sorted. Word w stands in the rows `rows[indptr[w]:indptr[w + 1]]: int32`, ascending, and
+    `vocabulary`: the words, sorted. Word w occurs in the rows `rows[indptr[w]:indptr[w + 1]]: int32`, ascending, and
     adds `weights: float32` of the same places to each. With N rows, df of which hold the word, tf times in this one of
     dl words (avgdl on average), that is
 
@@ -60,11 +60,11 @@ class WordIndex:
         spans = zip(starts.tolist(), ends.tolist(), strict=True)
         vocabulary = TextColumn.terminated(b"".join(data[start:end] + b"\0" for start, end in spans))
         order = vocabulary.order()
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        # One number for each word and row, so that sorting brings a word's rows together, ascending.
-        found, tf = np.unique(place[number] * n + owner, return_counts=True)
-        word, row = np.divmod(found, n)
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        # One number for each word and row, so that sorting groups the rows of a word, ascending.
+        pairs, tf = np.unique(rank[number] * n + owner, return_counts=True)
+        word, row = np.divmod(pairs, n)
         df = np.bincount(word, minlength=len(order))
         length = np.bincount(owner, minlength=n)
         norm = K1 * (1 - B + B * length / max(length.mean(), 1e-9))
@@ -81,7 +81,7 @@ class WordIndex:
         return total
 
     def postings(self, word: str) -> tuple[NDArray[np.int32], Floats]:
-        """Return the rows that hold a word (as `words` gives it) and what it adds to the BM25 score of each."""
+        """Return the rows with a word (in the form of `words`), and its part of the BM25 score of each."""
         at = self.vocabulary.first(word, self._order)
         if at == len(self.vocabulary) or self.vocabulary[at] != word:
             return np.empty(0, np.int32), np.empty(0, np.float32)
@@ -100,7 +100,7 @@ class WordIndex:
 
     @classmethod
     def load(cls, folder: Path) -> WordIndex:
-        """Open an index that `save` wrote, memory-mapped. Raises StoreError if a file is missing or cut short."""
+        """Open an index that `save` wrote, memory-mapped. Raises StoreError if a file is missing or truncated."""
         data, offsets, *rest = (load_array(folder / f"{name}.npy") for name in _ARRAYS)
         return cls(TextColumn(data, offsets), *rest)
 
