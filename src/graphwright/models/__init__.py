@@ -1,1 +1,1 @@
-"""What models must do, and the ones that ship with the package."""
+"""Models: their protocols, the implementations that ship with the package, and wrappers around them."""

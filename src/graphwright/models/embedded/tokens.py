@@ -41,8 +41,8 @@ class Tokens:
         """Return the first `max_tokens` tokens, the last of them special."""
         if len(self.ids) <= max_tokens:
             return self
-        kept = np.r_[: max_tokens - 1, len(self.ids) - 1]
-        return replace(self, ids=self.ids[kept], states=self.states[kept], spans=self.spans[: max_tokens - 2])
+        positions = np.r_[: max_tokens - 1, len(self.ids) - 1]
+        return replace(self, ids=self.ids[positions], states=self.states[positions], spans=self.spans[: max_tokens - 2])
 
 
 def tokens_of(texts: Sequence[str]) -> list[Tokens]:
