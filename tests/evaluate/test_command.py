@@ -51,7 +51,7 @@ def test_command_hands_wrong_names_to_its_caller(data: Path, tmp_path: Path) -> 
 
 
 def test_values_of_an_option_that_is_swept_twice_are_all_there(data: Path, tmp_path: Path) -> None:
-    swept = ["--sweep", "passages=1", "--sweep", "passages = 2,3"]
+    swept = ["--sweep", "top_k=1", "--sweep", "top_k = 2,3"]
     arguments = ["--data", str(data), "--methods", "bm25", "--out", str(tmp_path / "run"), *swept, "--json"]
     summary = json.loads(CliRunner().invoke(app, arguments).stdout)
     assert [point["value"] for point in summary["sweeps"][0]["points"]] == [1, 2, 3]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from graphwright import HashEncoder, OptionError
-from graphwright.evaluate.corpus import checked, made
 from graphwright.evaluate.experiment import Experiment
+from graphwright.evaluate.indexing import build_index, check_index
 
 ENCODER = HashEncoder(16)
 
@@ -30,12 +30,12 @@ def test_an_index_with_other_links_is_another_corpus(tmp_path: Path) -> None:
     subject = experiment.read()
     assert set(subject.checksums) == {"corpus.jsonl", "questions.jsonl", "links.tsv", "questions"}
     folder = tmp_path / "index"
-    made(folder, experiment, subject, ENCODER, None)
-    checked(folder, experiment, subject, ENCODER)
+    build_index(folder, experiment, subject, ENCODER, None)
+    check_index(folder, experiment, subject, ENCODER)
     for links, names in {("b", "c"): "'a' refers to 'c'", (): "'a' refers to 'b'"}.items():
         documents = [replace(d, links=links) if d.id == "a" else d for d in subject.documents]
         with pytest.raises(OptionError, match=f"that document {names} is in one only"):
-            checked(folder, experiment, replace(subject, documents=documents), ENCODER)
+            check_index(folder, experiment, replace(subject, documents=documents), ENCODER)
 
 
 def test_a_corpus_without_links_has_no_checksum_of_them(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import corpus_index
 
-from graphwright import METHODS, Operator, OptionError, ScriptedLLM, Sources, VectorSearch
-from graphwright.evaluate.entries import Entry, entries, entry_of, parted, values
+from graphwright import METHODS, Operator, OptionError, ScriptedLLM, ToPassages, VectorSearch
+from graphwright.evaluate.entries import Entry, entries, entry_of, split_list, values
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.registry import pipeline
 
@@ -19,11 +19,11 @@ IX = corpus_index().snapshot
 
 
 def mine(ix: Snapshot) -> Operator:
-    return VectorSearch(ix.passages) % 3 >> Sources()
+    return VectorSearch(ix.passages) % 3 >> ToPassages()
 
 
 def test_names_options_expressions_and_functions_are_built_as_they_are_said() -> None:
-    given = ["vector", "ppr(restart=0.5)", "own = VectorSearch(ix.passages) % 3 >> Sources()", mine]
+    given = ["vector", "ppr(restart=0.5)", "own = VectorSearch(ix.passages) % 3 >> ToPassages()", mine]
     found = entries(given)
     assert [entry.name for entry in found] == ["vector", "ppr(restart=0.5)", "own", "mine"]
     made = [entry.built(IX) for entry in found]
@@ -31,8 +31,8 @@ def test_names_options_expressions_and_functions_are_built_as_they_are_said() ->
 
 
 def test_an_expression_without_a_label_is_its_own_name() -> None:
-    (entry,) = entries(["VectorSearch(ix.passages)  %  3 >>\n Sources()"])
-    assert entry.name == entry.source == "VectorSearch(ix.passages) % 3 >> Sources()"
+    (entry,) = entries(["VectorSearch(ix.passages)  %  3 >>\n ToPassages()"])
+    assert entry.name == entry.source == "VectorSearch(ix.passages) % 3 >> ToPassages()"
 
 
 def test_a_label_may_stand_before_anything() -> None:
@@ -41,16 +41,16 @@ def test_a_label_may_stand_before_anything() -> None:
 
 
 def test_a_grid_has_every_combination_of_what_a_method_takes() -> None:
-    found = entries(["vector", "ppr", "ppr(restart=0.9)"], {"ppr.restart": [0.1, 0.2], "passages": [5, 9]})
+    found = entries(["vector", "ppr", "ppr(restart=0.9)"], {"ppr.restart": [0.1, 0.2], "top_k": [5, 9]})
     assert [entry.name for entry in found] == [
-        "vector(passages=5)",
-        "vector(passages=9)",
-        *(f"ppr(restart={r}, passages={p})" for r in (0.1, 0.2) for p in (5, 9)),
-        "ppr(restart=0.9, passages=5)",
-        "ppr(restart=0.9, passages=9)",
+        "vector(top_k=5)",
+        "vector(top_k=9)",
+        *(f"ppr(restart={r}, top_k={p})" for r in (0.1, 0.2) for p in (5, 9)),
+        "ppr(restart=0.9, top_k=5)",
+        "ppr(restart=0.9, top_k=9)",
     ]
     assert {entry.of for entry in found} == {"vector", "ppr", "ppr(restart=0.9)"}
-    assert found[2].swept == ("restart", "passages") and found[2].options == {"restart": 0.1, "passages": 5}
+    assert found[2].swept == ("restart", "top_k") and found[2].options == {"restart": 0.1, "top_k": 5}
 
 
 def test_what_a_grid_says_of_one_method_goes_before_what_it_says_of_all() -> None:
@@ -58,35 +58,33 @@ def test_what_a_grid_says_of_one_method_goes_before_what_it_says_of_all() -> Non
         assert [e.name for e in entries(["ppr", "hipporag"], grid)] == ["ppr(restart=0.2)", "hipporag(restart=0.1)"]
     found = entries(["ppr", "a = ppr"], {"a.restart": [0.3], "ppr.restart": [0.2]})
     assert [e.name for e in found] == ["ppr(restart=0.2)", "a(restart=0.3)"]
-    with pytest.raises(OptionError, match="sweep of 'restart': no method here has it to vary"):
+    with pytest.raises(OptionError, match="sweep of 'restart': no method here has this option"):
         entries(["ppr"], {"restart": [0.1], "ppr.restart": [0.2]})
 
 
 def test_a_grid_may_be_of_numpy() -> None:
-    names = [
-        entry.name for entry in entries(["ppr"], {"restart": np.linspace(0.25, 0.5, 2), "passages": np.arange(1, 2)})
-    ]
-    assert names == ["ppr(restart=0.25, passages=1)", "ppr(restart=0.5, passages=1)"]
+    names = [entry.name for entry in entries(["ppr"], {"restart": np.linspace(0.25, 0.5, 2), "top_k": np.arange(1, 2)})]
+    assert names == ["ppr(restart=0.25, top_k=1)", "ppr(restart=0.5, top_k=1)"]
 
 
 def test_space_in_quotes_is_left_alone() -> None:
-    said = "Masked(Keep(),  'a  b\\' ',\n \"c  d\")"
-    assert entry_of(said).source == "Masked(Keep(), 'a  b\\' ', \"c  d\")"
+    said = "MaskEntities(Keep(),  'a  b\\' ',\n \"c  d\")"
+    assert entry_of(said).source == "MaskEntities(Keep(), 'a  b\\' ', \"c  d\")"
 
 
 def test_a_method_may_have_a_model_or_another_object_of_its_own() -> None:
     mine, given = ScriptedLLM(lambda system, user: "Graz", "mine"), ScriptedLLM(lambda system, user: "Linz", "given")
     own = entry_of(Entry("own", "vector", {"llm": mine}))
     assert "'mine'" in repr(own.built(IX, given)) and "'given'" not in repr(own.built(IX, given))
-    assert own.source == "" and entry_of(Entry("x", "vector", {"passages": 3})).source == "vector(passages=3)"
+    assert own.source == "" and entry_of(Entry("x", "vector", {"top_k": 3})).source == "vector(top_k=3)"
 
 
 @pytest.mark.parametrize(
     ("method", "says"),
     [
-        ("ppr(restart='a')", "ppr: restart is 'a', and takes a number; by default 0.5."),
-        ("ppr(restart=None)", "ppr: restart is None, and takes a number"),
-        ("bubblerag(passages='3')", "bubblerag: passages is '3', and takes a whole number"),
+        ("ppr(restart='a')", "ppr: restart is 'a'; it must be a number (default: 0.5)."),
+        ("ppr(restart=None)", "ppr: restart is None; it must be a number"),
+        ("bubblerag(top_k='3')", "bubblerag: top_k is '3'; it must be a whole number"),
         ("rerank(first='vector')", "rerank(first='vector') cannot be built: "),
     ],
 )
@@ -96,14 +94,14 @@ def test_an_option_of_another_kind_is_an_error_that_names_it(method: str, says: 
 
 
 def test_a_labelled_method_keeps_its_label_in_a_grid() -> None:
-    assert [e.name for e in entries(["a = ppr(passages=9)"], {"restart": [0.1, 0.2]})] == [
+    assert [e.name for e in entries(["a = ppr(top_k=9)"], {"restart": [0.1, 0.2]})] == [
         "a(restart=0.1)",
         "a(restart=0.2)",
     ]
 
 
 def test_a_source_says_it_again() -> None:
-    for text in ("vector", "ppr(restart=0.5)", "VectorSearch(ix.passages) % 3 >> Sources()"):
+    for text in ("vector", "ppr(restart=0.5)", "VectorSearch(ix.passages) % 3 >> ToPassages()"):
         entry = entry_of(text)
         assert entry_of(entry.source, entry.name) == entry
     assert entry_of(mine).source == ""
@@ -113,8 +111,8 @@ def test_a_model_is_given_to_those_that_take_one() -> None:
     llm = ScriptedLLM(lambda system, user: "Graz")
     assert "ScriptedLLM" in repr(entry_of("vector").built(IX, llm))
     assert (
-        entry_of("own = VectorSearch(ix.passages) >> Sources()").built(IX, llm)
-        == VectorSearch(IX.passages) >> Sources()
+        entry_of("own = VectorSearch(ix.passages) >> ToPassages()").built(IX, llm)
+        == VectorSearch(IX.passages) >> ToPassages()
     )
 
 
@@ -125,17 +123,17 @@ def test_a_model_is_given_to_those_that_take_one() -> None:
         (["vektor"], {}, "no method 'vektor'. Did you mean 'vector'"),
         (["lego-99(nodes=3)"], {}, "no method 'lego-99"),
         (["ppr(restrat=0.5)"], {}, "ppr has no option 'restrat'; it takes .*restart"),
-        (["ppr(0.5)"], {}, "a name, = and a value"),
-        (["vector", "vector"], {}, "two methods go by the name 'vector'"),
-        (["vector"], {"restart": [0.5]}, "no method here has it to vary"),
+        (["ppr(0.5)"], {}, "options are written as name=value"),
+        (["vector", "vector"], {}, "Two methods have the name 'vector'"),
+        (["vector"], {"restart": [0.5]}, "no method here has this option"),
         (["ppr"], {"restart": []}, "give the values"),
         (["ppr"], {"restart": "0.5"}, "give the values"),
-        (["ppr"], {"restart": 0.5}, "sweep of restart: 0.5; give the values"),
+        (["ppr"], {"restart": 0.5}, "sweep of restart is 0.5; give the values"),
         (["ppr"], {"restart": None}, "give the values"),
-        (["ppr"], {"lego-1.nodes": [5]}, "no method here has it"),
-        ("ppr", {}, r"methods are 'ppr'; give a list of them, as \['ppr'\]"),
-        (["ppr(restart=0.1, restart=0.5)"], {}, "none of them twice"),
-        (["ppr(restart={[]: 1})"], {}, "a name, = and a value"),
+        (["ppr"], {"lego-1.nodes": [5]}, "no method here has this option"),
+        ("ppr", {}, r"methods is 'ppr'; give a list of methods, as \['ppr'\]"),
+        (["ppr(restart=0.1, restart=0.5)"], {}, "each name once"),
+        (["ppr(restart={[]: 1})"], {}, "options are written as name=value"),
         ([3], {}, "3 is no method"),
         ([Entry("x", "ppr", {"hops": 3})], {}, "ppr has no option 'hops'"),
     ],
@@ -146,13 +144,13 @@ def test_what_cannot_be_compared_is_named(methods: list[object], sweep: dict[str
 
 
 def test_commas_in_brackets_and_quotes_do_not_part() -> None:
-    text = "vector,ppr(restart=0.5, passages=40), Link(ix.names) >> A('x,(y', [1, 2]) ,,"
-    assert parted(text) == ("vector", "ppr(restart=0.5, passages=40)", "Link(ix.names) >> A('x,(y', [1, 2])")
+    text = "vector,ppr(restart=0.5, top_k=40), LinkEntities(ix.names) >> A('x,(y', [1, 2]) ,,"
+    assert split_list(text) == ("vector", "ppr(restart=0.5, top_k=40)", "LinkEntities(ix.names) >> A('x,(y', [1, 2])")
 
 
 @given(st.lists(st.sampled_from(sorted(METHODS)), min_size=1, unique=True))
 def test_any_names_part_into_themselves(names: list[str]) -> None:
-    assert parted(", ".join(names)) == tuple(names)
+    assert split_list(", ".join(names)) == tuple(names)
 
 
 def test_values_are_numbers_where_they_look_like_it() -> None:

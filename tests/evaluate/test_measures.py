@@ -19,18 +19,18 @@ from graphwright import (
     Keep,
     Operator,
     Settings,
-    Sources,
     State,
+    ToPassages,
     VectorSearch,
     missed_topological_recall,
 )
 from graphwright.data.questions import QuestionRecord
-from graphwright.evaluate.asking import Asker
-from graphwright.evaluate.measures import MEASURES, chosen
-from graphwright.evaluate.results import Row
+from graphwright.evaluate.asking import Asker, Row
+from graphwright.evaluate.measures import MEASURES, select_measures
 from graphwright.index.snapshot import Snapshot
+from graphwright.operators.run import Run
 from graphwright.operators.state import Ranking
-from graphwright.operators.subgraph.references import passage_graph
+from graphwright.operators.subgraph.views import PassageGraph
 
 # One passage each. Linked are erstein - ermengarde - lothair - teutberga, in a row; bread and mur are apart.
 IX = corpus_index().snapshot
@@ -46,14 +46,14 @@ class Finds(Operator):
     nodes: tuple[int, ...]
     narrow: bool = False
     edges: tuple[int, ...] = ()
-    gives = ("chunks",)
+    gives = ("passages",)
 
-    def apply(self, state: State) -> State:
+    def apply(self, state: State, run: Run) -> State:
         graph = state.graph.part(self.nodes) if self.narrow else state.graph
         if graph.passages is None:
             found = Evidence.of_edges(self.edges) if self.edges else Evidence.of_nodes(self.nodes)
             return state.with_(graph=graph, evidence=found)
-        return state.with_(graph=graph, chunks=Ranking.of(self.nodes, range(len(self.nodes), 0, -1)))
+        return state.with_(graph=graph, passages=Ranking.of(self.nodes, range(len(self.nodes), 0, -1)))
 
 
 def node(document: str, at: int = 0, snapshot: Snapshot = IX) -> int:
@@ -66,10 +66,10 @@ def asked(
     operator: Operator, *gold: str, answers: tuple[str, ...] = (), snapshot: Snapshot = IX, **more: Any
 ) -> dict[str, Any]:
     rows: list[Row] = []
-    measures = chosen([NEAR, "recall@10", "hit", "subgraph recall"])
+    measures = select_measures([NEAR, "recall@10", "hit", "subgraph recall"])
     asker = Asker(snapshot, {"it": operator}, measures, **more)
     asker.ask(QuestionRecord("q", "Who?", answers, gold), ["it"], rows.append)
-    assert "error" not in rows[0]
+    assert "error" not in rows[0], rows[0]["error"]
     return rows[0] | rows[0]["metrics"]
 
 
@@ -137,7 +137,7 @@ def test_worked_numbers_over_the_passages_that_refer_to_each_other(
 def test_it_is_recall_and_what_is_near_of_the_rest() -> None:
     """TR = Recall + MissTR (Corollary 1) of every pair of passages found and every three documents wanted."""
     names = [str(document["id"]) for document in CORPUS]
-    linked, seen = passage_graph(IX.graph), set()
+    linked, seen = PassageGraph()(IX.graph), set()
     for found in combinations(names, 2):
         ids = tuple(map(node, found))
         for gold in combinations([*names, "not-in-index"], 3):
@@ -152,9 +152,9 @@ def test_it_is_recall_and_what_is_near_of_the_rest() -> None:
 @pytest.mark.parametrize("k", [1, 2, 3, 6])
 def test_it_is_recall_and_the_rest_of_a_method_too(k: int) -> None:
     gold = ("erstein", "bread", "teutberga", "not-in-index")
-    row = asked(VectorSearch(IX.passages) % k >> Sources(), *gold)
+    row = asked(VectorSearch(IX.passages) % k >> ToPassages(), *gold)
     ids = [node(name) for name, _ in row["documents"]]
-    missed = 3 / 4 * missed_topological_recall(passage_graph(IX.graph), ids, list(map(node, gold[:3])))
+    missed = 3 / 4 * missed_topological_recall(PassageGraph()(IX.graph), ids, list(map(node, gold[:3])))
     assert row[NEAR] == pytest.approx(row["recall@10"] + missed, abs=2e-6) and len(ids) == k
 
 

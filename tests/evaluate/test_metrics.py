@@ -121,7 +121,7 @@ def test_f1_refuses_lists_of_different_length(metric) -> None:
 
 @pytest.mark.parametrize("metric", [m.hits_at_1, m.hit, m.exact_match, m.token_f1, m.macro_f1, m.micro_f1])
 def test_answers_that_are_no_texts_are_refused(metric) -> None:
-    with pytest.raises(OptionError, match="answers are texts"):
+    with pytest.raises(OptionError, match="give a string or a list of strings"):
         metric([3], ["Graz"])
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from graphwright import DataError, Experiment, HashEncoder, OptionError, OverlapCrossEncoder, Sources, VectorSearch
+from graphwright import DataError, Experiment, HashEncoder, OptionError, OverlapCrossEncoder, ToPassages, VectorSearch
 from graphwright.evaluate.entries import Entry
-from graphwright.evaluate.plan import read_plan, write_plan
+from graphwright.evaluate.experiment import read_plan, write_plan
 from graphwright.evaluate.run import run
 
 SAID = """
@@ -20,8 +20,8 @@ titles = false
 metrics = ["recall@2", "mrr@10"]
 [methods]
 "a b" = "vector"
-wide = { method = "ppr", options = { passages = 7 } }
-own = "VectorSearch(ix.passages) % 2 >> Sources()"
+wide = { method = "ppr", options = { top_k = 7 } }
+own = "VectorSearch(ix.passages) % 2 >> ToPassages()"
 [sweep]
 "ppr.restart" = [0.3, 0.5]
 """
@@ -44,7 +44,7 @@ def test_a_file_says_all_that_an_experiment_is(rivers: Path, tmp_path: Path) -> 
     assert found.data.resolve() == rivers.resolve() and (found.limit, found.titles) == (2, False)
     names = [entry.name for entry in found.entries()]
     assert names == ["a b", "wide(restart=0.3)", "wide(restart=0.5)", "own"] and found.against() == "a b"
-    assert found.entries()[1].options == {"passages": 7, "restart": 0.3}
+    assert found.entries()[1].options == {"top_k": 7, "restart": 0.3}
 
 
 def test_what_a_command_line_gives_takes_the_place_of_the_file(rivers: Path, tmp_path: Path) -> None:
@@ -70,9 +70,9 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     odd = [
         Entry(name, "bm25") for name in ('odd "name"\n= x', "𝒜 😀", "del \x7f nul \x00", "C:\\new", "[a]\nb = 'c' #")
     ]
-    methods = ["vector", "b = ppr(restart=0.5)", *odd, "KHop(1) >> Sources()", "Masked(Keep(), 'a  b\\n\x7f')"]
+    methods = ["vector", "b = ppr(restart=0.5)", *odd, "KHop(1) >> ToPassages()", "MaskEntities(Keep(), 'a  b\\n\x7f')"]
     before = Experiment(
-        tmp_path, methods, embed=("passages", "names"), sweep={"passages": (None, 5)}, linked=True, answered=False
+        tmp_path, methods, embed=("passages", "names"), sweep={"top_k": (None, 5)}, linked=True, answered=False
     )
     write_plan(tmp_path / "plan.toml", before)
     after = read_plan(tmp_path / "plan.toml")
@@ -111,7 +111,7 @@ def test_objects_are_left_out_and_that_is_said(tmp_path: Path) -> None:
 
 def test_a_function_is_left_out_and_that_is_said(tmp_path: Path) -> None:
     def mine(ix):  # type: ignore[no-untyped-def]
-        return VectorSearch(ix.passages) >> Sources()
+        return VectorSearch(ix.passages) >> ToPassages()
 
     write_plan(tmp_path / "plan.toml", Experiment(tmp_path, ["vector", mine, Entry("a\nb = 3", mine)]))
     assert "# mine is a function" in (tmp_path / "plan.toml").read_text(encoding="utf-8")
@@ -122,20 +122,20 @@ def test_a_function_is_left_out_and_that_is_said(tmp_path: Path) -> None:
     ("said", "error", "says"),
     [
         ("data = ", DataError, "is no TOML file"),
-        ('data = "x"', DataError, "does not say methods"),
-        ('methods = ["bm25"]', DataError, "does not say data"),
-        ('data = "x"\nmethods = ["bm25"]\nlimits = 3', DataError, "'limits', which is no part of an experiment"),
-        ('data = 3\nmethods = ["bm25"]', DataError, "data is 3, and is a text"),
+        ('data = "x"', DataError, "has no methods"),
+        ('methods = ["bm25"]', DataError, "has no data"),
+        ('data = "x"\nmethods = ["bm25"]\nlimits = 3', DataError, "the key 'limits'; an experiment has"),
+        ('data = 3\nmethods = ["bm25"]', DataError, "data is 3; it must be a text"),
         ('data = "x"\n[methods]\na = 3', DataError, "methods.a is 3; write a name"),
         ('data = "x"\n[methods]\na = {method = "bm25", option = {}}', DataError, "methods.a is"),
         ('data = "x"\n[methods]\na = "bm52"', OptionError, "no method 'bm52'"),
         ('data = "x"\nmethods = ["ppr"]\n[sweep]\nrestart = 0.5', DataError, "sweep.restart is 0.5"),
         ('data = "x"\nmethods = ["bm25"]\nlimit = 0', OptionError, "limit is 0"),
-        ('data = "x"\nmethods = ["bm25"]\nlimit = "5"', OptionError, "limit is '5', and is a number"),
-        ('data = "x"\nmethods = ["bm25"]\nseed = 2020-01-01', OptionError, "seed is .*, and is a whole number"),
-        ('data = "x"\nmethods = ["bm25"]\ntitles = "no"', OptionError, "titles is 'no', and is true or false"),
+        ('data = "x"\nmethods = ["bm25"]\nlimit = "5"', OptionError, "limit is '5'; it must be a whole number"),
+        ('data = "x"\nmethods = ["bm25"]\nseed = 2020-01-01', OptionError, "seed is .*; it must be a whole number"),
+        ('data = "x"\nmethods = ["bm25"]\ntitles = "no"', OptionError, "titles is 'no'; it must be one of True, False"),
         ('data = "x"\nmethods = ["bm25"]\nmetrics = "hit"', OptionError, "give a list of names"),
-        ('data = "x"\nmethods = "bm25"', OptionError, "give a list of them"),
+        ('data = "x"\nmethods = "bm25"', OptionError, "give a list of methods"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path: Path, said: str, error: type[Exception], says: str) -> None:

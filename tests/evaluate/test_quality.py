@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.toys import FAMILY, GRAPHS, as_networkx
 
 from graphwright import Evidence, Graph, Induce, KHop, OptionError, ShortestPaths, TargetAnswer, Triples, start
+from graphwright.evaluate.measures import Quality, answer_quality, path_quality, subgraph_quality
 from graphwright.evaluate.metrics import macro_f1
-from graphwright.evaluate.quality import Quality, answer_quality, path_quality, subgraph_quality
 from graphwright.generate.targets import NO_TARGET
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns

@@ -13,20 +13,20 @@ import pytest
 
 from graphwright.errors import DataError, GraphwrightError, ModelError, NeedsError, OptionError, StoreError
 from graphwright.evaluate.entries import Entry
-from graphwright.evaluate.experiment import Experiment
-from graphwright.evaluate.judge import OverlapJudge
-from graphwright.evaluate.plan import read_plan
+from graphwright.evaluate.experiment import Experiment, read_plan
+from graphwright.evaluate.judges import OverlapJudge
 from graphwright.evaluate.run import run
 from graphwright.graph.graph import Graph
 from graphwright.index.snapshot import Snapshot
 from graphwright.index_folder import Index
-from graphwright.methods.passages import bm25
-from graphwright.models.base import Floats
+from graphwright.methods.house.baselines import bm25
 from graphwright.models.fake import HashEncoder, ScriptedLLM
+from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Operator, Wrapper
 from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.run import Run
 from graphwright.operators.search.search import VectorSearch
-from graphwright.operators.select.passages import Sources
+from graphwright.operators.select.to_passages import ToPassages
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 
@@ -121,7 +121,7 @@ def test_row_holds_the_ranking_its_metrics_and_the_cost_of_every_step(once: Path
     assert one["metrics"]["recall@2"] == one["metrics"]["ndcg@10"] == 1.0
     scores = [score for _, score in one["documents"]]
     assert scores == sorted(scores, reverse=True)
-    assert [step["operator"].split("(")[0] for step in one["steps"]] == ["WordSearch", "Sources"]
+    assert [step["operator"].split("(")[0] for step in one["steps"]] == ["WordSearch", "ToPassages"]
     assert 0 < sum(step["seconds"] for step in one["steps"]) <= one["seconds"]
     # Each method pays for the encoding of its questions, whichever was asked before it.
     assert one["tokens"] == 0
@@ -225,11 +225,11 @@ def test_extraction_is_that_of_the_folder(data: Path, tmp_path: Path) -> None:
 
 
 def named_by_its_function(ix: Snapshot) -> Operator:
-    return VectorSearch(ix.passages) % 3 >> Sources()
+    return VectorSearch(ix.passages) % 3 >> ToPassages()
 
 
 def needy(ix: Snapshot) -> Operator:
-    return PersonalizedPageRank() >> Sources()
+    return PersonalizedPageRank() >> ToPassages()
 
 
 def without_passages(ix: Snapshot) -> Operator:
@@ -243,7 +243,7 @@ def test_method_can_be_a_function_from_a_snapshot(data: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("method", "error", "says"), [(needy, NeedsError, "anchors"), (without_passages, OptionError, "Sources")]
+    ("method", "error", "says"), [(needy, NeedsError, "anchors"), (without_passages, OptionError, "ToPassages")]
 )
 def test_method_that_cannot_be_measured_is_refused_before_any_is_asked(
     data: Path, tmp_path: Path, method: Any, error: type[Exception], says: str
@@ -296,9 +296,9 @@ def test_what_can_be_built_and_not_asked_is_refused_before_any_work(
 ) -> None:
     index = {"index": once / "index"} if indexed else {}
     with pytest.raises(OptionError, match=r"wide cannot be asked: AttributeError: 'int' object .* VectorSearch\(3\)"):
-        ask(Experiment(data, ("vector", "wide = VectorSearch(3) >> Sources()")), tmp_path / "run", **index)
+        ask(Experiment(data, ("vector", "wide = VectorSearch(3) >> ToPassages()")), tmp_path / "run", **index)
     assert not (tmp_path / "run" / "index").exists()
-    mended = Experiment(data, ("vector", "wide = VectorSearch(ix.passages) >> Sources()"))
+    mended = Experiment(data, ("vector", "wide = VectorSearch(ix.passages) >> ToPassages()"))
     assert list(ask(mended, tmp_path / "run", **index)["methods"]) == ["vector", "wide"]
 
 
@@ -307,7 +307,7 @@ def test_a_rehearsal_asks_no_model_that_is_given(data: Path, tmp_path: Path) -> 
 
     def reply(system: str, user: str) -> str:
         asked.append(user)
-        return '{"answer": "Graz", "citations": [], "found": true}'
+        return '{"text": "Graz", "citations": [], "found": true}'
 
     experiment = Experiment(data, ("vanilla", "vector"), answered=True, limit=2, metrics=("recall@5",))
     summary = ask(experiment, tmp_path / "run", llm=ScriptedLLM(reply))
@@ -354,7 +354,7 @@ def test_index_of_another_run_serves_where_the_corpus_is_the_same(data: Path, on
     ("change", "more", "says"),
     [
         (None, {"titles": False}, "without titles: document '.*' has the title"),
-        (None, {"extraction": "openie"}, "made with the extractor lexical"),
+        (None, {"extraction": "openie"}, "built with the extractor lexical"),
         (None, {"embed": ("passages", "names")}, "embeds passages, and this run asks for"),
         ({"id": "mur", "title": "Mur", "text": "Another text."}, {}, "document 'mur' has another text"),
         ({"id": "sava", "title": "Sava", "text": "A river."}, {}, "5 of 6 ids are the same"),
@@ -387,21 +387,21 @@ def test_index_of_another_encoder_is_refused(data: Path, once: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"methods": ()}, "there are no methods"),
-        ({"methods": ("bm25", "bm25")}, "two methods go by the name 'bm25'"),
+        ({"methods": ()}, "There are no methods"),
+        ({"methods": ("bm25", "bm25")}, "Two methods have the name 'bm25'"),
         ({"methods": ("bm52",)}, "no method 'bm52'. Did you mean 'bm25'"),
         ({"metrics": ("recall@3",)}, "no metric 'recall@3'. Did you mean 'recall@"),
-        ({"sweep": {"restart": (0.5,)}}, "no method here has it to vary"),
+        ({"sweep": {"restart": (0.5,)}}, "no method here has this option"),
         ({"methods": (3,)}, "3 is no method"),
         ({"baseline": "vector"}, "baseline 'vector' is not among the methods bm25"),
-        ({"extraction": "llm"}, "no extraction 'llm'; there are lexical, openie"),
+        ({"extraction": "llm"}, "extraction is 'llm'; it must be one of 'lexical', 'openie'"),
         ({"embed": ("texts",)}, "choose from"),
         ({"limit": 0}, "limit is 0"),
-        ({"limit": 1.5}, "limit is 1.5, and is a number"),
+        ({"limit": 1.5}, "limit is 1.5; it must be a whole number"),
         ({"limit": True}, "limit is True"),
-        ({"seed": -1}, "seed is -1; it is a whole number, 0 or more"),
-        ({"seed": "x"}, "seed is 'x', and is a whole number"),
-        ({"linked": "no"}, "linked is 'no', and is true or false"),
+        ({"seed": -1}, "seed is -1; it must be a whole number, at least 0"),
+        ({"seed": "x"}, "seed is 'x'; it must be a whole number"),
+        ({"linked": "no"}, "linked is 'no'; it must be one of True, False"),
         ({"metrics": "recall@5"}, "give a list of names"),
     ],
 )
@@ -441,7 +441,7 @@ def test_failed_rows_are_asked_again_and_replaced(data: Path, tmp_path: Path) ->
     fails = ["q1", "q2", "q4"]
 
     def sometimes(ix: Snapshot) -> Operator:
-        return Sometimes(VectorSearch(ix.passages) % 3 >> Sources(), fails)
+        return Sometimes(VectorSearch(ix.passages) % 3 >> ToPassages(), fails)
 
     first = ask(Experiment(data, (sometimes,)), tmp_path / "run")
     assert first["methods"]["sometimes"]["failed"] == 3
@@ -462,7 +462,7 @@ def test_a_model_that_fails_from_the_beginning_ends_the_run_with_what_was_found_
     fails = ["q1", "q2", "q3"]
 
     def sometimes(ix: Snapshot) -> Operator:
-        return Sometimes(VectorSearch(ix.passages) % 3 >> Sources(), fails)
+        return Sometimes(VectorSearch(ix.passages) % 3 >> ToPassages(), fails)
 
     with pytest.raises(
         ModelError, match="sometimes failed on its first 3 questions, the last time with ModelError: no reply"
@@ -525,7 +525,7 @@ def test_an_index_of_something_else_is_refused_for_questions_alone(data: Path, o
     write_lines(mine, [{"id": "a", "question": "Who?", "topic_entities": ["Nobody"], "answers": ["Mann"]}])
     with pytest.raises(OptionError, match=r"holds none of the 1 entities .*'Nobody'"):
         ask(Experiment(mine, ("bm25",), index=once / "index"), tmp_path / "run")
-    with pytest.raises(StoreError, match=r"is the folder of a run; its index is"):
+    with pytest.raises(StoreError, match=r"is the folder of an evaluation; its index is"):
         ask(Experiment(mine, ("bm25",), index=once), tmp_path / "run")
 
 
@@ -533,10 +533,10 @@ def test_an_index_of_something_else_is_refused_for_questions_alone(data: Path, o
 class Sometimes(Wrapper):
     fails: list[str]
 
-    def run(self, state: State, k: int | None = None) -> State:
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
         if state.question.id in self.fails:
             raise ModelError("no reply")
-        return self.step.run(state, k)
+        return self.step.execute(state, run, k)
 
     def __repr__(self) -> str:
         return "Sometimes()"
@@ -553,7 +553,7 @@ class Unshown:
 
 def test_a_run_with_objects_of_ones_own_goes_on_in_the_next_process(data: Path, tmp_path: Path) -> None:
     def mine(ix: Snapshot) -> Operator:
-        return VectorSearch(ix.passages) % 3 >> Rerank(Unshown()) >> Sources()
+        return VectorSearch(ix.passages) % 3 >> Rerank(Unshown()) >> ToPassages()
 
     methods = [mine, Entry("other", "rerank", {"cross_encoder": Unshown()})]
     ask(Experiment(data, methods), tmp_path / "run")
@@ -593,7 +593,7 @@ def test_the_metric_that_needs_answers_is_named(data: Path) -> None:
     write_lines(
         data / "questions.jsonl", [{"id": "q", "question": "Which river?", "answers": ["Mur"], "gold_ids": ["mur"]}]
     )
-    with pytest.raises(OptionError, match="hit is measured of answers"):
+    with pytest.raises(OptionError, match="hit is a metric of answers"):
         Experiment(data, ("bm25",), metrics=("recall@5", "hit"), answered=False).read()
 
 
@@ -632,7 +632,7 @@ def test_questions_alone_are_asked_of_an_index(data: Path, once: Path, tmp_path:
     mine = tmp_path / "mine.jsonl"
     write_lines(mine, [{"id": "m", "question": "Which river flows through Graz?", "gold_ids": ["mur"]}])
     experiment = Experiment(mine, ("vector", "bm25"))
-    with pytest.raises(OptionError, match="nothing to search; name an index"):
+    with pytest.raises(OptionError, match="nothing to search; name the index"):
         ask(experiment, tmp_path / "run")
     summary = ask(experiment, tmp_path / "run", index=once / "index")
     assert summary["methods"]["bm25"]["metrics"]["recall@2"]["mean"] == 1.0
@@ -648,7 +648,7 @@ def test_answers_are_asked_for_where_that_is_all_that_can_be_measured(data: Path
     summary = ask(Experiment(data, ("bm25",)), tmp_path / "run")
     assert set(summary["methods"]["bm25"]["metrics"]) == {"token f1", "exact match", "hit"}
     assert rows(tmp_path / "run")[0]["answer"]["text"]
-    with pytest.raises(OptionError, match="gives no answer, which is all that is measured"):
+    with pytest.raises(OptionError, match="gives no answer, but all metrics are of answers"):
         ask(Experiment(data, (named_by_its_function,)), tmp_path / "other")
     with pytest.raises(DataError, match="recall@5 needs gold"):
         ask(Experiment(data, ("bm25",), metrics=("recall@5",)), tmp_path / "third")
@@ -669,8 +669,8 @@ def test_answers_are_judged_where_a_judge_is_given(data: Path, tmp_path: Path) -
 
 def test_what_cannot_be_built_is_refused_before_anything_is_indexed(data: Path, tmp_path: Path) -> None:
     for method, says in (
-        ("reg(retriever='missing')", "no such retriever"),
-        ("VectorSerch(ix.passages) >> Sources()", "Did you mean 'VectorSearch'"),
+        ("reg(retriever='missing')", "missing: no such file"),
+        ("VectorSerch(ix.passages) >> ToPassages()", "Did you mean 'VectorSearch'"),
         ("ppr(restart=7)", "restart"),
     ):
         with pytest.raises(GraphwrightError, match=says):

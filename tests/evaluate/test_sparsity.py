@@ -7,8 +7,9 @@ import pytest
 from tests.toys import corpus_index
 
 from graphwright import EdgeSearch, GlobalEdges, Graph, OptionError, start
-from graphwright.evaluate.sparsity import thinned
+from graphwright.evaluate.indexing import thinned
 from graphwright.methods.registry import pipeline
+from graphwright.operators.run import Run
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -58,7 +59,7 @@ def test_vectors_of_triples_are_those_of_the_edges_that_are_left() -> None:
     for (_, (edge,)), score in zip(found, found.scores.tolist(), strict=True):
         text = SNAPSHOT.encoder.encode([sparser.graph.edge_text(int(edge))])[0]
         assert float(text @ encoded) == pytest.approx(score, abs=1e-5)
-    assert len(GlobalEdges(sparser.triples, asked=True)(start(QUESTION, sparser.graph)))
+    assert len(GlobalEdges(sparser.triples, asked=True)(start(QUESTION, sparser.graph), Run()))
 
 
 @pytest.mark.parametrize("method", ["pathrag", "ppr", "vector"])
@@ -69,8 +70,8 @@ def test_methods_answer_over_it(method: str, share: float) -> None:
     assert state.answer is not None
     if method == "vector":
         whole = pipeline(method, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
-        assert state.chunks is not None and whole.chunks is not None
-        assert np.array_equal(state.chunks.ids, whole.chunks.ids)
+        assert state.passages is not None and whole.passages is not None
+        assert np.array_equal(state.passages.ids, whole.passages.ids)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])

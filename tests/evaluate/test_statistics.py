@@ -129,5 +129,5 @@ def test_a_ratio_of_sums_has_an_interval_around_it() -> None:
     drawn = [random.Random(seed).choices(range(160), k=160) for seed in range(2_000)]
     plain = np.quantile([sum(above[i] for i in some) / sum(below[i] for i in some) for some in drawn], [0.025, 0.975])
     assert (low, high) == pytest.approx(tuple(plain), abs=0.01)
-    with pytest.raises(OptionError, match="above holds 1 values and below 2"):
+    with pytest.raises(OptionError, match="numerators holds 1 values and denominators 2"):
         ratio_interval([1], [1, 2])

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from graphwright.errors import OptionError
-from graphwright.evaluate.summaries import SUMMARY_METRICS, bleu, meteor, rouge, summary_scores, tokens
+from graphwright.evaluate.measures import SUMMARY_METRICS, bleu, meteor, rouge, summary_scores
 
 
 def needs(name: str) -> None:
@@ -76,9 +76,9 @@ def test_references_are_a_list(references: list[str]) -> None:
 def test_a_library_that_is_not_there_is_named_with_its_extra(
     metric: object, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from graphwright.evaluate import summaries
+    from graphwright.evaluate import measures
 
-    summaries._rouge.cache_clear()
+    measures._rouge.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
@@ -86,5 +86,7 @@ def test_a_library_that_is_not_there_is_named_with_its_extra(
         metric("text", ["text"])  # type: ignore[operator]
 
 
-def test_tokens_are_words_without_case_and_punctuation() -> None:
-    assert tokens("“Éire”, he said: 20%!") == ["éire", "he", "said", "20"]
+def test_meteor_ignores_case_and_punctuation() -> None:
+    needs("nltk")
+    plain = "éire he said 20"
+    assert meteor("“Éire”, he said: 20%!", [plain]) == meteor(plain, [plain])

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from graphwright import HashEncoder, OverlapCrossEncoder
+from graphwright.evaluate.asking import Results, Row
 from graphwright.evaluate.entries import entries
-from graphwright.evaluate.measures import chosen
-from graphwright.evaluate.results import Results, Row
+from graphwright.evaluate.measures import select_measures
 from graphwright.evaluate.summary import summarised
 
-MEASURES = chosen(["recall@5", "micro f1"])
+MEASURES = select_measures(["recall@5", "micro f1"])
 MANIFEST = {
     "settings": {"seed": 0},
     "baseline": "bm25",
@@ -103,13 +103,13 @@ def test_steps_of_a_loop_are_added_up_and_what_they_hold_is_averaged_where_they_
 
 
 def test_a_grid_has_a_curve_for_each_option_the_others_being_the_same(tmp_path: Path) -> None:
-    sweep = {"restart": (0.3, 0.5), "passages": (5, 9)}
-    names = [f"ppr(restart={r}, passages={p})" for r in (0.3, 0.5) for p in (5, 9)]
+    sweep = {"restart": (0.3, 0.5), "top_k": (5, 9)}
+    names = [f"ppr(restart={r}, top_k={p})" for r in (0.3, 0.5) for p in (5, 9)]
     rows = [row(name, at, 0.5) for name in names for at in range(4)]
     curves = made(tmp_path, ["ppr"], rows, sweep)["sweeps"]
     assert [(c["method"], c["option"], c["with"], [p["value"] for p in c["points"]]) for c in curves] == [
-        ("ppr", "restart", {"passages": "5"}, [0.3, 0.5]),
-        ("ppr", "passages", {"restart": "0.3"}, [5, 9]),
-        ("ppr", "restart", {"passages": "9"}, [0.3, 0.5]),
-        ("ppr", "passages", {"restart": "0.5"}, [5, 9]),
+        ("ppr", "restart", {"top_k": "5"}, [0.3, 0.5]),
+        ("ppr", "top_k", {"restart": "0.3"}, [5, 9]),
+        ("ppr", "restart", {"top_k": "9"}, [0.3, 0.5]),
+        ("ppr", "top_k", {"restart": "0.5"}, [5, 9]),
     ]

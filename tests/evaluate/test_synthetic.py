@@ -184,7 +184,7 @@ class Spent:
 
 
 def test_without_links_or_with_no_number_it_is_an_error() -> None:
-    with pytest.raises(DataError, match=r"none of the 2 documents refers to another.*links\.tsv"):
+    with pytest.raises(DataError, match=r"None of the 2 documents refers to another.*links\.tsv"):
         two_document_questions([HULL, Document("x", "t", links=("gone",))])
     with pytest.raises(OptionError, match="count=0"):
         two_document_questions([BOAT, HULL], 0)

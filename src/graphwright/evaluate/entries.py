@@ -80,7 +80,7 @@ def entries(
     """Return the methods to compare, each under its own name.
 
     `methods`: names of the registry, `ppr`, with options, `ppr(restart=0.5)`, expressions (see `read_expression`), each
-    after a label if wanted, `wide = ppr(passages=40)`; functions, under their own name; entries. `sweep`: values of
+    after a label if wanted, `wide = ppr(top_k=40)`; functions, under their own name; entries. `sweep`: values of
     options, named alone or with their method, `ppr.restart`: a method with such options becomes one entry for every
     combination of values.
 
@@ -110,8 +110,8 @@ def entries(
 def split_list(text: str) -> tuple[str, ...]:
     """Return the parts of a text between commas outside of brackets and quotes.
 
-    >>> split_list("vector, ppr(restart=0.5, passages=40), LinkEntities(ix.names) >> KHop(1)")
-    ('vector', 'ppr(restart=0.5, passages=40)', 'LinkEntities(ix.names) >> KHop(1)')
+    >>> split_list("vector, ppr(restart=0.5, top_k=40), LinkEntities(ix.names) >> KHop(1)")
+    ('vector', 'ppr(restart=0.5, top_k=40)', 'LinkEntities(ix.names) >> KHop(1)')
     """
     parts, depth, quote = [""], 0, ""
     for letter in text:

@@ -235,7 +235,7 @@ def read_plan(path: Path | str, **overrides: Any) -> Experiment:
         baseline = "vector"
         [methods]
         vector = "vector"
-        wide = "ppr(passages=40)"
+        wide = "ppr(top_k=40)"
         own = "VectorSearch(ix.passages) % 10 >> ToPassages()"
         [sweep]
         "ppr.restart" = [0.15, 0.5]

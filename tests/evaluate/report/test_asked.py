@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.evaluate.report.small_run import METRICS, questions, row, rows, summary
-
 from graphwright.evaluate.report.asked import Asked
+from tests.evaluate.report.small_run import METRICS, questions, row, rows, summary
 
 
 def taken(held: list[dict[str, Any]], room: int = 1 << 20, **more: Any) -> dict[str, Any]:

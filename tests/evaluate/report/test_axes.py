@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from graphwright.evaluate.report.axes import Axis
 from hypothesis import given
 from hypothesis import strategies as st
-
-from graphwright.evaluate.report.axes import Axis
 
 VALUES = st.lists(st.floats(0, 1e6, allow_subnormal=False), min_size=1, max_size=8)
 

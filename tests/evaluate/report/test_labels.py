@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 
+from graphwright.evaluate.report.labels import Box, Label, place, shortened, width
 from hypothesis import given
 from hypothesis import strategies as st
-
-from graphwright.evaluate.report.labels import Box, Label, place, shortened, width
 
 ROOM = Box(0, 0, 400, 300)
 
@@ -39,6 +38,6 @@ def test_a_name_at_the_right_border_stands_on_the_other_side() -> None:
 
 
 def test_long_names_keep_their_ends() -> None:
-    name = "ppr(restart=0.5, pool=100, passages=20)"
+    name = "ppr(restart=0.5, pool=100, top_k=20)"
     assert len(shortened(name)) == 26 and shortened(name).startswith("ppr(restart") and shortened(name).endswith("=20)")
     assert shortened("bm25") == "bm25"

@@ -6,12 +6,11 @@ import json
 from xml.etree import ElementTree
 
 import pytest
+from graphwright.evaluate.report.markup import Markup, embedded, named, tag
 from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 from tests.evaluate.report.small_run import HOSTILE
-
-from graphwright.evaluate.report.markup import Markup, embedded, named, tag
 
 TEXTS = st.text() | st.sampled_from(HOSTILE)
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import duckdb
 import pytest
-from tests.evaluate.report.small_run import METRICS, row, rows
-
 from graphwright.evaluate.report.results import Flat
+from tests.evaluate.report.small_run import METRICS, row, rows
 
 
 def read(path: Path) -> list[dict[str, Any]]:

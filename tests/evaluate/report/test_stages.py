@@ -5,14 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from graphwright.evaluate.report.branches import feeds
+from graphwright.evaluate.report.stages import stages
 from selectolax.lexbor import LexborHTMLParser
 from tests.evaluate.report.small_run import row, summary, text
 
-from graphwright import Keep, LinkEntities, PersonalizedPageRank, Repeat, ShortestPaths, ToPassages, VectorIndex, VectorSearch
-from graphwright.evaluate.report.branches import feeds
-from graphwright.evaluate.report.stages import stages
-from graphwright.operators.fusion import ScoreSum
+from graphwright import (
+    Keep,
+    LinkEntities,
+    PersonalizedPageRank,
+    Repeat,
+    ShortestPaths,
+    ToPassages,
+    VectorIndex,
+    VectorSearch,
+)
 from graphwright.operators.control import Reached
+from graphwright.operators.fusion import ScoreSum
 from graphwright.operators.operator import Operator
 
 INDEX = VectorIndex.from_array([[1.0], [0.0]])

@@ -6,9 +6,8 @@ import re
 from typing import Any
 
 import pytest
-from tests.evaluate.report.small_run import row, summary
-
 from graphwright.evaluate.report.sweeps import sweeps
+from tests.evaluate.report.small_run import row, summary
 
 
 def run(options: list[dict[str, Any]], option: str) -> dict[str, Any]:

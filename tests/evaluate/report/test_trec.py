@@ -6,11 +6,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from graphwright.evaluate.report.trec import Runs, file_name, lines
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.evaluate.report.small_run import HOSTILE, row, rows
-
-from graphwright.evaluate.report.trec import Runs, file_name, lines
 
 
 def read(path: Path) -> dict[tuple[str, str], list[list[object]]]:
