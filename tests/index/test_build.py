@@ -3,7 +3,8 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from graphwright import Graph, HashEncoder
+from graphwright import Graph
+from graphwright.models import HashEncoder
 from graphwright.graph.graph import WRITTEN
 from graphwright.index.build import build_from_graph, triple_words
 from graphwright.text.words import words

@@ -17,7 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import chunk_columns_of
 
-from graphwright import Document, Graph, HashEncoder, Index, OptionError, Settings
+from graphwright import Document, Graph, Index
+from graphwright.errors import OptionError
+from graphwright.index import Settings
+from graphwright.models import HashEncoder
 from graphwright.errors import StoreError
 from graphwright.index.extraction import Extraction, Relation
 from graphwright.index.filter import Filter

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import CORPUS, GRAPHS, corpus_index
 
-from graphwright import HashEncoder, HashSparseEncoder, OptionError, SparseIndex, StoreError
+from graphwright.errors import OptionError, StoreError
+from graphwright.index import SparseIndex
+from graphwright.models import HashEncoder, HashSparseEncoder
 from graphwright.graph.graph import Kind
 from graphwright.models.protocols import Floats, SparseRows
 

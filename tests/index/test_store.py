@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from graphwright import Document, StoreError
+from graphwright import Document
+from graphwright.errors import StoreError
 from graphwright.data.document import Chunk
 from graphwright.index.chunk_columns import ChunkRecord, StoredDocument
 from graphwright.index.extraction import Extraction, Mention, Relation

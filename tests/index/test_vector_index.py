@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS
 
-from graphwright import HashEncoder, OptionError, StoreError, VectorIndex, VectorSearch, joined, start
+from graphwright import VectorIndex, VectorSearch, start
+from graphwright.errors import OptionError, StoreError
+from graphwright.evaluate import joined
+from graphwright.models import HashEncoder
 
 
 def test_rows_are_kept_as_given_and_scored_by_dot_product() -> None:
@@ -102,7 +105,7 @@ def test_only_what_belongs_together_can_be_joined() -> None:
         joined(a, b)
     with pytest.raises(OptionError, match="cannot be joined again"):
         joined(joined(a, a), a)
-    with pytest.raises(OptionError, match="join one's"):
+    with pytest.raises(OptionError, match="have different encoders"):
         joined(*(VectorIndex.from_array(np.eye(2), encoder) for encoder in (HashEncoder(2), Tilted())))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright import StoreError
+from graphwright.errors import StoreError
 from graphwright.index.word_index import WordIndex
 from graphwright.text.words import words
 
