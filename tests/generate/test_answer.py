@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from tests.models.llm_server import LLMServer
 from tests.toys import CORPUS, corpus_index, family_state, loose
 
-from graphwright import Generate, NeedsError, OptionError, ToPassages, VectorSearch, start
-from graphwright.errors import LLMResponseError
+from graphwright import ToPassages, VectorSearch, start
+from graphwright.errors import LLMResponseError, NeedsError, OptionError
+from graphwright.generate import Generate
 from graphwright.generate.answer import answer_schema
 from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
 from graphwright.graph.evidence import Ranking

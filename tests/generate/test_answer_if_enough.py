@@ -8,9 +8,12 @@ import pytest
 from tests.models.llm_server import LLMServer
 from tests.toys import corpus_index
 
-from graphwright import OptionError, Ranking, ScriptedLLM, ToPassages, VectorSearch, start
+from graphwright import ToPassages, VectorSearch, start
+from graphwright.errors import OptionError
 from graphwright.generate.answer import AnswerIfEnough, Generate
 from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
+from graphwright.graph import Ranking
+from graphwright.models import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.operators.operator import Then
 from graphwright.operators.run import Run

@@ -6,22 +6,12 @@ import json
 
 import pytest
 
-from graphwright import (
-    ChainAnswer,
-    ChainPrompt,
-    Chains,
-    Evidence,
-    Generate,
-    Graph,
-    HashEncoder,
-    MergeChains,
-    OptionError,
-    Ranking,
-    ScriptedLLM,
-    Triples,
-    start,
-)
+from graphwright import Chains, Evidence, Graph, MergeChains, Triples, start
+from graphwright.errors import OptionError
+from graphwright.generate import ChainAnswer, ChainPrompt, Generate
 from graphwright.generate.prompts import passages_in
+from graphwright.graph import Ranking
+from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators.state import State
 
 FILMS = [

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS, as_networkx, corpus_index, family_state
 
-from graphwright import Evidence, Graph, HashEncoder, Index, start
+from graphwright import Evidence, Graph, Index, start
 from graphwright.generate.citations import citation, path_text, path_to
+from graphwright.models import HashEncoder
 from graphwright.operators.state import Anchor
 
 GRAPH = corpus_index().graph

@@ -8,22 +8,12 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS, corpus_index, vectors_of
 
-from graphwright import (
-    Evidence,
-    FlatPrompt,
-    FlowPaths,
-    GlobalEdges,
-    Graph,
-    HashEncoder,
-    OptionError,
-    PathPrompt,
-    ToPassages,
-    VectorIndex,
-    VectorSearch,
-    start,
-)
+from graphwright import Evidence, FlowPaths, Graph, ToPassages, VectorIndex, VectorSearch, start
+from graphwright.errors import OptionError
+from graphwright.generate import FlatPrompt, GlobalEdges, PathPrompt
 from graphwright.generate.path_prompts import steps_of
 from graphwright.generate.prompts import passages_in
+from graphwright.models import HashEncoder
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators.anchors.keywords import Keywords
 from graphwright.operators.run import Run

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index, loose
 
-from graphwright import HashEncoder, Index, OptionError, start
+from graphwright import Index, start
+from graphwright.errors import OptionError
 from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
 from graphwright.graph.evidence import Ranking
+from graphwright.models import HashEncoder
 from graphwright.operators.state import State
 
 GRAPH = corpus_index().graph

@@ -7,20 +7,14 @@ import json
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import (
-    Bubble,
-    Evidence,
-    Generate,
-    Graph,
-    Keywords,
-    OptionError,
-    Ranking,
-    ScriptedLLM,
-    ToPassages,
-    start,
-)
+from graphwright import Bubble, Evidence, Graph, ToPassages, start
+from graphwright.errors import OptionError
+from graphwright.generate import Generate
 from graphwright.generate.prompts import HybridPrompt, passages_in
+from graphwright.graph import Ranking
+from graphwright.models import ScriptedLLM
 from graphwright.models.budget import estimated_tokens
+from graphwright.operators import Keywords
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.state import State
 from graphwright.operators.trees.coverage import Unite

@@ -7,20 +7,13 @@ import json
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import (
-    CommunityReports,
-    Evidence,
-    OptionError,
-    Ranking,
-    ReportPrompt,
-    State,
-    Summaries,
-    SummaryTree,
-    TreeReports,
-    start,
-)
+from graphwright import Evidence, State, start
+from graphwright.errors import OptionError
+from graphwright.generate import CommunityReports, ReportPrompt, TreeReports
 from graphwright.generate.prompts import passages_in
+from graphwright.graph import Ranking
 from graphwright.models.budget import estimated_tokens
+from graphwright.operators import Summaries, SummaryTree
 from graphwright.operators.run import Run
 
 pytest.importorskip("igraph")

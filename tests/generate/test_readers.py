@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import Generate, HashEncoder, MiniLMReader, OptionError, Quote, Ranking, ReadSpans, start
+from graphwright import start
+from graphwright.errors import OptionError
+from graphwright.generate import Generate, Quote, ReadSpans
+from graphwright.graph import Ranking
+from graphwright.models import HashEncoder, MiniLMReader
 from graphwright.models.protocols import PassageText, Span
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

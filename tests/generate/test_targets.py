@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.toys import GRAPHS
 
-from graphwright import Evidence, Graph, OptionError, ShortestPaths, TargetAnswer, Triples, hits_at_1, start
+from graphwright import Evidence, Graph, ShortestPaths, Triples, hits_at_1, start
+from graphwright.errors import OptionError
+from graphwright.generate import TargetAnswer
 from graphwright.generate.citations import path_text
 
 

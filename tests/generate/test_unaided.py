@@ -8,7 +8,11 @@ import pytest
 from tests.models.llm_server import LLMServer
 from tests.toys import corpus_index
 
-from graphwright import Kind, LLMResponseError, OpenAILLM, OptionError, ScriptedLLM, Unaided, start
+from graphwright import start
+from graphwright.errors import LLMResponseError, OptionError
+from graphwright.generate import Unaided
+from graphwright.graph import Kind
+from graphwright.models import OpenAILLM, ScriptedLLM
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import LinkEntities, Operator, OptionError, PersonalizedPageRank, ScriptedLLM, ToPassages, VectorSearch
+from graphwright import PersonalizedPageRank, ToPassages, VectorSearch
+from graphwright.errors import OptionError
 from graphwright.methods.expression import literals, read_expression
+from graphwright.models import ScriptedLLM
+from graphwright.operators import LinkEntities, Operator
 
 IX = corpus_index().snapshot
 

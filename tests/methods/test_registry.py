@@ -5,21 +5,13 @@ from __future__ import annotations
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import (
-    Keep,
-    KHop,
-    MiniLMReader,
-    NeedsError,
-    OptionError,
-    Quote,
-    ReadSpans,
-    ToPassages,
-    VectorSearch,
-    start,
-)
+from graphwright import Keep, KHop, ToPassages, VectorSearch, start
+from graphwright.errors import NeedsError, OptionError
+from graphwright.generate import Quote, ReadSpans
 from graphwright.generate.prompts import PassagePrompt
 from graphwright.methods import registry
 from graphwright.methods.registry import METHODS, Method, pipeline, retrieval_part
+from graphwright.models import MiniLMReader
 from graphwright.operators.operator import Then
 from graphwright.operators.run import ModelMemory, Run
 

@@ -50,7 +50,8 @@ class Generate(Operator):
 
     `passages`: the number of passages that a reader reads, and that a model may cite if its prompt numbers none.
 
-    >>> from graphwright import Graph, Ranking, start
+    >>> from graphwright import Graph, start
+    >>> from graphwright.graph import Ranking
     >>> from graphwright.models.fake import ScriptedLLM
     >>> quotes = '[{"passage": 1, "quote": "Graz in Austria"}]'
     >>> reply = f'{{"found": true, "text": "Austria [1].", "answers": ["Austria"], "citations": {quotes}}}'
@@ -94,7 +95,8 @@ class AnswerIfEnough(Operator):
     quotes (see Generate) or for the statement that the passages do not suffice. An answer without a verified quote is
     not taken, nor is a reply that does not fit the schema: the trace then has a note and the usage.
 
-    >>> from graphwright import Graph, Ranking, start
+    >>> from graphwright import Graph, start
+    >>> from graphwright.graph import Ranking
     >>> from graphwright.models.fake import ScriptedLLM
     >>> state = start("Where is Graz?", Graph.from_triples([("Graz in Austria", "r", "b")]))
     >>> reply = '{"found": true, "text": "Austria [1].", "citations": [{"passage": 1, "quote": "Graz in Austria"}]}'

@@ -50,7 +50,8 @@ class PassagePrompt(Operator):
     the text are escaped, so that no text can pass for another passage or for an instruction.
     `characters`: room for all lines. A passage that does not fit is left out, but the first is cut.
 
-    >>> from graphwright import Graph, Ranking, start
+    >>> from graphwright import Graph, start
+    >>> from graphwright.graph import Ranking
     >>> state = start("Where?", Graph.from_triples([("Graz", "in", "Austria")])).with_(passages=Ranking.of([0], [1]))
     >>> print(PassagePrompt()(state).prompt.splitlines()[-1])
     {"passage": 1, "title": "", "text": "Graz in Austria."}
@@ -91,7 +92,8 @@ class HybridPrompt(Operator):
     `tokens`: room for the whole prompt, estimated; triples take a quarter of it at most, or what passages leave. What
     does not fit is left out, but the first passage is cut.
 
-    >>> from graphwright import Evidence, Graph, Ranking, start
+    >>> from graphwright import Evidence, Graph, start
+    >>> from graphwright.graph import Ranking
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "died in", "851")])
     >>> state = start("Who?", graph, evidence=Evidence.of_edges([0, 1])).with_(passages=Ranking.of([1], [1.0]))
     >>> print("\\n".join(HybridPrompt()(state).prompt.splitlines()[-3:]))

@@ -11,6 +11,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.generate.citations import citation, passage_text
+from graphwright.graph.evidence import Scores
 from graphwright.models.protocols import Encoder, Floats, PassageText, Reader
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
@@ -71,7 +72,8 @@ class Quote(Operator):
     `passages`: the number of passages that are read. `sentences`: the largest number of sentences. `threshold`: the
     least cosine of a sentence that is quoted.
 
-    >>> from graphwright import Graph, Ranking, start
+    >>> from graphwright import Graph, start
+    >>> from graphwright.graph import Ranking
     >>> from graphwright.models.fake import HashEncoder
     >>> state = start("Is Graz in Austria?", Graph.from_triples([("Graz", "in", "Austria")]))
     >>> Quote(HashEncoder())(state.with_(passages=Ranking.of([0], [1]))).answer.text
@@ -139,7 +141,7 @@ def read_answer(reader: Reader, state: State, run: Run, passages: int, threshold
 
 
 def _greedy(
-    cosines: Floats, prior: Floats, question: str, sentences: Sequence[str], count: int, threshold: float
+    cosines: Floats, prior: Scores, question: str, sentences: Sequence[str], count: int, threshold: float
 ) -> list[int]:
     """Return the sentences in the order in which they add most; each after the first must add a word."""
     missing = _weights(question, sentences)

@@ -35,7 +35,9 @@ def read_expression(text: str, snapshot: Snapshot, **names: Any) -> Operator:
     other names, attributes or calls. `names`: further names, such as `llm`. Raises OptionError with the position of a
     part that cannot be read.
 
-    >>> from graphwright import Graph, HashEncoder, VectorIndex, WordIndex
+    >>> from graphwright import Graph, VectorIndex
+    >>> from graphwright.index import WordIndex
+    >>> from graphwright.models import HashEncoder
     >>> graph, vectors = Graph.from_triples([("a", "r", "b")]), VectorIndex.from_array([[1.0], [2.0]])
     >>> ix = Snapshot(graph, vectors, WordIndex.of(["a", "b"], [0, 1]), None, None, HashEncoder(), {})
     >>> read_expression("VectorSearch(ix.passages) % 10 >> ToPassages()", ix)

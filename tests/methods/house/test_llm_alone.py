@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import METHODS, Experiment, HashEncoder, OptionError, ScriptedLLM
 from graphwright.cli.app import main
+from graphwright.errors import OptionError
+from graphwright.evaluate import Experiment
 from graphwright.evaluate.run import run
-from graphwright.methods.registry import pipeline
+from graphwright.methods.registry import METHODS, pipeline
+from graphwright.models import HashEncoder, ScriptedLLM
 
 REPLY = '{"reasoning": "It was hers.", "found": true, "text": "Erstein Abbey"}'
 QUESTION = "Which abbey did the mother of Lothair II found?"

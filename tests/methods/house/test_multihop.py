@@ -7,8 +7,10 @@ import pickle
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import MiniLMCrossEncoder, OptionError, OverlapCrossEncoder, VectorSearch, start
+from graphwright import VectorSearch, start
+from graphwright.errors import OptionError
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.models import MiniLMCrossEncoder, OverlapCrossEncoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

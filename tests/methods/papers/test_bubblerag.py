@@ -11,30 +11,16 @@ import pytest
 from tests.models.llm_server import LLMServer
 from tests.toys import CORPUS, GRAPHS, corpus_index, same, vectors_of
 
-from graphwright import (
-    Bubble,
-    Evidence,
-    GroupAnchors,
-    Grow,
-    HashEncoder,
-    Index,
-    LatentKeywords,
-    OpenAILLM,
-    Operator,
-    Relax,
-    ScriptedLLM,
-    Specialise,
-    State,
-    VectorIndex,
-    joined,
-    start,
-)
+from graphwright import Bubble, Evidence, Index, State, VectorIndex, start
+from graphwright.evaluate import joined
 from graphwright.generate.prompts import passages_in
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.word_index import WordIndex
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
+from graphwright.operators import GroupAnchors, Grow, LatentKeywords, Operator, Relax, Specialise
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

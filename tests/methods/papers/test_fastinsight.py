@@ -9,17 +9,11 @@ import numpy as np
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import (
-    Graph,
-    HashEncoder,
-    Kind,
-    MiniLMCrossEncoder,
-    OptionError,
-    OverlapCrossEncoder,
-    VectorIndex,
-    start,
-)
+from graphwright import Graph, VectorIndex, start
+from graphwright.errors import OptionError
+from graphwright.graph import Kind
 from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.models import HashEncoder, MiniLMCrossEncoder, OverlapCrossEncoder
 from graphwright.operators.run import Run
 from graphwright.operators.subgraph.views import PassageGraph, entity_vectors
 

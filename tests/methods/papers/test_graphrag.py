@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import HashEncoder, Index, OptionError, ScriptedLLM, start
+from graphwright import Index, start
+from graphwright.errors import OptionError
 from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.models import HashEncoder, ScriptedLLM
 
 pytest.importorskip("igraph")
 

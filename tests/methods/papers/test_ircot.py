@@ -8,9 +8,12 @@ import pickle
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import OptionError, ScriptedLLM, HasThoughts, WordSearch, start
+from graphwright import start
+from graphwright.errors import OptionError
 from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.models import ScriptedLLM
+from graphwright.operators import HasThoughts, WordSearch
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -20,7 +23,9 @@ def test_the_expression_reads_as_it_is_written() -> None:
     first = WordSearch(SNAPSHOT.words)
     whole = repr(pipeline("ircot", SNAPSHOT, top_k=7, k=4, steps=2, shown=3, first=first))
     search, think = f"FollowUp({first!r} % 4)", f"Think({SNAPSHOT.encoder!r}, passages=3)"
-    assert whole.startswith(f"({search} >> Repeat({think} >> {search}, until={HasThoughts(2)!r})) % 7 >> ToPassages() >> ")
+    assert whole.startswith(
+        f"({search} >> Repeat({think} >> {search}, until={HasThoughts(2)!r})) % 7 >> ToPassages() >> "
+    )
     assert "ScoreSum(VectorSearch(" in repr(pipeline("ircot", SNAPSHOT))
 
 

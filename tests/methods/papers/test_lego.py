@@ -8,24 +8,13 @@ from dataclasses import replace
 import pytest
 from tests.toys import corpus_index, same
 
-from graphwright import (
-    BM25,
-    EdgeSearch,
-    Graph,
-    HashEncoder,
-    Induce,
-    Keep,
-    KHop,
-    OptionError,
-    OverlapCrossEncoder,
-    ScriptedLLM,
-    ShortestPaths,
-    TargetAnswer,
-    VectorIndex,
-    start,
-)
+from graphwright import Graph, Induce, Keep, KHop, ShortestPaths, VectorIndex, start
+from graphwright.errors import OptionError
+from graphwright.generate import TargetAnswer
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, cell, lego
 from graphwright.methods.registry import pipeline
+from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
+from graphwright.operators import BM25, EdgeSearch
 
 E, L = HashEncoder(), OverlapCrossEncoder()
 FILMS = Graph.from_triples(

@@ -8,20 +8,12 @@ from dataclasses import replace
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import (
-    Graph,
-    HashEncoder,
-    InduceEdges,
-    Instances,
-    OverlapCrossEncoder,
-    ScriptedLLM,
-    ShortestPaths,
-    State,
-    TargetAnswer,
-    start,
-)
+from graphwright import Graph, ShortestPaths, State, start
+from graphwright.generate import TargetAnswer
 from graphwright.methods.papers.lego_systems import explored, planned, selected
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
+from graphwright.operators import InduceEdges, Instances
 
 E = HashEncoder()
 FILMS = Graph.from_triples(

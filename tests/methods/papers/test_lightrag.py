@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import HashEncoder, Index, LLMResponseError, OptionError, ScriptedLLM, start
+from graphwright import Index, start
+from graphwright.errors import LLMResponseError, OptionError
 from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline
+from graphwright.models import HashEncoder, ScriptedLLM
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -8,22 +8,12 @@ from pathlib import Path
 import pytest
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import (
-    Evidence,
-    FlatPrompt,
-    GlobalEdges,
-    HashEncoder,
-    HopFirst,
-    Index,
-    Operator,
-    PathPrompt,
-    ScriptedLLM,
-    Shuffled,
-    ToPassages,
-    start,
-)
+from graphwright import Evidence, Index, ToPassages, start
+from graphwright.generate import FlatPrompt, GlobalEdges, PathPrompt
 from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.operators import HopFirst, Operator, Shuffled
 from graphwright.operators.paths.flow import WithEdges
 
 SNAPSHOT = corpus_index().snapshot

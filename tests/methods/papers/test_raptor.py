@@ -8,9 +8,11 @@ import pickle
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import OptionError, ScriptedLLM, start
+from graphwright import start
+from graphwright.errors import OptionError
 from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.models import ScriptedLLM
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

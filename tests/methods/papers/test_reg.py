@@ -7,10 +7,12 @@ import pickle
 
 from tests.toys import corpus_index, knowledge
 
-from graphwright import EdgeSearch, Graph, OverlapCrossEncoder, ScriptedLLM, start
+from graphwright import Graph, start
 from graphwright.generate.prompts import passages_in
 from graphwright.methods.papers.reg import evidence_chains
 from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.models import OverlapCrossEncoder, ScriptedLLM
+from graphwright.operators import EdgeSearch
 
 SNAPSHOT = corpus_index().snapshot
 FILMS = [

@@ -11,7 +11,7 @@ from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import HasEvidence, If, OnGraph
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.rerank import Choose
-from graphwright.operators.search.hipporag import PhraseSeeds, SharedWords, Specific
+from graphwright.operators.search.hipporag import PhraseSeeds, SharedWords, SpecificSeeds
 from graphwright.operators.search.search import TripleSearch, VectorSearch
 from graphwright.operators.select.to_passages import ToPassages
 from graphwright.operators.subgraph.narrow import Only
@@ -30,7 +30,7 @@ def hipporag(
     linked to the nearest entity; without one LinkEntities finds them. Seeds are weighted by node specificity. A
     question that names nothing is searched by its vector.
     """
-    named = (LinkEntities(ix.names) if llm is None else Keywords(llm)) >> Specific(ix.names)
+    named = (LinkEntities(ix.names) if llm is None else Keywords(llm)) >> SpecificSeeds(ix.names)
     walk = named >> OnGraph(StatementGraph(), PersonalizedPageRank(restart) % nodes)
     found = walk >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
     return found >> answering(ix, llm, sources=ToPassages(top_k, summed=True))

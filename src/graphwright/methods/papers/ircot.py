@@ -9,7 +9,7 @@ from graphwright.methods.house.multihop import DEPTH
 from graphwright.models.protocols import LLM
 from graphwright.operators.control import Repeat
 from graphwright.operators.operator import Operator
-from graphwright.operators.search.chain_of_thought import FollowUp, Think, Thoughts
+from graphwright.operators.search.chain_of_thought import FollowUp, HasThoughts, Think
 
 __all__ = ["ircot"]
 
@@ -34,5 +34,5 @@ def ircot(
     if steps < 1:
         raise OptionError(f"ircot(steps={steps!r}): steps must be at least 1.")
     search = FollowUp((first or both(ix, max(k, DEPTH))) % k)
-    loop = Repeat(Think(llm or ix.encoder, shown) >> search, until=Thoughts(steps))
+    loop = Repeat(Think(llm or ix.encoder, shown) >> search, until=HasThoughts(steps))
     return (search >> loop) % top_k >> answering(ix, llm)

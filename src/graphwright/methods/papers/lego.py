@@ -55,7 +55,7 @@ class Best:
     model may also be an operator that ranks evidence. `stored`: a search that ranks the triples of the graph by
     `encoder` with stored vectors.
 
-    >>> from graphwright import HashEncoder
+    >>> from graphwright.models import HashEncoder
     >>> Best(HashEncoder())(ShortestPaths(), 32)
     ShortestPaths() >> Rerank(HashEncoder(dimension=64)) % 32
     """
@@ -90,7 +90,7 @@ EXTRACTIONS: Mapping[str, Callable[[int], Operator]] = {
     "KSE": lambda nodes: KHop(3) % nodes >> Induce(),
     "PPR": lambda nodes: PersonalizedPageRank(each=True) % nodes >> Induce(),
     "KSE-PPR": lambda nodes: KHop(3) >> Induce() >> PersonalizedPageRank(each=True) % nodes >> Induce(),
-    "communities": lambda nodes: CommunityOf(largest=nodes) >> Induce(),
+    "communities": lambda nodes: CommunityOf(max_nodes=nodes) >> Induce(),
 }
 """Structure-based extraction by name (SBE, section 3.2.1, and 5.2), from anchors to a graph of so many nodes."""
 
@@ -129,7 +129,7 @@ def cell(
     may be an operator, Keep() for none. `models`: the models by name; a language model is shown the best by "E", if
     there is one. `nodes`, `edges`, `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `shown`, `triples`: those of Best.
 
-    >>> from graphwright import HashEncoder, OverlapCrossEncoder
+    >>> from graphwright.models import HashEncoder, OverlapCrossEncoder
     >>> cell("PPR+TP-E", "OSAR-C", {"E": HashEncoder(), "C": OverlapCrossEncoder()}, edges=9)
     PersonalizedPageRank(each=True) % 1000 >> Induce() >>
     Triples() >> Rerank(HashEncoder(dimension=64)) % 9 >> InduceEdges() >>

@@ -35,7 +35,7 @@ def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool:
     relation paths of the graph against the question with its entity names masked, the `pool` shortest of them. A path
     retriever, trained on the graph as RoG's planner is, decodes them.
 
-    >>> from graphwright import HashEncoder
+    >>> from graphwright.models import HashEncoder
     >>> planned(HashEncoder())
     RelationPaths() % 1000 >> LengthPenalty(MaskEntities(Rerank(HashEncoder(dimension=64)))) % 3
     """
