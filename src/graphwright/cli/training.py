@@ -157,14 +157,14 @@ def _add_command(level: str) -> None:
             raise OptionError(f"train {level} needs questions with answers, or --labels FILE; give one of the two.")
         import_torch()  # before minutes of labelling
         snapshot = _snapshot(index)
+        learned = None if labels is None else read_labels(labels, snapshot.graph)
+        examples = None if questions is None else options.examples(questions, snapshot)
+        schedule = Schedule(epochs=epochs, seed=options.seed)
         with progress_bar() as show:
-            if questions is None:
-                learned = read_labels(labels, snapshot.graph)
-            else:
-                refiner, examples = options.refiner(snapshot), options.examples(questions, snapshot)
+            if examples is not None:
                 file = into.with_name(f"{into.name}.labels.jsonl")
-                learned = make_labels(snapshot.graph, examples, refiner, file, progress=show)
-            schedule = Schedule(epochs=epochs, seed=options.seed)
+                learned = make_labels(snapshot.graph, examples, options.refiner(snapshot), file, progress=show)
+            assert learned is not None  # one of the two was given
             retriever = train_retriever(snapshot, learned, level, names=names, schedule=schedule, progress=show)
         retriever.save(into)
         _report(learned, as_json, retriever=into, about=retriever.about)
