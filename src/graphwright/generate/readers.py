@@ -145,18 +145,18 @@ def _greedy(
 ) -> list[int]:
     """Return the sentences in the order in which they add most; each after the first must add a word."""
     missing = _weights(question, sentences)
-    held = [missing.keys() & set(words(sentence)) for sentence in sentences]
+    shared = [missing.keys() & set(words(sentence)) for sentence in sentences]
     chosen: list[int] = []
     while len(chosen) < count:
-        gain = cosines + prior + np.array([sum(missing[word] for word in group) for group in held])
+        gain = cosines + prior + np.array([sum(missing[word] for word in group) for group in shared])
         gain[cosines < threshold] = -1
         gain[chosen] = -1
         best = int(gain.argmax())
-        if gain[best] < 0 or (chosen and not held[best]):
+        if gain[best] < 0 or (chosen and not shared[best]):
             break
         chosen.append(best)
-        missing = {word: weight for word, weight in missing.items() if word not in held[best]}
-        held = [group & missing.keys() for group in held]
+        missing = {word: weight for word, weight in missing.items() if word not in shared[best]}
+        shared = [group & missing.keys() for group in shared]
     return chosen
 
 

@@ -37,8 +37,8 @@ def fastinsight(
     in STeX. The corpus graph joins passages by `relations` (see `PassageGraph`); ("refers to",) is references alone.
     `cross_encoder`: by default the embedded one.
     """
-    found = _expanded(ix.passages, batch, budget, alpha, beta, cross_encoder)
-    return OnGraph(PassageGraph(relations=relations), found) % top_k >> answering(ix, llm)
+    search = _expanded(ix.passages, batch, budget, alpha, beta, cross_encoder)
+    return OnGraph(PassageGraph(relations=relations), search) % top_k >> answering(ix, llm)
 
 
 def fastinsight_entities(
@@ -59,8 +59,8 @@ def fastinsight_entities(
     `sentences` that state its edges (see EntityGraph); its vector is the mean of those of its passages (see
     entity_vectors). Passages are ranked by the best entity that they mention.
     """
-    found = _expanded(entity_vectors(ix.graph, ix.passages), batch, budget, alpha, beta, cross_encoder)
-    return OnGraph(EntityGraph(sentences), found) >> answering(ix, llm, sources=ToPassages(top_k))
+    search = _expanded(entity_vectors(ix.graph, ix.passages), batch, budget, alpha, beta, cross_encoder)
+    return OnGraph(EntityGraph(sentences), search) >> answering(ix, llm, sources=ToPassages(top_k))
 
 
 def _expanded(

@@ -32,10 +32,10 @@ def graphrag_local(
     without one a community stands for its most central statements. Needs the extra `communities`.
     """
     summaries = Summaries(ix.passages, ix.triples, llm)
-    found = EntitySearch(ix.passages, ix.names, ix.triples) % entities
+    search = EntitySearch(ix.passages, ix.names, ix.triples) % entities
     around = Surroundings(summaries, level, relations, communities)
     prompt = ReportPrompt(CommunityReports(summaries, level, max(communities, 1)))
-    return found >> around >> answering(ix, llm, sources=ToPassages(top_k, index=ix.passages), prompt=prompt)
+    return search >> around >> answering(ix, llm, sources=ToPassages(top_k, index=ix.passages), prompt=prompt)
 
 
 def graphrag_global(

@@ -32,8 +32,8 @@ def hipporag(
     """
     named = (LinkEntities(ix.names) if llm is None else Keywords(llm)) >> SpecificSeeds(ix.names)
     walk = named >> OnGraph(StatementGraph(), PersonalizedPageRank(restart) % nodes)
-    found = walk >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
-    return found >> answering(ix, llm, sources=ToPassages(top_k, summed=True))
+    search = walk >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
+    return search >> answering(ix, llm, sources=ToPassages(top_k, summed=True))
 
 
 def hipporag2(
@@ -57,5 +57,5 @@ def hipporag2(
     recognised = SharedWords(ix.words) if llm is None else Choose(llm)
     near = LinkEntities(ix.names) >> TripleSearch(ix.triples, pool) >> recognised % triples
     walk = near >> PhraseSeeds(ix.passages, weight) >> PersonalizedPageRank(restart) % nodes >> Only(Kind.CHUNK)
-    found = walk % top_k >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
-    return found >> answering(ix, llm)
+    search = walk % top_k >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
+    return search >> answering(ix, llm)

@@ -232,21 +232,23 @@ def lego(
     return cell(extraction, retrieval, models, triples=triples, **sizes)
 
 
-def answered(ix: Snapshot, found: Operator, top_k: int = 20, llm: LLM | None = None, *, tied: bool = False) -> Operator:
+def answered(
+    ix: Snapshot, search: Operator, top_k: int = 20, llm: LLM | None = None, *, tied: bool = False
+) -> Operator:
     """Return a whole method: link the question, find paths, rank their passages, and answer.
 
-    `found`: from anchors to paths. On a graph without passages the answer is the names that the paths lead to, or that
+    `search`: from anchors to paths. On a graph without passages the answer is the names that the paths lead to, or that
     of a language model that is shown the paths. `tied`: of these names, only those that the best paths lead to, by
-    their scores; `found` must then leave the graph as it is.
+    their scores; `search` must then leave the graph as it is.
     """
     # Keep() leaves the graph whole for the steps after the paths.
-    linked = LinkEntities(ix.names) >> (Keep() | found)
+    linked = LinkEntities(ix.names) >> (Keep() | search)
     if ix.graph.passages is not None:
         prompt = PathPrompt(passages=_SHOWN)
         return linked >> answering(ix, llm, sources=ToPassages(top_k, mentions=0.1), prompt=prompt)
     if llm is None:
         # Beside Keep() the paths would lose their scores.
-        scored = LinkEntities(ix.names) >> found if tied else linked
+        scored = LinkEntities(ix.names) >> search if tied else linked
         return scored >> ToPassages(top_k, mentions=0.1) >> TargetAnswer(tied=tied)
     return linked >> ToPassages(_NAMES, mentions=0.1) >> PathPrompt(passages=_NAMES) >> Generate(llm)
 
@@ -274,8 +276,8 @@ def instance(number: int) -> Callable[..., Operator]:
     ) -> Operator:
         second = (judge or llm or MiniLMCrossEncoder()) if "L" in parts else None
         triples = None if ix.triples is None else EdgeSearch(ix.triples)
-        found = lego(number, scorer(ix), second, nodes=nodes, edges=edges, paths=paths, triples=triples)
-        return answered(ix, found, top_k, llm)
+        search = lego(number, scorer(ix), second, nodes=nodes, edges=edges, paths=paths, triples=triples)
+        return answered(ix, search, top_k, llm)
 
     build.__name__ = f"lego_{number}"
     build.__doc__ = f"""{_about(parts)} (LEGO-GraphRAG, instance {number}).

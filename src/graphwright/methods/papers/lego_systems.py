@@ -99,8 +99,8 @@ def gsr(
     write the relation paths; here a path retriever takes its place.
     """
     planning = planned(planner or llm or ix.encoder, plans, length, pool)
-    found = planning >> Instances() >> InduceEdges() >> ShortestPaths() % paths
-    return answered(ix, OnGraph(StatementGraph(), found), top_k, llm)
+    search = planning >> Instances() >> InduceEdges() >> ShortestPaths() % paths
+    return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 
 
 def kelp(
@@ -119,8 +119,8 @@ def kelp(
     scorer of its own.
     """
     encoder = scorer(ix)
-    found = selected(judge or encoder, encoder, hops, paths, pool)
-    return answered(ix, OnGraph(StatementGraph(), found), top_k, llm)
+    search = selected(judge or encoder, encoder, hops, paths, pool)
+    return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 
 
 def tog(
@@ -137,8 +137,8 @@ def tog(
     `width`, `depth`: ToG's N and D_max. `judge`: selects, by default the language model that answers, else the index's
     encoder.
     """
-    found = explored(judge or llm or ix.encoder, width, depth)
-    return answered(ix, OnGraph(StatementGraph(), found), top_k, llm)
+    search = explored(judge or llm or ix.encoder, width, depth)
+    return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 
 
 def grag_m(
@@ -157,11 +157,11 @@ def grag_m(
     first needed; without one their most central statements follow the paths. Needs the extra `communities`.
     """
     summaries = Summaries(ix.passages, ix.triples, llm)
-    found = lego(12, scorer(ix), nodes=nodes, paths=paths) >> (
+    search = lego(12, scorer(ix), nodes=nodes, paths=paths) >> (
         Keep() | Surroundings(summaries, level, relations=0, communities=communities)
     )
     if ix.graph.passages is None or llm is None:
-        return answered(ix, found, top_k, llm)
+        return answered(ix, search, top_k, llm)
     prompt = ReportPrompt(CommunityReports(summaries, level, max(communities, 1)))
-    linked = LinkEntities(ix.names) >> (Keep() | found)
+    linked = LinkEntities(ix.names) >> (Keep() | search)
     return linked >> answering(ix, llm, sources=ToPassages(top_k, mentions=0.1), prompt=prompt)
