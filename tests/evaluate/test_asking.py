@@ -14,27 +14,18 @@ from typing import Any, get_args, get_origin
 import pytest
 from tests.toys import CORPUS, FAMILY, corpus_index
 
-from graphwright import (
-    METHODS,
-    BudgetError,
-    Graph,
-    HashEncoder,
-    Index,
-    ModelError,
-    Operator,
-    OptionError,
-    State,
-    ToPassages,
-    VectorSearch,
-)
+from graphwright import Graph, Index, State, ToPassages, VectorSearch
 from graphwright.data.graph_questions import GraphQuestion
 from graphwright.data.questions import QuestionRecord
+from graphwright.errors import BudgetError, ModelError, OptionError
 from graphwright.evaluate import asking
 from graphwright.evaluate.asking import Asker, Row
 from graphwright.evaluate.entries import entry_of
 from graphwright.evaluate.measures import MEASURES, default_metrics, select_measures
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.models import HashEncoder
 from graphwright.models.protocols import Completion, Floats, Usage
+from graphwright.operators import Operator
 from graphwright.operators.run import Run
 
 IX = corpus_index().snapshot

@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import corpus_index
 
-from graphwright import METHODS, Operator, OptionError, ScriptedLLM, ToPassages, VectorSearch
+from graphwright import ToPassages, VectorSearch
+from graphwright.errors import OptionError
 from graphwright.evaluate.entries import Entry, entries, entry_of, split_list, values
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.registry import pipeline
+from graphwright.methods.registry import METHODS, pipeline
+from graphwright.models import ScriptedLLM
+from graphwright.operators import Operator
 
 IX = corpus_index().snapshot
 

@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
-from graphwright import Experiment, HashEncoder, Index, files
+from graphwright import Index, files
 from graphwright.errors import DataError
+from graphwright.evaluate import Experiment
 from graphwright.evaluate.run import run
+from graphwright.models import HashEncoder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 

@@ -1,33 +1,60 @@
-"""Topological recall as a run measures it: worked numbers on the toy corpus, and its decomposition into recall."""
+"""Metrics of a run by name: nearness over passages and graphs, quality of subgraphs and paths, summaries."""
 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import pytest
-from tests.toys import CORPUS, FAMILY, corpus_index
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.toys import CORPUS, FAMILY, GRAPHS, as_networkx, corpus_index
 
 from graphwright import (
     Evidence,
     Graph,
-    HashEncoder,
     Index,
+    Induce,
     Keep,
-    Operator,
-    Settings,
+    KHop,
+    ShortestPaths,
     State,
     ToPassages,
+    Triples,
     VectorSearch,
-    missed_topological_recall,
+    start,
 )
 from graphwright.data.questions import QuestionRecord
+from graphwright.errors import OptionError
+from graphwright.evaluate import missed_topological_recall
 from graphwright.evaluate.asking import Asker, Row
-from graphwright.evaluate.measures import MEASURES, select_measures
+from graphwright.evaluate.measures import (
+    MEASURES,
+    SUMMARY_METRICS,
+    Quality,
+    answer_quality,
+    bleu,
+    meteor,
+    path_quality,
+    rouge,
+    select_measures,
+    subgraph_quality,
+    summary_scores,
+)
+from graphwright.evaluate.metrics import macro_f1
+from graphwright.generate import TargetAnswer
+from graphwright.generate.targets import NO_TARGET
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.graph import Columns
+from graphwright.index import Settings
 from graphwright.index.snapshot import Snapshot
+from graphwright.models import HashEncoder
+from graphwright.operators import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Ranking
 from graphwright.operators.subgraph.views import PassageGraph
@@ -182,3 +209,199 @@ def test_over_a_graph_answers_are_looked_for_on_the_graph_itself() -> None:
     married = next(e for e in graph.edges.tolist() if graph.triple(e)[2] == "Teutberga")
     assert over_family(Finds((), edges=(married,)), "Teutberga", "Lothair II")[NEAR] == 1.0
     assert over_family(found, "Nobody")[NEAR] == 0.0
+
+
+names = st.lists(st.sampled_from(["Graz", "Linz", "the Linz", "Wien", "wien.", "Steyr", "Enns"]), max_size=8)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "gold", "value"),
+    [
+        (["Graz", "Linz", "Wien"], ["Wien", "Enns"], (1 / 3, 1 / 2, 2 / 5)),
+        (["Graz", "graz!", "The Graz"], ["Graz"], (1, 1, 1)),
+        (["Graz"], ["Graz", "graz", "Enns"], (1, 1 / 2, 2 / 3)),
+        ("Graz", "Graz", (1, 1, 1)),
+        (["Graz"], ["Linz"], (0, 0, 0)),
+        ([], ["Linz"], (0, 0, 0)),
+        (["Linz"], [], (0, 0, 0)),
+        ([], [], (1, 1, 1)),
+        (["", " "], [], (1, 1, 1)),
+    ],
+)
+def test_footnote_11_has_the_values_worked_by_hand(predicted, gold, value) -> None:
+    assert answer_quality(predicted, gold) == pytest.approx(value)
+
+
+@given(names, names)
+def test_f1_is_that_of_answers_and_the_harmonic_mean(predicted, gold) -> None:
+    precision, recall, f1 = answer_quality(predicted, gold)
+    assert f1 == pytest.approx(macro_f1(predicted, gold))
+    assert f1 * (precision + recall) == pytest.approx(2 * precision * recall)
+    assert answer_quality(gold, predicted) == pytest.approx((recall, precision, f1))
+
+
+def family(*kept: str) -> Graph:
+    graph = GRAPHS["family"]
+    return graph.part([graph.id(name) for name in kept])
+
+
+def test_a_subgraph_is_judged_by_all_its_nodes() -> None:
+    part = family("Lothair II", "Teutberga", "Waldrada", "Gisela")
+    assert subgraph_quality(part, ["Teutberga", "Waldrada", "Bertha"]) == pytest.approx((2 / 4, 2 / 3, 4 / 7))
+    whole = subgraph_quality(GRAPHS["family"], ["Bertha"])
+    assert whole == pytest.approx((1 / len(GRAPHS["family"]), 1, 2 / (1 + len(GRAPHS["family"]))))
+
+
+def test_an_answer_that_the_graph_does_not_hold_counts_as_not_found() -> None:
+    assert subgraph_quality(family("Bertha"), ["Bertha", "Charlemagne"]) == pytest.approx((1, 1 / 2, 2 / 3))
+    assert subgraph_quality(family("Bertha"), ["Charlemagne"]) == (0, 0, 0)
+
+
+def test_a_subgraph_without_nodes_finds_nothing() -> None:
+    assert subgraph_quality(family(), ["Bertha"]) == (0, 0, 0)
+
+
+def namesakes() -> Graph:
+    """Two films of one name, by two directors."""
+    c = Graph.from_triples([("Solaris", "by", "Tarkovsky"), ("Solaris II", "by", "Soderbergh")]).columns
+    named = TextColumn.of(["Solaris", "Tarkovsky", "Solaris", "Soderbergh"])
+    return Graph(Columns(named, c.heads, c.tails, c.relation, c.relations, c.kinds))
+
+
+def test_nodes_of_one_name_count_once_and_are_one_answer() -> None:
+    graph = namesakes()
+    assert subgraph_quality(graph, ["Solaris"]) == pytest.approx((1 / 3, 1, 1 / 2))
+    assert subgraph_quality(graph.part([2, 3]), ["Solaris"]) == pytest.approx((1 / 2, 1, 2 / 3))
+    asked = start("Which films?", graph, entities=["Tarkovsky", "Soderbergh"])
+    assert path_quality(ShortestPaths()(asked), ["Solaris"]) == (1, 1, 1)
+
+
+def test_paths_are_judged_by_the_last_node_that_the_question_does_not_name() -> None:
+    graph = GRAPHS["line"]
+    asked = start("?", graph, entities=["a", "c"])
+    paths = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([2, 3], [2]), ([2, 3, 4], [2, 3])])  # lead to b, d and e
+    state = asked.with_(evidence=paths)
+    assert path_quality(state, ["d", "x"]) == pytest.approx((1 / 3, 1 / 2, 2 / 5))
+    assert path_quality(state, ["c"]) == (0, 0, 0)  # a query entity is no target, though it be the answer
+    assert path_quality(state.with_(evidence=paths.top(1)), ["b"]) == (1, 1, 1)
+
+
+def test_triples_are_judged_as_an_answer_takes_them() -> None:
+    state = Triples()(start("?", GRAPHS["line"], entities=["a"]))
+    assert path_quality(state, ["b", "e"]) == pytest.approx((2 / 4, 1, 2 / 3))
+
+
+def test_paths_that_lead_nowhere_are_nothing_found() -> None:
+    nowhere = start("?", GRAPHS["line"], entities=["a"], evidence=Evidence.of_nodes([0]))
+    assert TargetAnswer()(nowhere).answer.text == NO_TARGET
+    assert path_quality(nowhere, ["b"]) == (0, 0, 0)
+    assert path_quality(nowhere, []) == (1, 1, 1)
+
+
+def test_an_answer_that_is_there_changes_nothing() -> None:
+    state = (ShortestPaths() % 2 >> TargetAnswer(limit=1))(start("?", GRAPHS["star"], entities=["hub"]))
+    assert path_quality(state, ["leaf 0", "leaf 1"]) == (1, 1, 1)
+
+
+def test_a_state_that_was_never_searched_is_refused() -> None:
+    with pytest.raises(OptionError, match="no evidence"):
+        path_quality(start("?", GRAPHS["line"], entities=["a"]), ["b"])
+
+
+@pytest.mark.parametrize("name", ["family", "club", "apart"])
+@pytest.mark.parametrize("hops", [1, 2])
+def test_paths_of_an_extraction_reach_what_it_holds(name, hops) -> None:
+    graph = GRAPHS[name]
+    first = graph.names[0]
+    gold = [graph.names[node] for node in graph.nodes[1::2]]
+    narrowed = (KHop(hops) >> Induce())(start("?", graph, entities=[first]))
+    near = set(nx.single_source_shortest_path_length(as_networkx(graph), 0, hops)) - {0}
+    held = [graph.names[node] for node in near]
+    assert subgraph_quality(narrowed.graph, gold) == answer_quality([first, *held], gold)
+    assert path_quality(ShortestPaths()(narrowed), gold) == answer_quality(held, gold)
+
+
+def test_a_quality_reads_as_precision_recall_and_f1() -> None:
+    found = subgraph_quality(Graph.from_triples(FAMILY), ["Bertha"])
+    assert isinstance(found, Quality) and found == (found.precision, found.recall, found.f1)
+
+
+def needs(name: str) -> None:
+    pytest.importorskip(name, reason="of the extra bench")
+
+
+def test_bleu_1_is_precision_of_clipped_words_and_bleu_2_the_geometric_mean() -> None:
+    needs("sacrebleu")
+    # "the" counts twice, as in the reference; five words of six, and two pairs ("the cat", "on the") of five.
+    text, reference = "the cat sat on the the", "the cat lay on the mat today"
+    shorter = math.exp(1 - 7 / 6)
+    assert bleu(text, [reference], 1) == pytest.approx(shorter * 4 / 6)
+    assert bleu(text, [reference], 2) == pytest.approx(shorter * math.sqrt(4 / 6 * 2 / 5))
+
+
+def test_bleu_takes_references_together_and_the_nearest_length() -> None:
+    needs("sacrebleu")
+    # Each word stands in one of the two; the first is as long as the text.
+    assert bleu("red cars drive", ["red cars stop", "they drive a long way home"], 1) == pytest.approx(1)
+    assert bleu("Red CARS.", ["red cars."], 2) == pytest.approx(1)
+
+
+def test_rouge_is_f1_of_stems_and_the_best_reference_counts() -> None:
+    needs("rouge_score")
+    # Words: 2 of 3 and of 4; pairs: 1 of 2 and of 3; the longest common subsequence has 2.
+    one = rouge("king married her", ["the king marries Waldrada"])
+    assert one["ROUGE-1"] == pytest.approx(2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4))
+    assert one["ROUGE-2"] == pytest.approx(2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3))
+    assert one["ROUGE-L"] == pytest.approx(one["ROUGE-1"])
+    several = rouge("king married her", ["nothing of it", "the king marries Waldrada"])
+    assert several == pytest.approx(one)
+
+
+def test_meteor_weighs_recall_and_chunks_and_knows_no_synonyms() -> None:
+    needs("nltk")
+    # Three of four words in one chunk, "cats" by its stem: P = 3/3, R = 3/4, F = 10PR/(R + 9P), penalty 0.5 (1/3)³.
+    f = 10 * 1 * 0.75 / (0.75 + 9 * 1)
+    assert meteor("The cat sat", ["the cats sat there"]) == pytest.approx(f * (1 - 0.5 / 27))
+    # "automobile" is no "car" here; with WordNet it would be.
+    assert meteor("automobile", ["car"]) == 0
+    assert meteor("the cat sat", ["no", "the cats sat there"]) == pytest.approx(f * (1 - 0.5 / 27))
+
+
+def test_all_metrics_are_between_nothing_and_the_same() -> None:
+    for name in ("nltk", "rouge_score", "sacrebleu"):
+        needs(name)
+    text = "Retief helps the farmers of Lovenbroy to harvest their grapes."
+    same, none, empty = (summary_scores(said, [text]) for said in (text, "x y z", ""))
+    assert tuple(same) == SUMMARY_METRICS
+    assert all(value == pytest.approx(1, abs=0.001) for value in same.values())
+    assert all(value == pytest.approx(0, abs=0.1) for value in none.values())
+    assert set(empty.values()) == {0.0}
+
+
+@pytest.mark.parametrize("references", [[], (), "one text"])
+def test_references_are_a_list(references: list[str]) -> None:
+    needs("sacrebleu")
+    with pytest.raises(OptionError, match="references are"):
+        summary_scores("text", references)
+    with pytest.raises(OptionError, match="n is 0"):
+        bleu("text", ["text"], 0)
+
+
+@pytest.mark.parametrize(("metric", "module"), [(meteor, "nltk"), (rouge, "rouge_score")])
+def test_a_library_that_is_not_there_is_named_with_its_extra(
+    metric: object, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from graphwright.evaluate import measures
+
+    measures._rouge.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(OptionError, match=rf"{module.replace('_', '-')}, which .*graphwright\[bench\]"):
+        metric("text", ["text"])  # type: ignore[operator]
+
+
+def test_meteor_ignores_case_and_punctuation() -> None:
+    needs("nltk")
+    plain = "éire he said 20"
+    assert meteor("“Éire”, he said: 20%!", [plain]) == meteor(plain, [plain])

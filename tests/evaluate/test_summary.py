@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from graphwright import HashEncoder, OverlapCrossEncoder
 from graphwright.evaluate.asking import Results, Row
 from graphwright.evaluate.entries import entries
 from graphwright.evaluate.measures import select_measures
 from graphwright.evaluate.summary import summarised
+from graphwright.models import HashEncoder, OverlapCrossEncoder
 
 MEASURES = select_measures(["recall@5", "micro f1"])
 MANIFEST = {

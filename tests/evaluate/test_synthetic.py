@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright import BudgetError, DataError, Document, OptionError, ScriptedLLM
+from graphwright import Document
 from graphwright.data.datasets import read_dataset
 from graphwright.data.documents import read_documents
 from graphwright.data.questions import QuestionRecord, read_questions, write_questions
+from graphwright.errors import BudgetError, DataError, OptionError
 from graphwright.evaluate.synthetic import TermWriter, linked_pairs, needs_both, two_document_questions
+from graphwright.models import ScriptedLLM
 from graphwright.text.words import words
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "write_questions.py"

@@ -1,28 +1,51 @@
-"""Charts: what lies where, and what is beaten."""
+"""Charts: axes, marks, Pareto front, curves and labels."""
 
 from __future__ import annotations
 
 import itertools
+import math
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.evaluate.report.charts import Curve, Mark, Scale, curves, front, scatter
+from graphwright.evaluate.report.charts import (
+    Axis,
+    Box,
+    Chart,
+    Curve,
+    Label,
+    Mark,
+    Scale,
+    curves,
+    pareto_front,
+    place,
+    scatter,
+    shortened,
+    text_width,
+)
+from graphwright.evaluate.report.page import environment
 
 SVG = "{http://www.w3.org/2000/svg}"
-COST, QUALITY = Scale("ms", "{:g}".format, log=True), Scale("recall", "{:g}".format, within=(0, 1))
+COST, QUALITY = Scale("ms", "{:g}".format, log=True), Scale("recall", "{:g}".format, limits=(0, 1))
 
 
 def mark(name: str, x: float, y: float) -> Mark:
     return Mark(name, x, y, max(y - 0.1, 0), min(y + 0.1, 1), f"{name} here")
 
 
-def spots(chart: str) -> dict[str, tuple[float, float]]:
+def drawn(chart: Chart) -> ElementTree.Element:
+    """Return a chart as it is drawn."""
+    template: Any = environment().get_template("chart.svg.j2").module
+    return ElementTree.fromstring(template.draw(chart))
+
+
+def spots(chart: Chart) -> dict[str, tuple[float, float]]:
     """Return where the marks of a chart lie, by their tips."""
     found = {}
-    for group in ElementTree.fromstring(chart).iter(f"{SVG}g"):
+    for group in drawn(chart).iter(f"{SVG}g"):
         shape, title = group.find(f"{SVG}circle"), group.find(f"{SVG}title")
         if shape is not None and title is not None:
             found[title.text or ""] = (float(shape.attrib["cx"]), float(shape.attrib["cy"]))
@@ -35,8 +58,8 @@ def test_front_holds_what_nothing_beats(points: list[tuple[int, int]]) -> None:
     unbeaten = {
         at for at, (x, y) in enumerate(points) if not any((u <= x and v > y) or (u < x and v >= y) for u, v in points)
     }
-    assert set(front(marks)) == unbeaten
-    costs = [points[at][0] for at in front(marks)]
+    assert set(pareto_front(marks)) == unbeaten
+    costs = [points[at][0] for at in pareto_front(marks)]
     assert costs == sorted(costs)
 
 
@@ -51,21 +74,21 @@ def test_a_cost_of_nothing_has_a_place_on_a_scale_of_ratios() -> None:
     chart = scatter([mark("a", 0, 0.2), mark("b", 1, 0.4), mark("c", 1000, 0.8)], COST, QUALITY)
     found = spots(chart)
     assert found["a here"][0] < found["b here"][0] < found["c here"][0]
-    assert "0" in [one.text for one in ElementTree.fromstring(chart).iter(f"{SVG}text")]
+    assert "0" in [one.text for one in drawn(chart).iter(f"{SVG}text")]
 
 
 def test_the_front_and_the_baseline_have_their_names() -> None:
     marks = [mark(f"method-{at}", 1 + at % 5, 0.5 + at / 1000) for at in range(40)]
     chart = scatter(marks, COST, QUALITY, baseline="method-7")
-    names = {one.text for one in ElementTree.fromstring(chart).iter(f"{SVG}text")}
-    assert {marks[at].name for at in front(marks)} | {"method-7"} <= names
-    kinds = [one.get("class") for one in ElementTree.fromstring(chart).iter(f"{SVG}g")]
-    assert kinds.count("mark baseline") == 1 and kinds.count("mark front") == len(front(marks))
+    names = {one.text for one in drawn(chart).iter(f"{SVG}text")}
+    assert {marks[at].name for at in pareto_front(marks)} | {"method-7"} <= names
+    kinds = [one.get("class") for one in drawn(chart).iter(f"{SVG}g")]
+    assert kinds.count("mark baseline") == 1 and kinds.count("mark front") == len(pareto_front(marks))
 
 
 def test_marks_and_names_stay_within_the_chart() -> None:
     marks = [mark("a-rather-long-name-of-a-method", x, y) for x, y in itertools.product((1, 1000), (0.0, 1.0))]
-    for one in ElementTree.fromstring(scatter(marks, COST, QUALITY)).iter(f"{SVG}circle"):
+    for one in drawn(scatter(marks, COST, QUALITY)).iter(f"{SVG}circle"):
         assert 0 <= float(one.attrib["cx"]) <= 420 and 0 <= float(one.attrib["cy"]) <= 340
 
 
@@ -80,7 +103,7 @@ def test_curves_have_a_band_and_a_shape_of_their_own() -> None:
         Curve(name, tuple(mark(f"{name}{x}", x, 0.1 * x + 0.1 * at) for x in (1, 2, 3)))
         for at, name in enumerate("abc")
     ]
-    root = ElementTree.fromstring(curves(lines, Scale("k", "{:g}".format), QUALITY))
+    root = drawn(curves(lines, Scale("k", "{:g}".format), QUALITY))
     groups = [one for one in root.iter(f"{SVG}g") if (one.get("class") or "").startswith("curve")]
     assert [one.get("class") for one in groups] == ["curve c0", "curve c1", "curve c2"]
     assert all(one.find(f"{SVG}polygon") is not None for one in groups)
@@ -93,6 +116,89 @@ def test_curves_have_a_band_and_a_shape_of_their_own() -> None:
 
 def test_values_that_are_no_numbers_stand_beside_each_other() -> None:
     line = Curve("a", (mark("slow", 0, 0.5), mark("fast", 1, 0.7)))
-    chart = curves([line], Scale("mode", str), QUALITY, places=["slow", "fast"])
-    names = [one.text for one in ElementTree.fromstring(chart).iter(f"{SVG}text")]
+    chart = curves([line], Scale("mode", str), QUALITY, categories=["slow", "fast"])
+    names = [one.text for one in drawn(chart).iter(f"{SVG}text")]
     assert "slow" in names and "fast" in names
+
+
+VALUES = st.lists(st.floats(0, 1e6, allow_subnormal=False), min_size=1, max_size=8)
+
+
+@given(VALUES, st.booleans())
+def test_every_value_lies_on_the_axis_in_order(values: list[float], log: bool) -> None:
+    values = [value for value in values if value == 0 or value > 1e-6] or [1.0]
+    axis = Axis.over(values, 10, 110, log=log)
+    at = [axis.at(value) for value in sorted(values)]
+    assert all(10 - 1e-6 <= one <= 110 + 1e-6 for one in at)
+    assert at == sorted(at)
+
+
+@given(VALUES, st.booleans())
+def test_ticks_are_few_ascending_and_on_the_axis(values: list[float], log: bool) -> None:
+    values = [value for value in values if value == 0 or value > 1e-6] or [1.0]
+    axis = Axis.over(values, 0, 100, log=log)
+    ticks = axis.ticks(6)
+    assert len(ticks) <= 7 and ticks == sorted(ticks)
+    assert all(-1e-6 <= axis.at(tick) <= 100 + 1e-6 for tick in ticks)
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ((0.0, 1.0), [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        ((61.8, 78.2), [65, 70, 75]),
+        ((5, 5), [4.8, 4.9, 5.0, 5.1, 5.2]),
+    ],
+)
+def test_ticks_are_round(values: tuple[float, float], ticks: list[float]) -> None:
+    assert Axis.over(values, 0, 1).ticks(9) == pytest.approx(ticks)
+
+
+def test_an_axis_does_not_pass_the_ends_it_is_given() -> None:
+    axis = Axis.over([0.0, 1.0], 0, 1, limits=(0, 1))
+    assert (axis.low, axis.high) == (0, 1)
+
+
+def test_ratios_are_distances_on_a_logarithmic_axis() -> None:
+    axis = Axis.over([1, 100], 0, 100, log=True)
+    assert axis.at(10) - axis.at(1) == pytest.approx(axis.at(100) - axis.at(10))
+    assert axis.ticks(8) == [1, 2, 5, 10, 20, 50, 100] and not math.isnan(axis.at(0))
+
+
+def test_a_narrow_range_of_ratios_is_marked_by_steps() -> None:
+    assert Axis.over([388, 445], 0, 100, log=True).ticks(8) == [300, 350, 400, 450, 500, 550]
+
+
+ROOM = Box(0, 0, 400, 300)
+
+
+def box(label: Label, name: str) -> Box:
+    return Box(label.x, label.y - 10, label.x + text_width(name), label.y + 3)
+
+
+@given(st.lists(st.tuples(st.floats(20, 380), st.floats(20, 280)), min_size=1, max_size=40))
+def test_names_that_need_not_be_there_hide_no_name_and_no_mark(marks: list[tuple[float, float]]) -> None:
+    names = [f"method-{at}" for at in range(len(marks))]
+    found = place(marks, names, range(len(marks)), 0, ROOM)
+    boxes = {at: box(label, names[at]) for at, label in found.items()}
+    for one, other in itertools.combinations(boxes.values(), 2):
+        assert one.overlap(other) < 1
+    for at, one in boxes.items():
+        assert all(one.overlap(Box(x - 5, y - 5, x + 5, y + 5)) < 1 for x, y in marks), at
+
+
+def test_names_that_are_needed_are_there_however_crowded() -> None:
+    marks = [(200.0, 150.0)] * 30
+    found = place(marks, ["a-long-name"] * 30, range(30), 5, ROOM)
+    assert set(range(5)) <= set(found)
+
+
+def test_a_name_at_the_right_border_stands_on_the_other_side() -> None:
+    (label,) = place([(395.0, 150.0)], ["a-long-name"], [0], 1, ROOM).values()
+    assert label.x + text_width("a-long-name") < 395
+
+
+def test_long_names_keep_their_ends() -> None:
+    name = "ppr(restart=0.5, pool=100, top_k=20)"
+    assert len(shortened(name)) == 26 and shortened(name).startswith("ppr(restart") and shortened(name).endswith("=20)")
+    assert shortened("bm25") == "bm25"

@@ -1,19 +1,24 @@
-"""The page as a browser gets it: figures, charts, nothing from elsewhere, and nothing that is read as mark-up."""
+"""The page as a browser gets it: figures, charts, nothing from elsewhere, and nothing parsed as HTML."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 from tests.evaluate.report.small_run import HOSTILE, cells, data, questions, row, rows, summary, text, written
 
 from graphwright.evaluate.judges import OverlapJudge
+from graphwright.evaluate.report.page import environment, page
+from graphwright.evaluate.report.questions import QuestionResults, script_json
 
 MANY = tuple(f"lego-{at}" for at in range(40))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -371,3 +376,91 @@ def test_a_judge_that_compared_nothing_has_no_win_rates(tmp_path: Path) -> None:
     judge = {**judged(["vector", "ppr"]), "wins": {"ppr": {}, "bm25": {}}}
     page = written(tmp_path, held, summary(held, judge=judge))
     assert page.css_first("#judge .wins") is None and "win rate" not in text(page.css_first("#judge")).lower()
+
+
+MARKUP = '<p title="{{ text }}">{{ text }}</p>'
+TEXTS = st.text() | st.sampled_from(HOSTILE)
+
+
+def rendered(source: str, **values: str) -> str:
+    return environment().from_string(source).render(values)
+
+
+@given(TEXTS, TEXTS)
+def test_any_text_is_well_formed_as_child_and_as_attribute(child: str, attribute: str) -> None:
+    root = ElementTree.fromstring(
+        rendered('<p title="{{ attribute }}">{{ child }}</p>', child=child, attribute=attribute)
+    )
+    assert list(root) == [] and set(root.attrib) == {"title"}
+
+
+@pytest.mark.parametrize("text", [HOSTILE[0], HOSTILE[1], HOSTILE[6], "&lt;b&gt;", "]]>", "<!--"])
+def test_a_text_is_read_back_as_it_was(text: str) -> None:
+    node = HTMLParser(rendered(MARKUP, text=text)).css_first("p")
+    assert node is not None and node.text() == text and node.attributes["title"] == text
+
+
+@given(st.recursive(TEXTS | st.integers() | st.none(), lambda one: st.lists(one) | st.dictionaries(TEXTS, one)))
+def test_json_in_a_script_is_read_back_and_ends_nothing(value: object) -> None:
+    text = script_json(value)
+    assert json.loads(text) == value
+    assert not set(text) & set("<>&\u2028\u2029") and "\n" not in text
+    text.encode()
+
+
+@given(TEXTS)
+def test_a_name_keeps_all_its_letters(name: str) -> None:
+    shown = "".join(ElementTree.fromstring(rendered("{{ name | named }}", name=name).replace("<wbr>", "")).itertext())
+    assert shown == "".join(ElementTree.fromstring(rendered(MARKUP, text=name)).itertext())
+
+
+def sweeps(of: dict[str, Any]) -> str | None:
+    """Return the part of the page with the varied options."""
+    results = QuestionResults(of, {})
+    shown = HTMLParser(page(of, {}, results, {}))
+    results.close()
+    part = shown.css_first("#sweeps")
+    return None if part is None else part.html
+
+
+def run(options: list[dict[str, Any]], option: str) -> dict[str, Any]:
+    held = [row(f"m{at}", "q0", recall=at / 10) for at in range(len(options))]
+    of = summary(held)
+    for at, values in enumerate(options):
+        of["methods"][f"m{at}"]["options"] = values
+    points = [{"value": values[option], "name": f"m{at}"} for at, values in enumerate(options)]
+    of["sweeps"] = [{"method": "ppr", "option": option, "points": points}]
+    return of
+
+
+def tips(of: dict[str, Any], metric: str = "recall@5") -> list[str]:
+    part = sweeps(of)
+    assert part is not None
+    return [tip for tip in re.findall(r"<title>(.*?)</title>", part, re.DOTALL) if metric in tip]
+
+
+def test_every_point_says_its_value_and_its_figure() -> None:
+    of = run([{"restart": value} for value in (0.15, 0.5, 0.9)], "restart")
+    assert tips(of) == [
+        "ppr, restart = 0.15\nrecall@5 0.0 %",
+        "ppr, restart = 0.5\nrecall@5 10.0 %",
+        "ppr, restart = 0.9\nrecall@5 20.0 %",
+    ]
+
+
+def test_methods_that_differ_in_more_than_the_option_are_curves_of_their_own() -> None:
+    of = run([{"k": k, "mode": mode} for mode in ("a", "b") for k in (1, 2)], "k")
+    part = sweeps(of)
+    assert part is not None and part.count('class="curve c0"') == part.count('class="curve c1"') == 3 + 1
+    assert "ppr<wbr>(mode=a)" in part and tips(of)[-1] == "ppr(mode=b), k = 2\nrecall@5 30.0 %"
+
+
+@pytest.mark.parametrize("values", [["slow", "fast"], [True, False], [None, 5]])
+def test_values_that_are_no_numbers_are_places(values: list[Any]) -> None:
+    part = sweeps(run([{"mode": value} for value in values], "mode"))
+    assert part is not None and all(f">{value}</text>" in part for value in values)
+
+
+def test_no_varied_option_gives_no_part() -> None:
+    assert sweeps(summary([row("ppr", "q0")])) is None
+    assert sweeps(run([{"k": 1}], "k")) is None  # one point is no curve

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from graphwright.evaluate.report.order import ranked
 from tests.evaluate.report.small_run import row, summary
 
+from graphwright.evaluate.report.figures import ranked
 from graphwright.evaluate.report.reading import heading, reading
 
 

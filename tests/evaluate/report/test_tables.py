@@ -7,8 +7,8 @@ import re
 import pytest
 from tests.evaluate.report.small_run import HOSTILE, METRICS, row, rows, summary
 
-from graphwright.evaluate.report import brief, markdown, terminal
-from graphwright.evaluate.report.tables import groupings, leaderboard, ranked
+from graphwright.evaluate.report.figures import ranked
+from graphwright.evaluate.report.tables import brief, groupings, leaderboard, markdown, terminal
 
 
 def tables(text: str) -> list[list[list[str]]]:

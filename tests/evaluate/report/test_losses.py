@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from graphwright.evaluate.report.branches import feeds
-from graphwright.evaluate.report.stages import stages
-from selectolax.lexbor import LexborHTMLParser
-from tests.evaluate.report.small_run import row, summary, text
+from tests.evaluate.report.small_run import row, summary, text, written
 
-from graphwright import (
-    Keep,
-    LinkEntities,
-    PersonalizedPageRank,
-    Repeat,
-    ShortestPaths,
-    ToPassages,
-    VectorIndex,
-    VectorSearch,
-)
+from graphwright import Keep, PersonalizedPageRank, ShortestPaths, ToPassages, VectorIndex, VectorSearch
+from graphwright.evaluate.report.figures import score, signed
+from graphwright.evaluate.report.losses import Stage, inputs_of_steps, losses
+from graphwright.operators import LinkEntities, Repeat
 from graphwright.operators.control import Reached
 from graphwright.operators.fusion import ScoreSum
 from graphwright.operators.operator import Operator
@@ -32,12 +24,13 @@ def shown(expression: str, held: dict[str, float | None]) -> list[tuple[str, str
     of: dict[str, Any] = summary([row("ppr", "q0")])
     steps = [{"operator": name, "p50": 1, "p95": 1, "mean": 1, "held": value} for name, value in held.items()]
     of["methods"]["ppr"] |= {"expression": expression, "steps": steps}
-    part = stages(of)
-    assert part is not None
-    return [
-        (text(one.css_first(".step-name")), text(one.css_first("b")), text(one.css_first("em")), "worst" in one.html)  # type: ignore[operator]
-        for one in LexborHTMLParser(part).css(".stages li")
-    ]
+    return [(*figures(stage), stage.worst) for stage in losses(of)["ppr"]]
+
+
+def figures(stage: Stage) -> tuple[str, str, str]:
+    """Return the name of a stage, its share, and its change."""
+    share = "–" if stage.share is None else score(stage.share, True)
+    return stage.name, share, "" if stage.change is None else signed(stage.change, True)
 
 
 def test_a_step_is_compared_with_the_one_before_that_holds_something() -> None:
@@ -75,15 +68,14 @@ def test_steps_that_hold_nothing_are_looked_past_in_any_order() -> None:
     assert [one[2] for one in found] == ["", "", ""]
 
 
-def test_what_is_lost_in_answering_is_shown_last_and_never_marked() -> None:
+def test_what_is_lost_in_answering_is_shown_last_and_never_marked(tmp_path: Path) -> None:
     of = summary([row("ppr", "q0", recall=0.5)])
     of["metrics"][1] |= {"kind": "answer"}
-    part = stages(of)
-    assert part is not None
-    last = LexborHTMLParser(part).css(".stages li")[-1]
-    assert text(last.css_first(".step-name")) == "answer: ndcg@10"
-    assert (text(last.css_first("b")), text(last.css_first("em"))) == ("25.0", "−35.0")  # 60.0 after the last step
-    assert "worst" not in (last.html or "") and "it is ndcg@10 of the answers" in part
+    last = losses(of)["ppr"][-1]
+    assert figures(last) == ("answer: ndcg@10", "25.0", "−35.0")  # 60.0 after the last step
+    assert last.is_answer and not last.worst
+    section = written(tmp_path, [row("ppr", "q0")], of).css_first("#losses")
+    assert "it is ndcg@10 of the answers" in text(section)
 
 
 def test_the_answer_is_compared_with_the_end_of_the_method_whichever_step_is_seen_last() -> None:
@@ -92,9 +84,7 @@ def test_the_answer_is_compared_with_the_end_of_the_method_whichever_step_is_see
     held = {"A()": 0.9, "D()": 0.7, "C()": 0.8}
     steps = [{"operator": name, "p50": 1, "p95": 1, "mean": 1, "held": value} for name, value in held.items()]
     of["methods"]["ppr"] |= {"expression": "OrElse(A(), C()) >> D()", "steps": steps}
-    part = stages(of)
-    assert part is not None
-    assert text(LexborHTMLParser(part).css(".stages li")[-1].css_first("em")) == "−45.0"
+    assert figures(losses(of)["ppr"][-1])[2] == "−45.0"
 
 
 def test_nothing_is_marked_where_nothing_is_lost() -> None:
@@ -105,7 +95,7 @@ def test_no_part_where_it_is_not_known_what_steps_hold() -> None:
     of = summary([row("ppr", "q0")])
     for step in of["methods"]["ppr"]["steps"]:
         step["held"] = None
-    assert stages(of) is None
+    assert losses(of) == {}
 
 
 LINK, KEEP, SOURCES, PATHS = LinkEntities(), Keep(), ToPassages(), ShortestPaths()
@@ -134,14 +124,14 @@ WALK, SEARCH = PersonalizedPageRank() % 9, VectorSearch(INDEX) % 5
 def test_the_steps_of_a_pipeline_take_what_those_before_them_give(
     operator: Operator, steps: list[Operator], expected: list[tuple[int, ...]]
 ) -> None:
-    assert feeds(repr(operator), [repr(step) for step in steps]) == expected
+    assert inputs_of_steps(repr(operator), [repr(step) for step in steps]) == expected
 
 
 @pytest.mark.parametrize("expression", ["", "A( >> B()", "'A() | B()", "((", ")) | (", "C()"])
 def test_an_expression_that_tells_nothing_leaves_steps_in_a_row(expression: str) -> None:
-    assert feeds(expression, ["A()", "B()", "D()"]) == [(), (0,), (1,)]
+    assert inputs_of_steps(expression, ["A()", "B()", "D()"]) == [(), (0,), (1,)]
 
 
 def test_symbols_in_quotes_and_arguments_part_nothing() -> None:
     steps = ["A('x | y >> z')", "B(C() >> D() | E())", 'F("\\"|")']
-    assert feeds(" >> ".join(steps), steps) == [(), (0,), (1,)]
+    assert inputs_of_steps(" >> ".join(steps), steps) == [(), (0,), (1,)]

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from graphwright.evaluate.report.asked import Asked
 from tests.evaluate.report.small_run import METRICS, questions, row, rows, summary
+
+from graphwright.evaluate.report.page import page
+from graphwright.evaluate.report.questions import QuestionResults
 
 
 def taken(held: list[dict[str, Any]], room: int = 1 << 20, **more: Any) -> dict[str, Any]:
-    asked = Asked(summary(held), questions(50), room)
+    of = summary(held)
+    asked = QuestionResults(of, questions(50), room)
     for one in held:
         asked.add({**one, **more})
-    section = asked.section()
+    section = page(of, {}, asked, {}).partition('<section id="questions"')[2]
     asked.close()
     text = section.partition('id="data">')[2].partition("</script>")[0]
     found: dict[str, Any] = json.loads(text)
@@ -90,9 +93,10 @@ def test_scores_that_are_no_numbers_are_left_out() -> None:
 
 
 def test_a_question_that_nobody_described_goes_by_its_id() -> None:
-    asked = Asked(summary([row("ppr", "q0")]), {})
+    of = summary([row("ppr", "q0")])
+    asked = QuestionResults(of, {})
     asked.add(row("ppr", "q0"))
-    section = asked.section()
+    section = page(of, {}, asked, {}).partition('<section id="questions"')[2]
     asked.close()
     assert '"t":"q0"' in section and '"g":["d0","d 1"]' in section
 

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from graphwright import DataError, Experiment, HashEncoder, OptionError, OverlapCrossEncoder, ToPassages, VectorSearch
+from graphwright import ToPassages, VectorSearch
+from graphwright.errors import DataError, OptionError
+from graphwright.evaluate import Experiment
 from graphwright.evaluate.entries import Entry
 from graphwright.evaluate.experiment import read_plan, write_plan
 from graphwright.evaluate.run import run
+from graphwright.models import HashEncoder, OverlapCrossEncoder
 
 SAID = """
 data = "rivers"

@@ -1,15 +1,54 @@
-"""Snapshots with a part of their edges: how many, which, and that everything else fits them."""
+"""The index of a run: the same corpus to the letter, and without a share of its edges."""
 
 from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import EdgeSearch, GlobalEdges, Graph, OptionError, start
-from graphwright.evaluate.indexing import thinned
+from graphwright import Graph, start
+from graphwright.errors import OptionError
+from graphwright.evaluate.experiment import Experiment
+from graphwright.evaluate.indexing import build_index, check_index, thinned
+from graphwright.generate import GlobalEdges
 from graphwright.methods.registry import pipeline
+from graphwright.models import HashEncoder
+from graphwright.operators import EdgeSearch
 from graphwright.operators.run import Run
+
+ENCODER = HashEncoder(16)
+
+
+def data(folder: Path, links: str) -> Experiment:
+    folder.mkdir()
+    rows = [{"id": i, "text": f"Text of {i}."} for i in "abc"]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "questions.jsonl").write_text(json.dumps({"id": 1, "question": "Which?", "gold_ids": ["a", "b"]}))
+    if links:
+        (folder / "links.tsv").write_text(links)
+    return Experiment(folder, ("vector",))
+
+
+def test_an_index_with_other_links_is_another_corpus(tmp_path: Path) -> None:
+    experiment = data(tmp_path / "data", "a\tb\nb\tgone\nc\tc\n")
+    subject = experiment.read()
+    assert set(subject.checksums) == {"corpus.jsonl", "questions.jsonl", "links.tsv", "questions"}
+    folder = tmp_path / "index"
+    build_index(folder, experiment, subject, ENCODER, None)
+    check_index(folder, experiment, subject, ENCODER)
+    for links, names in {("b", "c"): "'a' refers to 'c'", (): "'a' refers to 'b'"}.items():
+        documents = [replace(d, links=links) if d.id == "a" else d for d in subject.documents]
+        with pytest.raises(OptionError, match=f"that document {names} is in one only"):
+            check_index(folder, experiment, replace(subject, documents=documents), ENCODER)
+
+
+def test_a_corpus_without_links_has_no_checksum_of_them(tmp_path: Path) -> None:
+    assert set(data(tmp_path / "data", "").read().checksums) == {"corpus.jsonl", "questions.jsonl", "questions"}
+
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
