@@ -18,22 +18,13 @@ import numpy as np
 import pytest
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import (
-    DataError,
-    Document,
-    Filter,
-    HashEncoder,
-    Index,
-    LexicalExtractor,
-    OptionError,
-    Settings,
-    StoreError,
-    VectorSearch,
-    start,
-)
+from graphwright import Document, Filter, Index, VectorSearch, start
 from graphwright.data.document import Skipped
+from graphwright.errors import DataError, OptionError, StoreError
+from graphwright.index import LexicalExtractor, Settings
 from graphwright.index.changes import possibly_present
 from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention
+from graphwright.models import HashEncoder
 from graphwright.operators.state import State
 
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -710,7 +701,9 @@ def test_an_index_that_cannot_be_written_can_be_asked_and_says_so_when_written(t
     everything = [tmp_path / "a", *(tmp_path / "a").rglob("*")]
     code = """
 import os, sys
-from graphwright import HashEncoder, Index, StoreError
+from graphwright import Index
+from graphwright.errors import StoreError
+from graphwright.models import HashEncoder
 if os.getuid() == 0:
     # Root may write anything. All that is imported late is imported before it steps down.
     Index.open(sys.argv[2], encoder=HashEncoder()).ask("Who married Teutberga?")

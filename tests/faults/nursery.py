@@ -26,9 +26,11 @@ from urllib.parse import urlparse
 
 import numpy as np
 
-from graphwright import HashEncoder, Index, LexicalExtractor, Settings
+from graphwright import Index
 from graphwright.errors import GraphwrightError
+from graphwright.index import LexicalExtractor, Settings
 from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Mention, Relation
+from graphwright.models import HashEncoder
 
 __all__ = ["ALL", "ENCODER", "QUESTION", "Careful", "Child", "Nursery", "opened"]
 
@@ -198,6 +200,12 @@ def _verify(folder: Path, report: Callable[..., None], what: str) -> None:
             report("problem", str(problem), problem.repairable)
 
 
+def _examine(folder: Path, report: Callable[..., None], what: str) -> None:
+    """Say what is wrong with an index, then ask it by every method."""
+    _verify(folder, report, "")
+    _ask(folder, report, what)
+
+
 def _command(folder: Path, report: Callable[..., None], what: str) -> None:
     """Run the command line; `what` are its arguments as JSON. Its exit status is the child's."""
     from graphwright.cli.app import main
@@ -221,6 +229,7 @@ JOBS = {
     "sync": _sync,
     "ask": _ask,
     "verify": _verify,
+    "examine": _examine,
     "command": _command,
 }
 

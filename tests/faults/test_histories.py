@@ -23,9 +23,12 @@ from hypothesis.stateful import (
 from tests.faults.contents import contents, litter
 from tests.faults.nursery import ALL, Careful
 
-from graphwright import DataError, Document, HashEncoder, Index, LexicalExtractor, start
+from graphwright import Document, Index, start
+from graphwright.errors import DataError
+from graphwright.index import LexicalExtractor
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.registry import pipeline
+from graphwright.models import HashEncoder
 
 ENCODER = HashEncoder(8)
 QUESTION = "Where does the Mur flow, and who lives there?"

@@ -4,9 +4,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from graphwright import Graph
-from graphwright.models import HashEncoder
 from graphwright.graph.graph import WRITTEN
 from graphwright.index.build import build_from_graph, triple_words
+from graphwright.models import HashEncoder
 from graphwright.text.words import words
 
 names = st.sampled_from(["Graz", "the Mur", "Łódź's cafés", "U.S.", "of", "1944", "Ida_B."])

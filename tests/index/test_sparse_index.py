@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.toys import CORPUS, GRAPHS, corpus_index
 
 from graphwright.errors import OptionError, StoreError
+from graphwright.graph.graph import Kind
 from graphwright.index import SparseIndex
 from graphwright.models import HashEncoder, HashSparseEncoder
-from graphwright.graph.graph import Kind
 from graphwright.models.protocols import Floats, SparseRows
 
 GRAPH = corpus_index().snapshot.graph

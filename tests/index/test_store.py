@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from graphwright import Document
-from graphwright.errors import StoreError
 from graphwright.data.document import Chunk
+from graphwright.errors import StoreError
 from graphwright.index.chunk_columns import ChunkRecord, StoredDocument
 from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.index.store import ExtractedChunk, Store, StoredChunk, content_hash

@@ -30,6 +30,7 @@ __all__ = ["Snapshot", "SnapshotCache", "Space", "damaged_files", "open_snapshot
 FORMAT = 2
 _MAX_CHECKED = 64 * 2**20  # bytes of a file whose checksum is verified when a snapshot is opened
 _NOT_CHECKED = -1  # instead of the checksum of a larger file
+_REMEDY = "Rebuild it with graphwright verify --repair, or index the documents again."
 Value = TypeVar("Value")
 
 
@@ -165,21 +166,19 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         spaces, words = about["spaces"], about["words"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{folder} is not a readable snapshot ({error}). Index the documents again.") from error
+        raise StoreError(f"{folder} is not a readable snapshot ({error}). {_REMEDY}") from error
     if about.get("format") != FORMAT:
-        raise StoreError(
-            f"{folder} has format {about.get('format')}; this version reads {FORMAT}. Index the documents again."
-        )
+        raise StoreError(f"{folder} has format {about.get('format')}; this version reads {FORMAT}. {_REMEDY}")
     if damaged := damaged_files(folder, max_bytes=_MAX_CHECKED):
-        raise StoreError(f"{folder / damaged[0]} is missing or damaged. Index the documents again.")
+        raise StoreError(f"{folder / damaged[0]} is missing or damaged. {_REMEDY}")
     graph = load_graph(folder / "graph")
     opened = {name: _open_space(folder, name, checksum, encoder) for name, checksum in spaces.items()}
     complete = "passages" in opened or not about.get("passages", True)
     if not complete or not all(_matches(name, space, graph, about) for name, space in opened.items()):
-        raise StoreError(f"{folder}: vectors are missing or truncated. Index the documents again.")
+        raise StoreError(f"{folder}: vectors are missing or truncated. {_REMEDY}")
     word_index = WordIndex.load(folder / "words")
     if word_index.checksum != words:
-        raise StoreError(f"{folder / 'words'} is damaged. Index the documents again.")
+        raise StoreError(f"{folder / 'words'} is damaged. {_REMEDY}")
     names, triples = opened.get("names"), opened.get("triples")
     return Snapshot(graph, passage_vectors(opened, encoder), word_index, names, triples, encoder, about, lease)
 
