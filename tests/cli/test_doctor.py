@@ -18,9 +18,11 @@ from tests.cli.command import graphwright, graphwright_process
 from tests.models.llm_server import LLMServer, Say, error
 from tests.toys import CORPUS
 
-from graphwright import HashEncoder, Index, MiniLM, StoreError
+from graphwright import Index
 from graphwright.cli import doctor
 from graphwright.cli.doctor import Check, Status
+from graphwright.errors import StoreError
+from graphwright.models import HashEncoder, MiniLM
 from graphwright.models.settings import SETTINGS, LLMSettings, write_settings
 
 SECRET = "sk-nobody-may-see-this"

@@ -12,26 +12,12 @@ from rich.console import Console
 from tests.cli.command import graphwright
 from tests.toys import CORPUS, GRAPHS, corpus_index
 
-from graphwright import (
-    AnswerIfEnough,
-    Bubble,
-    Coverage,
-    Evidence,
-    FlowPaths,
-    Graph,
-    GroupAnchors,
-    Keywords,
-    LatentKeywords,
-    Operator,
-    ScriptedLLM,
-    Specialise,
-    ToPassages,
-    Unite,
-    VectorSearch,
-    joined,
-    start,
-)
+from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages, Unite, VectorSearch, start
 from graphwright.cli.explain import show_explanation
+from graphwright.evaluate import joined
+from graphwright.generate import AnswerIfEnough
+from graphwright.models import ScriptedLLM
+from graphwright.operators import GroupAnchors, Keywords, LatentKeywords, Operator, Specialise
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 

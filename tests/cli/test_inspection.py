@@ -12,7 +12,9 @@ import pytest
 from tests.cli.command import PROGRAM, graphwright
 from tests.toys import CORPUS
 
-from graphwright import Graph, Index, OptionError, Settings
+from graphwright import Graph, Index
+from graphwright.errors import OptionError
+from graphwright.index import Settings
 
 MARKDOWN = "# Graz\n\nGraz lies on the **Mur**.\n\n- It has a [tower](x.html).\n- It has a hill.\n"
 

@@ -173,7 +173,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     Who? 3
     """
     declared = inspect.signature(command, eval_str=True).parameters.values()
-    groups = {p.name: p.annotation for p in declared if is_dataclass(p.annotation)}
+    groups: dict[str, Any] = {p.name: p.annotation for p in declared if is_dataclass(p.annotation)}
     parameters: list[inspect.Parameter] = []
     for parameter in declared:
         group = groups.get(parameter.name)
@@ -199,5 +199,5 @@ def _declared(parameter: inspect.Parameter) -> inspect.Parameter:
     if isinstance(metadata[0], str):
         flag = [f"--{parameter.name.replace('_', '-')}"] if kind is bool else []
         metadata = [typer.Option(*flag, help=metadata[0])]
-    annotation = Annotated[kind, metadata[0]]
+    annotation = Annotated[kind, metadata[0]]  # type: ignore[valid-type]
     return parameter.replace(annotation=annotation, kind=inspect.Parameter.KEYWORD_ONLY)
