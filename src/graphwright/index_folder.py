@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +29,7 @@ from graphwright.index.locks import is_written
 from graphwright.index.snapshot import Snapshot, open_snapshot
 from graphwright.index.store import Store
 from graphwright.index.verify import Problem, verify
-from graphwright.index.writer import Writer
+from graphwright.index.writer import Operation, Writer
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.protocols import NamedEncoder, Usage
@@ -329,7 +330,7 @@ class Index:
         `options`: further arguments of the method. Models (`llm`, `cross_encoder`, `reader`, `encoder`) are given by
         name, as objects, or as functions.
         """
-        snapshot, operator = self._pipeline(method, top_k, filter, options)
+        snapshot, operator = self._pipeline(method, top_k=top_k, filter=filter, **options)
         return retrieval_part(operator)(start(question, snapshot.graph), run)
 
     def ask(
@@ -343,7 +344,7 @@ class Index:
         **options: Any,
     ) -> State:
         """Return the state with an answer and its citations. Arguments as in `retrieve`."""
-        snapshot, operator = self._pipeline(method, top_k, filter, options)
+        snapshot, operator = self._pipeline(method, top_k=top_k, filter=filter, **options)
         return operator(start(question, snapshot.graph), run)
 
     def retrieve_many(
@@ -352,12 +353,10 @@ class Index:
         method: Method | None = None,
         *,
         threads: int = 2,
-        top_k: int | None = None,
-        filter: Filter | Mapping[str, Any] | None = None,
         **options: Any,
     ) -> list[State]:
-        """Return the states of `retrieve` for many questions, processed in threads."""
-        snapshot, operator = self._pipeline(method, top_k, filter, options)
+        """Return the states of `retrieve` for many questions, processed in threads; options as in `retrieve`."""
+        snapshot, operator = self._pipeline(method, **options)
         return _many(questions, snapshot, retrieval_part(operator), threads)
 
     def ask_many(
@@ -366,17 +365,15 @@ class Index:
         method: Method | None = None,
         *,
         threads: int = 2,
-        top_k: int | None = None,
-        filter: Filter | Mapping[str, Any] | None = None,
         **options: Any,
     ) -> list[State]:
-        """Return the states of `ask` for many questions, processed in threads."""
-        snapshot, operator = self._pipeline(method, top_k, filter, options)
+        """Return the states of `ask` for many questions, processed in threads; options as in `retrieve`."""
+        snapshot, operator = self._pipeline(method, **options)
         return _many(questions, snapshot, operator, threads)
 
     def pipeline(self, method: Method | None = None, **options: Any) -> Operator:
         """Return a method as an operator over the current snapshot."""
-        return self._pipeline(method, None, None, options)[1]
+        return self._pipeline(method, **options)[1]
 
     @property
     def imported(self) -> dict[str, Any] | None:
@@ -415,8 +412,8 @@ class Index:
         if graph.passages is None or not isinstance(document, str) or document not in known:
             candidates = known if len(known) <= _MAX_COMPARED else ()
             raise OptionError(
-                f"there is no document {document!r} among the {len(known):,} of {self.path}.{meant(document, candidates)} "
-                f"'graphwright documents --index {self.path}' lists them."
+                f"there is no document {document!r} among the {len(known):,} of {self.path}."
+                f"{meant(document, candidates)} 'graphwright documents --index {self.path}' lists them."
             )
         return graph.passages.text(document, [graph.text(int(graph.passages.nodes[row])) for row in known[document]])
 
@@ -460,12 +457,12 @@ class Index:
         documents, chunks = self._store.counts()
         return f"Index({str(self.path)!r}, {documents:,} documents, {chunks:,} chunks)"
 
-    def _write(self, progress: Progress | None, usage: Usage | None) -> Any:
+    def _write(self, progress: Progress | None, usage: Usage | None) -> AbstractContextManager[Operation]:
         """Begin an operation; the snapshot held here is released first, so that its files can be deleted."""
         if self.imported is not None:
             raise StoreError(
-                f"{self.path} is an imported graph; documents cannot be added to it or removed from it. Index documents "
-                f"into a folder of their own, or import a changed graph into a new one."
+                f"{self.path} is an imported graph; documents cannot be added to it or removed from it. Index "
+                f"documents into a folder of their own, or import a changed graph into a new one."
             )
         with self._lock:
             self._opened = None
@@ -474,9 +471,10 @@ class Index:
     def _pipeline(
         self,
         method: Method | None,
-        top_k: int | None,
-        filter: Filter | Mapping[str, Any] | None,
-        options: Mapping[str, Any],
+        *,
+        top_k: int | None = None,
+        filter: Filter | Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> tuple[Snapshot, Operator]:
         if filter is not None and isinstance(method, Operator):
             raise OptionError(

@@ -22,7 +22,7 @@ from graphwright.index.store import ExtractedChunk, Store, StoredChunk
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.protocols import NamedEncoder, Usage
 
-__all__ = ["Writer"]
+__all__ = ["Operation", "Writer"]
 
 _DOCUMENTS = 500  # held in memory at once
 _CHUNKS = 64  # read by a deferred extractor between two commits
@@ -47,10 +47,10 @@ class Writer:
     extractor: Extractor
 
     @contextmanager
-    def operation(self, progress: Progress | None = None, usage: Usage | None = None) -> Iterator[_Operation]:
+    def operation(self, progress: Progress | None = None, usage: Usage | None = None) -> Iterator[Operation]:
         """Hold the write lock while an operation runs."""
         with writer_lock(self.layout.path):
-            yield _Operation(self, progress or _no_progress, Changes(usage=Usage() if usage is None else usage))
+            yield Operation(self, progress or _no_progress, Changes(usage=Usage() if usage is None else usage))
 
     def outdated(self, ids: Sequence[str] | None = None) -> list[StoredChunk]:
         """Return the chunks of these documents, or of all, that this extractor has not read."""
@@ -88,7 +88,7 @@ class Writer:
             )
 
 
-class _Operation:
+class Operation:
     """One operation under the write lock, and the changes that it makes."""
 
     def __init__(self, writer: Writer, progress: Progress, changes: Changes) -> None:
