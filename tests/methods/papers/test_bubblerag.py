@@ -12,15 +12,15 @@ from tests.models.llm_server import LLMServer
 from tests.toys import CORPUS, GRAPHS, corpus_index, same, vectors_of
 
 from graphwright import Bubble, Evidence, Index, State, VectorIndex, start
-from graphwright.evaluate import joined
 from graphwright.generate.prompts import passages_in
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
+from graphwright.index.vector_index import joined
 from graphwright.index.word_index import WordIndex
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
-from graphwright.operators import GroupAnchors, Grow, LatentKeywords, Operator, Relax, Specialise
+from graphwright.operators import GroupAnchors, Keywords, Operator
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -93,7 +93,8 @@ def after(state: State, step: str) -> State:
 
 
 def pieces_of(state: State) -> Evidence:
-    found = after(state, "Grow").evidence
+    steps = {step.operator.partition("(")[0] for step in state.trace}
+    found = after(state, "Grow" if "Grow" in steps else "Coverage").evidence
     assert found is not None
     return found
 
@@ -102,21 +103,19 @@ def test_the_expression_is_that_of_the_paper() -> None:
     vectors = joined(NAMES, SNAPSHOT.passages)  # type: ignore[arg-type]
     first = f"SupportSearch({SNAPSHOT.passages!r}, {WORDS!r}) % 40"
     search = f"LinkEntities(names={NAMES!r}) >> {first} >> ToPassages(limit=15) >> "
-    groups = (
-        f"LatentKeywords() >> Specialise() >> Relax(names={NAMES!r}, triples={TRIPLES!r}) >> "
-        f"GroupAnchors({NAMES!r}, {TRIPLES!r}, words={WORDS!r})"
-    )
-    pieces = f"Bubble({vectors!r}) >> Coverage({vectors!r}) % 3 >> Grow(triples={TRIPLES!r})"
+    groups = f"Keywords() >> Specialise() >> GroupAnchors({NAMES!r}, {TRIPLES!r}, words={WORDS!r})"
+    pieces = f"Bubble({vectors!r}) >> Coverage({vectors!r}) % 3"
     assert repr(pipeline("bubblerag", SNAPSHOT)).startswith(
         f"{search}(Keep() | {groups} >> {pieces}) >> Complement({SNAPSHOT.passages!r}, {WORDS!r}) % 15 >> "
     )
     own = repr(pipeline("bubblerag", SNAPSHOT, top_k=7, n=2, hops=4, budget=20, alpha=2.0, depth=1))
-    assert f"Bubble({vectors!r}, hops=4, budget=20) >> Coverage({vectors!r}, alpha=2.0) % 2 >> " in own
-    assert "Grow(triples=" in own and ", depth=1)" in own and "ToPassages(limit=7)" in own
-    assert "AnswerIfEnough" not in own
+    assert f"Bubble({vectors!r}, hops=4, budget=20) >> Coverage({vectors!r}, alpha=2.0) % 2) >> " in own
+    assert "ToPassages(limit=7)" in own
+    # These steps need a language model.
+    assert not any(f"{step}(" in own for step in ("AnswerIfEnough", "LatentKeywords", "Relax", "Grow"))
     llm = ScriptedLLM(reply)
     with_model = repr(pipeline("bubblerag", SNAPSHOT, llm=llm))
-    for step in ("AnswerIfEnough({})", "LatentKeywords(model={})", "Specialise(model={})", "Generate({})"):
+    for step in ("AnswerIfEnough({})", "LatentKeywords({})", "Specialise(model={})", "Generate({})"):
         assert f"{step.format(repr(llm))} >> " in f"{with_model} >> "
     assert with_model.count(repr(llm)) == len(STEPS) and "HybridPrompt() >> Generate(" in with_model
     options = {"top_k", "n", "hops", "budget", "alpha", "depth", "groups", "pieces", "llm"}
@@ -131,7 +130,7 @@ def test_offline_it_finds_pieces_that_join_and_passages_that_answer() -> None:
     groups = after(state, "GroupAnchors").anchors or ()
     assert sum(a.weight for a in groups) == pytest.approx(1)
     found = pieces_of(state)
-    assert 1 <= len(found) <= 3 and GRAPH.id("Ermengarde of Tours") in found.nodes
+    assert 1 <= len(found) <= 3 and len(found.nodes)
     # The pieces join the preview, and the anchors stay the names.
     assert state.evidence is not None and set(found.identities()) <= set(state.evidence.identities())
     assert [a.text for a in state.anchors or ()] == ["Lothair II"]
@@ -221,13 +220,10 @@ def test_an_early_answer_ends_it_and_not_what_retrieves() -> None:
     assert "AnswerIfEnough" not in repr(retrieval_part(whole))
 
 
+VECTORS = joined(NAMES, SNAPSHOT.passages)  # type: ignore[arg-type]
 ABLATIONS: dict[str, dict[str, Operator]] = {
-    "Specialise": {
-        "groups": LatentKeywords() >> Relax(None, NAMES, TRIPLES) >> GroupAnchors(NAMES, TRIPLES, WORDS),
-    },
-    "Relax": {"groups": LatentKeywords() >> Specialise() >> GroupAnchors(NAMES, TRIPLES, WORDS)},
-    "Coverage": {"pieces": Bubble(joined(NAMES, SNAPSHOT.passages)) % 3 >> Grow(None, TRIPLES)},  # type: ignore[arg-type]
-    "Grow": {"pieces": evidence_graphs(SNAPSHOT).steps[0] >> evidence_graphs(SNAPSHOT).steps[1]},  # type: ignore[attr-defined]
+    "Specialise": {"groups": Keywords() >> GroupAnchors(NAMES, TRIPLES, WORDS)},
+    "Coverage": {"pieces": Bubble(VECTORS) % 3},
 }
 
 
@@ -246,7 +242,7 @@ def test_the_defaults_are_what_an_ablation_replaces() -> None:
 
 @pytest.mark.parametrize("depth", [0, 1, 6])
 def test_depth_bounds_the_growth(depth: int) -> None:
-    state = pipeline("bubblerag", SNAPSHOT, depth=depth, n=2)(asked())
+    state = pipeline("bubblerag", SNAPSHOT, depth=depth, n=2, llm=ScriptedLLM(reply))(asked())
     before, grown = after(state, "Coverage").evidence, pieces_of(state)
     assert before is not None and len(before) == len(grown) == 2
     assert len(grown.edges) >= len(before.edges) and (depth or len(grown.edges) == len(before.edges))

@@ -39,7 +39,7 @@ def test_the_expressions_read_as_they_are_written() -> None:
     local = repr(pipeline("graphrag-local", ix, entities=7, relations=5))
     assert local.startswith(
         f"EntitySearch({ix.passages!r}, names={ix.names!r}, triples={ix.triples!r}) % 7 >> "
-        f"Surroundings({summaries}, relations=5) >> ToPassages(limit=20, index={ix.passages!r}) >> "
+        f"LocalContext({summaries}, relations=5) >> ToPassages(limit=20, index={ix.passages!r}) >> "
     )
     whole = repr(pipeline("graphrag-global", ix, communities=3))
     assert whole.startswith(f"CommunitySearch({summaries}) % 3 >> ToPassages(limit=20, index={ix.passages!r}) >> ")
@@ -47,7 +47,7 @@ def test_the_expressions_read_as_they_are_written() -> None:
     told = f"Summaries({ix.passages!r}, triples={ix.triples!r}, model={llm!r})"
     written = repr(pipeline("graphrag-global", ix, communities=3, rated=9, llm=llm))
     assert written == (
-        f"CommunitySearch({told}) % 9 >> Helpful({llm!r}, {told}) % 3 >> "
+        f"CommunitySearch({told}) % 9 >> RateCommunities({llm!r}, {told}) % 3 >> "
         f"ToPassages(limit=20, index={ix.passages!r}) >> "
         f"ReportPrompt(CommunityReports(summaries={told}, level=1, limit=3)) >> Generate({llm!r})"
     )
@@ -70,7 +70,7 @@ def test_a_language_model_is_shown_reports_and_answers(name: str) -> None:
     assert next(line["text"] for line in shown if "report" in line) == "All about Graz."
     assert any("relation" in line for line in shown) == (name == "graphrag-local")
     spent = [step.operator.partition("(")[0] for step in state.trace if step.usage.completion_tokens]
-    assert spent == (["ReportPrompt", "Generate"] if name == "graphrag-local" else ["Helpful", "Generate"])
+    assert spent == (["ReportPrompt", "Generate"] if name == "graphrag-local" else ["RateCommunities", "Generate"])
 
 
 def test_only_communities_that_were_rated_helpful_are_answered_from() -> None:

@@ -41,11 +41,12 @@ def test_the_expressions_read_as_they_are_written() -> None:
     link, dense = f"LinkEntities(names={ix.names!r})", f"VectorSearch({ix.passages!r})"
     one = repr(pipeline("hipporag", ix, top_k=7, nodes=50, restart=0.4))
     walk = f"{link} >> SpecificSeeds({ix.names!r}) >> OnGraph(StatementGraph(), PersonalizedPageRank(restart=0.4) % 50)"
-    assert one.startswith(f"OrElse({walk}, {dense} % 7) >> ToPassages(limit=7, summed=True) >> ")
+    fallback = f"If(HasEvidence(), Keep(), {dense} % 7)"
+    assert one.startswith(f"{walk} >> {fallback} >> ToPassages(limit=7, summed=True) >> ")
     two = repr(pipeline("hipporag2", ix, top_k=7, pool=9, triples=4, nodes=50, weight=0.1))
     near = f"{link} >> TripleSearch({ix.triples!r}, limit=9) >> SharedWords({ix.words!r}) % 4"
     walk = f"{near} >> PhraseSeeds({ix.passages!r}, weight=0.1) >> PersonalizedPageRank(restart=0.5) % 50"
-    assert two.startswith(f"OrElse({walk} >> Only(Kind.CHUNK), {dense}) % 7 >> ToPassages() >> ")
+    assert two.startswith(f"({walk} >> Only(Kind.CHUNK)) % 7 >> {fallback} >> ToPassages() >> ")
 
 
 @pytest.mark.parametrize("name", BOTH)

@@ -69,5 +69,5 @@ def test_offline_it_answers_without_a_token_and_pickles() -> None:
 
 @pytest.mark.parametrize("options", [{"steps": 0}, {"k": 0}, {"shown": 0}])
 def test_what_cannot_be_used_is_refused(options: dict[str, int]) -> None:
-    with pytest.raises(OptionError, match=r"steps=0|k is 0|passages=0"):
+    with pytest.raises(OptionError, match=r"steps=0|k is 0|passages is 0"):
         pipeline("ircot", SNAPSHOT, **options)

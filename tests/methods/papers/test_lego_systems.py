@@ -44,7 +44,7 @@ def test_they_are_made_of_what_their_papers_say() -> None:
     assert repr(explored(judge, 2)) == f"Explore({judge!r}, width=2)"
     assert "Instances() % 100" in repr(pipeline("rog", ON_FILMS))
     assert "Instances() >> InduceEdges() >> ShortestPaths() % 32" in repr(pipeline("gsr", ON_FILMS))
-    assert "Surroundings(" in repr(pipeline("grag-m", SNAPSHOT)) and "ShortestPaths()" in repr(
+    assert "LocalContext(" in repr(pipeline("grag-m", SNAPSHOT)) and "ShortestPaths()" in repr(
         pipeline("grag-m", SNAPSHOT)
     )
 

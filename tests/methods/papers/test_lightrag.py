@@ -10,7 +10,7 @@ import pytest
 from tests.toys import CORPUS, corpus_index
 
 from graphwright import Index, start
-from graphwright.errors import LLMResponseError, OptionError
+from graphwright.errors import OptionError
 from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import pipeline
 from graphwright.models import HashEncoder, ScriptedLLM
@@ -32,8 +32,8 @@ def test_the_expressions_read_as_they_are_written() -> None:
     names, triples = f"AnchorSearch({SNAPSHOT.names!r})", f"TripleSearch({SNAPSHOT.triples!r}, limit=9"
     local, broad, hybrid = (repr(pipeline(mode, SNAPSHOT, top_k=7, n=9)) for mode in MODES)
     assert local.startswith(f"Keywords() >> {names} % 9 >> OneHop() >> ToPassages(limit=7, summed=True) >> ")
-    assert broad.startswith(f"Keywords() >> {triples}, asked=True) >> ToPassages(limit=7) >> ")
-    in_turn = f"ReciprocalRank({names} % 9 >> OneHop(), {triples}, asked=True), constant=0)"
+    assert broad.startswith(f"Keywords() >> {triples}, by_question=True) >> ToPassages(limit=7) >> ")
+    in_turn = f"ReciprocalRank({names} % 9 >> OneHop(), {triples}, by_question=True), constant=0)"
     assert hybrid.startswith(f"Keywords() >> {in_turn} >> ToPassages(limit=7, summed=True) >> ")
     # With a language model there are themes to look for.
     assert f"{triples}) >> " in repr(pipeline("lightrag-global", SNAPSHOT, n=9, llm=ScriptedLLM(writer)))
@@ -60,17 +60,13 @@ def test_a_language_model_lists_keywords_and_is_shown_relations_and_passages(mod
 
 
 @pytest.mark.parametrize("said", ["", "no JSON", '{"names": [], "themes": []}'])
-def test_keywords_that_the_model_does_not_list_are_the_questions_own_or_an_error(said: str) -> None:
+def test_keywords_that_the_model_does_not_list_are_the_questions_own(said: str) -> None:
     def reply(system: str, user: str) -> str:
         return said if "list the keywords" in system else writer(system, user)
 
     op = pipeline("lightrag-hybrid", SNAPSHOT, llm=ScriptedLLM(reply))
-    if said.startswith("{"):
-        state = op(start(QUESTION, SNAPSHOT.graph))
-        assert state.answer is not None and "Lothair II" in [a.text for a in state.anchors or ()]
-    else:
-        with pytest.raises(LLMResponseError):
-            op(start(QUESTION, SNAPSHOT.graph))
+    state = op(start(QUESTION, SNAPSHOT.graph))
+    assert state.answer is not None and "Lothair II" in [a.text for a in state.anchors or ()]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -87,5 +83,5 @@ def test_an_index_without_vectors_of_names_and_triples_is_searched_by_words(mode
 def test_they_pickle_and_refuse_what_cannot_be_used(mode: str) -> None:
     op = pipeline(mode, SNAPSHOT)
     assert pickle.loads(pickle.dumps(op)) == op
-    with pytest.raises(OptionError, match=r"limit=0|k is 0"):
+    with pytest.raises(OptionError, match=r"limit is 0|k is 0"):
         pipeline(mode, SNAPSHOT, n=0)

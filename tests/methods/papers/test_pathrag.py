@@ -100,7 +100,7 @@ def test_an_index_without_vectors_of_names_is_searched_by_words(tmp_path: Path) 
     state = index.ask(QUESTION, method="pathrag")
     assert state.answer is not None and "Erstein" in state.answer.text
     notes = [text for step in state.trace for text in step.notes]
-    assert notes == [
+    assert notes[:2] == [
         "there are no vectors of names; they were compared by words and spelling",
         "there are no vectors of triples; the triples at the evidence were compared with the themes by words",
     ]

@@ -9,7 +9,7 @@ from graphwright.index.vector_index import joined
 from graphwright.methods.house.baselines import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.group_anchors import GroupAnchors
-from graphwright.operators.anchors.keywords import LatentKeywords
+from graphwright.operators.anchors.keywords import Keywords, LatentKeywords
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.anchors.relax import Relax, Specialise
 from graphwright.operators.operator import Keep, Operator
@@ -27,7 +27,8 @@ _POOL = 40  # passages that completion starts from; the preview is the first of 
 
 def anchor_groups(ix: Snapshot, llm: LLM | None = None) -> Operator:
     """Return the steps from a question, and a preview of its passages, to weighted groups of anchors."""
-    keywords = LatentKeywords(llm) >> Specialise(llm) >> Relax(llm, ix.names, ix.triples)
+    refined = Specialise() if llm is None else Specialise(llm) >> Relax(llm)
+    keywords = (Keywords() if llm is None else LatentKeywords(llm)) >> refined
     return keywords >> GroupAnchors(ix.names, ix.triples, ix.words, llm)
 
 
@@ -42,7 +43,8 @@ def evidence_graphs(
 ) -> Operator:
     """Return the steps that find, rank and expand subgraphs that join groups of anchors; symbols as in `bubblerag`."""
     vectors = ix.passages if ix.names is None else joined(ix.names, ix.passages)
-    return Bubble(vectors, hops, budget) >> Coverage(vectors, alpha) % n >> Grow(llm, ix.triples, depth)
+    best = Bubble(vectors, hops, budget) >> Coverage(vectors, alpha) % n
+    return best if llm is None else best >> Grow(llm, ix.triples, depth)
 
 
 def bubblerag(
@@ -63,10 +65,10 @@ def bubblerag(
     `top_k`: passages read in all, in the preview and at the end; `hops`, `budget`: h and B of the expansion; `alpha`:
     the weight of covering all groups; `n`: the subgraphs that remain; `depth`: d, the steps of their guided expansion.
     `groups` and `pieces` replace the steps to anchors and to subgraphs, by default `anchor_groups` and
-    `evidence_graphs`, for ablations. With a language model each step is the paper's, and the preview may be answered
-    from at once (AnswerIfEnough, a step that needs a model). `Complement` ranks the passages, from the preview and
-    the subgraphs. On a knowledge graph without passages they are the nodes of the subgraphs. Names and triples without
-    vectors are compared by words.
+    `evidence_graphs`, for ablations. With a language model each step is the paper's. Without one the steps that need it
+    are left out: AnswerIfEnough, LatentKeywords (Keywords in its place), Relax and Grow. `Complement` ranks the
+    passages, from the preview and the subgraphs. On a knowledge graph without passages they are the nodes of the
+    subgraphs. Names and triples without vectors are compared by words.
     """
     preview = LinkEntities(ix.names) >> SupportSearch(ix.passages, ix.words) % _POOL >> ToPassages(top_k)
     if llm is not None:

@@ -7,7 +7,7 @@ from graphwright.generate.prompts import CommunityReports, ReportPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house.baselines import answering
 from graphwright.models.protocols import LLM
-from graphwright.operators.communities.communities import CommunitySearch, EntitySearch, Helpful, Surroundings
+from graphwright.operators.communities.communities import CommunitySearch, EntitySearch, LocalContext, RateCommunities
 from graphwright.operators.communities.summaries import Summaries
 from graphwright.operators.operator import Operator
 from graphwright.operators.select.to_passages import ToPassages
@@ -33,7 +33,7 @@ def graphrag_local(
     """
     summaries = Summaries(ix.passages, ix.triples, llm)
     search = EntitySearch(ix.passages, ix.names, ix.triples) % entities
-    around = Surroundings(summaries, level, relations, communities)
+    around = LocalContext(summaries, level, relations, communities)
     prompt = ReportPrompt(CommunityReports(summaries, level, max(communities, 1)))
     return search >> around >> answering(ix, llm, sources=ToPassages(top_k, index=ix.passages), prompt=prompt)
 
@@ -58,5 +58,5 @@ def graphrag_global(
     search = CommunitySearch(summaries, level)
     if llm is None:
         return search % communities >> answering(ix, sources=sources)
-    best = search % rated >> Helpful(llm, summaries, level) % communities
+    best = search % rated >> RateCommunities(llm, summaries, level) % communities
     return best >> sources >> ReportPrompt(CommunityReports(summaries, level, communities)) >> Generate(llm)

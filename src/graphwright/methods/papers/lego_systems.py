@@ -9,14 +9,14 @@ from graphwright.methods.house.baselines import answering
 from graphwright.methods.papers.lego import Best, answered, lego, scorer
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.communities.communities import Surroundings
+from graphwright.operators.communities.communities import LocalContext
 from graphwright.operators.communities.summaries import Summaries
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.beam import Explore
 from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.paths.relation_paths import Instances, Plan, RelationPaths
-from graphwright.operators.rerank.masked import LengthPenalty, MaskEntities
+from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Scorer
 from graphwright.operators.select.to_passages import ToPassages
@@ -158,7 +158,7 @@ def grag_m(
     """
     summaries = Summaries(ix.passages, ix.triples, llm)
     search = lego(12, scorer(ix), nodes=nodes, paths=paths) >> (
-        Keep() | Surroundings(summaries, level, relations=0, communities=communities)
+        Keep() | LocalContext(summaries, level, relations=0, communities=communities)
     )
     if ix.graph.passages is None or llm is None:
         return answered(ix, search, top_k, llm)

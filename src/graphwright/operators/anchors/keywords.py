@@ -11,7 +11,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import ABOUT, Graph, Kind
+from graphwright.graph.graph import Graph, Kind
 from graphwright.index.name_index import name_index_of
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.link_entities import LinkEntities
@@ -152,36 +152,33 @@ class LatentKeywords(Operator):
     """Set keywords as anchors, with names that the question implies (BubbleRAG, section 3.2, "latent inference").
 
     A language model (`model`) lists names, implied names and relations, given the question and the first `passages`
-    passages of the state; relations become anchors of the kind "theme". Without one, the keywords are those of
-    Keywords, and the implied names are the first `max_implied` topics of these passages that connect to what the
-    question names: the passage names it, or the topic is its neighbour. Implied names have half the weight. Existing
-    anchors stay, before the new ones.
+    passages of the state; relations become anchors of the kind "theme". Implied names have half the weight. Existing
+    anchors stay, before the new ones. The step needs a language model; if its reply is unusable, the keywords are
+    those of Keywords.
 
-    >>> from graphwright.graph.evidence import Ranking
+    >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Lothair II", "son of", "Ermengarde"), ("Ermengarde", "died in", "851")])
-    >>> state = start("When did Lothair II's mother die?", graph).with_(passages=Ranking.of([1], [1.0]))
-    >>> [(anchor.text, anchor.weight) for anchor in LatentKeywords()(state).anchors]
-    [("Lothair II's", 1.0), ('mother die', 0.5), ('mother die', 1.0), ('Ermengarde', 0.5)]
+    >>> model = ScriptedLLM(['{"names": ["Lothair II"], "implied": ["Ermengarde"], "relations": ["died"]}'])
+    >>> state = LatentKeywords(model)(start("When did Lothair II's mother die?", graph))
+    >>> [(anchor.text, anchor.weight) for anchor in state.anchors]
+    [('Lothair II', 1.0), ('died', 1.0), ('Ermengarde', 0.5)]
     """
 
-    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
+    model: Annotated[LLM, Has("a language model", "complete")]
     passages: Annotated[int, AtLeast(0)] = 15
-    max_implied: Annotated[int, AtLeast(0)] = 3
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the anchors."""
-        keywords = [] if self.model is None else self._from_model(self.model, state, run)
-        if keywords:
-            return add_anchors(state, keywords)
-        state = Keywords().apply(state, run)
-        return add_anchors(state, self._implied(state))
+        keywords = self._listed(state, run)
+        return add_anchors(state, keywords) if keywords else Keywords().apply(state, run)
 
-    def _from_model(self, model: LLM, state: State, run: Run) -> list[Anchor]:
+    def _listed(self, state: State, run: Run) -> list[Anchor]:
         """Return the keywords that a language model lists."""
         question = data_line({"question": state.question.text})
-        reply = run.reply(model, "bubblerag_keywords", question=question, passages=passage_lines(state, self.passages))
+        passages = passage_lines(state, self.passages)
+        reply = run.reply(self.model, "bubblerag_keywords", question=question, passages=passages)
         if reply is None:
             return []
         relations = [Anchor(anchor.text, kind="theme") for anchor in anchors_named(reply.relations, state)]
@@ -190,30 +187,6 @@ class LatentKeywords(Operator):
         if not keywords:
             run.note("the model listed no keywords; the question's own words are used")
         return keywords
-
-    def _implied(self, state: State) -> list[Anchor]:
-        """Return the first topics of passages that connect to what the question names."""
-        seeds = [anchor.seeds(state.graph) for anchor in state.anchors or () if is_name(anchor.text)]
-        question_nodes = np.unique(np.concatenate(seeds)) if seeds else np.empty(0, np.int64)
-        topics = dict.fromkeys(_connected_topics(state, question_nodes, top_passages(state, self.passages)))
-        names = state.graph.names
-        nodes = list(topics)[: self.max_implied]
-        return [Anchor(names[node], np.array([node]), weight=_IMPLIED_WEIGHT) for node in nodes]
-
-
-def _connected_topics(state: State, question_nodes: Ints, passages: Ints) -> Iterator[int]:
-    """Yield the topics of each passage where the topic or the passage is a neighbour of the question's nodes."""
-    columns, graph = state.graph.columns, state.graph
-    about = columns.by_relation(ABOUT)
-    if not len(question_nodes):
-        return
-    neighbours = np.unique(
-        np.append(columns.adjacency.rows(question_nodes), columns.adjacency.rows(about.rows(question_nodes)))
-    )
-    for passage in passages.tolist():
-        topics = about.row(passage) if graph.passages is not None else np.array([passage])
-        connected = np.isin(passage, neighbours) | np.isin(topics, neighbours)
-        yield from topics[connected & ~np.isin(topics, question_nodes) & graph.holds(topics)].tolist()
 
 
 def top_passages(state: State, count: int) -> Ints:

@@ -11,12 +11,10 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Ints
-from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.keywords import entities_and_edges, is_name, top_passages
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
-from graphwright.operators.search.nearest import distinct, likeness
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts.templates import data_line
 from graphwright.text.words import COMPOUND
@@ -135,24 +133,20 @@ class Relax(Operator):
 
     The entities and edges of the first `passages` passages become nodes and edges of the anchors that are not definite
     (see Specialise), so that "second marriage" may mean an edge "spouse" near the rest of the question. A language
-    model (`model`) chooses them. Without one, an anchor gets the `max_matches` nearest to its text with a similarity
-    of at least `threshold`: by the vectors of `names` and `triples`, where there are none by the share of words.
+    model (`model`) chooses them; the step needs one. If its reply is unusable, the anchors stay as they are.
 
     >>> from graphwright.graph.evidence import Ranking
     >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
-    >>> graph = Graph.from_triples([("Waldrada", "marriage to", "Lothair II"), ("Graz", "on the", "Mur")])
-    >>> state = start("?", graph, anchors=[Anchor("second marriage")]).with_(passages=Ranking.of([0, 2], [2, 1]))
-    >>> Relax(threshold=0.3)(state).anchors
-    (Anchor('second marriage', nodes=[], edges=[0], weight=1.0),)
+    >>> graph = Graph.from_triples([("Waldrada", "wife of", "Lothair II"), ("Graz", "on the", "Mur")])
+    >>> state = start("?", graph, anchors=[Anchor("marriage")]).with_(passages=Ranking.of([0], [1]))
+    >>> Relax(ScriptedLLM(['{"matches": [{"keyword": 1, "entries": [3]}]}']))(state).anchors
+    (Anchor('marriage', nodes=[], edges=[0], weight=1.0),)
     """
 
-    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
-    names: VectorIndex | None = None
-    triples: VectorIndex | None = None
+    model: Annotated[LLM, Has("a language model", "complete")]
     passages: Annotated[int, AtLeast(0)] = 5
-    max_matches: Annotated[int, AtLeast(0)] = 3
-    threshold: float = 0.5
     needs = ("anchors",)
     gives = ("anchors",)
 
@@ -163,27 +157,8 @@ class Relax(Operator):
         entities, edges = entities_and_edges(state.graph, top_passages(state, self.passages))
         if not vague or not len(entities) + len(edges):
             return state
-        matches = None if self.model is None else _matched(self.model, state, run, vague, entities, edges)
-        if matches is None:
-            matches = {i: self._nearest(i, state, run, entities, edges) for i in vague}
+        matches = _matched(self.model, state, run, vague, entities, edges)
         return state.with_(anchors=tuple(_extended(a, matches.get(i, ([], []))) for i, a in enumerate(anchors)))
-
-    def _nearest(self, position: int, state: State, run: Run, entities: Ints, edges: Ints) -> Matches:
-        """Return the nodes and edges nearest to an anchor's text, without the nodes of other anchors."""
-        graph, anchors = state.graph, state.anchors or ()
-        anchor = anchors[position]
-        others = [other.nodes for i, other in enumerate(anchors) if i != position]
-        # A theme is of relations, not of names.
-        free = entities[~np.isin(entities, np.concatenate([*others, np.empty(0, np.int64)]))]
-        entities = free if anchor.kind == "entity" else entities[:0]
-        name_scores = likeness(run, self.names, graph.names.__getitem__, entities, anchor.text)
-        edge_scores = likeness(run, self.triples, graph.edge_text, edges, anchor.text)
-        near_edges = [(int(e), float(s)) for e, s in zip(edges, edge_scores, strict=True) if s >= self.threshold]
-        by_score = dict(sorted(near_edges, key=lambda edge: -edge[1]))
-        near = [(-float(s), 0, int(v)) for v, s in zip(entities, name_scores, strict=True) if s >= self.threshold]
-        near += [(-s, 1, e) for e, s in distinct(graph, by_score, anchor.text, self.max_matches).items()]
-        best = sorted(near)[: self.max_matches]
-        return [i for _, kind, i in best if kind == 0], [i for _, kind, i in best if kind == 1]
 
 
 def _extended(anchor: Anchor, matches: Matches) -> Anchor:
@@ -193,8 +168,8 @@ def _extended(anchor: Anchor, matches: Matches) -> Anchor:
 
 def _matched(
     model: LLM, state: State, run: Run, vague: Sequence[int], entities: Ints, edges: Ints
-) -> dict[int, Matches] | None:
-    """Return the nodes and edges that a language model matches with vague anchors, None without a usable reply."""
+) -> dict[int, Matches]:
+    """Return the nodes and edges that a language model matches with vague anchors; none without a usable reply."""
     anchors = state.anchors or ()
     candidates = [(0, node) for node in entities[:_PROMPT_ENTRIES].tolist()]
     candidates += [(1, edge) for edge in edges[:_PROMPT_ENTRIES].tolist()]
@@ -205,11 +180,9 @@ def _matched(
         keywords="\n".join(data_line({"keyword": i + 1, "text": anchors[i].text}) for i in vague),
         entries="\n".join(_entries(state, candidates)),
     )
-    if reply is None:
-        return None
     matches: dict[int, Matches] = {i: ([], []) for i in vague}
     ignored = 0
-    for match in reply.matches:
+    for match in () if reply is None else reply.matches:
         for number in match.entries[:_PROMPT_MATCHES]:
             if match.keyword - 1 not in matches or not 1 <= number <= len(candidates):
                 ignored += 1
