@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import GRAPHS
 
-from graphwright import Generate, Evidence, Keep, KHop, NeedsError, Operator, OptionError, ReciprocalRank, ScoreSum, start
+from graphwright import Evidence, Keep, KHop, start
+from graphwright.errors import NeedsError, OptionError
+from graphwright.generate import Generate
+from graphwright.operators import Operator, ReciprocalRank, ScoreSum
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 

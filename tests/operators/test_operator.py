@@ -5,24 +5,11 @@ from dataclasses import dataclass
 import pytest
 from tests.toys import GRAPHS, family_state, same, vectors_of
 
-from graphwright import (
-    Evidence,
-    Graph,
-    Induce,
-    Keep,
-    KHop,
-    NeedsError,
-    Only,
-    OptionError,
-    PersonalizedPageRank,
-    Reached,
-    Repeat,
-    Triples,
-    VectorSearch,
-    start,
-)
+from graphwright import Evidence, Graph, Induce, Keep, KHop, PersonalizedPageRank, Triples, VectorSearch, start
+from graphwright.errors import NeedsError, OptionError
 from graphwright.graph.graph import Kind
-from graphwright.models.base import spend
+from graphwright.models import Usage
+from graphwright.operators import Only, Reached, Repeat
 from graphwright.operators.operator import Cut, Operator, Ranker, Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
@@ -36,7 +23,7 @@ class Give(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        spend(tokens=len(self.nodes))
+        run.usage.add(Usage(tokens=len(self.nodes)))
         return state.with_(evidence=Evidence.of_nodes(self.nodes, [1 / (i + 1) for i in range(len(self.nodes))]))
 
 
@@ -138,7 +125,7 @@ def test_cut_reaches_into_an_operator_that_can_stop_early() -> None:
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "3", None])
 def test_cut_refuses_what_is_no_number_to_keep(k: object) -> None:
-    with pytest.raises(OptionError, match="1 or more"):
+    with pytest.raises(OptionError, match="at least 1"):
         Keep() % k  # type: ignore[operator]
 
 

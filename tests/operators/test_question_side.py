@@ -8,26 +8,13 @@ from typing import Any
 from tests.models.llm_server import LLMServer
 from tests.toys import corpus_index
 
-from graphwright import (
-    AnswerIfEnough,
-    Bubble,
-    Coverage,
-    Generate,
-    GroupAnchors,
-    HybridPrompt,
-    LatentKeywords,
-    Operator,
-    Relax,
-    Specialise,
-    ToPassages,
-    Unite,
-    VectorSearch,
-    joined,
-    start,
-)
+from graphwright import Bubble, Coverage, ToPassages, Unite, VectorSearch, start
+from graphwright.index.vector_index import joined
+from graphwright.generate import AnswerIfEnough, Generate, HybridPrompt
 from graphwright.generate.prompts import passages_in
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
+from graphwright.operators import GroupAnchors, LatentKeywords, Operator, Relax, Specialise
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

@@ -1,1 +1,8 @@
-"""Readers of documents, knowledge graphs and question sets."""
+"""Readers of documents, graph dumps and question sets.
+
+The names are listed in `__init__.pyi`, and each is loaded when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,1 +1,8 @@
-"""The testbed: metrics, statistics, runs."""
+"""The testbed: experiments, metrics, statistics, judges and reports.
+
+The names are listed in `__init__.pyi`, and each is loaded when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

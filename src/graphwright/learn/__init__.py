@@ -1,1 +1,8 @@
-"""Trained retrievers: training beside inference, and the labels that they learn from."""
+"""Trained retrievers: labels, training and inference (ReG).
+
+The names are listed in `__init__.pyi`, and each is loaded when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

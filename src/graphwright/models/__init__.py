@@ -1,1 +1,8 @@
-"""Models: their protocols, the implementations that ship with the package, and wrappers around them."""
+"""Models: protocols, the embedded models, OpenAI-compatible servers, sentence-transformers, and fakes for tests.
+
+The names are listed in `__init__.pyi`, and each is loaded when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import CORPUS, GRAPHS, corpus_index, vectors_of
 
-from graphwright import Anchor, Bubble, Graph, HashEncoder, Keywords, OptionError, ScriptedLLM, VectorIndex, start
+from graphwright import Anchor, Bubble, Graph, VectorIndex, start
+from graphwright.errors import OptionError
+from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.operators import Keywords
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.state import State
 
@@ -191,7 +194,7 @@ def test_a_candidate_is_in_one_group_and_numbers_that_are_not_there_are_passed_o
     state = by_model(sorter(("a", [1, 99, 0, 1], 0.5), ("b", [1, -3], 0.3), ("c", [2], 0.5)))(asked(*ANCHORS))
     assert [g.text for g in state.anchors or ()] == ["a", "c"]
     assert [g.weight for g in state.anchors or ()] == [0.5, 0.5]
-    assert state.trace[-1].notes == ("5 numbers were passed over: not there, or in a group already",)
+    assert state.trace[-1].notes == ("5 numbers were ignored: no such candidate, or in a group already",)
 
 
 @pytest.mark.parametrize("weights", [(0.0, 0.0), (-1.0, -2.0)])
@@ -204,10 +207,10 @@ def test_weights_that_sum_to_nothing_are_shared_alike(weights: tuple[float, floa
     ("replies", "noted"),
     [
         (['{"groups": []}'], "the model made no groups"),
-        (['{"groups": [{"intent": "a", "numbers": [99], "weight": 1}]}'], "1 numbers were passed over"),
-        (["two groups", "a and b"], "the model's reply was not what was asked for"),
-        (["", ""], "the model's reply was not what was asked for"),
-        (['{"groups": [{"intent": "a"}]}'] * 2, "the model's reply was not what was asked for"),
+        (['{"groups": [{"intent": "a", "numbers": [99], "weight": 1}]}'], "1 numbers were ignored"),
+        (["two groups", "a and b"], "the model's reply did not fit the schema"),
+        (["", ""], "the model's reply did not fit the schema"),
+        (['{"groups": [{"intent": "a"}]}'] * 2, "the model's reply did not fit the schema"),
     ],
 )
 def test_what_is_empty_or_malformed_is_replaced_by_the_twin_with_a_note(replies: list[str], noted: str) -> None:

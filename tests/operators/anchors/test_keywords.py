@@ -7,7 +7,10 @@ import json
 import pytest
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import Anchor, Graph, Keywords, OptionError, ScriptedLLM, start
+from graphwright import Anchor, Graph, start
+from graphwright.errors import OptionError
+from graphwright.models import ScriptedLLM
+from graphwright.operators import Keywords
 from graphwright.operators.anchors.keywords import themes
 from graphwright.operators.state import State
 
@@ -84,7 +87,7 @@ def test_the_model_is_given_the_question_as_data() -> None:
 def test_a_model_that_lists_nothing_is_replaced_by_the_question_and_noted() -> None:
     state = Keywords(lister(names=[" "], themes=[]))(start("Who was the mother of Lothair II?", FAMILY))
     assert names(state) == ["Lothair II", "mother"]
-    assert state.trace[-1].notes == ("the model listed no keywords; they are the question's own words",)
+    assert state.trace[-1].notes == ("the model listed no keywords; the question's own words are used",)
 
 
 def test_anchors_that_are_there_stay_and_come_first() -> None:
@@ -112,5 +115,5 @@ def test_a_theme_is_another_kind_of_anchor() -> None:
 
 
 def test_something_else_is_no_model() -> None:
-    with pytest.raises(OptionError, match="give a language model, or None"):
+    with pytest.raises(OptionError, match="a language model or None"):
         Keywords("gpt")  # type: ignore[arg-type]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import Graph, Kind, Ranking, start
+from graphwright import Graph, start
+from graphwright.graph import Kind, Ranking
 from graphwright.graph.graph import ABOUT, MENTIONS
-from graphwright.operators.anchors.keywords import passage_lines, top_passages, entities_and_edges
+from graphwright.operators.anchors.keywords import entities_and_edges, passage_lines, top_passages
 
 GRAPH = corpus_index().graph
 CHUNKS = np.flatnonzero(GRAPH.columns.kinds == Kind.CHUNK)

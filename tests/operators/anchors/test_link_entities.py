@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import Anchor, Graph, HashEncoder, LinkEntities, VectorIndex, start
+from graphwright import Anchor, Graph, VectorIndex, start
+from graphwright.models import HashEncoder
+from graphwright.operators import LinkEntities
 from graphwright.operators.state import State
 
 NAMES = [

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS, corpus_index, vectors_of
 
-from graphwright import Anchor, AnchorSearch, Graph, HashEncoder, NeedsError, VectorIndex, start
+from graphwright import Anchor, AnchorSearch, Graph, VectorIndex, start
+from graphwright.errors import NeedsError
+from graphwright.models import HashEncoder
 
 FAMILY = GRAPHS["family"]
 NOTE = "there are no vectors of names; they were compared by words and spelling"

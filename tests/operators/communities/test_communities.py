@@ -8,26 +8,13 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import (
-    Anchor,
-    CommunitySearch,
-    EntitySearch,
-    Evidence,
-    Graph,
-    HashEncoder,
-    Helpful,
-    Keep,
-    Kind,
-    OptionError,
-    ScriptedLLM,
-    State,
-    Summaries,
-    Surroundings,
-    VectorIndex,
-    start,
-)
+from graphwright import Anchor, Evidence, Graph, Keep, State, VectorIndex, start
+from graphwright.errors import OptionError
+from graphwright.graph import Kind
 from graphwright.index.vector_index import normalised
-from graphwright.operators.communities.communities import found_communities
+from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.operators import CommunitySearch, EntitySearch, LocalContext, RateCommunities, Summaries
+from graphwright.operators.communities.communities import communities_of
 
 pytest.importorskip("igraph")
 
@@ -77,12 +64,12 @@ class TestEntitySearch:
         assert len(found(EntitySearch(nothing)(start("Who?", Graph.from_triples([]))))) == 0
 
 
-class TestSurroundings:
+class TestLocalContext:
     def test_relations_between_found_entities_come_before_those_with_others(self) -> None:
         graph = GRAPHS["family"]
         seeds = Evidence.of_nodes([graph.id("Lothair II"), graph.id("Waldrada")], [0.8, 0.4])
         nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
-        step = Surroundings(Summaries(nothing), relations=3, communities=0)
+        step = LocalContext(Summaries(nothing), relations=3, communities=0)
         evidence = found(step(start("?", graph, evidence=seeds)))
         scores = dict(zip(evidence.texts(graph), evidence.scores.tolist(), strict=True))  # type: ignore[union-attr]
         assert scores.pop("Lothair II") == 0.8 and scores.pop("Waldrada") == 0.4
@@ -97,7 +84,7 @@ class TestSurroundings:
     def test_what_is_central_to_their_communities_is_added(self) -> None:
         seeds = Evidence.of_nodes([GRAPH.id("Graz")], [0.5])
         state = start("Which river joins the Drava?", GRAPH, evidence=seeds)
-        evidence = found(Surroundings(SUMMARIES, level=0, relations=0, communities=1)(state))
+        evidence = found(LocalContext(SUMMARIES, level=0, relations=0, communities=1)(state))
         at = int(SUMMARIES.communities(GRAPH).of_nodes(0)[GRAPH.id("Graz")])
         ids, gists, vectors = SUMMARIES.gists(GRAPH, 0)
         place = ids.tolist().index(at)
@@ -110,13 +97,13 @@ class TestSurroundings:
         part = GRAPH.part([GRAPH.id("Graz"), GRAPH.id("Mur (river)")])
         state = start("?", part, evidence=Evidence.of_nodes([GRAPH.id("Graz")], [1.0]))
         for summaries in (SUMMARIES, Summaries(SNAPSHOT.passages)):
-            evidence = found(Surroundings(summaries)(state))
+            evidence = found(LocalContext(summaries)(state))
             assert part.holds(evidence.nodes).all() and part.holds(part.ends(evidence.edges)).all()
 
     @pytest.mark.parametrize("options", [{"level": -1}, {"relations": -1}, {"communities": -1}])
     def test_what_cannot_be_used_is_refused(self, options: dict[str, int]) -> None:
         with pytest.raises(OptionError, match="0 or more"):
-            Surroundings(SUMMARIES, **options)
+            LocalContext(SUMMARIES, **options)
 
 
 class TestCommunitySearch:
@@ -145,11 +132,11 @@ def ratings(*rated: tuple[int, int]) -> str:
     return json.dumps({"ratings": [{"number": n, "helpful": h} for n, h in rated]})
 
 
-class TestHelpful:
+class TestRateCommunities:
     every = (CommunitySearch(SUMMARIES, level=0))(start(QUESTION, GRAPH)).with_(trace=())
 
     def rated(self, *replies: str, batch: int = 10) -> State:
-        return Helpful(ScriptedLLM(replies), SUMMARIES, level=0, batch=batch)(self.every)
+        return RateCommunities(ScriptedLLM(replies), SUMMARIES, level=0, batch=batch)(self.every)
 
     def test_the_model_s_rating_ranks_them_and_what_it_rates_0_is_left_out(self) -> None:
         before = found(self.every).identities()
@@ -164,7 +151,7 @@ class TestHelpful:
             asked.append(user)
             return ratings((1, 10 if "Graz" in user else 60))
 
-        state = Helpful(ScriptedLLM(rate), SUMMARIES, level=0, batch=1)(self.every)
+        state = RateCommunities(ScriptedLLM(rate), SUMMARIES, level=0, batch=1)(self.every)
         assert len(asked) == len(found(self.every)) == len(found(state))
         assert [step.usage.calls for step in state.trace] == [len(asked)]
         lines = [json.loads(line) for line in asked[0].splitlines() if line.startswith("{")]
@@ -183,20 +170,20 @@ class TestHelpful:
         state = self.rated(reply)
         assert found(state).identities() == found(self.every).identities()
         assert state.trace[-1].notes == ("the model rated no community above 0; they stay as they were",)
-        assert found((Helpful(ScriptedLLM([reply]), SUMMARIES, 0) % 1)(self.every)).identities() == [
+        assert found((RateCommunities(ScriptedLLM([reply]), SUMMARIES, 0) % 1)(self.every)).identities() == [
             found(self.every).identities()[0]
         ]
 
     def test_what_is_no_community_is_left_out(self) -> None:
         chunk = int(SNAPSHOT.passages.ids[0])
         pieces = Evidence.of_nodes([chunk, GRAPH.id("Graz")])
-        state = Helpful(ScriptedLLM([ratings((1, 50))]), SUMMARIES, level=0)(start("?", GRAPH, evidence=pieces))
+        state = RateCommunities(ScriptedLLM([ratings((1, 50))]), SUMMARIES, level=0)(start("?", GRAPH, evidence=pieces))
         assert found(state).nodes.tolist() == [GRAPH.id("Graz")]
 
     @pytest.mark.parametrize("options", [{"model": None}, {"batch": 0}, {"level": -1}])
     def test_what_cannot_be_used_is_refused(self, options: dict[str, object]) -> None:
-        with pytest.raises(OptionError, match="Helpful"):
-            Helpful(**{"model": ScriptedLLM([]), "summaries": SUMMARIES, **options})  # type: ignore[arg-type]
+        with pytest.raises(OptionError, match="RateCommunities"):
+            RateCommunities(**{"model": ScriptedLLM([]), "summaries": SUMMARIES, **options})  # type: ignore[arg-type]
 
 
 def test_communities_are_found_by_most_pieces_then_the_best() -> None:
@@ -206,8 +193,8 @@ def test_communities_are_found_by_most_pieces_then_the_best() -> None:
     assert of[graz] == of[mur] != of[lothair]
     evidence = Evidence.of_nodes([lothair, graz, mur, bread])
     state = start("?", GRAPH, evidence=evidence, anchors=[Anchor("none")])
-    communities = found_communities(state, SUMMARIES, 0)
+    communities = communities_of(state, SUMMARIES, 0)
     assert communities[:2] == [of[graz], of[lothair]]
-    assert found_communities(state.with_(evidence=None), SUMMARIES, 0) == []
+    assert communities_of(state.with_(evidence=None), SUMMARIES, 0) == []
     edges = Evidence.of_edges([0, 1])
-    assert found_communities(Keep()(start("?", GRAPH, evidence=edges)), SUMMARIES, 0) == []
+    assert communities_of(Keep()(start("?", GRAPH, evidence=edges)), SUMMARIES, 0) == []

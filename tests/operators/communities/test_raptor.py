@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import Graph, HashEncoder, OptionError, ScriptedLLM, SummaryTree, TreeSearch, VectorIndex, start
+from graphwright import Graph, VectorIndex, start
+from graphwright.errors import OptionError
 from graphwright.index.vector_index import normalised
+from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.operators import SummaryTree, TreeSearch
 from graphwright.operators.communities.raptor import Tree
 from graphwright.operators.communities.summaries import central, lead
 

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from graphwright.models.bills import Bill, billed
 from tests.toys import CORPUS, GRAPHS, corpus_index
 
-from graphwright import Graph, HashEncoder, Index, OptionError, ScriptedLLM, Summaries, VectorIndex, metered
+from graphwright import Graph, Index, VectorIndex, metered
+from graphwright.errors import OptionError
 from graphwright.index.vector_index import normalised
-from graphwright.models.bills import Bill, billed
-from graphwright.operators.communities.summaries import Gist, central
-from graphwright.operators.communities.summaries import most_central
+from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.operators import Summaries
+from graphwright.operators.communities.summaries import Gist, central, most_central
 
 pytest.importorskip("igraph")
 

@@ -12,25 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS
 
-from graphwright import (
-    Anchor,
-    BeamSearch,
-    Choose,
-    Evidence,
-    Graph,
-    HashEncoder,
-    Induce,
-    OptionError,
-    OverlapCrossEncoder,
-    LLMResponseError,
-    Rerank,
-    Scorer,
-    ScriptedLLM,
-    State,
-    Steps,
-    start,
-)
-from graphwright.operators.rerank.scorer import Judge
+from graphwright import Anchor, BeamSearch, Evidence, Graph, Induce, Rerank, State, start
+from graphwright.errors import OptionError
+from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
+from graphwright.operators import Choose, Scorer, Steps
+from graphwright.operators.rerank.scorer import ScoreFunction
+from graphwright.operators.run import Run
 
 QUESTION = "which a r b s c t d"
 Path = tuple[tuple[int, ...], tuple[int, ...]]
@@ -131,9 +118,9 @@ def test_by_steps_it_is_the_plain_beam_of_mean_triples(
 class Rounded(Steps):
     """Steps to five decimals."""
 
-    def judge(self, state: State) -> Judge:
-        inner = super().judge(state)
-        return lambda pieces: inner(pieces).round(5)
+    def prepare(self, state: State, run: Run) -> ScoreFunction:
+        scorer = super().prepare(state, run)
+        return lambda items: scorer(items).round(5)
 
 
 @settings(deadline=None, max_examples=60)
@@ -174,10 +161,10 @@ def test_a_second_model_may_choose_from_what_a_first_prefers(
 
 @dataclass(frozen=True)
 class Exact(Scorer):
-    """Scores a piece by the sum of its ids, modulo 7: whole numbers, many ties."""
+    """Score an item by the sum of its ids, modulo 7: whole numbers, many ties."""
 
-    def judge(self, state: State) -> Judge:
-        return lambda pieces: np.array([(nodes.sum() + 3 * edges.sum()) % 7 for nodes, edges in pieces], np.float64)
+    def prepare(self, state: State, run: Run) -> ScoreFunction:
+        return lambda items: np.array([(nodes.sum() + 3 * edges.sum()) % 7 for nodes, edges in items], np.float64)
 
 
 def exact(graph: Graph) -> Callable[[list[Path]], list[float]]:
@@ -246,10 +233,15 @@ def test_the_encoder_fills_up_what_the_language_model_leaves(reply: str, chosen:
     assert found.texts(graph) == [*by_model, *filled][:4] and found.scores.tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
 
 
-def test_a_reply_that_is_none_is_an_error() -> None:
+def test_after_an_unusable_reply_the_paths_stay_in_order_and_the_trace_notes_it() -> None:
+    graph = GRAPHS["family"]
     for model in (ScriptedLLM(["the first", "the first!"]), Choose(ScriptedLLM(["{}", '{"numbers": "1"}']))):
-        with pytest.raises(LLMResponseError):
-            BeamSearch(model)(start("?", GRAPHS["family"], entities=["Lothair II"]))
+        state = BeamSearch(model, width=9, length=1)(start("?", graph, entities=["Lothair II"]))
+        assert state.evidence is not None and state.evidence.scores is not None
+        neighbours = graph.adjacency.row(graph.id("Lothair II")).tolist()
+        assert [nodes[-1] for nodes, _ in state.evidence] == neighbours
+        assert state.evidence.scores.tolist() == [1 / rank for rank in range(1, len(neighbours) + 1)]
+        assert state.trace[-1].notes == ("the model's reply did not fit the schema; the step was done without a model",)
 
 
 def test_a_language_model_refines_what_an_encoder_found() -> None:
@@ -272,9 +264,9 @@ def test_beams_of_every_length_are_kept_for_each_query_entity() -> None:
     assert all(len(set(nodes.tolist())) == len(nodes) for nodes, _ in found.evidence)
 
 
-@dataclass
+@dataclass(eq=False)
 class Counting:
-    """An encoder that remembers how many texts each call had."""
+    """An encoder that records the number of texts of each call."""
 
     sizes: list[int] = field(default_factory=list)
 
@@ -327,6 +319,7 @@ def test_it_begins_at_anchors_or_else_at_the_evidence() -> None:
 
 @pytest.mark.parametrize("make", [
     lambda: BeamSearch(None),  # type: ignore[arg-type]
+    lambda: BeamSearch("gpt"),  # type: ignore[arg-type]
     lambda: BeamSearch(HashEncoder(), width=0),
     lambda: BeamSearch(HashEncoder(), length=True),
     lambda: BeamSearch(HashEncoder(), length=1.5),  # type: ignore[arg-type]
@@ -337,5 +330,5 @@ def test_it_begins_at_anchors_or_else_at_the_evidence() -> None:
     lambda: BeamSearch(Induce()),
 ])  # fmt: skip
 def test_options_out_of_range_are_refused(make: object) -> None:
-    with pytest.raises(OptionError, match="BeamSearch"):
+    with pytest.raises(OptionError, match="BeamSearch: (model|width|length|batch|slack) is "):
         make()  # type: ignore[operator]

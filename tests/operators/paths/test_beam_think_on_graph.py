@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphwright import Evidence, Explore, Graph, HashEncoder, OptionError, OverlapCrossEncoder, ScriptedLLM, start
+from graphwright import Evidence, Graph, start
+from graphwright.errors import OptionError
+from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
+from graphwright.operators import Explore
 
 Path = tuple[tuple[int, ...], tuple[int, ...]]
 MODEL = OverlapCrossEncoder()
@@ -98,12 +101,12 @@ def test_a_language_model_chooses_relations_then_entities_and_ends_where_it_choo
 
 
 def test_steps_that_lead_to_too_many_are_noted_and_each_entity_has_its_own_search() -> None:
-    state = Explore(MODEL, width=2, depth=1, most=1)(start("Who?", KIN, entities=["Bertha", "Udo"]))
+    state = Explore(MODEL, width=2, depth=1, max_nodes=1)(start("Who?", KIN, entities=["Bertha", "Udo"]))
     assert state.evidence is not None
     assert {KIN.names[nodes[0]] for nodes, _ in state.evidence} == {"Bertha", "Udo"}
-    assert state.trace[-1].notes == ("1 of 3 nodes that a step leads to were judged",)
-    state = Explore(MODEL, width=2, depth=1, relations=1)(start("Who?", KIN, entities=["Bertha"]))
-    assert state.trace[-1].notes == ("1 of 2 relations that a step leads to were judged",)
+    assert state.trace[-1].notes == ("only the first 1 of 3 candidate nodes of a step were ranked",)
+    state = Explore(MODEL, width=2, depth=1, max_relations=1)(start("Who?", KIN, entities=["Bertha"]))
+    assert state.trace[-1].notes == ("only the first 1 of 2 candidate relations of a step were ranked",)
     assert state.evidence is not None and len({edges[0] for _, edges in state.evidence}) == len(state.evidence)
 
 
@@ -115,10 +118,12 @@ def test_it_stays_in_the_graph() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"width": 0}, {"depth": 0}, {"most": 0}, {"relations": 0}, {"batch": 1}, {"width": True}]
+    "options", [{"width": 0}, {"depth": 0}, {"max_nodes": 0}, {"max_relations": 0}, {"batch": 1}, {"width": True}]
 )
 def test_options(options: dict[str, int]) -> None:
-    with pytest.raises(OptionError, match=r"Explore\("):
+    with pytest.raises(OptionError, match=rf"Explore: {next(iter(options))} is .*it must be a whole number"):
         Explore(MODEL, **options)
-    with pytest.raises(OptionError, match="a language model is needed"):
+    with pytest.raises(
+        OptionError, match="Explore: model is 'gpt'; it must be an encoder, a cross-encoder or a language model"
+    ):
         Explore("gpt")  # type: ignore[arg-type]

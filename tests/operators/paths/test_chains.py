@@ -11,19 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graphwright import (
-    Anchor,
-    Chains,
-    Evidence,
-    Graph,
-    Instances,
-    MergeChains,
-    NeedsError,
-    OptionError,
-    RelationPaths,
-    start,
-)
+from graphwright import Anchor, Chains, Evidence, Graph, MergeChains, start
+from graphwright.errors import NeedsError, OptionError
 from graphwright.graph.relation_paths import ways_of
+from graphwright.operators import Instances, RelationPaths
 from graphwright.operators.state import State
 
 Triple = tuple[str, str, str]
@@ -133,7 +124,7 @@ def test_pieces_that_are_no_chain_stay_in_their_place() -> None:
 
 @pytest.mark.parametrize("length", [0, -1, 1.5, True, "2"])
 def test_a_length_is_a_whole_number(length: object) -> None:
-    with pytest.raises(OptionError, match=rf"Chains\(length={length!r}\)"):
+    with pytest.raises(OptionError, match=rf"Chains: length is {length!r}; it must be a whole number, at least 1"):
         Chains(length)  # type: ignore[arg-type]
     assert repr(Chains(np.int64(2), inverse=False)).startswith("Chains(length=") and repr(Chains()) == "Chains()"
 

@@ -10,18 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, TRIPLES, as_networkx
 
-from graphwright import (
-    Anchor,
-    EnumeratedPaths,
-    Evidence,
-    Graph,
-    HashEncoder,
-    OptionError,
-    Rerank,
-    ShortestPaths,
-    State,
-    start,
-)
+from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, ShortestPaths, State, start
+from graphwright.errors import OptionError
+from graphwright.models import HashEncoder
 
 # MetaQA in small: who directed, wrote and acted in what.
 FILMS = [
@@ -154,11 +145,13 @@ def test_renumbering_renumbers_the_paths(name: str) -> None:
 
 def test_too_many_paths_are_an_error_that_says_what_to_do() -> None:
     state = start("?", GRAPHS["club"], entities=["member 0"])
-    with pytest.raises(OptionError, match=r"EnumeratedPaths\(6, most=1000\) finds more than 1,000 paths in Graph.*% k"):
-        EnumeratedPaths(6, most=1000)(state)
-    with pytest.raises(OptionError, match=r"ShortestPaths\(all=True, most=40\) finds more than 40"):
-        ShortestPaths(all=True, most=40)(state)
-    assert len((EnumeratedPaths(6, most=1000) % 50)(state).evidence or ()) == 50
+    with pytest.raises(
+        OptionError, match=r"EnumeratedPaths\(6, max_paths=1000\) finds more than 1,000 paths in Graph.*% k"
+    ):
+        EnumeratedPaths(6, max_paths=1000)(state)
+    with pytest.raises(OptionError, match=r"ShortestPaths\(all=True, max_paths=40\) finds more than 40"):
+        ShortestPaths(all=True, max_paths=40)(state)
+    assert len((EnumeratedPaths(6, max_paths=1000) % 50)(state).evidence or ()) == 50
     assert len((EnumeratedPaths(30) % 5000)(state).evidence or ()) == 5000
 
 
@@ -166,9 +159,9 @@ def test_too_many_paths_are_an_error_that_says_what_to_do() -> None:
     lambda: EnumeratedPaths(0),
     lambda: EnumeratedPaths(2.5),  # type: ignore[arg-type]
     lambda: EnumeratedPaths(True),
-    lambda: EnumeratedPaths(2, most=0),
-    lambda: ShortestPaths(most=-1),
+    lambda: EnumeratedPaths(2, max_paths=0),
+    lambda: ShortestPaths(max_paths=-1),
 ])  # fmt: skip
 def test_options_out_of_range_are_refused(make: object) -> None:
-    with pytest.raises(OptionError, match="whole number, 1 or more"):
+    with pytest.raises(OptionError, match="it must be a whole number, at least 1"):
         make()  # type: ignore[operator]

@@ -8,22 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, as_networkx
 
-from graphwright import (
-    Choose,
-    EdgesBy,
-    Evidence,
-    Graph,
-    InduceEdges,
-    Instances,
-    OptionError,
-    OverlapCrossEncoder,
-    RelationPaths,
-    Relations,
-    Rerank,
-    ScriptedLLM,
-    TargetAnswer,
-    start,
-)
+from graphwright import Evidence, Graph, Rerank, start
+from graphwright.errors import OptionError
+from graphwright.generate import TargetAnswer
+from graphwright.models import OverlapCrossEncoder, ScriptedLLM
+from graphwright.operators import Choose, EdgesBy, InduceEdges, Instances, RelationPaths, Relations
 
 FILMS = Graph.from_triples(
     [
@@ -76,9 +65,11 @@ def test_the_first_are_those_of_all(k: int, length: int, entity: str) -> None:
 
 
 def test_what_is_too_much_work_is_noted() -> None:
-    state = RelationPaths(2, most=3)(start("?", FILMS, entities=["Mann"]))
+    state = RelationPaths(2, max_edges=3)(start("?", FILMS, entities=["Mann"]))
     assert state.evidence is not None and state.evidence.texts(FILMS) == ["directed by of"]
-    assert state.trace[-1].notes == ("1 relation paths lead to too many nodes to be made longer; raise `most`",)
+    assert state.trace[-1].notes == (
+        "1 relation paths were not extended: they lead to too many nodes; raise `max_edges`",
+    )
 
 
 def test_models_judge_relations_and_their_walks_follow() -> None:
@@ -99,7 +90,7 @@ def test_models_judge_relations_and_their_walks_follow() -> None:
     every = (ranked >> Instances(all=True))(state).evidence
     assert every is not None and len(every) == 6
     assert ["Mann", "Insider", "Pacino"] in [FILMS.names.take(nodes) for nodes, _ in every]
-    assert len((ranked >> Instances(most=1))(state).evidence or ()) == 2
+    assert len((ranked >> Instances(max_walks=1))(state).evidence or ()) == 2
 
 
 def test_a_language_model_chooses_relation_paths_by_number() -> None:
@@ -186,15 +177,15 @@ def test_edge_pruning_is_of_relations() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: RelationPaths(0), lambda: RelationPaths(most=True), lambda: Instances(most=0)]
+    "make", [lambda: RelationPaths(0), lambda: RelationPaths(max_edges=True), lambda: Instances(max_walks=0)]
 )
 def test_counts_are_counts(make: object) -> None:
-    with pytest.raises(OptionError, match="a whole number, 1 or more"):
+    with pytest.raises(OptionError, match="it must be a whole number, at least 1"):
         make()  # type: ignore[operator]
 
 
 def test_a_restart_is_a_probability() -> None:
-    with pytest.raises(OptionError, match=r"EdgesBy\(restart=1\)"):
+    with pytest.raises(OptionError, match="EdgesBy: restart is 1; it must be a number, more than 0 and less than 1"):
         EdgesBy(1)
 
 

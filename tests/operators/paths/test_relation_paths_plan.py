@@ -1,12 +1,16 @@
-"""Plans that a language model writes: matched, passed over, and what it is shown."""
+"""Plans of a language model: matched, ignored, and the prompt for them."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
+from tests.toys import same
 
-from graphwright import Graph, Instances, OptionError, Plan, RelationPaths, LLMResponseError, ScriptedLLM, State, start
+from graphwright import Graph, State, start
+from graphwright.errors import OptionError
+from graphwright.models import ScriptedLLM
+from graphwright.operators import Instances, Plan, RelationPaths
 
 FILMS = Graph.from_triples(
     [
@@ -35,7 +39,7 @@ def test_a_plan_means_its_relations_in_either_direction() -> None:
 def test_what_the_graph_cannot_do_is_passed_over_with_a_note() -> None:
     state = planned(["directed by"], ["acted in"], ["directed by"], [])
     assert state.evidence is not None and state.evidence.texts(FILMS) == ["directed by"]
-    assert state.trace[-1].notes == ("3 of 4 plans were passed over: not in the graph, or written before",)
+    assert state.trace[-1].notes == ("3 of 4 plans were ignored: not in the graph, or repeated",)
     assert len(planned(["acted in"]).evidence or ()) == 0 and len(planned().evidence or ()) == 0
 
 
@@ -53,20 +57,24 @@ def test_the_model_is_shown_relations_once_and_how_many_plans_are_wanted() -> No
         return '{"plans": []}'
 
     ready = RelationPaths(2)(start("Whom did he film?", FILMS, entities=["Heat"]))
-    state = (Plan(ScriptedLLM(model), shown=1) % 5)(ready)
+    state = (Plan(ScriptedLLM(model), max_relations=1) % 5)(ready)
     assert "at most 5 plans" in said[1] and "no more than 2 relations" in said[0]
-    assert said[1].splitlines()[-1] == '"directed by"' and state.trace[-1].notes == ("1 of 2 relations were shown",)
+    assert said[1].splitlines()[-1] == '"directed by"' and state.trace[-1].notes == (
+        "the model read the first 1 of 2 relations",
+    )
 
 
-def test_a_reply_that_is_no_plan_is_refused_twice() -> None:
-    with pytest.raises(LLMResponseError):
-        (RelationPaths(2) >> Plan(ScriptedLLM(["no", '{"plans": "directed by"}'])))(
-            start("Whom?", FILMS, entities=["Heat"])
-        )
+def test_after_an_unusable_reply_the_relation_paths_stay_and_the_trace_notes_it() -> None:
+    ready = RelationPaths(2)(start("Whom?", FILMS, entities=["Heat"]))
+    state = Plan(ScriptedLLM(["no", '{"plans": "directed by"}']))(ready)
+    assert same(state.evidence, ready.evidence)
+    assert state.trace[-1].notes == ("the model's reply did not fit the schema; the step was done without a model",)
+    cut = (Plan(ScriptedLLM(["no", "no"])) % 1)(ready).evidence
+    assert ready.evidence is not None and same(cut, ready.evidence.top(1))
 
 
 def test_options() -> None:
-    with pytest.raises(OptionError, match="a language model is needed"):
+    with pytest.raises(OptionError, match="Plan: model is 'gpt'; it must be a language model"):
         Plan("gpt")  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match=r"Plan\(shown=0\)"):
-        Plan(ScriptedLLM([]), shown=0)
+    with pytest.raises(OptionError, match="Plan: max_relations is 0"):
+        Plan(ScriptedLLM([]), max_relations=0)

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, as_networkx
 
-from graphwright import Evidence, GRanker, Graph, OptionError, OverlapCrossEncoder, start
-from graphwright.errors import ModelError
+from graphwright import Evidence, GRanker, Graph, start
+from graphwright.errors import ModelError, OptionError
+from graphwright.models import OverlapCrossEncoder
 from graphwright.operators.rerank.granker import retrieved
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from graphwright.models.base import metered
 from tests.toys import GRAPHS
 
-from graphwright import Evidence, HashEncoder, OptionError, OverlapCrossEncoder, Rerank, start
-from graphwright.errors import ModelError
-from graphwright.models.base import metered
+from graphwright import Evidence, Rerank, start
+from graphwright.errors import ModelError, OptionError
+from graphwright.models import HashEncoder, OverlapCrossEncoder
 
 FAMILY = GRAPHS["family"]
 QUESTION = "Who was the mother of Gisela?"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-
-from graphwright import BM25, BeamSearch, Evidence, Graph, Rerank, start
 from graphwright.models.base import metered
+
+from graphwright import BeamSearch, Evidence, Graph, Rerank, start
 from graphwright.models.protocols import CrossEncoder
+from graphwright.operators import BM25
 
 GRAPH = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Heat", "starred_actors", "Pacino"), ("Ali", "by", "M")])
 

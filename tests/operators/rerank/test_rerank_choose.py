@@ -8,7 +8,10 @@ import re
 import pytest
 from tests.toys import GRAPHS
 
-from graphwright import Choose, Evidence, HashEncoder, OptionError, LLMResponseError, Rerank, ScriptedLLM, State, start
+from graphwright import Evidence, Rerank, State, start
+from graphwright.errors import LLMResponseError, OptionError
+from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.operators import Choose
 
 GRAPH = GRAPHS["club"]
 

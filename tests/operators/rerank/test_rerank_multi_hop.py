@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from graphwright.models.base import metered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import Evidence, Graph, HashEncoder, OptionError, OverlapCrossEncoder, MultiHopRerank, Scorer, start
-from graphwright.models.base import metered
+from graphwright import Evidence, Graph, start
+from graphwright.errors import OptionError
+from graphwright.models import HashEncoder, OverlapCrossEncoder
+from graphwright.operators import MultiHopRerank, Scorer
 
 KIN = Graph.from_triples(
     [("Ida", "wife of", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz"), ("Ida", "born in", "Mur")]
@@ -82,7 +85,9 @@ def test_the_question_is_asked_with_the_names_that_it_lacks_in_the_order_of_the_
 
 def test_what_is_far_from_the_question_is_found_by_what_the_best_piece_names() -> None:
     state = start(QUESTION, KIN, evidence=Evidence.of_edges([2, 1, 0]))
-    plain, best = (MultiHopRerank(OverlapCrossEncoder(), contexts, 0.1)(state).evidence.texts(KIN) for contexts in (0, 1))
+    plain, best = (
+        MultiHopRerank(OverlapCrossEncoder(), contexts, 0.1)(state).evidence.texts(KIN) for contexts in (0, 1)
+    )
     assert plain == ["Ida wife of Udo", "Ugo lived in Lyon", "Udo lived in Graz"]  # alike but for their ids
     assert best == ["Ida wife of Udo", "Udo lived in Graz", "Ugo lived in Lyon"]
 
@@ -105,7 +110,10 @@ def test_from_a_piece_that_names_nothing_new_nothing_is_read() -> None:
 def test_a_hub_is_not_asked_with_its_neighbours() -> None:
     hub = Graph.from_triples([("hub", "r", f"n{at}") for at in range(101)])
     state = start("q", hub, evidence=Evidence.of_nodes([hub.id("hub"), hub.id("n5")]))
-    assert set(MultiHopRerank(OverlapCrossEncoder())(state).trace[-1].notes) == {"read on with hub", "read on with n5, hub"}
+    assert set(MultiHopRerank(OverlapCrossEncoder())(state).trace[-1].notes) == {
+        "read on with hub",
+        "read on with n5, hub",
+    }
 
 
 def test_where_a_model_rules_all_out_the_scores_are_0() -> None:
@@ -121,7 +129,9 @@ def test_where_a_model_rules_all_out_the_scores_are_0() -> None:
 def test_passages_are_read_on_from_by_the_entities_that_they_mention() -> None:
     ix = corpus_index().snapshot
     passages = Evidence.of_nodes(ix.graph.passages.nodes)
-    state = MultiHopRerank(OverlapCrossEncoder())(start("Who founded the abbey of Erstein?", ix.graph, evidence=passages))
+    state = MultiHopRerank(OverlapCrossEncoder())(
+        start("Who founded the abbey of Erstein?", ix.graph, evidence=passages)
+    )
     names = [name for said in state.trace[-1].notes for name in said.removeprefix("read on with ").split(", ")]
     assert "Ermengarde of Tours" in names and not any(name in "Who founded the abbey of Erstein?" for name in names)
 

@@ -10,20 +10,10 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS, same
 
-from graphwright import (
-    BeamSearch,
-    EnumeratedPaths,
-    Evidence,
-    Graph,
-    HashEncoder,
-    ModelError,
-    OptionError,
-    OverlapCrossEncoder,
-    Patterns,
-    Rerank,
-    Steps,
-    start,
-)
+from graphwright import BeamSearch, EnumeratedPaths, Evidence, Graph, Rerank, start
+from graphwright.errors import ModelError, OptionError
+from graphwright.models import HashEncoder, OverlapCrossEncoder
+from graphwright.operators import Patterns, Steps
 from graphwright.operators.rerank.scorer import Memory, judge_of, ranked_by
 
 FAMILY = GRAPHS["family"]

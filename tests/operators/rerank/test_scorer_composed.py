@@ -10,22 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, vectors_of
 
-from graphwright import (
-    Anchor,
-    Composed,
-    EnumeratedPaths,
-    Evidence,
-    Graph,
-    HashEncoder,
-    OptionError,
-    Patterns,
-    Rerank,
-    State,
-    Triples,
-    VectorIndex,
-    metered,
-    start,
-)
+from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, State, Triples, VectorIndex, metered, start
+from graphwright.errors import OptionError
+from graphwright.models import HashEncoder
+from graphwright.operators import Composed, Patterns
 from graphwright.operators.rerank.masked import masked
 
 QUESTION = "which a r b s c t d"

@@ -8,19 +8,10 @@ import numpy as np
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import (
-    Anchor,
-    Evidence,
-    Graph,
-    OptionError,
-    PhraseSeeds,
-    SharedWords,
-    Specific,
-    VectorIndex,
-    VectorSearch,
-    WordIndex,
-    start,
-)
+from graphwright import Anchor, Evidence, Graph, VectorIndex, VectorSearch, start
+from graphwright.errors import OptionError
+from graphwright.index import WordIndex
+from graphwright.operators import PhraseSeeds, SharedWords, SpecificSeeds
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
@@ -40,19 +31,19 @@ class TestSpecific:
     def test_what_is_named_in_few_passages_weighs_more(self) -> None:
         ids = [GRAPH.id(name) for name in ("Lothair II", "Boso the Elder")]
         anchors = [Anchor("Lothair II", [ids[0]]), Anchor("Boso", [ids[1]], weight=0.5)]
-        found = named(Specific(SNAPSHOT.names)(start("?", GRAPH, anchors=anchors)))
+        found = named(SpecificSeeds(SNAPSHOT.names)(start("?", GRAPH, anchors=anchors)))
         assert passages_with("Lothair II") > passages_with("Boso the Elder") == 1
         assert found == {"Lothair II": 1 / passages_with("Lothair II"), "Boso the Elder": 0.5}
 
     @pytest.mark.parametrize("names", [SNAPSHOT.names, None], ids=["vectors", "words"])
     def test_a_name_without_a_node_stands_for_the_nearest_and_a_theme_for_none(self, names: VectorIndex | None) -> None:
         anchors = [Anchor("the Drava"), Anchor("Lothair II", kind="theme"), Anchor("Teutberga", weight=0.0)]
-        assert list(named(Specific(names)(start("?", GRAPH, anchors=anchors)))) == ["Drava"]
+        assert list(named(SpecificSeeds(names)(start("?", GRAPH, anchors=anchors)))) == ["Drava"]
 
     def test_nodes_outside_of_the_graph_are_no_seeds(self) -> None:
         inside, outside = GRAPH.id("Boso the Elder"), GRAPH.id("Teutberga")
         anchors = [Anchor("Boso", [inside]), Anchor("Teutberga", [outside])]
-        state = Specific(SNAPSHOT.names)(start("?", GRAPH.part([inside]), anchors=anchors))
+        state = SpecificSeeds(SNAPSHOT.names)(start("?", GRAPH.part([inside]), anchors=anchors))
         assert named(state) == {"Boso the Elder": 1.0}
 
 
@@ -72,7 +63,7 @@ class TestSharedWords:
         # "lies" stands in 3 of 3 passages, "Lyon" in one; "lower" in none, and does not count.
         rare, common = math.log(1 + 3 / 1.5), math.log(1 + 3 / 3.5)
         share = common / (rare + common)
-        assert self.found("Lyon lies lower?", least=0.0) == pytest.approx(
+        assert self.found("Lyon lies lower?", threshold=0.0) == pytest.approx(
             {"Lyon lies on Rhône": 0.8 + 1.0, "Graz lies on Mur": 0.9 + share, "Linz lies on Danube": 0.7 + share}
         )
         assert self.found("Lyon lies lower?", weight=2.0) == pytest.approx({"Lyon lies on Rhône": 0.8 + 2.0})
@@ -81,7 +72,9 @@ class TestSharedWords:
         for question in ("Who?", "Vienna?"):
             assert list(self.found(question).values()) == [0.9, 0.8, 0.7]
 
-    @pytest.mark.parametrize("options", [{"weight": -1.0}, {"weight": math.inf}, {"least": 1.1}, {"least": -0.1}])
+    @pytest.mark.parametrize(
+        "options", [{"weight": -1.0}, {"weight": math.inf}, {"threshold": 1.1}, {"threshold": -0.1}]
+    )
     def test_what_cannot_be_used_is_refused(self, options: dict[str, float]) -> None:
         with pytest.raises(OptionError, match=next(iter(options))):
             SharedWords(self.WORDS, **options)

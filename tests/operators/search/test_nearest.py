@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS, corpus_index, vectors_of
 
-from graphwright import Graph, HashEncoder, VectorIndex
+from graphwright import Graph, VectorIndex
+from graphwright.models import HashEncoder
+from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import distinct, edges_near, likeness, nodes_near, overlap
 
 FAMILY = GRAPHS["family"]
@@ -23,7 +25,7 @@ def cosine(a: str, b: str) -> float:
 def test_nodes_are_the_nearest_by_cosine_whatever_their_length(scale: float) -> None:
     index = VectorIndex.from_array(vectors_of(FAMILY).vectors * np.float32(scale), HashEncoder())
     for text, found in zip(
-        ("Lothair II", "of Tours"), nodes_near(index, FAMILY, ["Lothair II", "of Tours"], 3), strict=True
+        ("Lothair II", "of Tours"), nodes_near(Run(), index, FAMILY, ["Lothair II", "of Tours"], 3), strict=True
     ):
         expected = {v: cosine(text, FAMILY.names[v]) for v in range(len(FAMILY))}
         best = sorted((v for v in expected if expected[v] > 0), key=lambda v: (-round(expected[v], 5), v))[:3]
@@ -36,33 +38,33 @@ def test_only_nodes_and_edges_that_are_here_are_near() -> None:
     encoder = HashEncoder()
     triples = VectorIndex.from_array(encoder.encode([FAMILY.edge_text(e) for e in range(7)]), encoder)
     for names, edges in ((vectors_of(FAMILY), triples), (None, None)):
-        (found,) = nodes_near(names, part, ["Lothair I father of Lothair II"], 9)
+        (found,) = nodes_near(Run(), names, part, ["Lothair I father of Lothair II"], 9)
         assert set(found) <= set(part.nodes) and FAMILY.id("Lothair II") in found
-        (joins,) = edges_near(edges, part, ["Lothair II spouse"], 9, FAMILY.nodes)
+        (joins,) = edges_near(Run(), edges, part, ["Lothair II spouse"], 9, FAMILY.nodes)
         assert set(joins) <= set(part.edges.tolist()) and next(iter(joins)) == 4
 
 
 def test_without_vectors_the_exact_name_comes_first_and_a_slip_is_forgiven() -> None:
-    (found,) = nodes_near(None, FAMILY, ["lothair ii"], 3)
+    (found,) = nodes_near(Run(), None, FAMILY, ["lothair ii"], 3)
     assert next(iter(found)) == FAMILY.id("Lothair II") and found[FAMILY.id("Lothair II")] == 1.0
-    (slip,) = nodes_near(None, FAMILY, ["Teutburga"], 3)
+    (slip,) = nodes_near(Run(), None, FAMILY, ["Teutburga"], 3)
     assert list(slip) == [FAMILY.id("Teutberga")] and 0.8 < slip[FAMILY.id("Teutberga")] < 1
-    (several,) = nodes_near(None, FAMILY, ["the mother of Lothair"], 5)
+    (several,) = nodes_near(Run(), None, FAMILY, ["the mother of Lothair"], 5)
     assert set(FAMILY.names.take(list(several))) >= {"Lothair I", "Lothair II"}
-    assert nodes_near(None, FAMILY, ["xyzzy"], 3) == [{}] and nodes_near(None, FAMILY, [], 3) == []
+    assert nodes_near(Run(), None, FAMILY, ["xyzzy"], 3) == [{}] and nodes_near(Run(), None, FAMILY, [], 3) == []
 
 
 def test_edges_of_passages_are_not_compared_by_words() -> None:
     graph = SNAPSHOT.graph
-    (found,) = edges_near(None, graph, ["mentions Erstein"], 20, graph.nodes)
+    (found,) = edges_near(Run(), None, graph, ["mentions Erstein"], 20, graph.nodes)
     assert found and all((graph.columns.kinds[graph.ends([e])] == 0).all() for e in found)
-    assert edges_near(None, graph, ["Erstein"], 5, NONE) == [{}]
+    assert edges_near(Run(), None, graph, ["Erstein"], 5, NONE) == [{}]
 
 
 def test_edges_that_one_sentence_states_are_near_once_the_most_alike_of_them() -> None:
     graph = SNAPSHOT.graph
     for index in (SNAPSHOT.triples, None):
-        (found,) = edges_near(index, graph, ["daughter of Hugh of Tours"], 5, graph.nodes)
+        (found,) = edges_near(Run(), index, graph, ["daughter of Hugh of Tours"], 5, graph.nodes)
         texts = [graph.edge_text(e) for e in found]
         assert len(set(texts)) == len(texts) and list(found.values()) == sorted(found.values(), reverse=True)
         assert "daughter of Hugh of Tours" in texts[0]
@@ -73,10 +75,10 @@ def test_edges_that_one_sentence_states_are_near_once_the_most_alike_of_them() -
 
 def test_likeness_is_the_cosine_or_the_share_of_words() -> None:
     ids = np.array([2, 0])
-    by_vectors = likeness(vectors_of(FAMILY), FAMILY.names.__getitem__, ids, "Lothair II")
+    by_vectors = likeness(Run(), vectors_of(FAMILY), FAMILY.names.__getitem__, ids, "Lothair II")
     assert by_vectors == pytest.approx([cosine("Lothair II", FAMILY.names[v]) for v in (2, 0)], abs=1e-6)
-    assert likeness(None, FAMILY.names.__getitem__, ids, "Lothair II").tolist() == pytest.approx([1.0, 2 / 3])
-    assert len(likeness(None, FAMILY.names.__getitem__, NONE, "x")) == 0
+    assert likeness(Run(), None, FAMILY.names.__getitem__, ids, "Lothair II").tolist() == pytest.approx([1.0, 2 / 3])
+    assert len(likeness(Run(), None, FAMILY.names.__getitem__, NONE, "x")) == 0
 
 
 def test_overlap_is_dice_over_words() -> None:

@@ -6,7 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index, loose
 
-from graphwright import HashSparseEncoder, ScoreSum, ToPassages, SparseIndex, SparseSearch, VectorSearch, start
+from graphwright import ToPassages, VectorSearch, start
+from graphwright.index import SparseIndex
+from graphwright.models import HashSparseEncoder
+from graphwright.operators import ScoreSum, SparseSearch
 
 texts = st.lists(st.lists(st.sampled_from(["fox", "hen", "Mur", "tax", "law"]), max_size=5), min_size=1, max_size=12)
 

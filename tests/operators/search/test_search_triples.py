@@ -7,7 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import Anchor, Evidence, HashEncoder, Kind, OneHop, OptionError, TripleSearch, start
+from graphwright import Anchor, Evidence, start
+from graphwright.errors import OptionError
+from graphwright.graph import Kind
+from graphwright.models import HashEncoder
+from graphwright.operators import OneHop, TripleSearch
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
@@ -38,7 +42,7 @@ class TestTripleSearch:
         state = start(QUESTION, GRAPH, anchors=anchors)
         found = texts(TripleSearch(SNAPSHOT.triples, 2)(state))
         assert "queen" in " ".join(found) and "Drava" in " ".join(found)
-        itself = TripleSearch(SNAPSHOT.triples, 2, asked=True)
+        itself = TripleSearch(SNAPSHOT.triples, 2, by_question=True)
         assert texts(itself(state)) == texts(itself(start(QUESTION, GRAPH)))
 
     def test_without_vectors_the_triples_at_the_anchors_are_compared_by_words(self) -> None:

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from tests.toys import merged_graph
 
-from graphwright import Anchor, Graph, SupportSearch, VectorIndex, start
+from graphwright import Anchor, Graph, VectorIndex, start
 from graphwright.index.extraction import Extraction, Mention
 from graphwright.index.word_index import WordIndex
 from graphwright.models.protocols import Floats
+from graphwright.operators import SupportSearch
+from graphwright.operators.run import Run
 from graphwright.operators.search.support import Support
 from graphwright.operators.state import State
 
@@ -45,7 +47,7 @@ def asked(question: str, *anchors: str, graph: Graph = GRAPH) -> State:
 
 
 def support(state: State) -> Support:
-    return Support.of(state, VECTORS, WORDS)
+    return Support.of(state, Run(), VECTORS, WORDS)
 
 
 def bm25(tf: int, length: int, df: int, mean: float = 10 / 3, n: int = 3) -> float:
@@ -89,7 +91,7 @@ def test_what_many_passages_hold_is_a_word_and_no_topic(holding: int, topic: boo
     n = holding + 3
     index = WordIndex.of(["fox", *(["den"] * (n - 1))], np.arange(n))
     vectors = VectorIndex.from_array([[0.6, 0.8]] * n, Fixed((1.0, 0.0)))
-    found = Support.of(asked("Where is the Fox?", "Fox", graph=graph), vectors, index)
+    found = Support.of(asked("Where is the Fox?", "Fox", graph=graph), Run(), vectors, index)
     assert found.named.shape == (n, int(topic)) and found.terms.shape == (n, int(not topic))
 
 
@@ -127,17 +129,17 @@ def test_the_search_ranks_by_the_sum_and_cuts_it() -> None:
 
 def test_a_name_whose_singular_is_a_stop_word() -> None:
     words = WordIndex.of(["Bob Wills sang", "x y", "z"], np.arange(3))
-    found = Support.of(asked("Who was Wills?"), VECTORS, words)
+    found = Support.of(asked("Who was Wills?"), Run(), VECTORS, words)
     assert found.terms.tolist() == [[1], [0], [0]]
 
 
 def test_a_title_within_a_longer_word_is_not_consumed() -> None:
     words = WordIndex.of(["red fox", "graze mur", "graz city"], np.arange(3))
-    found = Support.of(asked("Do cows graze in Graz?".replace("graze", "Graze"), "Graz"), VECTORS, words)
+    found = Support.of(asked("Do cows graze in Graz?".replace("graze", "Graze"), "Graz"), Run(), VECTORS, words)
     assert found.terms[1].sum() > 0
 
 
 def test_without_a_passage_that_is_near_words_decide() -> None:
     far = VectorIndex.from_array([[-0.6, 0.8], [-0.8, -0.6], [-0.7, 0.7]], Fixed((1.0, 0.0)))
-    found = Support.of(asked("Where is the den of the Mur?"), far, WORDS)
+    found = Support.of(asked("Where is the den of the Mur?"), Run(), far, WORDS)
     assert np.abs(found.near).max() <= 1 and found.total().argmax() == 1

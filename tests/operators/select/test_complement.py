@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from tests.operators.plain_world import Signals, Statement, World, lucene_idf, worlds
 from tests.toys import corpus_index, merged_graph
 
-from graphwright import Complement, Evidence, OptionError, VectorIndex, start
+from graphwright import Evidence, VectorIndex, start
+from graphwright.errors import OptionError
 from graphwright.index.extraction import Extraction
 from graphwright.index.word_index import WordIndex
+from graphwright.operators import Complement
 from graphwright.operators.state import State
 
 DEFAULTS: dict[str, float] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import Evidence, OptionError, ToPassages, start
+from graphwright import Evidence, ToPassages, start
+from graphwright.errors import OptionError
 from graphwright.operators.state import State
 
 GRAPH = corpus_index().graph
@@ -46,7 +47,9 @@ def test_triples_and_paths_come_from_the_chunks_that_state_them() -> None:
     assert {c for c, _ in ranked(ToPassages(), path)} == {2, 4, *GRAPH.chunks_of(edges=edges[:1]).tolist()}
 
 
-@pytest.mark.parametrize("op", [ToPassages(limit=2), ToPassages() % 2, ToPassages(limit=2) % 4, ToPassages(limit=5) % 2], ids=repr)
+@pytest.mark.parametrize(
+    "op", [ToPassages(limit=2), ToPassages() % 2, ToPassages(limit=2) % 4, ToPassages(limit=5) % 2], ids=repr
+)
 def test_the_smaller_of_limit_and_cut_holds_and_ties_fall_by_id(op: object) -> None:
     assert ranked(op, Evidence.of_nodes([5, 3, 4, 1], [0.9, 0.5, 0.5, 0.5])) == [(5, 0.9), (1, 0.5)]
     # The second of two equal pieces comes from a passage with a smaller id than the first.

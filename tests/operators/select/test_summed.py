@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import corpus_index
 
-from graphwright import Evidence, Graph, OptionError, ToPassages, start
+from graphwright import Evidence, Graph, ToPassages, start
+from graphwright.errors import OptionError
 
 GRAPH = corpus_index().snapshot.graph
 NODES, EDGES = len(GRAPH), len(GRAPH.edges)
@@ -29,12 +30,16 @@ def test_it_is_the_sum_over_the_pieces_that_came_from_a_passage(pieces, random) 
         for chunk in GRAPH.chunks_of(nodes, edges).tolist():
             expected[chunk] = expected.get(chunk, 0.0) + score
     assert state.passages is not None
-    assert dict(zip(state.passages.ids.tolist(), state.passages.scores.tolist(), strict=True)) == pytest.approx(expected)
+    assert dict(zip(state.passages.ids.tolist(), state.passages.scores.tolist(), strict=True)) == pytest.approx(
+        expected
+    )
 
 
 def test_two_entities_of_little_mass_outweigh_one_of_more() -> None:
     boso, teutberga, mur = (GRAPH.id(name) for name in ("Boso the Elder", "Teutberga", "Mur"))
-    state = ToPassages(limit=1, summed=True)(start("?", GRAPH, evidence=Evidence.of_nodes([boso, teutberga, mur], [2, 2, 3])))
+    state = ToPassages(limit=1, summed=True)(
+        start("?", GRAPH, evidence=Evidence.of_nodes([boso, teutberga, mur], [2, 2, 3]))
+    )
     assert state.passages is not None and state.passages.scores.tolist() == [4.0]
     assert GRAPH.passages.of(int(state.passages.ids[0])).document == "teutberga"  # type: ignore[union-attr]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.toys import GRAPHS, corpus_index, vectors_of
 
-from graphwright import Evidence, OptionError, ToPassages, start
+from graphwright import Evidence, ToPassages, start
+from graphwright.errors import OptionError
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

@@ -9,27 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, corpus_index, chunk_columns_of
+from tests.toys import GRAPHS, chunk_columns_of, corpus_index
 
-from graphwright import (
-    Evidence,
-    GRanker,
-    Graph,
-    Keep,
-    KHop,
-    Kind,
-    EntityGraph,
-    OptionError,
-    OverlapCrossEncoder,
-    ToPassages,
-    STeX,
-    VectorIndex,
-    VectorSearch,
-    start,
-)
+from graphwright import Evidence, GRanker, Graph, Keep, KHop, STeX, ToPassages, VectorIndex, VectorSearch, start
+from graphwright.errors import OptionError
+from graphwright.graph import Kind
 from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.index.merge import MergedChunks
-from graphwright.operators import entities
+from graphwright.models import OverlapCrossEncoder
 from graphwright.operators.control import OnGraph
 from graphwright.operators.subgraph.views import EntityGraph, entity_vectors
 
@@ -114,7 +101,9 @@ def test_a_knowledge_graph_is_its_own_graph_of_entities() -> None:
 def test_search_reranking_and_expansion_stay_among_entities_and_lead_to_passages() -> None:
     assert SNAPSHOT.names is not None
     loop = GRanker(OverlapCrossEncoder()) >> (Keep() | STeX(SNAPSHOT.names) % 3) >> GRanker(OverlapCrossEncoder())
-    state = (OnGraph(EntityGraph(), VectorSearch(SNAPSHOT.names) % 3 >> loop) >> ToPassages())(start("Who founded Erstein?", GRAPH))
+    state = (OnGraph(EntityGraph(), VectorSearch(SNAPSHOT.names) % 3 >> loop) >> ToPassages())(
+        start("Who founded Erstein?", GRAPH)
+    )
     assert state.graph is GRAPH and state.evidence is not None and state.passages is not None
     assert len(state.evidence) == 6 and (GRAPH.columns.kinds[state.evidence.nodes] == Kind.ENTITY).all()
     assert set(state.passages.ids.tolist()) == set(GRAPH.chunks_of(state.evidence.nodes).tolist())

@@ -12,22 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, as_networkx, vectors_of
 
-from graphwright import (
-    Evidence,
-    GRanker,
-    Graph,
-    HashEncoder,
-    Keep,
-    OptionError,
-    OverlapCrossEncoder,
-    Reached,
-    Repeat,
-    STeX,
-    VectorIndex,
-    VectorSearch,
-    start,
-)
+from graphwright import Evidence, GRanker, Graph, Keep, STeX, VectorIndex, VectorSearch, start
+from graphwright.errors import OptionError
 from graphwright.index.vector_index import joined
+from graphwright.models import HashEncoder, OverlapCrossEncoder
+from graphwright.operators import Reached, Repeat, Run
 
 
 @dataclass(frozen=True)
@@ -159,7 +148,7 @@ def test_what_is_remembered_leaks_into_no_other_question_graph_or_list(asked) ->
         assert same(op(state).evidence, STeX(index)(state).evidence)
 
 
-def test_what_is_remembered_is_each_threads_own_and_no_part_of_the_operator() -> None:
+def test_threads_share_an_operator_and_it_pickles() -> None:
     graph, index = GRAPHS["club"], vectors_of(GRAPHS["club"])
     op = STeX(index)
     states = [start(f"member {i % 7}", graph, evidence=Evidence.of_nodes(range(i % 5, 3 + i % 11))) for i in range(200)]
@@ -172,24 +161,24 @@ def test_what_is_remembered_is_each_threads_own_and_no_part_of_the_operator() ->
     assert same(again(states[0]).evidence, found[0].evidence)
 
 
-def test_a_question_is_encoded_once_in_a_loop_and_an_interrupt_leaves_nothing_half_done() -> None:
-    told, graph = [], GRAPHS["line"]
+def test_a_question_is_encoded_once_in_a_run_and_an_interrupt_leaves_nothing_half_done() -> None:
+    encoded, graph, run = [], GRAPHS["line"], Run()
 
-    class Told(Fixed):
+    class Interrupted(Fixed):
         def encode(self, texts):
-            told.extend(texts)
-            if len(told) == 2:
+            encoded.extend(texts)
+            if len(encoded) == 2:
                 raise KeyboardInterrupt
             return super().encode(texts)
 
-    op = STeX(VectorIndex.from_array(np.float32([[1, 0], [2, 0], [3, 0], [4, 0], [5, 0]]), Told()))
+    op = STeX(VectorIndex.from_array(np.float32([[1, 0], [2, 0], [3, 0], [4, 0], [5, 0]]), Interrupted()))
     states = [start(text, graph, evidence=Evidence.of_nodes([2])) for text in ("one", "two", "two", "two")]
-    op(states[0])
+    op(states[0], run)
     with pytest.raises(KeyboardInterrupt):
-        op(states[1])
-    found = [op(state).evidence for state in states[2:]]
-    assert told == ["one", "two", "two"]
-    assert [dict(zip(e.nodes.tolist(), e.scores.tolist(), strict=True)) for e in found] == [{1: 2.0, 3: 4.0}] * 2
+        op(states[1], run)
+    results = [op(state, run).evidence for state in states[2:]]
+    assert encoded == ["one", "two", "two"]
+    assert [dict(zip(e.nodes.tolist(), e.scores.tolist(), strict=True)) for e in results] == [{1: 2.0, 3: 4.0}] * 2
 
 
 @pytest.mark.parametrize("name", sorted(GRAPHS))

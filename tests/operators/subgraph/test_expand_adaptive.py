@@ -8,25 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, as_networkx, vectors_of
 
-from graphwright import (
-    Anchor,
-    Evidence,
-    Frontier,
-    Graph,
-    Keep,
-    KHop,
-    LinkEntities,
-    NeedsError,
-    OverlapCrossEncoder,
-    PersonalizedPageRank,
-    Reached,
-    Repeat,
-    Rerank,
-    Triples,
-    Unseen,
-    VectorSearch,
-    start,
-)
+from graphwright import Anchor, Evidence, Graph, Keep, KHop, PersonalizedPageRank, Rerank, Triples, VectorSearch, start
+from graphwright.errors import NeedsError
+from graphwright.models import OverlapCrossEncoder
+from graphwright.operators import Frontier, LinkEntities, Reached, Repeat, Unseen
 from graphwright.operators.state import State
 
 

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from tests.toys import GRAPHS
 
-from graphwright import (
-    Evidence,
-    HashEncoder,
-    Induce,
-    InduceEdges,
-    KHop,
-    Nodes,
-    PersonalizedPageRank,
-    Rerank,
-    Triples,
-    start,
-)
+from graphwright import Evidence, Induce, KHop, PersonalizedPageRank, Rerank, Triples, start
+from graphwright.models import HashEncoder
+from graphwright.operators import InduceEdges, Nodes
 
 
 def test_only_the_edges_of_the_evidence_are_left() -> None:
@@ -53,4 +44,4 @@ def test_node_pruning_keeps_the_query_entities_whatever_the_model_says() -> None
     state = start("Who was the mother of Bertha and Gisela?", graph, entities=["Lothair II"])
     after = ((Nodes() >> Rerank(HashEncoder()) % 2 | KHop(0)) >> Induce())(state)
     assert graph.names.take(after.graph.nodes) == ["Lothair II", "Gisela", "Bertha"]
-    assert after.trace[-1].notes == ("narrowed to 3 nodes and 0 edges in 3 connected parts",)
+    assert after.trace[-1].notes == ("narrowed to 3 nodes and 0 edges in 3 connected components",)

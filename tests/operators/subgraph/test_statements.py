@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from tests.toys import CORPUS, GRAPHS, corpus_index, merged_graph
 
-from graphwright import AnchorSearch, FlowPaths, Keywords, Kind, StatementGraph, Triples, start
+from graphwright import AnchorSearch, FlowPaths, Triples, start
+from graphwright.graph import Kind
 from graphwright.index.extraction import Extraction, Mention, Relation
+from graphwright.operators import Keywords, StatementGraph
 from graphwright.operators.control import OnGraph
-from graphwright.operators.subgraph.views import statements
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -24,28 +25,28 @@ def plain_edges() -> list[int]:
 
 
 def test_it_has_all_entities_the_edges_between_them_and_no_passage() -> None:
-    part = statements(GRAPH)
+    part = StatementGraph()(GRAPH)
     assert part.nodes.tolist() == np.flatnonzero(GRAPH.columns.kinds != Kind.CHUNK).tolist()
     assert part.edges.tolist() == plain_edges() and 0 < len(part.edges) < len(GRAPH.edges)
     assert part.columns is GRAPH.columns
     fresh = GRAPH.part(part.nodes)
     for _ in range(2):  # as it is made, and as it is kept
-        again = statements(GRAPH)
+        again = StatementGraph()(GRAPH)
         assert again.checksum == fresh.checksum
         assert [a.tolist() for a in again.adjacency] == [a.tolist() for a in fresh.adjacency]
-    assert statements(GRAPH).adjacency is statements(GRAPH).adjacency
+    assert StatementGraph()(GRAPH).adjacency is StatementGraph()(GRAPH).adjacency
 
 
 def test_of_a_part_it_is_what_the_part_has() -> None:
     some = GRAPH.part(GRAPH.nodes[::2])
-    part = statements(some)
-    assert set(part.nodes.tolist()) == set(some.nodes.tolist()) & set(statements(GRAPH).nodes.tolist())
+    part = StatementGraph()(some)
+    assert set(part.nodes.tolist()) == set(some.nodes.tolist()) & set(StatementGraph()(GRAPH).nodes.tolist())
     assert set(part.edges.tolist()) == set(some.edges.tolist()) & set(plain_edges())
 
 
 @pytest.mark.parametrize("name", sorted(GRAPHS))
 def test_a_graph_without_passages_is_itself(name: str) -> None:
-    assert statements(GRAPHS[name]) is GRAPHS[name]
+    assert StatementGraph()(GRAPHS[name]) is GRAPHS[name]
 
 
 def test_a_step_sees_statements_alone_and_the_graph_comes_back() -> None:
@@ -73,7 +74,7 @@ def test_no_path_leads_through_a_passage_there() -> None:
 def test_what_is_kept_goes_with_the_snapshot() -> None:
     said = Extraction((Mention("Graz"), Mention("Mur")), (Relation("Graz", "on", "Mur", "Graz lies on the Mur."),))
     graph = merged_graph([(CORPUS[0]["id"], "Graz", "Graz lies on the Mur.", said)])
-    assert len(statements(graph).edges) == 1
+    assert len(StatementGraph()(graph).edges) == 1
     columns = weakref.ref(graph.columns)
     del graph
     gc.collect()

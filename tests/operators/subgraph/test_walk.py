@@ -9,18 +9,9 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS, as_networkx
 
-from graphwright import (
-    Anchor,
-    Evidence,
-    Graph,
-    Induce,
-    KHop,
-    Operator,
-    OptionError,
-    PersonalizedPageRank,
-    RandomWalk,
-    start,
-)
+from graphwright import Anchor, Evidence, Graph, Induce, KHop, PersonalizedPageRank, RandomWalk, start
+from graphwright.errors import OptionError
+from graphwright.operators import Operator
 from graphwright.operators.state import State
 
 

@@ -1,4 +1,4 @@
-"""Growth of pieces: by words against plain sets, by vectors against brute force, and by a model's choice."""
+"""Growth of items: the candidates, and a model's selection among them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ import math
 import pickle
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests.toys import GRAPHS, corpus_index, chunk_columns_of
+from tests.toys import GRAPHS, chunk_columns_of, corpus_index
 
-from graphwright import Evidence, Graph, Grow, HashEncoder, OptionError, ScriptedLLM, VectorIndex, start
+from graphwright import Evidence, Graph, VectorIndex, start
+from graphwright.errors import OptionError
 from graphwright.graph.graph import Kind
 from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.index.merge import MergedChunks
+from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.operators import Grow
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 Triple = tuple[str, str, str]
@@ -53,108 +56,38 @@ def vectors(graph: Graph) -> VectorIndex:
     return VectorIndex.from_array(encoder.encode([graph.edge_text(e) for e in range(len(graph.edges))]), encoder)
 
 
-def reference(triples: Sequence[Triple], piece: Piece, question: str, inside: set[str], **how: Any) -> Piece:
-    """The twin over words, by the docstring of `Grow`; words of the question and names are of one word each."""
-    number = {name: at for at, name in enumerate(dict.fromkeys(n for h, _, t in triples for n in (h, t)))}
-    names = {at: name for name, at in number.items()}
-
-    def ends(edge: int) -> list[int]:
-        return [number[triples[edge][0]], number[triples[edge][2]]]
-
-    nodes = list(dict.fromkeys([*piece[0], *(v for e in piece[1] for v in ends(e))]))
-    edges, last = list(piece[1]), list(nodes)
-    for _ in range(how["depth"]):
-        said = {word for e in edges for word in triples[e]} | {names[v] for v in nodes}
-        rest = set(question.split()) - said
-        near: dict[Triple, tuple[float, int]] = {}
-        for edge, triple in enumerate(triples):
-            if edge in edges or not set(ends(edge)) & set(last) or not {triple[0], triple[2]} <= inside:
-                continue
-            value = 2 * len(rest & set(triple)) / (len(rest) + len(set(triple))) if rest else 0.0
-            near.setdefault(triple, (-value, edge))
-        chosen = [e for value, e in sorted(near.values()) if -value >= how["least"]][: how["width"]] if rest else []
-        if not chosen:
-            break
-        last = [v for v in dict.fromkeys(v for e in chosen for v in ends(e)) if v not in nodes]
-        nodes += last
-        edges += chosen
-    return nodes, edges
+def everything(system: str, user: str) -> str:
+    """Select all candidates in their order."""
+    numbers = [json.loads(line)["number"] for line in user.splitlines() if line.startswith('{"number"')]
+    return json.dumps({"numbers": numbers, "enough": False})
 
 
-WORDS = ["anna", "bert", "cleo", "dora", "saw", "met", "lake"]
-TRIPLES = st.lists(
-    st.tuples(*(st.sampled_from(part) for part in (WORDS[:4], WORDS[4:], WORDS[:4]))), min_size=1, max_size=12
-)
-
-
-@given(TRIPLES, st.data())
-@settings(deadline=None, max_examples=300)
-def test_by_words_it_grows_as_the_reference_does(triples: list[Triple], data: st.DataObject) -> None:
-    whole = Graph.from_triples(triples)
-    nodes = data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=3, unique=True), "nodes")
-    edges = data.draw(st.lists(st.integers(0, len(triples) - 1), max_size=2, unique=True), "edges")
-    question = " ".join(data.draw(st.lists(st.sampled_from(WORDS), min_size=1, unique=True), "question"))
-    how = {
-        "depth": data.draw(st.integers(0, 4), "depth"),
-        "width": data.draw(st.integers(1, 3), "width"),
-        "least": data.draw(st.sampled_from([0.0, 0.3, 0.5, 0.7]), "least"),
-    }
-    left = data.draw(st.none() | st.sets(st.integers(0, len(whole) - 1)), "left")
-    graph = whole if left is None else whole.part(sorted(left))
-    inside = {whole.names[v] for v in graph.nodes.tolist()}
-    expected = reference(triples, (nodes, edges), question, inside, **how)
-    assert grown(Grow(**how), asked([(nodes, edges)], graph, question)) == [expected]
-
-
-def test_step_by_step_it_goes_for_what_is_not_said_yet() -> None:
-    # "burned" stands two edges from what was found, behind "founded"; "mother" is said already.
-    assert grown(Grow(depth=1, width=1), asked([([0, 1], [0])])) == [([0, 1, 3], [0, 2])]
-    assert grown(Grow(width=1), asked([([0, 1], [0])])) == [([0, 1, 3, 5], [0, 2, 4])]
-    # Once nothing of the question is left, no neighbour is near enough.
-    assert grown(Grow(least=0), asked([([0, 1], [0])], question="mother of Lothair?")) == [([0, 1], [0])]
+ALL = ScriptedLLM(everything)
 
 
 @pytest.mark.parametrize(("depth", "edges"), [(0, [0]), (1, [0, 2]), (2, [0, 2, 4]), (9, [0, 2, 4])])
 def test_depth_is_the_number_of_steps(depth: int, edges: list[int]) -> None:
-    assert [e for _, e in grown(Grow(depth=depth, width=1), asked([([], [0])]))] == [edges]
+    llm, _ = choosing("Ermengarde founded Erstein", "Erstein burned in 1525")
+    assert [e for _, e in grown(Grow(llm, depth=depth), asked([([], [0])]))] == [edges]
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])
 def test_a_step_takes_at_most_width_edges_the_nearest_first(width: int) -> None:
     graph = Graph.from_triples([("a", "lake stone", f"x{i}") for i in range(3)] + [("a", "lake stone queen", "y")])
-    [(_, edges)] = grown(Grow(depth=1, width=width), asked([([0], [])], graph, "lake stone queen?"))
+    [(_, edges)] = grown(Grow(ALL, depth=1, width=width), asked([([0], [])], graph, "lake stone queen?"))
     assert edges == [3, 0, 1, 2][:width]
 
 
-def test_only_what_came_last_is_grown_from() -> None:
-    # "spouse" is at the beginning, and was passed over in the first step: the width is used up.
-    state = asked([([0], [])], question="mother, mother, or spouse of Lothair founded?")
-    assert grown(Grow(depth=1, width=1), state)[0][1] == [0]
-    assert 1 not in grown(Grow(width=1), state)[0][1]
-
-
-def test_by_vectors_the_nearest_to_the_rest_of_the_question_are_chosen() -> None:
-    index, encoder = vectors(KIN), HashEncoder()
-    state = asked([([], [0])])
-    # Stop words are no words that have to be said, so that "founded burned" is left.
-    rest = encoder.encode(["founded burned"])[0]
-    cosines = {e: float(index.vectors[e] @ rest) for e in (1, 2, 3)}
-    for least in (-1.0, 0.0, sorted(cosines.values())[1]):
-        wanted = [e for e in sorted(cosines, key=lambda e: -cosines[e]) if cosines[e] >= max(least, 0)]
-        [(_, edges)] = grown(Grow(triples=index, depth=1, least=max(least, 0)), state)
-        assert edges == [0, *wanted]
-    assert grown(Grow(triples=index, width=1, least=0.2), state) == [([0, 1, 3, 5], [0, 2, 4])]
-
-
-def test_an_edge_without_a_vector_is_as_far_as_can_be() -> None:
-    full = vectors(KIN)
-    index = VectorIndex(full.vectors, np.array([0, 1, -1, 3, 4, 5], np.int32), full.encoder)
-    assert all(2 not in edges for _, edges in grown(Grow(triples=index, least=0.01), asked([([], [0])])))
+def test_by_vectors_the_nearest_to_the_question_come_first() -> None:
+    index = vectors(KIN)
+    cosines = index.cosines(np.arange(6), index.encode(QUESTION))
+    [(_, edges)] = grown(Grow(ALL, index, depth=1), asked([([], [0])]))
+    assert edges == [0, *sorted((1, 2, 3), key=lambda edge: (-cosines[edge], edge))]
 
 
 def test_of_edges_that_say_the_same_one_is_a_candidate() -> None:
     graph = Graph.from_triples([("a", "lake", "b")] * 3 + [("a", "stone", "c")])
-    assert grown(Grow(), asked([([0], [])], graph, "lake or stone?")) == [([0, 1, 2], [0, 3])]
+    assert grown(Grow(ALL), asked([([0], [])], graph, "lake or stone?")) == [([0, 1, 2], [0, 3])]
 
 
 def test_a_sentence_that_states_many_edges_leaves_room_for_others() -> None:
@@ -165,20 +98,19 @@ def test_a_sentence_that_states_many_edges_leaves_room_for_others() -> None:
         (*(Relation("Anna", "saw", x, "lake stone") for x in names), Relation("Anna", "saw", "Bert", "stone")),
     )
     graph = MergedChunks(chunk_columns_of([("d", "", "", made)])).graph(np.empty((0, 2), np.int64))
-    [(_, edges)] = grown(Grow(), asked([([graph.id("Anna")], [])], graph, "lake stone?"))
+    [(_, edges)] = grown(Grow(ALL, depth=1), asked([([graph.id("Anna")], [])], graph, "lake stone?"))
     assert [graph.edge_text(e) for e in edges] == ["lake stone", "stone"]
 
 
 def test_of_a_hub_only_so_many_edges_are_compared_and_they_keep_no_other_out() -> None:
     n = 6_000
     triples = [("hub", "has", f"leaf {i}") for i in range(n)] + [("hub", "lake", "last"), ("quiet", "lake", "stone")]
-    graph = Graph.from_triples(triples)
-    hub, quiet = graph.id("hub"), graph.id("quiet")
-    assert grown(Grow(), asked([([hub, quiet], [])], graph, "lake?")) == [([hub, quiet, graph.id("stone")], [n + 1])]
-    assert grown(Grow(width=1), asked([([hub], [])], graph, "leaf 7?"))[0][1] == [7]
-    into = Graph.from_triples([(t, r, h) for h, r, t in triples])
-    hub, quiet = into.id("hub"), into.id("quiet")
-    assert grown(Grow(), asked([([hub, quiet], [])], into, "lake?"))[0][1] == [n + 1]
+    for rows in (triples, [(t, r, h) for h, r, t in triples]):
+        graph = Graph.from_triples(rows)
+        hub, quiet = graph.id("hub"), graph.id("quiet")
+        op = Grow(ALL, depth=1, width=1)
+        assert grown(op, asked([([hub, quiet], [])], graph, "lake stone?"))[0][1] == [n + 1]
+        assert grown(op, asked([([hub], [])], graph, "leaf 7?"))[0][1] == [7]
 
 
 SNAPSHOT = corpus_index().snapshot
@@ -190,7 +122,7 @@ def test_a_passage_grows_by_what_it_states(chunk: int, triples: VectorIndex | No
     graph = SNAPSHOT.graph
     of_it = {e for e in graph.edges.tolist() if chunk in graph.chunks_of((), [e])}
     between = {e for e in of_it if (graph.columns.kinds[graph.ends([e])] == Kind.ENTITY).all()}
-    op = Grow(triples=triples, depth=1, width=50, least=0)
+    op = Grow(ALL, triples, depth=1, width=50)
     [(nodes, edges)] = grown(op, asked([([chunk], [])], graph, "Which abbey was founded in Alsace?"))
     assert set(edges) <= between and nodes == [chunk, *dict.fromkeys(graph.ends(edges).tolist())]
     assert {graph.edge_text(e) for e in edges} == {graph.edge_text(e) for e in between}
@@ -201,21 +133,21 @@ def test_candidates_join_two_entities_and_are_of_the_narrowed_graph() -> None:
     seed = graph.id("Ermengarde of Tours")
     part = graph.part([seed, graph.id("Hugh of Tours"), *range(6)])
     for where in (graph, part):
-        [(nodes, edges)] = grown(Grow(least=0, width=99), asked([([seed], [])], where, "Which abbey did she found?"))
+        [(nodes, edges)] = grown(Grow(ALL, width=99), asked([([seed], [])], where, "Which abbey did she found?"))
         assert edges and set(edges) <= set(where.edges.tolist())
         assert (graph.columns.kinds[graph.ends(edges)] == Kind.ENTITY).all() and set(nodes) <= set(where.nodes.tolist())
     # A passage states edges that are not in the part.
     [(_, edges)] = grown(
-        Grow(least=0, width=99), asked([([graph.id("ermengarde#0")], [])], part, "Which abbey did she found?")
+        Grow(ALL, width=99), asked([([graph.id("ermengarde#0")], [])], part, "Which abbey did she found?")
     )
     assert edges and set(edges) <= set(part.edges.tolist())
 
 
 def test_pieces_keep_their_order_and_their_scores() -> None:
     pieces: list[Piece] = [([], [3]), ([5], []), ([0, 1], [0])]
-    op = Grow(width=1, least=0.2)
+    op = Grow(ALL, width=1, depth=2)
     unscored = grown(op, asked(pieces))
-    assert [(p[0][:1], p[1][:1]) for p in unscored] == [([1], [3]), ([5], [4]), ([0], [0])]
+    assert len(unscored) == 3 and [edges[:1] for _, edges in unscored][::2] == [[3], [0]]
     found = op(asked(pieces).with_(evidence=Evidence.of_pieces(pieces, [0.2, 0.9, 0.5]))).evidence
     assert found is not None and found.scores is not None and found.scores.tolist() == [0.9, 0.5, 0.2]
     assert [(n.tolist(), e.tolist()) for n, e in found] == [unscored[1], unscored[2], unscored[0]]
@@ -223,7 +155,7 @@ def test_pieces_keep_their_order_and_their_scores() -> None:
 
 def test_without_evidence_there_is_nothing_to_grow() -> None:
     state = start("Who?", KIN)
-    assert Grow().apply(state) is state
+    assert Grow(ALL).apply(state, Run()) is state
     assert grown(Grow(ScriptedLLM([])), asked([])) == []
     assert grown(Grow(ScriptedLLM([])), asked([([], [])])) == [([], [])]
 
@@ -300,20 +232,17 @@ def test_a_model_that_chooses_nothing_is_believed() -> None:
 
 
 @pytest.mark.parametrize("reply", ["", "the second", '{"numbers": "2", "enough": false}', '{"numbers": [2]}', "[2]"])
-@pytest.mark.parametrize("triples", [None, vectors(KIN)], ids=["words", "vectors"])
-def test_a_reply_that_is_none_leaves_the_twin_to_its_work(reply: str, triples: VectorIndex | None) -> None:
-    state = asked([([], [0]), ([5], [])])
-    after = Grow(ScriptedLLM(lambda system, user: reply), triples, width=1)(state)
-    assert after.evidence is not None
-    assert [(n.tolist(), e.tolist()) for n, e in after.evidence] == grown(Grow(None, triples, width=1), state)
-    assert after.trace[-1].notes and all("was not what was asked for" in note for note in after.trace[-1].notes)
+def test_a_reply_that_does_not_fit_ends_the_growth_of_an_item(reply: str) -> None:
+    after = Grow(ScriptedLLM(lambda system, user: reply))(asked([([], [0]), ([5], [])]))
+    assert after.evidence is not None and [e.tolist() for _, e in after.evidence] == [[0], []]
+    assert after.trace[-1].notes and all("did not fit the schema" in note for note in after.trace[-1].notes)
 
 
 def test_numbers_that_are_not_there_or_given_twice_are_passed_over() -> None:
     llm = ScriptedLLM([json.dumps({"numbers": [2, 9, 0, 2, -1, 1], "enough": True})])
     state = Grow(llm)(asked([([], [0])]))
     assert state.evidence is not None and len(state.evidence.edges) == 3
-    assert state.trace[-1].notes == ("4 of 6 numbers chosen were passed over: not there, or given twice",)
+    assert state.trace[-1].notes == ("4 of 6 selected numbers were ignored: unknown or repeated",)
     nothing = Grow(ScriptedLLM(['{"numbers": [7], "enough": false}']))(asked([([], [0])]))
     assert nothing.evidence is not None and nothing.evidence.edges.tolist() == [0]
 
@@ -339,7 +268,7 @@ def test_without_time_nothing_grows_and_it_is_said_once() -> None:
     state = Grow(ScriptedLLM([]), seconds=0)(asked(pieces))
     assert state.evidence is not None
     assert [(n.tolist(), e.tolist()) for n, e in state.evidence] == pieces
-    assert state.trace[-1].notes == ("stopped at piece 1 of 3: time spent",)
+    assert state.trace[-1].notes == ("stopped at item 1 of 3: the budget of time is spent",)
 
 
 @pytest.mark.parametrize(("tokens", "calls"), [(0, 0), (1, 1), (10_000, 6)])
@@ -350,7 +279,7 @@ def test_once_the_tokens_of_the_model_are_spent_no_step_begins(tokens: int, call
     state = op(asked([([], [0]), ([], [3])]))
     assert len(asked_for) <= calls if calls == 6 else len(asked_for) == calls
     assert state.evidence is not None and len(state.evidence) == 2
-    assert any("tokens spent" in note for note in state.trace[-1].notes) == (calls < 6)
+    assert any("tokens is spent" in note for note in state.trace[-1].notes) == (calls < 6)
 
 
 def test_pieces_grow_in_their_order_while_there_is_time() -> None:
@@ -358,7 +287,7 @@ def test_pieces_grow_in_their_order_while_there_is_time() -> None:
     state = Grow(llm, tokens=1)(asked([([], [0]), ([], [3])]))
     assert state.evidence is not None
     assert [e.tolist() for _, e in state.evidence] == [[0, 2], [3]] and len(calls) == 1
-    assert state.trace[-1].notes == ("stopped at piece 2 of 2: tokens spent",)
+    assert state.trace[-1].notes == ("stopped at item 2 of 2: the budget of tokens is spent",)
 
 
 @pytest.mark.parametrize(
@@ -369,9 +298,6 @@ def test_pieces_grow_in_their_order_while_there_is_time() -> None:
         {"depth": True},
         {"width": 0},
         {"width": "4"},
-        {"least": None},
-        {"least": -0.1},
-        {"least": math.nan},
         {"seconds": -1},
         {"seconds": "10"},
         {"seconds": math.nan},
@@ -383,20 +309,31 @@ def test_pieces_grow_in_their_order_while_there_is_time() -> None:
 )
 def test_nonsense_is_refused_with_its_value(wrong: dict[str, Any]) -> None:
     ((name, value),) = wrong.items()
-    with pytest.raises(OptionError, match=rf"Grow\({name}={value!r}\)"):
-        Grow(**wrong)
+    with pytest.raises(OptionError, match=rf"{name} is {re.escape(repr(value))}"):
+        Grow(**{"model": ALL, **wrong})
+
+
+@dataclass(frozen=True)
+class SecondFirst:
+    """A language model that can be pickled; it is never asked."""
+
+    id: str = "second-first"
+
+    def complete(self, system: str, user: str, **options: Any) -> Any:
+        raise AssertionError("asked")
 
 
 def test_is_a_value() -> None:
-    op = Grow(None, vectors(KIN), 2, 3, seconds=1.5)
+    llm = SecondFirst()
+    op = Grow(llm, vectors(KIN), 2, 3, seconds=1.5)
     assert pickle.loads(pickle.dumps(op)) == op and {op: 1}[op] == 1
-    assert repr(op) == f"Grow(triples={vectors(KIN)!r}, depth=2, width=3, seconds=1.5)"
+    assert repr(op) == f"Grow({llm!r}, triples={vectors(KIN)!r}, depth=2, width=3, seconds=1.5)"
 
 
 def test_every_toy_piece_stays_in_one_piece() -> None:
     """Growth adds only what hangs on it: each new edge has an end that was there before."""
     graph = GRAPHS["club"]
-    [(nodes, edges)] = grown(Grow(least=0, depth=3), asked([([0], [])], graph, "member 33 knows member 9"))
+    [(nodes, edges)] = grown(Grow(ALL, depth=3), asked([([0], [])], graph, "member 33 knows member 9"))
     assert edges and nodes[0] == 0
     seen = {0}
     for edge in edges:

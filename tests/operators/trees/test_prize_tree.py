@@ -11,18 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import (
-    Evidence,
-    Graph,
-    HashEncoder,
-    OptionError,
-    Prizes,
-    PrizedItems,
-    PrizeTree,
-    State,
-    VectorIndex,
-    start,
-)
+from graphwright import Evidence, Graph, State, ToPassages, VectorIndex, start
+from graphwright.errors import OptionError
+from graphwright.models import HashEncoder
+from graphwright.operators import PrizedItems, Prizes, PrizeTree
 
 SNAPSHOT = corpus_index().snapshot
 ENCODER = HashEncoder()
@@ -114,7 +106,7 @@ class TestPrizes:
         assert Prizes(index_of(list(graph.names)))(start("Bertha", part))[1] == {}
 
     def test_k_is_checked(self) -> None:
-        with pytest.raises(OptionError, match="k=0"):
+        with pytest.raises(OptionError, match="k is 0"):
             Prizes(SNAPSHOT.passages, k=0)
 
 
@@ -199,5 +191,5 @@ class TestPrizeSources:
         assert chunks is not None and chunks.ids[0] == graph.id("Gisela")
 
     def test_prizes_are_needed(self) -> None:
-        with pytest.raises(OptionError, match="prizes=None"):
+        with pytest.raises(OptionError, match="prizes is None"):
             PrizedItems()

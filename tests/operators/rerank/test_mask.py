@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from graphwright import Anchor, Choose, Evidence, Graph, Keep, MaskEntities, OptionError, ScriptedLLM, LengthPenalty, start
+from graphwright import Anchor, Evidence, Graph, Keep, start
+from graphwright.errors import OptionError
+from graphwright.models import ScriptedLLM
+from graphwright.operators import Choose, LengthPenalty, MaskEntities
 
 LINE = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
 

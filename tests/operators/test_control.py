@@ -1,0 +1,65 @@
+"""Control: which branch runs, what it receives, and what a pipeline knows of it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.toys import GRAPHS, corpus_index, same
+
+from graphwright import Evidence, Induce, Keep, KHop, ToPassages, Triples, start
+from graphwright.errors import NeedsError
+from graphwright.generate import Quote
+from graphwright.graph import Graph
+from graphwright.operators import HasEvidence, If, OnGraph, Operator, Reached, Repeat
+
+FAMILY = GRAPHS["family"]
+SEARCH_OR_ALL = KHop(1) >> If(HasEvidence(), Keep(), Triples())
+
+
+def test_if_runs_the_branch_that_the_state_selects() -> None:
+    linked = SEARCH_OR_ALL(start("?", FAMILY, entities=["Bertha"]))
+    assert same(linked.evidence, KHop(1)(start("?", FAMILY, entities=["Bertha"])).evidence)
+    assert [step.operator for step in linked.trace] == ["KHop(1)", "Keep()"]
+    unlinked = SEARCH_OR_ALL(start("?", FAMILY, anchors=[]))
+    assert unlinked.evidence is not None and unlinked.evidence.edges.tolist() == FAMILY.edges.tolist()
+    assert [step.operator for step in unlinked.trace] == ["KHop(1)", "Triples()"]
+
+
+def test_if_passes_the_cut_and_the_cap_to_its_branches() -> None:
+    op = If(HasEvidence(), Keep(), Triples()) % 2
+    assert repr(op) == "If(HasEvidence(), Keep(), Triples()) % 2"
+    for evidence in (Evidence.of_nodes([0, 1, 2]), None):
+        state = op(start("?", FAMILY, evidence=evidence))
+        assert state.evidence is not None and len(state.evidence) == 2
+    grown = Repeat(If(HasEvidence(), Keep() | KHop(1), Triples()), until=Reached(nodes=3))
+    state = grown(start("?", FAMILY, evidence=Evidence.of_nodes([0])))
+    assert state.evidence is not None and len(state.evidence) == 3
+
+
+def test_if_needs_what_either_branch_needs() -> None:
+    op: Operator = If(HasEvidence(), Triples(), KHop(1))
+    assert op.needs == ("evidence|anchors",) and op.gives == ("evidence",)
+    with pytest.raises(NeedsError, match=r"KHop\(1\)"):
+        op(start("?", FAMILY))
+
+
+def test_if_gives_only_what_both_branches_give() -> None:
+    assert If(HasEvidence(), Triples() >> ToPassages(), Triples()).gives == ("evidence",)
+
+
+def test_an_answered_state_passes_through() -> None:
+    snapshot = corpus_index().snapshot
+    answering = Triples() >> ToPassages() >> Quote(snapshot.encoder)
+    state = (answering >> If(HasEvidence(), Triples(), Triples()))(
+        start("Who founded the abbey of Erstein?", snapshot.graph)
+    )
+    assert state.answer is not None and [step.operator for step in state.trace][-1].startswith("Quote")
+
+
+def test_on_graph_puts_the_graph_back() -> None:
+    def part(graph: Graph) -> Graph:
+        return graph.part([0, 1])
+
+    state = OnGraph(part, Triples())(start("?", FAMILY))
+    assert state.graph is FAMILY and state.evidence is not None
+    assert len(state.evidence) == len(FAMILY.part([0, 1]).edges) < len(FAMILY.edges)
+    assert OnGraph(part, Induce())(start("?", FAMILY, evidence=Evidence.of_nodes([0]))).graph is FAMILY
