@@ -14,7 +14,7 @@ from tests.toys import CORPUS, GRAPHS, corpus_index
 
 from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages, Unite, VectorSearch, start
 from graphwright.cli.explain import show_explanation
-from graphwright.evaluate import joined
+from graphwright.index.vector_index import joined
 from graphwright.generate import AnswerIfEnough
 from graphwright.models import ScriptedLLM
 from graphwright.operators import GroupAnchors, Keywords, LatentKeywords, Operator, Specialise

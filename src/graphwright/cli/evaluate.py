@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +18,59 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 
+@dataclass(frozen=True)
+class ExperimentOptions:
+    """The data, the methods and the metrics of an experiment."""
+
+    data: Annotated[Path | None, "Folder or file with a corpus or graph and questions, or questions only."] = None
+    methods: Annotated[str | None, "Methods, separated by commas; with options as ppr(restart=0.5)."] = None
+    sweep: Annotated[list[str] | None, "Values of an option to compare, such as restart=0.15,0.5. Repeatable."] = None
+    questions: Annotated[str | None, "Question set of the data (2hop_dev), or a file of questions."] = None
+    index: Annotated[Path | None, "Existing index of the same corpus or graph, to reuse."] = None
+    extraction: Annotated[str | None, "Source of entities: lexical, or openie (openie.jsonl in the folder)."] = None
+    no_titles: Annotated[bool, "Leave out the titles of documents."] = False
+    embed: Annotated[str | None, "Texts with vectors: passages, names, triples."] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of questions to sample (default: all).")] = None
+    seed: Annotated[int | None, "Random seed for samples, intervals and tests."] = None
+    baseline: Annotated[str | None, "Method that the others are tested against (default: the first)."] = None
+    metrics: Annotated[str | None, "Metrics to report (default: all that the data supports)."] = None
+    answers: Annotated[
+        bool | None, typer.Option("--answers/--no-answers", help="Answer the questions, or retrieve only.")
+    ] = None
+    link: Annotated[
+        bool | None, typer.Option("--link/--gold-entities", help="Link entities, or use the gold ones of the data.")
+    ] = None
+
+    def experiment(self, plan: Path | None) -> Experiment:
+        """Return the experiment that these options describe, over those of a file if one is given."""
+        from graphwright.evaluate.entries import split_list
+        from graphwright.evaluate.experiment import Experiment, read_plan
+
+        values = {
+            "data": self.data,
+            "methods": None if self.methods is None else split_list(self.methods),
+            "sweep": _grid(self.sweep),
+            "questions": self.questions,
+            "extraction": self.extraction,
+            "titles": False if self.no_titles else None,
+            "embed": names_in(self.embed),
+            "limit": self.limit,
+            "seed": self.seed,
+            "baseline": self.baseline,
+            "metrics": names_in(self.metrics),
+            "answered": self.answers,
+            "linked": self.link,
+            "index": self.index,
+        }
+        options: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+        if plan is not None:
+            return read_plan(plan, **options)
+        missing = [f"--{name}" for name in ("data", "methods") if name not in options]
+        if missing:
+            raise OptionError(f"evaluate needs {' and '.join(missing)}, or a file that describes the experiment.")
+        return Experiment(**options)
+
+
 @expanded
 def evaluate(
     out: Annotated[Path, "Folder of the run; an interrupted run resumes."],
@@ -25,24 +78,7 @@ def evaluate(
     plan: Annotated[
         Path | None, typer.Argument(help="File that describes an experiment, such as a run's experiment.toml.")
     ] = None,
-    data: Annotated[Path | None, "Folder or file with a corpus or graph and questions, or questions only."] = None,
-    methods: Annotated[str | None, "Methods, separated by commas; with options as ppr(restart=0.5)."] = None,
-    sweep: Annotated[list[str] | None, "Values of an option to compare, such as restart=0.15,0.5. Repeatable."] = None,
-    questions: Annotated[str | None, "Question set of the data (2hop_dev), or a file of questions."] = None,
-    index: Annotated[Path | None, "Existing index of the same corpus or graph, to reuse."] = None,
-    extraction: Annotated[str | None, "Source of entities: lexical, or openie (openie.jsonl in the folder)."] = None,
-    no_titles: Annotated[bool, "Leave out the titles of documents."] = False,
-    embed: Annotated[str | None, "Texts with vectors: passages, names, triples."] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Number of questions to sample (default: all).")] = None,
-    seed: Annotated[int | None, "Random seed for samples, intervals and tests."] = None,
-    baseline: Annotated[str | None, "Method that the others are tested against (default: the first)."] = None,
-    metrics: Annotated[str | None, "Metrics to report (default: all that the data supports)."] = None,
-    answers: Annotated[
-        bool | None, typer.Option("--answers/--no-answers", help="Answer the questions, or retrieve only.")
-    ] = None,
-    link: Annotated[
-        bool | None, typer.Option("--link/--gold-entities", help="Link entities, or use the gold ones of the data.")
-    ] = None,
+    options: ExperimentOptions,
     no_sharing: Annotated[bool, "Run each method separately, without sharing steps."] = False,
     model: ModelOptions,
     judge: Annotated[str | None, "Judge of answers: a model on the same server, or overlap (no model)."] = None,
@@ -53,27 +89,10 @@ def evaluate(
     Measures quality, time and cost of each method, and writes a report.
     """
     from graphwright.cli.terminal import note, print_json, progress_bar
-    from graphwright.evaluate.entries import split_list
     from graphwright.evaluate.judges import OverlapJudge
     from graphwright.evaluate.run import run
 
-    options = {
-        "data": data,
-        "methods": None if methods is None else split_list(methods),
-        "sweep": _grid(sweep),
-        "questions": questions,
-        "extraction": extraction,
-        "titles": False if no_titles else None,
-        "embed": names_in(embed),
-        "limit": limit,
-        "seed": seed,
-        "baseline": baseline,
-        "metrics": names_in(metrics),
-        "answered": answers,
-        "linked": link,
-        "index": index,
-    }
-    experiment = _experiment(plan, {name: value for name, value in options.items() if value is not None})
+    experiment = options.experiment(plan)
 
     def client(name: str) -> LLM | None:
         settings = replace(model, llm=name).settings(out)
@@ -94,17 +113,6 @@ def evaluate(
     models = {"--llm": model.llm, "--base-url": model.base_url, "--judge": judge}
     more = "".join(f" {option} {value}" for option, value in models.items() if value)
     note(f"repeat with: graphwright evaluate {out / 'experiment.toml'} --out NEW{more}")
-
-
-def _experiment(plan: Path | None, options: dict[str, Any]) -> Experiment:
-    from graphwright.evaluate.experiment import Experiment, read_plan
-
-    if plan is not None:
-        return read_plan(plan, **options)
-    missing = [f"--{name}" for name in ("data", "methods") if name not in options]
-    if missing:
-        raise OptionError(f"evaluate needs {' and '.join(missing)}, or a file that describes the experiment.")
-    return Experiment(**options)
 
 
 def _grid(sweep: list[str] | None) -> dict[str, tuple[Any, ...]] | None:

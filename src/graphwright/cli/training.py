@@ -99,8 +99,8 @@ def labels(
         refiner = options.refiner(snapshot)
     examples = options.examples(questions, snapshot)
     with progress_bar() as show:
-        made = make_labels(snapshot.graph, examples, refiner, into, progress=show)
-    _report(made, as_json)
+        chosen = make_labels(snapshot.graph, examples, refiner, into, progress=show)
+    _report(chosen, as_json)
     note(f"labels: {into}")
 
 
