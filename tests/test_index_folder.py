@@ -76,6 +76,67 @@ def same_content(a: Index, b: Index) -> bool:
     return bool(np.all([str(x) == str(y) for x, y in zip(content(a), content(b), strict=True)]))  # type: ignore[call-overload]
 
 
+def test_index_opens_or_creates_and_says_what_is_inside(tmp_path: Path) -> None:
+    path = tmp_path / "i"
+    with Index(path, encoder=HashEncoder(), settings=ALL) as index:
+        index.add(CORPUS[:2])
+        assert repr(index) == f"Index({str(path)!r}, 2 documents, 2 chunks)"
+    assert repr(index) == f"Index({str(path)!r}, closed)"
+    with Index(str(path), encoder=HashEncoder()) as again:
+        assert again.documents == 2 and again.settings == ALL
+    with pytest.raises(OptionError, match="was created with"):
+        Index(path, encoder=HashEncoder(), settings=Settings())
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("Anton lives in Gmunden.")
+    with pytest.raises(StoreError, match="is not empty"):
+        Index(tmp_path / "docs", encoder=HashEncoder())
+
+
+def test_texts_and_mappings_need_no_id_and_a_path_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("Anton lives in Gmunden.")
+    index = Index(tmp_path / "i", encoder=HashEncoder())
+    (name,) = index.add("Graz lies on the Mur.").added
+    assert name.startswith("text-") and index.text(name) == "Graz lies on the Mur."
+    assert index.add("Graz lies on the Mur.").unchanged == [name]
+    assert len(index.add(["Linz lies on the Danube.", {"text": "Wels.", "title": "W"}]).added) == 2
+    assert index.add([{"id": 7, "text": "Steyr."}, Path("a.txt")]).added == ["7", "a.txt"]
+    for document, message in [
+        ("a.txt", "a file or folder has this name"),
+        (3, "3 is not a document"),
+        ({"id": "x"}, "has no 'text'"),
+        ({"id": True, "text": "t"}, "must be a string that is not empty"),
+        ({"text": ""}, "must be a string that is not empty"),
+    ]:
+        with pytest.raises(OptionError, match=message):
+            index.add(document)  # type: ignore[arg-type]
+    assert index.documents == 5
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"passages": 3}, "did you mean 'top_k'"),
+        ({"topk": 3}, "Did you mean 'top_k'"),
+        ({"within": "x"}, "did you mean 'filter'"),
+        ({"depth": 3}, "ppr has no argument 'depth'"),
+        ({"top_k": 0}, "top_k is 0; it must be a whole number, at least 1"),
+        ({"filter": {"docs": ["a"]}}, "a mapping with documents, folder, metadata"),
+        ({"llm": 5}, "5 is no language model"),
+    ],
+)
+def test_an_option_that_is_wrong_names_the_right_one(options: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        corpus_index().ask(QUESTION, **options)  # type: ignore[arg-type]
+
+
+def test_top_k_and_filter_limit_the_passages() -> None:
+    index = corpus_index()
+    assert len(index.retrieve(QUESTION, top_k=2).passages or ()) == 2
+    passages = index.retrieve(QUESTION, "vector", filter={"documents": ["bread"]}).passages
+    assert passages is not None and len(passages) == 1
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_answers_with_citations_that_hold(method: str) -> None:
     state = corpus_index().ask(QUESTION, method)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +19,7 @@ from graphwright.data.knowledge_graphs import Dump, dump_of
 from graphwright.errors import DataError, OptionError, StoreError, meant
 from graphwright.graph.graph import Graph
 from graphwright.graph.passages import Listed
-from graphwright.index.build import Progress, Settings, build, build_from_graph, checked_spaces
+from graphwright.index.build import Progress, Settings, build_from_chunks, build_from_graph, checked_spaces
 from graphwright.index.changes import Changes, Source
 from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.filter import Filter
@@ -28,7 +29,7 @@ from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.locks import is_written
 from graphwright.index.snapshot import Snapshot, open_snapshot
 from graphwright.index.store import Store
-from graphwright.index.verify import Problem, verify
+from graphwright.index.verify import Problem, verify_index
 from graphwright.index.writer import Operation, Writer
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.cache import CachedEncoder
@@ -96,9 +97,9 @@ class Index:
         self._filtered: OrderedDict[tuple[Filter, int], Snapshot] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
-        if settings is not None and settings != self.settings:
+        if settings is not None and settings != (stored := self.settings):
             self.close()
-            raise OptionError(f"{self.path} was created with {self.settings}, not {settings}. Use a new folder.")
+            raise OptionError(f"{self.path} was created with {stored}, not {settings}. Use a new folder.")
 
     @classmethod
     def create(
@@ -226,7 +227,7 @@ class Index:
                     f"own ids; metadata has the names {', '.join(names[:20]) or '(none)'}."
                 )
             columns, settings = store.columns(ids), store.build_settings
-        part = build(columns, settings, self._query_encoder, known=whole).snapshot(self._query_encoder)
+        part = build_from_chunks(columns, settings, self._query_encoder, known=whole).snapshot(self._query_encoder)
         with self._lock:
             self._filtered[key] = part
             while len(self._filtered) > _MAX_FILTERED:
@@ -300,16 +301,16 @@ class Index:
         """Return the chunks that `add` would read, for an estimate; writes nothing."""
         return self._writer.unread(_source_list(documents))
 
-    def verify(self, *, repair: bool = False) -> list[Problem]:
+    def verify_index(self, *, repair: bool = False) -> list[Problem]:
         """Return the problems of the folder, none if it is sound; see graphwright.index.verify.
 
         `repair`: rebuild the snapshot if it has problems, and return those that are left.
         """
-        problems = verify(self._layout, self._store, self._encoder)
+        problems = verify_index(self._layout, self._store, self._encoder)
         if repair and self.imported is None and any(problem.repairable for problem in problems):
             with self._write(None, None) as operation:
                 operation.rebuild()
-            problems = verify(self._layout, self._store, self._encoder)
+            problems = verify_index(self._layout, self._store, self._encoder)
         return problems
 
     def retrieve(
@@ -481,6 +482,8 @@ class Index:
                 f"{method!r} searches the indexes that it was built over, so filter={filter!r} would have no effect. "
                 f"Give the method's name, or a function from a snapshot to an operator."
             )
+        if top_k is not None and (isinstance(top_k, bool) or not isinstance(top_k, Integral) or top_k < 1):
+            raise OptionError(f"top_k is {top_k!r}; it must be a whole number, at least 1.")
         snapshot = self.snapshot if filter is None else self.filtered(filter)
         arguments = {**options, **({} if top_k is None else {"top_k": top_k})}
         return snapshot, _operator(self.default_method if method is None else method, snapshot, arguments)
@@ -494,7 +497,7 @@ def _create(folder: Path, encoder: GivenEncoder, settings: Settings) -> IndexLay
 
     def fill(layout: IndexLayout) -> None:
         store = Store.create(layout.store, _settings(model, name, settings))
-        layout.publish(0, build(store.columns(), settings, model).write)
+        layout.publish(0, build_from_chunks(store.columns(), settings, model).write)
         store.close()
 
     return IndexLayout.create(folder.resolve(), fill)
@@ -519,7 +522,7 @@ def _stored_encoder(folder: Path, store: Store, encoder: GivenEncoder) -> NamedE
     if stored != model.id:
         store.close()
         raise StoreError(
-            f"{folder} was written with the encoder {stored!r}, and {model.id!r} was given. Their vectors cannot be "
+            f"{folder} was written with the encoder {stored!r}, and opened with {model.id!r}. Their vectors cannot be "
             f"compared: open it with the encoder that it was written with, or index the documents again."
         )
     return model
@@ -537,7 +540,8 @@ def _dump(file: str | Path | Dump) -> Dump:
 
 
 def _source_list(documents: Iterable[Source] | Source) -> Iterable[Source]:
-    return [documents] if isinstance(documents, Document | Mapping | Path | str) else documents
+    single = isinstance(documents, Document | Mapping | Path | str) or not isinstance(documents, Iterable)
+    return [documents] if single else documents  # type: ignore[list-item,return-value]
 
 
 def _operator(method: Method, snapshot: Snapshot, options: Mapping[str, Any]) -> Operator:

@@ -8,7 +8,7 @@ from tests.toys import GRAPHS
 
 from graphwright import VectorIndex, VectorSearch, start
 from graphwright.errors import OptionError, StoreError
-from graphwright.evaluate import joined
+from graphwright.index.vector_index import joined
 from graphwright.models import HashEncoder
 
 

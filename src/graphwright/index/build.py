@@ -26,7 +26,16 @@ from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
 from graphwright.text.words import words
 
-__all__ = ["SPACES", "Built", "Progress", "Settings", "build", "build_from_graph", "checked_spaces", "triple_words"]
+__all__ = [
+    "SPACES",
+    "Built",
+    "Progress",
+    "Settings",
+    "build_from_chunks",
+    "build_from_graph",
+    "checked_spaces",
+    "triple_words",
+]
 
 SPACES = ("passages", "names", "triples")
 MAX_NAMES_EMBEDDED = 50_000
@@ -82,7 +91,7 @@ class Built:
         return Snapshot(self.graph, passage_vectors(spaces, encoder), self.words, names, triples, encoder, self.about)
 
 
-def build(
+def build_from_chunks(
     chunks: ChunkColumns,
     settings: Settings,
     encoder: Encoder,

@@ -11,14 +11,14 @@ import numpy as np
 
 from graphwright.errors import StoreError
 from graphwright.graph.graph import Graph
-from graphwright.index.build import SPACES, Built, build
+from graphwright.index.build import SPACES, Built, build_from_chunks
 from graphwright.index.layout import IndexLayout
 from graphwright.index.snapshot import Snapshot, damaged_files, open_snapshot
 from graphwright.index.store import Store
 from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import NamedEncoder
 
-__all__ = ["Problem", "verify"]
+__all__ = ["Problem", "verify_index"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ _IMPORT = "Import the graph again, into a new folder."
 _REBUILD = "Rebuild the snapshot from the stored documents: graphwright verify --repair."
 
 
-def verify(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> list[Problem]:
+def verify_index(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> list[Problem]:
     """Return the problems of an index folder, none if it is sound.
 
     Checks that the store's file and chunks can be read; that the snapshot can be opened, has the store's revision, and
@@ -65,7 +65,7 @@ def verify(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> list[Pro
         return [Problem(f"{layout.path}: the snapshot is older than the stored documents.", remedy, True)]
     try:
         # Vectors are taken from the snapshot, so nothing is encoded; they are checked by their checksums.
-        rebuilt = build(store.columns(), store.build_settings, encoder, known=snapshot)
+        rebuilt = build_from_chunks(store.columns(), store.build_settings, encoder, known=snapshot)
     except (StoreError, ValueError, IndexError, sqlite3.Error) as error:
         return [Problem(f"{store.path}: the stored chunks cannot be merged ({error}).", _RESTORE)]
     return [Problem(f"{current}: {difference}.", _REBUILD, True) for difference in _differences(snapshot, rebuilt)]

@@ -12,7 +12,7 @@ from pathlib import Path
 from graphwright.data.chunking import split
 from graphwright.data.document import Chunk, Document
 from graphwright.errors import DataError, OptionError, StoreError
-from graphwright.index.build import Built, Progress, build
+from graphwright.index.build import Built, Progress, build_from_chunks
 from graphwright.index.changes import Changes, Source, count_unsuitable, is_new, possibly_present, read_sources
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.index.layout import IndexLayout
@@ -323,7 +323,7 @@ class Operation:
         start = time.perf_counter()
         columns = self.store.columns()
         seconds = time.perf_counter() - start
-        built = build(
+        built = build_from_chunks(
             columns,
             self.store.build_settings,
             # New vectors are cached while they are computed, because that may take hours.
