@@ -3,7 +3,7 @@
     python benchmarks/bubble.py [--index DIR --questions questions.jsonl] [--largest 1000000]
 
 DIR is an index of the questions' corpus with passages and names embedded (Settings(embed=("passages", "names"))). Its
-anchors are what Link finds. The large graphs are seeded and heavy-tailed (exponent 2.5), their vectors random, so that
+anchors are what LinkEntities finds. The large graphs are seeded and heavy-tailed (exponent 2.5), their vectors random, so that
 nothing guides the search: the hardest case. Anchors lie two random steps from a node drawn at random ("near"), as
 those of a question do, or anywhere ("far"). Models are not counted. Writes benchmarks/results/bubble.json and .png.
 """
@@ -16,10 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from graphwright import Bubble, Coverage, Index, Link, joined, start
+from graphwright import Bubble, Coverage, Index, start
 from graphwright.data.questions import read_questions
+from graphwright.index.vector_index import joined
 from graphwright.kernels.bubble import bubble, node_costs
 from graphwright.kernels.csr import undirected
+from graphwright.operators import LinkEntities
 
 SYNTHETIC = {
     "heavy-tailed 51k": (51_000, 220_000),
@@ -90,7 +92,7 @@ def synthetic(name, size, rounds=60):
 
 def real(folder, questions):
     snapshot = Index.open(folder).snapshot
-    index, link = joined(snapshot.names, snapshot.passages), Link(snapshot.names)
+    index, link = joined(snapshot.names, snapshot.passages), LinkEntities(snapshot.names)
     states = [link(start(question.text, snapshot.graph)) for question in questions]
     states = [state for state in states if sum(len(anchor.nodes) > 0 for anchor in state.anchors) > 1]
     for setting in [{}, {"budget": 5}, {"budget": 20}, {"budget": 50}, {"hops": 2}, {"hops": 4}]:
@@ -105,7 +107,7 @@ def real(folder, questions):
         yield {
             "graph": Path(folder).resolve().parent.name,
             "nodes": len(snapshot.graph), "edges": len(snapshot.graph.edges),
-            "questions": len(states), **USUAL, **setting, "groups": "Link", "terminals": "Link",
+            "questions": len(states), **USUAL, **setting, "groups": "LinkEntities", "terminals": "LinkEntities",
             "pieces": float(np.mean(pieces)), **spread(spent[0]), "coverage p50 ms": spread(spent[1])["p50 ms"],
         }  # fmt: skip
 
@@ -127,7 +129,7 @@ def main():
     for part in parts:
         for row in part:
             rows.append({**row, "load": round(os.getloadavg()[0], 1)})
-            anchors = {True: "near", False: "far"}.get(row.get("near"), "Link")
+            anchors = {True: "near", False: "far"}.get(row.get("near"), "LinkEntities")
             print(
                 f"| {row['graph']} | {row['nodes']:,} | {anchors} | {row['groups']} × {row['terminals']} "
                 f"| {row['budget']} | {row['hops']} | {row['p50 ms']} | {row['p95 ms']} |",

@@ -14,10 +14,10 @@ from tests.toys import CORPUS, GRAPHS, corpus_index
 
 from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages, Unite, VectorSearch, start
 from graphwright.cli.explain import show_explanation
-from graphwright.index.vector_index import joined
 from graphwright.generate import AnswerIfEnough
+from graphwright.index.vector_index import joined
 from graphwright.models import ScriptedLLM
-from graphwright.operators import GroupAnchors, Keywords, LatentKeywords, Operator, Specialise
+from graphwright.operators import GroupAnchors, Keywords, Operator, Specialise
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 
@@ -42,7 +42,7 @@ def bubbled() -> State:
     assert SNAPSHOT.names is not None
     vectors = joined(SNAPSHOT.names, SNAPSHOT.passages)
     preview = VectorSearch(SNAPSHOT.passages) % 3 >> ToPassages() >> AnswerIfEnough(ScriptedLLM(["no", "no"]))
-    groups = LatentKeywords() >> Specialise() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words)
+    groups = Keywords() >> Specialise() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words)
     pieces = Bubble(vectors) >> Coverage(vectors) % 2 >> Unite() >> ToPassages()
     return (preview >> groups >> pieces)(start(QUESTION, SNAPSHOT.graph))
 
@@ -50,8 +50,8 @@ def bubbled() -> State:
 def test_anchors_and_groups_are_shown_with_weights_nodes_and_edges() -> None:
     state = bubbled()
     shown = section(explained(state), "Anchors")
-    steps = [name for name in ("LatentKeywords", "Specialise", "GroupAnchors") if name in shown]
-    assert steps == ["LatentKeywords", "Specialise", "GroupAnchors"]
+    steps = [name for name in ("Keywords", "Specialise", "GroupAnchors") if name in shown]
+    assert steps == ["Keywords", "Specialise", "GroupAnchors"]
     groups = shown[shown.index("GroupAnchors") :]
     for anchor in state.anchors or ():
         assert f"{anchor.weight:.2f}" in groups

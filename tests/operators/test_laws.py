@@ -171,6 +171,32 @@ class GoesOn:
 
 
 @dataclass(frozen=True)
+class ListsErmengarde:
+    """A language model that lists the same keywords whatever is asked."""
+
+    id: str = "lists-ermengarde"
+
+    def complete(
+        self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
+    ) -> Completion:
+        said = '{"names": ["Lothair II"], "implied": ["Ermengarde of Tours"], "relations": ["mother"]}'
+        return Completion(said, schema.model_validate_json(said))
+
+
+@dataclass(frozen=True)
+class MatchesFirst:
+    """A language model that matches the first entry with the first keyword."""
+
+    id: str = "matches-first"
+
+    def complete(
+        self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
+    ) -> Completion:
+        said = '{"matches": [{"keyword": 1, "entries": [1]}]}'
+        return Completion(said, schema.model_validate_json(said))
+
+
+@dataclass(frozen=True)
 class PlansOneStep:
     """A language model whose plan is the first relation that it is shown, and one that is nowhere."""
 
@@ -289,18 +315,16 @@ def every_operator() -> list[Operator]:
         Both(SEARCH, WordSearch(SNAPSHOT.words)),
         Repeat((Keep() | KHop(1)) >> Keep(), until=Reached(nodes=12)),
         Keywords(),
-        LatentKeywords(),
         Specialise(),
-        Relax(),
-        Relax(None, SNAPSHOT.names, SNAPSHOT.triples, threshold=0.1),
+        LatentKeywords(ListsErmengarde()),
+        Relax(MatchesFirst()),
         GroupAnchors(None, None),
         GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words, k=3),
-        LatentKeywords() >> Specialise() >> Relax() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples),
+        Keywords() >> Specialise() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples),
         Complement(SNAPSHOT.passages, SNAPSHOT.words),
         Complement(SNAPSHOT.passages, SNAPSHOT.words, overlap=0.0),
-        Grow(),
-        Grow(None, SNAPSHOT.triples, depth=2, width=2, threshold=0.1),
         Grow(GoesOn(), depth=2),
+        Grow(GoesOn(), SNAPSHOT.triples, depth=2, width=2),
         AnswerIfEnough(Burned()),
         HybridPrompt(),
         HybridPrompt(passages=2),

@@ -9,12 +9,12 @@ from tests.models.llm_server import LLMServer
 from tests.toys import corpus_index
 
 from graphwright import Bubble, Coverage, ToPassages, Unite, VectorSearch, start
-from graphwright.index.vector_index import joined
 from graphwright.generate import AnswerIfEnough, Generate, HybridPrompt
 from graphwright.generate.prompts import passages_in
+from graphwright.index.vector_index import joined
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
-from graphwright.operators import GroupAnchors, LatentKeywords, Operator, Relax, Specialise
+from graphwright.operators import GroupAnchors, Keywords, LatentKeywords, Operator, Relax, Specialise
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -29,7 +29,8 @@ def chain(llm: LLM | None) -> Operator:
     preview = VectorSearch(SNAPSHOT.passages) % 4 >> ToPassages()
     if llm is not None:
         preview >>= AnswerIfEnough(llm)
-    anchors = LatentKeywords(llm) >> Specialise(llm) >> Relax(llm, names, triples)
+    keywords = Keywords() if llm is None else LatentKeywords(llm)
+    anchors = keywords >> (Specialise() if llm is None else Specialise(llm) >> Relax(llm))
     groups = anchors >> GroupAnchors(names, triples, SNAPSHOT.words, llm)
     found = preview >> groups >> Bubble(vectors) >> Coverage(vectors) % 3 >> Unite() >> ToPassages(limit=5)
     return found >> HybridPrompt() >> Generate(llm) if llm else found

@@ -6,18 +6,22 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 from graphwright.errors import GraphwrightError, OptionError, meant
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
+from graphwright.index.vector_index import joined
+from graphwright.learn.registry import load_retriever
 from graphwright.operators.operator import Operator
 
 __all__ = ["literals", "read_expression"]
 
 _INDEX = ("passages", "names", "triples", "words", "graph", "encoder")
 _ATTRIBUTES = {"ix": _INDEX, "Kind": tuple(Kind.__members__)}
-_FUNCTIONS = ("joined", "load_retriever")
+_NAMESPACES = ("graphwright", *(f"graphwright.{name}" for name in ("operators", "generate", "models", "learn")))
+_FUNCTIONS = {"joined": joined, "load_retriever": load_retriever}
 _EXCLUDED = ("Index",)
 _MAX_SHOWN = 2_000  # characters of an expression in an error
 _SYMBOLS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -121,16 +125,16 @@ class _Parser:
         return self._attempt(node, lambda: function(*arguments, **keywords))
 
     def _named(self, node: ast.expr) -> Any:
-        import graphwright
-
         name = node.id if isinstance(node, ast.Name) else ""
         if name in self.names:
             return self.names[name]
-        public = [public for public in dir(graphwright) if public not in _EXCLUDED]
-        value = getattr(graphwright, name) if name in public else None
-        if name in _FUNCTIONS or (isinstance(value, type) and not issubclass(value, BaseException)):
+        public = {name: module for module in map(import_module, _NAMESPACES) for name in dir(module)}
+        value = getattr(public[name], name) if name in public and name not in _EXCLUDED else None
+        if name in _FUNCTIONS:
+            return _FUNCTIONS[name]
+        if isinstance(value, type) and not issubclass(value, BaseException):
             return value
-        hint = meant(name, [*(set(public) - {name}), *self.names])
+        hint = meant(name, [*(public.keys() - {name, *_EXCLUDED}), *_FUNCTIONS, *self.names])
         raise self._error(node, f"there is no {name!r} here", hint)
 
     def _part(self, node: ast.Attribute) -> Any:

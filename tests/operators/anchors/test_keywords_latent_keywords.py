@@ -66,7 +66,7 @@ def test_the_model_is_shown_the_question_and_the_passages_as_data() -> None:
         (['{"names": "Lothair II"}', '{"names": null}'], "the model's reply did not fit the schema"),
     ],
 )
-def test_what_is_empty_or_malformed_is_replaced_by_the_keywords_of_the_question_with_a_note(
+def test_an_empty_or_malformed_reply_leaves_the_keywords_of_the_question(
     replies: list[str], noted: str
 ) -> None:
     state = seen(QUESTION, "teutberga")
