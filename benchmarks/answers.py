@@ -16,14 +16,15 @@ import time
 from pathlib import Path
 
 import numpy as np
+from graphwright.models.base import metered, spend
 
-from graphwright import METHODS, Index
+from graphwright import Index
 from graphwright.data.questions import read_questions
 from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval
-from graphwright.models.base import metered, spend
-from graphwright.models.protocols import Completion
+from graphwright.methods.registry import METHODS
 from graphwright.models.budget import estimated_tokens
+from graphwright.models.protocols import Completion
 
 RESULTS = Path(__file__).parent / "results"
 SETS = {"musique-openie": "musique", "hotpotqa-lexical": "hotpotqa", "2wiki-lexical": "2wiki"}

@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from graphwright import MiniLM
-from graphwright.models import minilm
+from graphwright.models import MiniLM, minilm
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))

@@ -8,6 +8,7 @@ and results are written to `benchmarks/results`.
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,13 +20,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.cli.terminal import progress_bar
-from graphwright.data.questions import QuestionRecord, read_questions
+from graphwright.data.documents import read_documents
+from graphwright.data.questions import QuestionRecord, read_questions, write_questions
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index
 from graphwright.evaluate.run import run
+from graphwright.evaluate.synthetic import two_document_questions
 from graphwright.graph.columns import TextColumn
+from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Columns, Graph
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.operators.state import State
 
 RESULTS = Path(__file__).parent / "results"
 SPACES = ("passages", "names", "triples")
@@ -137,10 +142,38 @@ def multihop_questions(options: Namespace, label: str, limit: int | None = None)
     return [question for question in questions if question.gold][:limit]
 
 
+def linked_questions(data: Path, work: Path, count: int = 200) -> Path:
+    """Return a folder of a linked corpus with questions; where it has none, a copy with synthetic ones.
+
+    Each synthetic question needs two linked documents.
+    """
+    if any((data / name).exists() for name in ("questions.jsonl", "queries.jsonl")):
+        return data
+    folder = work / f"{data.name}-questions" / data.name
+    if not (folder / "questions.jsonl").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in data.glob("*.[jt]s*"):
+            shutil.copyfile(path, folder / path.name)
+        documents = list(read_documents([*folder.glob("corpus.jsonl*")], print))
+        write_questions(folder / "questions.jsonl", two_document_questions(documents, count))
+    return folder
+
+
 def documents_of(graph: Graph, nodes: Iterable[int]) -> list[str]:
     """Return the distinct documents of passages, in order."""
     places = [None if graph.passages is None else graph.passages.of(int(node)) for node in nodes]
     return list(dict.fromkeys(place.document for place in places if place is not None))
+
+
+def evidence_of(state: State) -> Evidence:
+    """Return the evidence of a state; empty where there is none."""
+    return Evidence.of_nodes([]) if state.evidence is None else state.evidence
+
+
+def passages_of(state: State) -> list[int]:
+    """Return the passages of a state, best first."""
+    ids: list[int] = [] if state.passages is None else state.passages.ids.tolist()
+    return ids
 
 
 def elapsed(work: Callable[[], Output]) -> tuple[Output, float]:

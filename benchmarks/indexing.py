@@ -13,9 +13,11 @@ import time
 from itertools import islice
 from pathlib import Path
 
-from graphwright import Index, Settings
-from graphwright.data.documents import read_documents
 from graphwright.models.base import metered
+
+from graphwright import Index
+from graphwright.data.documents import read_documents
+from graphwright.index import Settings
 
 RESULTS = Path(__file__).parent / "results"
 SETTINGS = {"passages": ("passages",), "all texts": ("passages", "names", "triples")}

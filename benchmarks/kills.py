@@ -21,8 +21,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from graphwright import HashEncoder, Index, MiniLM
+from graphwright import Index
 from graphwright.index.vector_index import VectorIndex
+from graphwright.models import HashEncoder, MiniLM
 
 RESULTS = Path(__file__).parent / "results"
 ENCODERS = {"hash": HashEncoder, "minilm": MiniLM}
@@ -30,7 +31,8 @@ QUESTION = "Who founded the company that published the album?"
 WORK = """
 import sys
 from pathlib import Path
-from graphwright import HashEncoder, Index, MiniLM
+from graphwright import Index
+from graphwright.models import HashEncoder, MiniLM
 folder, corpus, encoder = Path(sys.argv[1]), Path(sys.argv[2]), {"hash": HashEncoder, "minilm": MiniLM}[sys.argv[3]]()
 print("begun", flush=True)
 there = (folder / "index.sqlite").exists()

@@ -20,7 +20,7 @@ from graphwright import Index, start
 from graphwright.data.questions import read_questions
 from graphwright.kernels.ppr import push_ppr
 from graphwright.methods.registry import retrieval_part
-from graphwright.operators.subgraph.seeds import seeds
+from graphwright.operators.subgraph.walk import seeds
 
 RESULTS = Path(__file__).parent / "results"
 

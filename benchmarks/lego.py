@@ -28,13 +28,13 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from graphwright.models.base import metered
 from lego_findings import PAIRS
 from lego_systems import ACCELERATED, EDGES_KEPT, SETS, Kit, questions, sweeps, systems
 
 import graphwright as gw
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.kernels.hops import components
-from graphwright.models.base import metered
 from graphwright.operators.operator import Keep, Then
 
 RESULTS = Path(__file__).parent / "results"

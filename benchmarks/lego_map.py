@@ -14,13 +14,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+from graphwright.models.base import metered
 
 import graphwright as gw
 from graphwright.data.questions import read_questions
 from graphwright.kernels.hops import components
 from graphwright.methods.papers.lego import cell, lego
 from graphwright.methods.papers.lego_systems import explored, planned, selected
-from graphwright.models.base import metered
 from graphwright.models.cache import CachedEncoder
 
 RESULTS = Path(__file__).parent / "results" / "lego_map.json"

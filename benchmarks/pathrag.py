@@ -1,359 +1,325 @@
-"""PathRAG taken apart, offline, on the multihop sets: what each stage loses, its ablations (RQ2), sparser graphs (RQ3).
+"""Measure the parts of PathRAG offline: lost evidence by stage, ablations (RQ2), prompts, and sparser graphs (RQ3).
 
-    pip install -e ".[bench]"
-    python benchmarks/pathrag.py --data DIR/multihop --runs runs/recall [--sets musique-openie ...] [--questions 100]
+    python benchmarks/pathrag.py --data DIR [--sets musique-openie ...] [--questions 100]
 
-Asks indexes with passages, names and triples embedded, DIR/<set>-<extraction>/index, which are made where they are
-missing. For each set:
+For each set:
 
-- Stages: the share of gold passages that is still there after each stage, whatever its rank: behind the nodes of
-  exactly the keywords' names, behind the N nodes, behind the K paths, behind these and the edges of the themes; then
-  among the 20 and the 5 passages given.
-- Methods: recall@2, 5, 10, 20 beside other methods, with the p-value of the paired randomisation test of recall@5
-  against `vector`; and of `pathrag` with one thing changed. What `pathrag` is was chosen on the first three of the
-  sets (their first 100 questions); the fourth was not looked at.
-- Prompts: how many paths an order moves, how long the prompt is, by estimate, and what stands where in it, last: the
-  statements of gold passages (the edges of paths that come from them), and the answer. The paper has a language model
-  judge the orders; what can be said without one is where the evidence stands, which is why there is an order. Random
-  is the mean of ten. Passages are not shown, as in the paper; tokens of the prompt with five are given besides.
-- Sparsity: recall@5 with 10 to 50 % of all edges taken away, means over three draws; also as a plot.
+- Stages: the share of gold passages present after each stage: behind the nodes with exactly the keywords' names, behind
+  the N nodes, behind the K paths, behind these and the edges of the themes; then among the first 20 and 5 passages.
+- Methods: recall@2, 5, 10 and 20 beside other methods, and of `pathrag` with one thing changed; p of the paired
+  randomisation test of recall@5 against `vector`. The defaults of `pathrag` were chosen on the first 100 questions of
+  the first three sets; the fourth was not looked at.
+- Prompts: how many paths an order moves, the estimated length of the prompt, and where in it the statements of gold
+  passages (edges of paths that come from them) and the answer stand last. The paper lets a language model judge the
+  orders; without one only the positions can be compared. Random is the mean of ten orders. Passages are not shown, as
+  in the paper; the tokens of a prompt with five passages are given besides.
+- Sparsity: recall@5 without 10 to 50 % of all edges, means over three draws; also as a plot.
 
-Writes benchmarks/results/pathrag.json, pathrag.md and pathrag.png. About fifteen minutes on two cores.
+Writes `pathrag.json`, `pathrag.md` and `pathrag.png`; about fifteen minutes on two cores.
 """
 
-import argparse
-import json
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from harness import (
+    Record,
+    arguments,
+    documents_of,
+    evidence_of,
+    figure,
+    multihop_index,
+    multihop_questions,
+    parse,
+    passages_of,
+    shared_legend,
+    table,
+    write_results,
+)  # fmt: skip
+from numpy.typing import NDArray
 
-from graphwright import (
-    AnchorSearch,
-    Evidence,
-    FlatPrompt,
-    FlowPaths,
-    GlobalEdges,
-    HopFirst,
-    Index,
-    Keywords,
-    Operator,
-    PassagePrompt,
-    PathPrompt,
-    Shuffled,
-    StatementGraph,
-    ToPassages,
-    start,
-)
-from graphwright.data.questions import read_questions
-from graphwright.evaluate.experiment import Experiment
+from graphwright.data.questions import QuestionRecord
 from graphwright.evaluate.indexing import thinned
 from graphwright.evaluate.metrics import recall_at_k
-from graphwright.evaluate.run import run
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
+from graphwright.generate.path_prompts import FlatPrompt, GlobalEdges, PathPrompt
+from graphwright.generate.prompts import PassagePrompt
+from graphwright.graph.evidence import Evidence
+from graphwright.index.snapshot import Snapshot
+from graphwright.index_folder import Index
 from graphwright.methods.house.baselines import hybrid, vector
 from graphwright.methods.house.multihop import ppr
 from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.budget import estimated_tokens
+from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.link_entities import AnchorSearch
+from graphwright.operators.control import OnGraph
+from graphwright.operators.operator import Operator
+from graphwright.operators.paths.flow import FlowPaths, WithEdges
+from graphwright.operators.paths.paths import HopFirst, Shuffled
+from graphwright.operators.run import Run
+from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.state import State, start
+from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.prompts.templates import data_line
 
-RESULTS = Path(__file__).parent / "results"
 SETS = ("musique-openie", "hotpotqa100-lexical", "2wiki-lexical", "hotpotqa-lexical")
-SPACES = ("passages", "names", "triples")
 KS = (2, 5, 10, 20)
 SHARES, DRAWS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), 3
-SPARSE = {"pathrag": pathrag, "ppr": ppr, "vector": vector}
 N, K = 40, 15
 COLOURS = {"pathrag": "#d62728", "ppr": "#1f77b4", "vector": "#7f7f7f"}
+Build = Callable[[Snapshot], Operator]
+Questions = Sequence[QuestionRecord]
+SPARSE: Mapping[str, Build] = {"pathrag": pathrag, "ppr": ppr, "vector": vector}
 
 
-def through_passages(ix):
-    """The graph with its passages as nodes, so that paths lead through them."""
-    edges = GlobalEdges(ix.triples, asked=True)
-    return Keywords() >> AnchorSearch(ix.names) % N >> FlowPaths() % K >> ToPassages(20, index=ix.passages, weight=0.0, items=WithEdges(edges))
+def nodes(ix: Snapshot) -> Operator:
+    """Return the step that finds the N nodes of the keywords."""
+    return Keywords() >> AnchorSearch(ix.names) % N
 
 
-def by_reliability(ix):
-    """Passages in the order of the best path that they stand behind."""
-    return Keywords() >> AnchorSearch(ix.names) % N >> OnGraph(StatementGraph(), FlowPaths() % K) >> ToPassages(20, mentions=0.1)
+def paths(ix: Snapshot) -> Operator:
+    """Return the steps that find the K paths."""
+    return nodes(ix) >> OnGraph(StatementGraph(), FlowPaths() % K)
 
 
-def without_themes(ix):
-    """Passages behind the paths alone."""
-    return Keywords() >> AnchorSearch(ix.names) % N >> OnGraph(StatementGraph(), FlowPaths() % K) >> ToPassages(20, index=ix.passages, weight=0.0)
+def by_nearness(ix: Snapshot, *, themes: bool = True) -> ToPassages:
+    """Return the step that ranks passages by nearness to the question, those of the themes' edges among them."""
+    edges = WithEdges(GlobalEdges(ix.triples, asked=True)) if themes else None
+    return ToPassages(20, index=ix.passages, weight=0.0, items=edges)
 
 
-def without_paths(ix):
-    """Passages behind the edges of the themes alone."""
-    edges = GlobalEdges(ix.triples, asked=True)
-    return Nothing() >> ToPassages(20, index=ix.passages, weight=0.0, items=WithEdges(edges))
-
-
-def nodes_instead(ix):
-    """Passages behind the N nodes, whether paths join them or not, and the edges of the themes."""
-    edges = GlobalEdges(ix.triples, asked=True)
-    return Keywords() >> AnchorSearch(ix.names) % N >> ToPassages(20, index=ix.passages, weight=0.0, items=WithEdges(edges))
-
-
+@dataclass(frozen=True, repr=False)
 class Nothing(Operator):
-    """No evidence."""
+    """Set empty evidence."""
 
     gives = ("evidence",)
 
-    def apply(self, state, run):
+    def apply(self, state: State, run: Run) -> State:
+        """Set the evidence."""
         return state.with_(evidence=Evidence.of_nodes([]))
 
-    def __repr__(self):
-        return "Nothing()"
 
-
-def as_it_was(ix):
-    """Through passages, by reliability, without the edges of the themes."""
-    return Keywords() >> AnchorSearch(ix.names) % N >> FlowPaths() % K >> ToPassages(20, mentions=0.1)
-
-
-METHODS = {
+METHODS: Mapping[str, Build] = {
     "vector": vector,
     "hybrid": hybrid,
     "ppr": ppr,
     "pathrag": pathrag,
     "pathrag-lt": pathrag_lt,
-    "pathrag, the themes' edges and no paths": without_paths,
-    "pathrag, all nodes instead of paths": nodes_instead,
-    "pathrag, paths through passages": through_passages,
-    "pathrag, without the themes' edges": without_themes,
-    "pathrag, passages by reliability": by_reliability,
-    "pathrag, the last three": as_it_was,
+    "pathrag, the themes' edges and no paths": lambda ix: Nothing() >> by_nearness(ix),
+    "pathrag, all nodes instead of paths": lambda ix: nodes(ix) >> by_nearness(ix),
+    "pathrag, paths through passages": lambda ix: nodes(ix) >> FlowPaths() % K >> by_nearness(ix),
+    "pathrag, without the themes' edges": lambda ix: paths(ix) >> by_nearness(ix, themes=False),
+    "pathrag, passages by reliability": lambda ix: paths(ix) >> ToPassages(20, mentions=0.1),
+    "pathrag, the last three": lambda ix: nodes(ix) >> FlowPaths() % K >> ToPassages(20, mentions=0.1),
 }
 
 
-def opened(label, given):
-    """Return the index and the questions of a set; the index is made where it is missing."""
-    name, extraction = label.rsplit("-", 1)
-    folder = given.runs / label
-    if not (folder / "index").exists():
-        run(Experiment(given.data / name, ("vector",), extraction=extraction, embed=SPACES), folder)
-    questions = [q for q in read_questions(given.data / name / "questions.jsonl") if q.gold]
-    return Index.open(folder / "index"), questions[: given.questions]
-
-
-def documents(ix, chunks):
-    """Return the distinct documents of passages, in order."""
-    passages = ix.graph.passages
-    numbers = passages.document[np.searchsorted(passages.nodes, chunks)]
-    return list(dict.fromkeys(passages.documents[int(number)] for number in numbers))
-
-
-def recalls(operator, ix, questions):
+def recalls(operator: Operator, ix: Snapshot, questions: Questions) -> NDArray[np.float64]:
     """Return recall at each of KS for each question: float[questions, len(KS)]."""
-    operator = retrieval_part(operator)
-    found = (documents(ix, operator(start(q.text, ix.graph)).passages.ids) for q in questions)
-    return np.array([[recall_at_k(ranked, q.gold, k) for k in KS] for q, ranked in zip(questions, found, strict=True)])
+    retrieval, rows = retrieval_part(operator), []
+    for question in questions:
+        documents = documents_of(ix.graph, passages_of(retrieval(start(question.text, ix.graph))))
+        rows.append([recall_at_k(documents, question.gold, k) for k in KS])
+    return np.array(rows)
 
 
-def stages(ix, questions):
-    graph, themes = ix.graph, GlobalEdges(ix.triples, asked=True)
+def stages(ix: Snapshot, questions: Questions) -> Record:
+    """Return the share of gold passages after each stage."""
+    graph, themes, ranked = ix.graph, GlobalEdges(ix.triples, asked=True), by_nearness(ix)
     rows = []
-    for q in questions:
-        nodes = (Keywords() >> AnchorSearch(ix.names) % N)(start(q.text, graph))
-        exact = np.unique(np.concatenate([np.empty(0, np.int64), *(anchor.nodes for anchor in nodes.anchors)]))
-        paths = OnGraph(StatementGraph(), FlowPaths() % K)(nodes)
-        given = documents(ix, ToPassages(20, index=ix.passages, weight=0.0, items=WithEdges(themes))(paths).passages.ids)
+    for question in questions:
+        begun = nodes(ix)(start(question.text, graph))
+        named = np.unique(np.concatenate([np.empty(0, np.int64), *(a.nodes for a in begun.anchors or ())]))
+        joined = OnGraph(StatementGraph(), FlowPaths() % K)(begun)
+        items = evidence_of(joined)
         behind = {
-            "exact names": graph.chunks_of(exact),
-            f"{N} nodes": graph.chunks_of(nodes.evidence.nodes),
-            f"{K} paths": graph.chunks_of(paths.evidence.nodes, paths.evidence.edges),
-            "with the themes' edges": graph.chunks_of(
-                paths.evidence.nodes, np.append(paths.evidence.edges, themes(paths))
-            ),
+            "exact names": graph.chunks_of(named),
+            f"{N} nodes": graph.chunks_of(evidence_of(begun).nodes),
+            f"{K} paths": graph.chunks_of(items.nodes, items.edges),
+            "with the themes' edges": graph.chunks_of(items.nodes, np.append(items.edges, themes(joined, Run()))),
         }
-        row = {name: recall_at_k(documents(ix, chunks), q.gold, len(graph)) for name, chunks in behind.items()}
-        row |= {f"first {k}": recall_at_k(given, q.gold, k) for k in (20, 5)}
+        found = documents_of(graph, passages_of(ranked(joined)))
+        row = {name: recall_at_k(documents_of(graph, ids), question.gold, len(graph)) for name, ids in behind.items()}
+        row |= {f"first {k}": recall_at_k(found, question.gold, k) for k in (20, 5)}
         rows.append(row | {"passages behind": len(behind["with the themes' edges"])})
     return means(rows)
 
 
-def means(rows):
-    every = {name: [row[name] for row in rows if row[name] is not None] for name in rows[0]}
-    return {name: round(float(np.mean(values)), 4) if values else None for name, values in every.items()}
+def means(rows: Sequence[Mapping[str, Any]]) -> Record:
+    """Return the mean of each value; None where no row has it."""
+    values = {name: [row[name] for row in rows if row[name] is not None] for name in rows[0]}
+    return {name: round(float(np.mean(column)), 4) if column else None for name, column in values.items()}
 
 
-def compared(ix, questions):
-    found, table = {}, {}
-    for name, build in METHODS.items():
-        found[name] = recalls(build(ix), ix, questions)
-        row = {f"recall@{k}": round(float(value), 4) for k, value in zip(KS, found[name].mean(axis=0), strict=True)}
-        own = found[name][:, KS.index(5)]
-        row["interval"] = [round(end, 4) for end in bootstrap_interval(own)]
-        row["p"] = None if name == "vector" else round(paired_test(own, found["vector"][:, KS.index(5)]), 4)
-        table[name] = row
-    return table
+def methods(ix: Snapshot, questions: Questions) -> Record:
+    """Return the recall of each method, and p of recall@5 against `vector`."""
+    measured, rows = {name: recalls(build(ix), ix, questions) for name, build in METHODS.items()}, {}
+    at_5 = {name: values[:, KS.index(5)] for name, values in measured.items()}
+    for name, values in measured.items():
+        row: Record = {f"recall@{k}": round(float(v), 4) for k, v in zip(KS, values.mean(axis=0), strict=True)}
+        row["interval"] = [round(end, 4) for end in bootstrap_interval(at_5[name])]
+        row["p"] = None if name == "vector" else round(paired_test(at_5[name], at_5["vector"]), 4)
+        rows[name] = row
+    return rows
 
 
-def prompts(ix, questions):
-    """Where gold statements and the answer stand, for each order and either form; random is the mean of ten."""
-    edges = GlobalEdges(ix.triples, asked=True)
-    states = [retrieval_part(pathrag(ix))(start(q.text, ix.graph)) for q in questions]
-    orders = {"flow": [None], "hop-first": [HopFirst()], "random": [Shuffled(seed) for seed in range(10)]}
-    forms = {"paths": PathPrompt(edges=edges), "flat": FlatPrompt(edges=edges)}
-    table = {}
-    for form, prompt in forms.items():
-        for name, several in orders.items():
+def prompts(ix: Snapshot, questions: Questions) -> Record:
+    """Return where gold statements and the answer stand, for each order and either form."""
+    edges, retrieval = GlobalEdges(ix.triples, asked=True), retrieval_part(pathrag(ix))
+    states = [retrieval(start(question.text, ix.graph)) for question in questions]
+    orders: dict[str, Sequence[Operator | None]] = {
+        "flow": [None], "hop-first": [HopFirst()], "random": [Shuffled(seed) for seed in range(10)]
+    }  # fmt: skip
+    results = {}
+    for form, prompt in {"paths": PathPrompt(edges=edges), "flat": FlatPrompt(edges=edges)}.items():
+        for name, variants in orders.items():
             rows = []
-            for order in several:
-                for q, state in zip(questions, states, strict=True):
+            for order in variants:
+                for question, state in zip(questions, states, strict=True):
                     ordered = state if order is None else order(state)
-                    rows.append({"moved": moved(state.evidence, ordered.evidence), **placed(ix, q, prompt(ordered))})
-            table[f"{form}, {name}"] = means(rows)
-    return table
+                    moved = share_moved(evidence_of(state), evidence_of(ordered))
+                    rows.append({"moved": moved, **positions(ix, question, prompt(ordered))})
+            results[f"{form}, {name}"] = means(rows)
+    return results
 
 
-def moved(before, after):
-    """Return the share of paths whose rank is another; None where there are none."""
+def share_moved(before: Evidence, after: Evidence) -> float | None:
+    """Return the share of paths with another rank; None where there are none."""
     pairs = list(zip(before.identities(), after.identities(), strict=True))
     return float(np.mean([a != b for a, b in pairs])) if pairs else None
 
 
-def placed(ix, question, state):
-    """Return how long a prompt is, and where in it, from 0 to 1, gold statements and answers last stand."""
-    graph, prompt = ix.graph, state.prompt
-    gold = {node for node in graph.passages.nodes.tolist() if graph.passages.of(node).document in question.gold}
-    stated = {
-        graph.edge_text(int(edge))
-        for edge in state.evidence.edges
-        if gold.intersection(graph.chunks_of((), [int(edge)]).tolist())
-    }
-    at = [place for place in (position(prompt, text) for text in stated) if place is not None]
-    answered = [place for place in (position(prompt, answer) for answer in question.answers) if place is not None]
+def positions(ix: Snapshot, question: QuestionRecord, state: State) -> Record:
+    """Return the length of a prompt, and where in it, from 0 to 1, gold statements and answers stand last."""
+    graph, prompt = ix.graph, state.prompt or ""
+    gold = set(question.gold)
+    edges = evidence_of(state).edges.tolist()
+    statements = {graph.edge_text(e) for e in edges if gold & set(documents_of(graph, graph.chunks_of((), [e])))}
+    of_gold = [place for place in (position(prompt, text) for text in statements) if place is not None]
+    of_answer = [place for place in (position(prompt, answer) for answer in question.answers) if place is not None]
     return {
         "tokens": estimated_tokens(prompt),
-        "gold statements": len(at),
-        "their place": float(np.mean(at)) if at else None,
-        "in the last third": float(np.mean(np.array(at) > 2 / 3)) if at else None,
-        "answer is there": float(bool(answered)),
-        "its place": max(answered) if answered else None,
+        "gold statements": len(of_gold),
+        "their place": float(np.mean(of_gold)) if of_gold else None,
+        "in the last third": float(np.mean(np.array(of_gold) > 2 / 3)) if of_gold else None,
+        "answer is there": float(bool(of_answer)),
+        "its place": max(of_answer) if of_answer else None,
     }
 
 
-def position(prompt, text):
-    """Return where a text stands last in what a prompt shows after the question, as a share of that."""
+def position(prompt: str, text: str) -> float | None:
+    """Return where a text stands last in a prompt after the question, as a share of that part."""
     shown = prompt.partition('{"question"')[2].partition("\n")[2]
     place = shown.rfind(data_line(text)[1:-1])
     return None if place < 0 else place / len(shown)
 
 
-def room(ix, questions):
-    """Tokens of a prompt as each method has it."""
-    edges, rows = GlobalEdges(ix.triples, asked=True), []
-    shown = {"pathrag": (pathrag, PathPrompt(edges=edges, passages=5)), "vector": (vector, PassagePrompt())}
-    shown["pathrag-lt"] = (pathrag_lt, shown["pathrag"][1])
-    parts = {name: retrieval_part(build(ix)) >> prompt for name, (build, prompt) in shown.items()}
-    for q in questions:
-        rows.append({name: estimated_tokens(p(start(q.text, ix.graph)).prompt) for name, p in parts.items()})
+def tokens(ix: Snapshot, questions: Questions) -> Record:
+    """Return the estimated tokens of a prompt with five passages, by method."""
+    shown = PathPrompt(edges=GlobalEdges(ix.triples, asked=True), passages=5)
+    pipelines = {
+        "pathrag": retrieval_part(pathrag(ix)) >> shown,
+        "vector": retrieval_part(vector(ix)) >> PassagePrompt(),
+        "pathrag-lt": retrieval_part(pathrag_lt(ix)) >> shown,
+    }
+    rows = [
+        {name: estimated_tokens(step(start(question.text, ix.graph)).prompt or "") for name, step in pipelines.items()}
+        for question in questions
+    ]
     return {name: round(value) for name, value in means(rows).items()}
 
 
-def sparsity(ix, questions):
-    table = {name: {} for name in SPARSE}
+def sparsity(ix: Snapshot, questions: Questions) -> Record:
+    """Return recall@5 by the share of edges that is missing, for each draw."""
+    results: dict[str, dict[float, list[float]]] = {name: {} for name in SPARSE}
     for share in SHARES:
         for draw in range(DRAWS if share else 1):
             sparser = thinned(ix, share, draw) if share else ix
             for name, build in SPARSE.items():
-                if name != "vector" or not share:  # it sees no edges
-                    found = recalls(build(sparser), sparser, questions)[:, KS.index(5)].mean()
-                    table[name].setdefault(share, []).append(round(float(found), 4))
-    table["vector"] = dict.fromkeys(SHARES, table["vector"][0.0])
-    return table
+                if name != "vector" or not share:  # `vector` uses no edges
+                    value = recalls(build(sparser), sparser, questions)[:, KS.index(5)].mean()
+                    results[name].setdefault(share, []).append(round(float(value), 4))
+    results["vector"] = dict.fromkeys(SHARES, results["vector"][0.0])
+    return results
 
 
-TABLES = {"stages": stages, "methods": compared, "prompts": prompts, "room": room, "sparsity": sparsity}
+TABLES = {"stages": stages, "methods": methods, "prompts": prompts, "room": tokens, "sparsity": sparsity}
 
 
-def markdown(found):
-    parts = ["# PathRAG, taken apart\n", __doc__.split("\n\n", 2)[2].split("\n\nWrites")[0], ""]
-    for label, of in found["sets"].items():
-        parts.append(f"## {label}, {of['questions']} questions\n\nStages, share of gold passages in percent:\n")
-        parts.append(grid([list(of["stages"]), [shown(v, k) for k, v in of["stages"].items()]]))
-        rows = [["method", *(f"recall@{k}" for k in KS), "interval of recall@5", "p against vector"]]
-        for name, row in of["methods"].items():
-            low, high = row["interval"]
-            cells = [shown(row[f"recall@{k}"]) for k in KS]
-            rows.append([name, *cells, f"{100 * low:.1f}–{100 * high:.1f}", "" if row["p"] is None else str(row["p"])])
-        parts.append("\nMethods, and pathrag with one thing changed:\n\n" + grid(rows))
-        rows = [["prompt, order", *next(iter(of["prompts"].values()))]]
-        rows += [[name, *(shown(v, k) for k, v in row.items())] for name, row in of["prompts"].items()]
-        parts.append(
-            "\nPrompts without passages; places in percent from the question (0) to the end (100):\n\n" + grid(rows)
-        )
-        tokens = ", ".join(f"`{name}` {count:,}" for name, count in of["room"].items())
-        parts.append(f"\nTokens of a prompt with passages, by estimate: {tokens}.\n")
-        rows = [["recall@5 without", *(f"{100 * share:.0f} %" for share in SHARES)]]
-        rows += [[name, *(shown(np.mean(v)) for v in row.values())] for name, row in of["sparsity"].items()]
-        parts.append(grid(rows) + "\n")
-    parts.append("![recall@5 on sparser graphs](pathrag.png)\n")
-    return "\n".join(parts)
+def page(results: Record) -> str:
+    """Return the tables of all sets."""
+    about = (__doc__ or "").split("\n\n", 2)[2].split("\n\nWrites")[0]
+    parts = ["# PathRAG: stages, ablations, prompts, sparsity", about]
+    for label, found in results["sets"].items():
+        parts.append(f"## {label}, {found['questions']} questions\n\nStages, share of gold passages in percent:")
+        parts.append(table(list(found["stages"]), [[shown(v, name) for name, v in found["stages"].items()]]))
+        parts.append(f"Methods, and pathrag with one thing changed:\n\n{methods_table(found['methods'])}")
+        rows = [[name, *(shown(v, key) for key, v in row.items())] for name, row in found["prompts"].items()]
+        header = ["prompt, order", *next(iter(found["prompts"].values()))]
+        about_places = "Prompts without passages; places in percent from the question (0) to the end (100):"
+        parts.append(f"{about_places}\n\n{table(header, rows)}")
+        counts = ", ".join(f"`{name}` {count:,}" for name, count in found["room"].items())
+        parts.append(f"Tokens of a prompt with passages, by estimate: {counts}.")
+        sparse = [[name, *(shown(np.mean(v)) for v in row.values())] for name, row in found["sparsity"].items()]
+        parts.append(table(["recall@5 without", *(f"{100 * share:.0f} %" for share in SHARES)], sparse))
+    return "\n\n".join([*parts, "![recall@5 on sparser graphs](pathrag.png)\n"])
 
 
-def shown(value, name=""):
+def methods_table(found: Record) -> str:
+    """Return the table of methods."""
+    rows = []
+    for name, row in found.items():
+        low, high = row["interval"]
+        cells = [shown(row[f"recall@{k}"]) for k in KS]
+        rows.append([name, *cells, f"{100 * low:.1f}–{100 * high:.1f}", "" if row["p"] is None else row["p"]])
+    return table(["method", *(f"recall@{k}" for k in KS), "interval of recall@5", "p against vector"], rows)
+
+
+def shown(value: Any, name: str = "") -> str:
+    """Return a value as text: counts as they are, shares in percent."""
     if value is None:
         return "–"
-    return (
-        f"{value:.1f}"
-        if name in ("gold statements", "passages behind")
-        else (f"{value:.0f}" if name == "tokens" else f"{100 * value:.1f}")
-    )
+    if name == "tokens":
+        return f"{value:.0f}"
+    return f"{value:.1f}" if name in ("gold statements", "passages behind") else f"{100 * value:.1f}"
 
 
-def grid(rows):
-    header, *body = rows
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *body]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def draw(results: Record, path: Path) -> None:
+    """Draw recall@5 against the share of missing edges."""
+    sets = results["sets"]
+    with figure(path, 1, len(sets), (3.6 * len(sets) + 0.4, 3.2)) as (drawn, panels):
+        for panel, (label, found) in zip(panels[0], sets.items(), strict=True):
+            for name, row in found["sparsity"].items():
+                levels = [100 * np.mean(values) for values in row.values()]
+                panel.plot([100 * share for share in SHARES], levels, marker="o", color=COLOURS[name], label=name)
+            panel.set(title=label, xlabel="edges taken away, %", ylim=(50, 100))
+            panel.grid(alpha=0.3)
+        panels[0][0].set_ylabel("recall@5, %")
+        shared_legend(drawn, panels[0][0], len(COLOURS))
 
 
-def draw(found, path):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    sets = found["sets"]
-    figure, panels = plt.subplots(
-        1, len(sets), figsize=(3.6 * len(sets) + 0.4, 3.2), squeeze=False, layout="constrained"
-    )
-    for panel, (label, of) in zip(panels[0], sets.items(), strict=True):
-        for name, row in of["sparsity"].items():
-            levels = [100 * np.mean(values) for values in row.values()]
-            panel.plot([100 * share for share in SHARES], levels, marker="o", color=COLOURS[name], label=name)
-        panel.set(title=label, xlabel="edges taken away, %", ylim=(50, 100))
-        panel.grid(alpha=0.3)
-    panels[0][0].set_ylabel("recall@5, %")
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--runs", type=Path, default=Path("runs/recall"))
-    parser.add_argument("--sets", nargs="+", default=list(SETS))
-    parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    found = {"N": N, "K": K, "draws": DRAWS, "sets": {}}
-    for label in given.sets:
-        index, questions = opened(label, given)
-        with index:
-            of = {"questions": len(questions)}
+def main() -> None:
+    """Measure the sets asked for."""
+    parser = arguments(__doc__, sets=SETS)
+    parser.add_argument("--questions", type=int, default=100, help="of each set, the first ones")
+    options = parse(parser)
+    results: Record = {"N": N, "K": K, "draws": DRAWS, "sets": {}}
+    for label in options.sets:
+        with Index.open(multihop_index(options, label)) as index:
+            questions = multihop_questions(options, label, options.questions)
+            found: Record = {"questions": len(questions)}
             for name, measure in TABLES.items():
-                of[name] = measure(index.snapshot, questions)
-                print(label, name, json.dumps(of[name]), flush=True)
-            found["sets"][label] = of
-        (given.out / "pathrag.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    (given.out / "pathrag.md").write_text(markdown(found), encoding="utf-8")
-    draw(found, given.out / "pathrag.png")
+                found[name] = measure(index.snapshot, questions)
+                print(label, name, found[name], flush=True)
+        results["sets"][label] = found
+        write_results(options.out / "pathrag.json", results, page(results))
+    draw(results, options.out / "pathrag.png")
 
 
 if __name__ == "__main__":

@@ -112,7 +112,8 @@ def own_memory():
 
 
 def imported(size, work):
-    from graphwright import HashEncoder, Index
+    from graphwright import Index
+    from graphwright.models import HashEncoder
 
     begun = time.perf_counter()
     with own_memory() as own:
@@ -128,7 +129,8 @@ def imported(size, work):
 
 
 def _opened(size, work):
-    from graphwright import HashEncoder, Index
+    from graphwright import Index
+    from graphwright.models import HashEncoder
 
     graph = Index.open(work / f"{size}.index", encoder=HashEncoder()).graph
     degree = np.diff(graph.adjacency.indptr)

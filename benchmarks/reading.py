@@ -29,27 +29,12 @@ from pathlib import Path
 
 import numpy as np
 
-from graphwright import (
-    CachedCrossEncoder,
-    Index,
-    Keep,
-    MiniLM,
-    MiniLMCrossEncoder,
-    MiniLMReader,
-    MultiHopRerank,
-    Quote,
-    ReadSpans,
-    ReciprocalRank,
-    Rerank,
-    exact_match,
-    ndcg_at_k,
-    recall_at_k,
-    start,
-    token_f1,
-)
+from graphwright import CachedCrossEncoder, Index, Keep, Rerank, exact_match, ndcg_at_k, recall_at_k, start, token_f1
+from graphwright.generate import Quote, ReadSpans
 from graphwright.methods.registry import pipeline, retrieval_part
-from graphwright.models import minilm
+from graphwright.models import MiniLM, MiniLMCrossEncoder, MiniLMReader, minilm
 from graphwright.models.protocols import PassageText
+from graphwright.operators import MultiHopRerank, ReciprocalRank
 from graphwright.operators.run import Run
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -160,7 +160,11 @@ def judged(graph, labels, types):
 
 
 def do_labels(sets, found):
-    every = {"weak": ShortestPathLabels(), "near": CosineRefiner(sets.encoder), "explains": NeighbourRefiner(sets.encoder)}
+    every = {
+        "weak": ShortestPathLabels(),
+        "near": CosineRefiner(sets.encoder),
+        "explains": NeighbourRefiner(sets.encoder),
+    }
     made = {name: sets.labels(refiner) for name, refiner in every.items()}
     rows = {name: judged(sets.ix.graph, one, sets.type) for name, one in made.items()}
     pair = made["explains"], made["near"]
@@ -171,7 +175,10 @@ def do_labels(sets, found):
 
 def do_sample(sets, found):
     """List the labels of 50 questions, to be judged by hand (docs/training.md says how they were)."""
-    refined, weak = sets.labels(NeighbourRefiner(sets.encoder)), {row.example.id: row for row in sets.labels(ShortestPathLabels()).rows}
+    refined, weak = (
+        sets.labels(NeighbourRefiner(sets.encoder)),
+        {row.example.id: row for row in sets.labels(ShortestPathLabels()).rows},
+    )
     rows = []
     for at in sorted(np.random.default_rng(14).choice(len(refined.rows), 50, replace=False).tolist()):
         row, graph = refined.rows[at], sets.ix.graph

@@ -24,14 +24,15 @@ import time
 from pathlib import Path
 
 import numpy as np
-from graphwright.operators.search.central import most_central
+from graphwright.operators.communities.summaries import most_central
 
-from graphwright import Document, Index, Settings, start
+from graphwright import Document, Index, start
 from graphwright.data.datasets import read_dataset
 from graphwright.errors import GraphwrightError
 from graphwright.evaluate.measures import SUMMARY_METRICS, summary_scores
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.graph.evidence import Ranking
+from graphwright.index import Settings
 from graphwright.index.vector_index import normalised
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.operators.operator import Operator
@@ -97,7 +98,7 @@ def read(ix, question, chunks):
         return ""
     vectors = normalised(ix.encoder.encode([question, *texts, *places]))
     asked, whole, vectors = vectors[0], vectors[1 : len(texts) + 1], vectors[len(texts) + 1 :]
-    order, _ = most_central(vectors, vectors @ whole.mean(axis=0) + vectors @ asked, len(places))
+    order = most_central(vectors, vectors @ whole.mean(axis=0) + vectors @ asked, len(places))
     sentences, kept, room = list(places), [], WORDS
     for at in order.tolist():
         size = len(sentences[at].split())

@@ -26,10 +26,9 @@ from pathlib import Path
 import numpy as np
 
 from graphwright import Index
-from graphwright.evaluate.asking import Asker
-from graphwright.evaluate.indexing import build_index
+from graphwright.evaluate.asking import Asker, Results
 from graphwright.evaluate.experiment import Experiment
-from graphwright.evaluate.asking import Results
+from graphwright.evaluate.indexing import build_index
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.embedded.encoder import MiniLM
 

@@ -1,0 +1,635 @@
+"""Measure the graph algorithms alone: time by size of the graph, and accuracy against exact references.
+
+    python benchmarks/kernels.py --data DIR [--only ppr flow bubble steiner granker chains] [--largest 1000000]
+
+Synthetic graphs are seeded and heavy-tailed (degree exponent 2.5) unless said otherwise. Models take no part.
+
+- ppr: the top k of personalised PageRank against python-igraph (its solver PRPACK is exact), as ratios of time and
+  recall of the exact top k; on the graphs in DIR/graphs (METIS `.graph`, edge lists, or `.dat` with a row of neighbours
+  for each node) and on synthetic ones, among them two that are hard for a push: a grid with gaps, like roads, and
+  blocks of similar nodes. Writes `ppr.json`.
+- flow: flow paths (PathRAG) between 40 clustered nodes at three thresholds: time, pairs joined, edges looked at; and
+  time by the number of nodes. The nodes are ends of walks of one to three steps from one node, like nodes found for one
+  question. Of each query the fastest of three runs counts. Writes `flow.json` and `flow.png`.
+- bubble: bubble expansion by its parameters; anchors lie two random steps from a random node ("near") or anywhere
+  ("far"), vectors are random, so that nothing guides the search. With the anchors and vectors of HotpotQA too. Writes
+  `bubble.json` and `bubble.png`.
+- steiner: the cheapest of the first B items of bubble expansion against exact group Steiner trees (dynamic programming
+  over sets of groups; Dreyfus and Wagner, 1971) of small random graphs. Writes `steiner.md`.
+- granker: GRanker and STeX in FastInsight's loop with the paper's budget of 100 and batch of 10, on graphs of the size
+  of ACL-OCL with exponents 3 (as citation networks) and 2.5 (larger hubs). Latents come from a table; `all` is the
+  whole expression after the vector search without the time of that table, `kernels` the compiled part. Before each the
+  vectors are searched, so that no row of a neighbour lies in the processor's cache. Writes `granker.json`.
+- chains: Chains and MergeChains (ReG) by the number of triples around a node. Writes `chains.json`.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import time
+from argparse import Namespace
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import igraph
+import numpy as np
+from harness import (
+    Record,
+    arguments,
+    evidence_of,
+    figure,
+    heavy_tailed,
+    multihop_index,
+    multihop_questions,
+    parse,
+    percentiles,
+    table,
+    timed,
+    write_results,
+)  # fmt: skip
+from numpy.typing import NDArray
+
+from graphwright.graph.evidence import Evidence
+from graphwright.graph.graph import Graph
+from graphwright.index.vector_index import VectorIndex, joined
+from graphwright.index_folder import Index
+from graphwright.kernels.bubble import bubble, node_costs
+from graphwright.kernels.csr import undirected
+from graphwright.kernels.flow import flow_paths
+from graphwright.kernels.frontier import Around, products, smooth
+from graphwright.kernels.ppr import push_ppr
+from graphwright.models.protocols import Floats
+from graphwright.operators.anchors.link_entities import LinkEntities
+from graphwright.operators.control import Reached, Repeat
+from graphwright.operators.operator import Keep
+from graphwright.operators.paths.chains import Chains, MergeChains
+from graphwright.operators.paths.flow import FlowPaths
+from graphwright.operators.rerank.granker import GRanker
+from graphwright.operators.state import Anchor, start
+from graphwright.operators.subgraph.expand import STeX
+from graphwright.operators.trees.bubble import Bubble
+from graphwright.operators.trees.coverage import Coverage
+
+Adjacency = tuple[NDArray[np.int64], NDArray[np.int32]]
+Ids = NDArray[np.int64]
+DIMENSION = 384
+
+
+# Personalised PageRank
+
+RESTART = 0.15
+
+
+def grid(side: int, gaps: float = 0.15) -> Adjacency:
+    """Return a square grid without a share of its edges."""
+    at = np.arange(side * side).reshape(side, side)
+    heads = np.concatenate((at[:, :-1].ravel(), at[:-1].ravel()))
+    tails = np.concatenate((at[:, 1:].ravel(), at[1:].ravel()))
+    kept = np.random.default_rng(0).random(heads.size) >= gaps
+    return undirected(side * side, heads[kept], tails[kept])
+
+
+def blocks(nodes: int, size: int, inside: int = 5, between: int = 1) -> Adjacency:
+    """Return blocks of `size` nodes with so many edges a node inside, and between any two."""
+    rng = np.random.default_rng(0)
+    heads, far = rng.integers(0, nodes, inside * nodes), rng.integers(0, nodes, (2, between * nodes))
+    tails = heads // size * size + rng.integers(0, size, heads.size)
+    return undirected(nodes, np.concatenate((heads, far[0])), np.concatenate((tails, far[1])))
+
+
+def adjacency(nodes: int, edges: int) -> Adjacency:
+    """Return the adjacency of a heavy-tailed graph."""
+    rows = heavy_tailed(nodes, edges).adjacency
+    return rows.indptr, rows.values
+
+
+PPR_GRAPHS: Mapping[str, tuple[int, Callable[[], Adjacency]]] = {
+    "heavy-tailed 15k": (15_000, lambda: adjacency(15_000, 60_000)),
+    "100k": (100_000, lambda: adjacency(100_000, 550_000)),
+    "grid 90k": (90_000, lambda: grid(300)),
+    "blocks of 500, 100k": (100_000, lambda: blocks(100_000, 500)),
+    "blocks of 10k, 100k": (100_000, lambda: blocks(100_000, 10_000)),
+    "1M": (1_000_000, lambda: adjacency(1_000_000, 5_500_000)),
+}
+
+
+def read_graph(path: Path) -> Adjacency:
+    """Read a graph in one of the formats of DIR/graphs."""
+    lines = path.read_text().splitlines()
+    if path.suffix == ".graph":
+        header, *rows = [line.split() for line in lines if not line.startswith("%")]
+        step = 2 if header[2:] and header[2].endswith("1") else 1
+        pairs = [(v, int(u) - 1) for v, row in enumerate(rows[: int(header[0])]) for u in row[::step]]
+    elif path.suffix == ".dat":
+        pairs = [(v, int(u)) for v, line in enumerate(lines) for u in line.split()[1:]]
+    else:
+        cells = [line.split()[:2] for line in lines if line and not line.startswith("#")]
+        pairs = [(int(head), int(tail)) for head, tail in cells]
+    ids, ends = np.unique(np.array(pairs, np.int64), return_inverse=True)
+    ends = ends.reshape(-1, 2)
+    return undirected(ids.size, ends[:, 0], ends[:, 1])
+
+
+def igraph_of(graph: Adjacency) -> Any:
+    """Return the same graph for python-igraph."""
+    indptr, neighbours = graph
+    heads = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    once = heads < neighbours
+    return igraph.Graph(indptr.size - 1, np.column_stack((heads[once], neighbours[once])))
+
+
+def measure_ppr(name: str, graph: Adjacency) -> Iterator[Record]:
+    """Yield a row for each k."""
+    indptr, neighbours = graph
+    nodes = indptr.size - 1
+    judged = 20 if indptr.size < 500_000 else 10  # seeds whose exact scores are computed
+    seeds = np.random.default_rng(1).choice(np.flatnonzero(np.diff(indptr)), 100).astype(np.int32)
+    other = igraph_of(graph)
+    slow, scores = timed(
+        lambda s: other.personalized_pagerank(reset_vertices=[int(s)], damping=1 - RESTART), seeds[:judged]
+    )
+    exact = [np.array(values) for values in scores]
+    whole, full = timed(lambda s: push_ppr(*graph, [s], restart=RESTART), seeds[: min(judged, 5)])
+    error = max(np.abs(truth[ids] - values).sum() for truth, (ids, values) in zip(exact, full, strict=False))
+    for k in (20, 100, 1000):
+        push_ppr(*graph, seeds[:1], restart=RESTART, k=k)
+        times, best = timed(lambda s, k=k: push_ppr(*graph, [s], restart=RESTART, k=k), seeds)  # type: ignore[misc]
+        recalls = [recall_of_best(truth, ids, k) for truth, (ids, _) in zip(exact, best, strict=False)]
+        yield {
+            "graph": name, "nodes": nodes, "edges": neighbours.size // 2, "k": k, "seeds": seeds.size,
+            "p50_ms": np.median(times), "p95_ms": np.quantile(times, 0.95), "igraph_p50_ms": np.median(slow),
+            "ratio": np.median(slow) / np.median(times), "recall": np.mean(recalls), "least": min(recalls),
+            "judged": judged, "exact_p50_ms": np.median(whole), "exact_l1": error,
+        }  # fmt: skip
+
+
+def recall_of_best(truth: NDArray[np.float64], ids: NDArray[Any], k: int) -> float:
+    """Return the share of the exact top k that was found; ties with the last count as right."""
+    size = min(k, int(np.count_nonzero(truth > 1e-15)))
+    bound = np.partition(truth, truth.size - size)[truth.size - size] * (1 - 1e-6)
+    return float(np.count_nonzero(truth[ids] >= bound) / size)
+
+
+def run_ppr(options: Namespace) -> None:
+    """Measure personalised PageRank on all graphs."""
+    files = sorted(path for path in (options.data / "graphs").glob("*") if path.suffix != ".md")
+    graphs: dict[str, Callable[[], Adjacency]] = {path.stem: lambda path=path: read_graph(path) for path in files}  # type: ignore[misc]
+    graphs |= {name: make for name, (nodes, make) in PPR_GRAPHS.items() if nodes <= options.largest}
+    rows = []
+    for name, make in graphs.items():
+        for row in measure_ppr(name, make()):
+            rows.append({key: round(v, 10) if isinstance(v, float) else v for key, v in row.items()})
+            print(rows[-1], flush=True)
+    write_results(options.out / "ppr.json", rows)
+
+
+# Flow paths
+
+FLOW_GRAPHS = {"small": (57_000, 93_000), "middle": (150_000, 750_000), "large": (402_742, 5_840_000)}
+THRESHOLDS = (1e-2, 1e-4, 1e-6)
+FLOW_NODES, FLOW_KEPT = 40, 15
+FLOW_SIZES = (10, 20, 40, 60, 80)  # numbers of nodes, for the plot
+
+
+def cluster(graph: Graph, rng: np.random.Generator, count: int = FLOW_NODES) -> Evidence:
+    """Return nodes around one: the ends of walks of one to three steps from it."""
+    indptr, neighbours = graph.adjacency
+    while True:
+        first = int(rng.integers(len(graph)))
+        ends = {first}
+        for _ in range(50 * count):
+            at = first
+            for _ in range(int(rng.integers(1, 4))):
+                at = int(neighbours[rng.integers(indptr[at], indptr[at + 1])])
+            ends.add(at)
+            if len(ends) == count:
+                return Evidence.of_nodes(sorted(ends))
+
+
+def fastest(step: Any, graph: Graph, evidence: Evidence, rounds: int) -> tuple[float, float]:
+    """Return the least milliseconds of several runs, by the clock and of the processor."""
+    state, times = start("?", graph, evidence=evidence), []
+    for _ in range(rounds):
+        begun, used = time.perf_counter(), time.thread_time()
+        step(state)
+        times.append(((time.perf_counter() - begun) * 1e3, (time.thread_time() - used) * 1e3))
+    return min(times)
+
+
+def measure_flow(name: str, graph: Graph, queries: int) -> Iterator[Record]:
+    """Yield a row for each threshold."""
+    rng = np.random.default_rng(1)
+    clusters = [cluster(graph, rng) for _ in range(queries)]
+    for threshold in THRESHOLDS:
+        row: Record = {"graph": name, "nodes": len(graph), "edges": len(graph.edges), "threshold": threshold}
+        steps = {"all": FlowPaths(threshold=threshold), "best": FlowPaths(threshold=threshold) % FLOW_KEPT}
+        for label, step in steps.items():
+            clock, processor = np.array([fastest(step, graph, ends, 3) for ends in clusters]).T
+            row |= {f"{label}_p50_ms": np.median(clock), f"{label}_p95_ms": np.quantile(clock, 0.95)}
+            row |= {f"{label}_p50_cpu_ms": np.median(processor)}
+        counts = []
+        for ends in clusters:
+            paths, _, touched, _ = flow_paths(*graph.adjacency, ends.nodes, decay=0.7, threshold=threshold)
+            last = paths[np.arange(len(paths)), (paths >= 0).sum(axis=1) - 1]
+            pairs = np.unique(np.sort(np.stack((paths[:, 0], last), axis=1), axis=1), axis=0)
+            counts.append((len(pairs) / (FLOW_NODES * (FLOW_NODES - 1) / 2), touched, len(paths)))
+        means = dict(zip(("joined", "touched", "paths"), np.mean(counts, axis=0).tolist(), strict=True))
+        yield {key: round(float(v), 7) if isinstance(v, float) else v for key, v in (row | means).items()}
+
+
+def run_flow(options: Namespace) -> None:
+    """Measure flow paths on three graphs."""
+    rows: list[Record] = []
+    growth: dict[str, list[tuple[int, float, float]]] = {}
+    queries = max(options.queries // 3, 1)
+    for name, (nodes, edges) in FLOW_GRAPHS.items():
+        if nodes > options.largest:
+            continue
+        graph = heavy_tailed(nodes, edges)
+        _ = graph.adjacency, graph.columns.out, graph.columns.into
+        for row in measure_flow(name, graph, queries):
+            rows.append(row)
+            print(row, flush=True)
+        growth[name] = []
+        for size in FLOW_SIZES:
+            rng = np.random.default_rng(2)
+            clusters = [cluster(graph, rng, size) for _ in range(max(queries // 3, 1))]
+            for threshold in THRESHOLDS:
+                step = FlowPaths(threshold=threshold)
+                times = [fastest(step, graph, ends, 2)[0] for ends in clusters]
+                growth[name].append((size, threshold, float(np.median(times))))
+    write_results(options.out / "flow.json", rows)
+    draw_flow(rows, growth, options.out / "flow.png")
+
+
+def draw_flow(rows: Sequence[Record], growth: Mapping[str, list[tuple[int, float, float]]], path: Path) -> None:
+    """Draw the time by the number of nodes, and by the size of the graph."""
+    with figure(path, 1, len(growth) + 1, (4.2 * (len(growth) + 1), 3.6), sharey=True) as (_, panels):
+        for panel, (name, points) in zip(panels[0], growth.items(), strict=False):
+            for threshold in THRESHOLDS:
+                along = [(size, ms) for size, t, ms in points if t == threshold]
+                panel.plot(*zip(*along, strict=True), marker="o", label=f"θ = {threshold:g}")
+            nodes, edges = FLOW_GRAPHS[name]
+            panel.set(title=f"{name}: {nodes:,} nodes, {edges:,} edges", xlabel="nodes joined, N")
+        for threshold in THRESHOLDS:
+            along = [(row["edges"], row["all_p50_ms"]) for row in rows if row["threshold"] == threshold]
+            panels[0, -1].plot(*zip(*along, strict=True), marker="o")
+        panels[0, -1].set(title="N = 40", xlabel="edges of the graph", xscale="log")
+        panels[0, 0].set(ylabel="p50, ms", yscale="log")
+        panels[0, 0].legend(frameon=False, fontsize=8)
+
+
+# Bubble expansion
+
+BUBBLE_GRAPHS = {
+    "heavy-tailed 51k": (51_000, 220_000),
+    "heavy-tailed 200k": (200_000, 1_000_000),
+    "heavy-tailed 1M": (1_000_000, 5_500_000),
+}
+BUBBLE_DEFAULTS = {"groups": 3, "terminals": 5, "budget": 10, "hops": 6}
+BUBBLE_VARIED: Sequence[dict[str, int]] = (
+    {}, {"groups": 2}, {"groups": 5}, {"groups": 10}, {"budget": 5}, {"budget": 20}, {"budget": 50}, {"hops": 1},
+    {"hops": 2}, {"hops": 4}, {"terminals": 1},
+)  # fmt: skip
+
+
+def terminals(graph: Adjacency, rng: np.random.Generator, groups: int, each: int, near: bool) -> list[tuple[int, ...]]:
+    """Return rows of (group, node, -1), each node once in a group."""
+    indptr, neighbours = graph
+    centre = int(rng.integers(indptr.size - 1))
+
+    def draw() -> int:
+        if not near:
+            return int(rng.integers(indptr.size - 1))
+        node = centre
+        for _ in range(2):
+            node = int(rng.choice(neighbours[indptr[node] : indptr[node + 1]]))
+        return node
+
+    return sorted({(group, draw(), -1) for group in range(groups) for _ in range(each)})
+
+
+def measure_bubble(name: str, nodes: int, edges: int, rounds: int = 60) -> Iterator[Record]:
+    """Yield a row for each setting on a synthetic graph."""
+    graph, rng = adjacency(nodes, edges), np.random.default_rng(1)
+    vectors = rng.standard_normal((nodes, DIMENSION), dtype=np.float32)
+    for near in (True, False):
+        for changed in BUBBLE_VARIED if near else BUBBLE_VARIED[:1]:
+            setting = {**BUBBLE_DEFAULTS, **changed}
+            seconds = []
+            for _ in range(rounds):
+                rows = terminals(graph, rng, setting["groups"], setting["terminals"], near)
+                query = rng.standard_normal(DIMENSION)
+                begun = time.perf_counter()
+                bubble(*graph, rows, node_costs(query, vectors), hops=setting["hops"], budget=setting["budget"])
+                seconds.append(time.perf_counter() - begun)
+            times = percentiles(seconds[1:])  # the first loads what is loaded once
+            yield {"graph": name, "nodes": nodes, "edges": graph[1].size // 2, "near": near, **setting, **times}
+
+
+def measure_bubble_on_index(index: Index, questions: Sequence[str]) -> Iterator[Record]:
+    """Yield a row for each setting with the anchors and vectors of an index."""
+    ix = index.snapshot
+    vectors = ix.passages if ix.names is None else joined(ix.names, ix.passages)
+    link = LinkEntities(ix.names)
+    states = [link(start(question, ix.graph)) for question in questions]
+    states = [state for state in states if sum(len(anchor.nodes) > 0 for anchor in state.anchors or ()) > 1]
+    for setting in ({}, {"budget": 5}, {"budget": 20}, {"budget": 50}, {"hops": 2}, {"hops": 4}):
+        pipeline = Bubble(vectors, **setting) >> Coverage(vectors)
+        pipeline(states[0])
+        after = [pipeline(state) for state in states]
+        bubble_steps, coverage_steps = zip(*(state.trace[-2:] for state in after), strict=True)
+        yield {
+            "graph": "hotpotqa", "nodes": len(ix.graph), "edges": len(ix.graph.edges), "questions": len(states),
+            **BUBBLE_DEFAULTS, **setting, "groups": "LinkEntities", "terminals": "LinkEntities",
+            "items": float(np.mean([len(evidence_of(state)) for state in after])),
+            **percentiles([step.seconds - step.usage.seconds for step in bubble_steps]),
+            "coverage p50 ms": percentiles([step.seconds - step.usage.seconds for step in coverage_steps])["p50 ms"],
+        }  # fmt: skip
+
+
+def run_bubble(options: Namespace) -> None:
+    """Measure bubble expansion on an index and on synthetic graphs."""
+    label = "hotpotqa-lexical"
+    with Index.open(multihop_index(options, label)) as index:
+        questions = [question.text for question in multihop_questions(options, label, 200)]
+        rows = list(measure_bubble_on_index(index, questions))
+    for name, (nodes, edges) in BUBBLE_GRAPHS.items():
+        if nodes <= options.largest:
+            rows += measure_bubble(name, nodes, edges)
+    rows = [{**row, "load": round(os.getloadavg()[0], 1)} for row in rows]
+    print(*rows, sep="\n", flush=True)
+    write_results(options.out / "bubble.json", rows)
+    draw_bubble([row for row in rows if "near" in row], options.out / "bubble.png")
+
+
+def draw_bubble(rows: Sequence[Record], path: Path) -> None:
+    """Draw p50 against each setting, the others at their defaults, and against the size of the graph."""
+    labels = {"groups": "groups, m", "terminals": "terminals a group", "budget": "B", "hops": "h"}
+    with figure(path, 1, 5, (17, 3.6), sharey=True) as (_, panels):
+        for panel, (name, label) in zip(panels[0], labels.items(), strict=False):
+            fixed = {key: value for key, value in BUBBLE_DEFAULTS.items() if key != name}
+            for graph in dict.fromkeys(row["graph"] for row in rows):
+                of_graph = [
+                    row for row in rows if row["graph"] == graph and row["near"] and fixed.items() <= row.items()
+                ]
+                of_graph.sort(key=lambda row: row[name])
+                panel.plot([r[name] for r in of_graph], [r["p50 ms"] for r in of_graph], marker="o", label=graph)
+            panel.set_xlabel(label)
+        for near in (True, False):
+            default = [row for row in rows if row["near"] is near and BUBBLE_DEFAULTS.items() <= row.items()]
+            label = "anchors near" if near else "anchors far"
+            panels[0, 4].plot([r["nodes"] for r in default], [r["p50 ms"] for r in default], marker="o", label=label)
+        panels[0, 4].set(xlabel="nodes of the graph", xscale="log")
+        panels[0, 0].set(ylabel="p50, ms", yscale="log")
+        for panel in (panels[0, 0], panels[0, 4]):
+            panel.legend(frameon=False, fontsize=8)
+
+
+# Group Steiner trees
+
+NODES, EXTRA_EDGES, TERMINALS = 30, 25, 2
+GROUPS, BUDGETS = (2, 3, 4, 5), (1, 5, 10, 20, 50)
+
+
+def random_instance(rng: np.random.Generator, groups: int) -> tuple[Adjacency, list[set[int]], NDArray[np.float64]]:
+    """Return a connected random graph, groups of terminals, and costs of nodes, terminals free."""
+    order = rng.permutation(NODES)
+    tree = [(order[i], order[rng.integers(i)]) for i in range(1, NODES)]
+    edges = np.array(tree + [tuple(rng.choice(NODES, 2, replace=False)) for _ in range(EXTRA_EDGES)], np.int32)
+    graph = undirected(NODES, np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1]))
+    members = [set(rng.choice(NODES, TERMINALS, replace=False).tolist()) for _ in range(groups)]
+    costs = rng.uniform(0.2, 1.0, NODES)
+    costs[sorted(set().union(*members))] = 0.0
+    return graph, members, costs
+
+
+def exact_cost(graph: Adjacency, members: Sequence[set[int]], costs: NDArray[np.float64]) -> float:
+    """Return the least cost of a tree with a node of each group: cost[mask][v] over sets of groups and a node v."""
+    full = (1 << len(members)) - 1
+    cost = np.full((full + 1, NODES), np.inf)
+    for group, nodes in enumerate(members):
+        for node in nodes:
+            cost[1 << group, node] = costs[node]
+    for mask in range(1, full + 1):
+        part = (mask - 1) & mask
+        while part:
+            cost[mask] = np.minimum(cost[mask], cost[part] + cost[mask ^ part] - costs)
+            part = (part - 1) & mask
+        spread_costs(graph, cost[mask], costs)
+    return float(cost[full].min())
+
+
+def spread_costs(graph: Adjacency, cost: NDArray[np.float64], costs: NDArray[np.float64]) -> None:
+    """Lower costs along edges to their fixed point (Dijkstra)."""
+    indptr, neighbours = graph
+    heap = [(value, node) for node, value in enumerate(cost.tolist()) if value < np.inf]
+    heapq.heapify(heap)
+    while heap:
+        value, node = heapq.heappop(heap)
+        if value <= cost[node]:
+            for other in neighbours[indptr[node] : indptr[node + 1]].tolist():
+                if value + costs[other] < cost[other]:
+                    cost[other] = value + costs[other]
+                    heapq.heappush(heap, (cost[other], other))
+
+
+def bubble_cost(graph: Adjacency, members: Sequence[set[int]], costs: NDArray[np.float64], budget: int) -> float:
+    """Return the least cost of the items that cover all groups, infinite if none does."""
+    rows = sorted((group, node, -1) for group, nodes in enumerate(members) for node in nodes)
+    cosines = 1 - costs
+    vectors = np.stack((cosines, np.sqrt(1 - cosines**2)), axis=1).astype(np.float32)
+    covering = [np.inf]
+    for meeting in bubble(*graph, rows, node_costs((1.0, 0.0), vectors), hops=NODES, budget=budget):
+        nodes = {int(node) for walk in meeting.walks for node in walk}
+        if all(nodes & group for group in members):
+            covering.append(sum(costs[node] for node in nodes))
+    return float(min(covering))
+
+
+def run_steiner(options: Namespace) -> None:
+    """Compare bubble expansion with exact trees."""
+    rng, rows = np.random.default_rng(0), []
+    for groups in GROUPS:
+        ratios: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
+        for _ in range(options.graphs):
+            instance = random_instance(rng, groups)
+            exact = exact_cost(*instance)
+            for budget in BUDGETS:
+                cost = bubble_cost(*instance, budget)
+                # An item of terminals alone costs nothing: then both do, or the item is not the best.
+                ratios[budget].append(1.0 if cost <= exact + 1e-6 else cost / exact if exact else np.inf)
+        cells = []
+        for values in (np.array(ratios[budget]) for budget in BUDGETS):
+            covers = np.isfinite(values)
+            ratio = f"{values[covers].mean():.3f}" if covers.any() else "-"
+            cells.append(f"{100 * np.mean(values <= 1 + 1e-6):.0f} % / {100 * covers.mean():.0f} % / {ratio}")
+        rows.append([groups, *cells])
+        print(*rows[-1], flush=True)
+    text = (
+        "# Bubble expansion against exact group Steiner trees\n\n"
+        f"{options.graphs} random graphs of {NODES} nodes and up to {NODES - 1 + EXTRA_EDGES} edges for each number of "
+        f"groups, {TERMINALS} terminals a group (`python benchmarks/kernels.py --only steiner`). In each cell: in how "
+        "many graphs the cheapest of the first B items that cover every group costs no more than the best tree / in "
+        "how many any item covers every group / the mean ratio of the costs where one does.\n\n"
+    )
+    (options.out / "steiner.md").write_text(text + table(["groups", *(f"B = {b}" for b in BUDGETS)], rows), "utf-8")
+
+
+# GRanker and STeX
+
+LOOP_BATCH, LOOP_BUDGET = 10, 100
+ACL_OCL = 402_742, 5_840_449  # nodes and edges
+
+
+def neighbouring_vectors(graph: Graph) -> Floats:
+    """Return unit vectors: noise, plus half of the vector of the node at the end of a node's first edge."""
+    vectors = np.random.default_rng(1).normal(size=(len(graph), DIMENSION)).astype(np.float32)
+    first = graph.columns.tails[: len(graph)]
+    for begin in range(0, len(vectors), 50_000):
+        vectors[begin : begin + 50_000] += 0.5 * vectors[first[begin : begin + 50_000]]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+class LookUp:
+    """An encoder and cross-encoder that looks a text up as the number of a node; `seconds` is the time it took."""
+
+    def __init__(self, vectors: Floats) -> None:
+        self.vectors, self.seconds = vectors, 0.0
+
+    def __repr__(self) -> str:
+        return "LookUp()"
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return the vectors of nodes."""
+        return self._timed(lambda: self.vectors[[int(text) for text in texts]])
+
+    def latents(self, query: str, texts: Sequence[str]) -> Floats:
+        """Return the products of the vectors of nodes with that of the query."""
+        return self._timed(lambda: self.vectors[[int(text) for text in texts]] * self.vectors[int(query)])
+
+    def head(self, latents: Floats) -> Floats:
+        """Return dot products."""
+        return self._timed(lambda: latents.sum(axis=1))
+
+    def _timed(self, work: Callable[[], Any]) -> Floats:
+        begun = time.perf_counter()
+        rows: Floats = work()
+        self.seconds += time.perf_counter() - begun
+        return rows
+
+
+def loop_kernels(graph: Graph, around: Around, vectors: Floats, query: int, lists: Sequence[Ids]) -> tuple[float, int]:
+    """Run the kernels over the node lists of a loop; return milliseconds, and the number of neighbours at the end."""
+    rows = graph.columns.adjacency
+    latents = np.zeros((LOOP_BUDGET, DIMENSION), np.float32)
+
+    def similarities(new: Any) -> Any:
+        return products(vectors, new, vectors[query])
+
+    begun = time.perf_counter()
+    around.forget()
+    for nodes in lists:
+        smooth(*rows, nodes, latents[: len(nodes)], 0.2)
+        if len(nodes) < LOOP_BUDGET:
+            around.scores(nodes, similarities, k=LOOP_BATCH)
+    milliseconds = (time.perf_counter() - begun) * 1e3
+    return milliseconds, len(around.scores(lists[-2], similarities)[0])
+
+
+def measure_granker(graph: Graph, vectors: Floats, queries: Sequence[int]) -> Record:
+    """Return the times of the whole loop, of the operators alone, and of the kernels."""
+    model = LookUp(vectors)
+    index = VectorIndex(vectors, None, model)
+    vars(index)["checksum"] = "0" * 16  # the checksum of 600 MB need not be computed to print the expression
+    rank, around = GRanker(model), Around(*graph.columns.adjacency)
+    loop = rank >> Repeat((Keep() | STeX(index) % LOOP_BATCH) >> rank, until=Reached(nodes=LOOP_BUDGET))
+    times, neighbours = defaultdict(list), []
+    for at, query in enumerate(queries):
+        seeds = np.sort(np.argpartition(-(vectors @ vectors[query]), LOOP_BATCH)[:LOOP_BATCH])
+        state = start(str(query), graph, evidence=Evidence.of_nodes(seeds))
+        model.seconds, begun = 0.0, time.perf_counter()
+        after = loop(state)
+        whole = (time.perf_counter() - begun - model.seconds) * 1e3
+        steps = [step for step in after.trace if step.operator.startswith(("GRanker", "STeX"))]
+        ranked = [step.after for step in steps if step.after is not None and step.operator.startswith("GRanker")]
+        lists = [evidence_of(state).nodes for state in ranked]
+        vectors @ vectors[query]  # empties the cache of the rows that are looked up
+        compiled, count = loop_kernels(graph, around, vectors, query, lists)
+        if at:  # the first compiles
+            neighbours.append(count)
+            alone = sum(step.seconds - step.usage.seconds for step in steps) * 1e3
+            for name, value in (("all", whole), ("granker_and_stex", alone), ("kernels", compiled)):
+                times[name].append(value)
+    levels = {name: np.quantile(values, (0.5, 0.95)).round(2).tolist() for name, values in times.items()}
+    return {
+        "nodes": len(graph), "edges": len(graph.edges), "queries": len(neighbours),
+        "largest_degree": int(np.diff(graph.columns.adjacency.indptr).max()),
+        "neighbours_at_the_end": int(np.median(neighbours)),
+        **{name: {"p50_ms": p50, "p95_ms": p95} for name, (p50, p95) in levels.items()},
+    }  # fmt: skip
+
+
+def run_granker(options: Namespace) -> None:
+    """Measure the loop on graphs of two exponents."""
+    nodes, edges = ACL_OCL if options.largest >= ACL_OCL[0] else (options.largest, 15 * options.largest)
+    results = []
+    for exponent in (3.0, 2.5):
+        graph = heavy_tailed(nodes, edges, exponent)
+        queries = np.random.default_rng(2).choice(nodes, options.queries + 1, replace=False).tolist()
+        results.append({"exponent": exponent, **measure_granker(graph, neighbouring_vectors(graph), queries)})
+        print(results[-1], flush=True)
+    write_results(options.out / "granker.json", results)
+
+
+# Chains
+
+CHAIN_TRIPLES = (50, 100, 200, 500, 1000)
+
+
+def run_chains(options: Namespace) -> None:
+    """Measure chains of the triples nearest to a node, as many as a triple retriever returns."""
+    graph, rng, rows = heavy_tailed(43_000, 134_000), np.random.default_rng(1), []
+    for count in CHAIN_TRIPLES:
+        seconds, chains = [], []
+        for node in rng.choice(len(graph), options.queries + 1, replace=False).tolist():
+            ids, _ = push_ppr(*graph.adjacency, [node], k=count)
+            edges = graph.part(np.sort(ids)).edges[:count]
+            anchor = Anchor("", nodes=np.array([node], np.int64))
+            state = start("?", graph, anchors=[anchor], evidence=Evidence.of_edges(edges))
+            begun = time.perf_counter()
+            after = (Chains() >> MergeChains())(state)
+            seconds.append(time.perf_counter() - begun)
+            chains.append(len(evidence_of(after)))
+        rows.append({"triples": count, "chains": float(np.mean(chains[1:])), **percentiles(seconds[1:])})
+        print(rows[-1], flush=True)
+    write_results(options.out / "chains.json", rows)
+
+
+PARTS = {
+    "ppr": run_ppr,
+    "flow": run_flow,
+    "bubble": run_bubble,
+    "steiner": run_steiner,
+    "granker": run_granker,
+    "chains": run_chains,
+}
+
+
+def main() -> None:
+    """Measure the parts asked for."""
+    parser = arguments(__doc__, parts=list(PARTS))
+    parser.add_argument("--largest", type=int, default=1_000_000, help="nodes of the largest synthetic graph")
+    parser.add_argument("--queries", type=int, default=100, help="for granker and chains; a third for flow")
+    parser.add_argument("--graphs", type=int, default=500, help="for steiner, of each number of groups")
+    options = parse(parser)
+    for part in options.only:
+        PARTS[part](options)
+
+
+if __name__ == "__main__":
+    main()
