@@ -1,6 +1,6 @@
-from .build import SPACES as SPACES
 from .build import Built as Built
 from .build import Progress as Progress
+from .build import SPACES as SPACES
 from .build import Settings as Settings
 from .build import build_from_chunks as build_from_chunks
 from .build import build_from_graph as build_from_graph
@@ -40,8 +40,8 @@ from .snapshot import open_snapshot as open_snapshot
 from .snapshot import passage_vectors as passage_vectors
 from .snapshot import write_snapshot as write_snapshot
 from .sparse_index import SparseIndex as SparseIndex
-from .store import SCHEMA as SCHEMA
 from .store import ExtractedChunk as ExtractedChunk
+from .store import SCHEMA as SCHEMA
 from .store import Store as Store
 from .store import StoredChunk as StoredChunk
 from .store import content_hash as content_hash

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation
-from graphwright.text.mentions import capitals_problem, name_spans, surface_words
+from graphwright.text.names import capitals_problem, name_spans, surface_words
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.terms import frequent_terms, repeated_phrases
 
