@@ -13,7 +13,7 @@ from graphwright.generate.citations import passage_text
 from graphwright.kernels.ranking import top
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.protocols import PassageText
-from graphwright.operators.communities.communities import found_communities
+from graphwright.operators.communities.communities import communities_of
 from graphwright.operators.communities.raptor import SummaryTree
 from graphwright.operators.communities.summaries import Summaries
 from graphwright.operators.operator import Operator
@@ -142,7 +142,7 @@ class CommunityReports(Checked):
 
     def __call__(self, state: State, run: Run) -> list[str]:
         """Return the summaries, best first."""
-        communities = found_communities(state, self.summaries, self.level)[: self.limit]
+        communities = communities_of(state, self.summaries, self.level)[: self.limit]
         return self.summaries.texts(run, state.graph, self.level, communities)
 
 

@@ -1,4 +1,4 @@
-"""Searches by communities: entities with what is said of them, what is around them, and whole communities."""
+"""Community search: entities by their statements, their local context, and whole communities."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def found(state: State) -> Evidence:
 
 
 class TestEntitySearch:
-    def test_a_vector_is_the_name_and_the_mean_of_what_is_said(self) -> None:
+    def test_a_vector_is_the_sum_of_the_name_and_the_mean_statement(self) -> None:
         names, triples = SNAPSHOT.names, SNAPSHOT.triples
         assert names is not None and triples is not None
         query = SNAPSHOT.encoder.encode([QUESTION])[0]
@@ -102,7 +102,9 @@ class TestLocalContext:
 
     @pytest.mark.parametrize("options", [{"level": -1}, {"relations": -1}, {"communities": -1}])
     def test_what_cannot_be_used_is_refused(self, options: dict[str, int]) -> None:
-        with pytest.raises(OptionError, match="0 or more"):
+        with pytest.raises(
+            OptionError, match=f"LocalContext: {next(iter(options))} is -1; it must be a whole number, at least 0"
+        ):
             LocalContext(SUMMARIES, **options)
 
 
@@ -124,7 +126,7 @@ class TestCommunitySearch:
         assert 0 < len(evidence) <= 2 and part.holds(evidence.nodes).all()
 
     def test_the_level_is_checked(self) -> None:
-        with pytest.raises(OptionError, match="level=-1"):
+        with pytest.raises(OptionError, match="CommunitySearch: level is -1"):
             CommunitySearch(SUMMARIES, level=-1)
 
 
@@ -157,13 +159,11 @@ class TestRateCommunities:
         lines = [json.loads(line) for line in asked[0].splitlines() if line.startswith("{")]
         assert lines[0] == {"question": QUESTION} and set(lines[1]) == {"number", "text"}
 
-    def test_numbers_that_are_not_there_are_passed_over(self) -> None:
+    def test_unknown_numbers_are_ignored(self) -> None:
         state = self.rated(ratings((99, 90), (0, 80), (-1, 70), (2, 300), (1, -5)))
         assert found(state).identities() == found(self.every).identities()[1:2]
         assert found(state).scores.tolist() == [1.0]  # type: ignore[union-attr]
-        assert state.trace[-1].notes == (
-            f"3 of 5 numbers rated were passed over: there are {len(found(self.every))} summaries",
-        )
+        assert state.trace[-1].notes == (f"3 of 5 ratings were ignored: there are {len(found(self.every))} summaries",)
 
     @pytest.mark.parametrize("reply", [ratings(), ratings((1, 0), (2, 0))])
     def test_where_nothing_helps_they_stay_as_they_were(self, reply: str) -> None:
@@ -182,7 +182,7 @@ class TestRateCommunities:
 
     @pytest.mark.parametrize("options", [{"model": None}, {"batch": 0}, {"level": -1}])
     def test_what_cannot_be_used_is_refused(self, options: dict[str, object]) -> None:
-        with pytest.raises(OptionError, match="RateCommunities"):
+        with pytest.raises(OptionError, match=f"RateCommunities: {next(iter(options))} is "):
             RateCommunities(**{"model": ScriptedLLM([]), "summaries": SUMMARIES, **options})  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""The tree of summaries: what it is made of, and that leaves and summaries are searched as one."""
+"""The tree of summaries: its levels, its texts, and the search over leaves and summaries together."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import SummaryTree, TreeSearch
 from graphwright.operators.communities.raptor import Tree
 from graphwright.operators.communities.summaries import central, lead
+from graphwright.operators.run import Run
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -40,7 +41,7 @@ def many(count: int = 90) -> tuple[Graph, VectorIndex]:
 
 def test_every_level_covers_all_passages_and_is_smaller_than_the_one_below() -> None:
     graph, index = many()
-    tree = SummaryTree(index, size=4).of(graph)
+    tree = SummaryTree(index, size=4).of(Run(), graph)
     covered = [0]
     for under in tree.under:
         assert len(under) and (np.diff(under) > 0).all()
@@ -51,12 +52,12 @@ def test_every_level_covers_all_passages_and_is_smaller_than_the_one_below() -> 
     assert len(tree.vectors) == len(tree.leaves) + len(tree.under) and len(tree.texts) == len(tree.under)
     assert np.linalg.norm(tree.vectors, axis=1) == pytest.approx(1, abs=1e-5)
     assert len(tree.under) < len(tree.leaves) / 2
-    assert SummaryTree(index, size=4).of(graph) is tree is not SummaryTree(index, size=5).of(graph)
+    assert SummaryTree(index, size=4).of(Run(), graph) is tree is not SummaryTree(index, size=5).of(Run(), graph)
 
 
 def test_a_summary_is_what_is_most_central_to_its_cluster() -> None:
     graph, index = many()
-    tree = SummaryTree(index, size=4, central=2).of(graph)
+    tree = SummaryTree(index, size=4, central=2).of(Run(), graph)
     leaves = normalised(index.vectors)
     count = next(n for n in range(1, len(tree.under) + 1) if sum(map(len, tree.under[:n])) == len(leaves))
     for at, under in enumerate(tree.under[:count]):
@@ -69,7 +70,7 @@ def test_leaves_and_summaries_are_searched_as_one() -> None:
     graph, index = many()
     for each in (1, 3):
         step = TreeSearch(SummaryTree(index, size=4), each)
-        tree = step.tree.of(graph)
+        tree = step.tree.of(Run(), graph)
         evidence = step(start("the king and queen of tours", graph)).evidence
         assert evidence is not None
         assert [p for p, _ in evidence.identities()] == plainly(tree, "the king and queen of tours", each)
@@ -95,7 +96,7 @@ def plainly(tree: Tree, question: str, each: int) -> list[tuple[int, ...]]:
 def test_only_passages_of_the_graph_are_found() -> None:
     graph, index = many()
     part = graph.part(range(10))
-    evidence = TreeSearch(SummaryTree(index, size=4), each=2)(start("king", part)).evidence
+    evidence = TreeSearch(SummaryTree(index, size=4), per_summary=2)(start("king", part)).evidence
     assert evidence is not None and sorted(evidence.nodes.tolist()) == list(range(10))
 
 
@@ -109,7 +110,7 @@ def test_a_language_model_writes_the_summaries_once_and_they_are_encoded() -> No
     graph = fresh()
     step = TreeSearch(SummaryTree(SNAPSHOT.passages, ScriptedLLM(write), size=2))
     states = [step(start(question, graph)) for question in (QUESTION, "Who was king?")]
-    tree = step.tree.of(graph)
+    tree = step.tree.of(Run(), graph)
     assert sorted(tree.texts) == sorted(f"Summary {n} of Erstein." for n in range(1, len(asked) + 1))
     encoded = normalised(ENCODER.encode(tree.texts))
     assert tree.vectors[len(tree.leaves) :] == pytest.approx(encoded, abs=1e-6)
@@ -126,18 +127,22 @@ def _titles() -> list[str]:
     return [GRAPH.passages.title_of(int(node)) for node in SNAPSHOT.passages.ids]
 
 
-@pytest.mark.parametrize("reply", ['{"summary": ""}', "nothing", "{}"])
-def test_an_unusable_reply_leaves_what_is_central(reply: str) -> None:
+EMPTY = "the model wrote no summary; the most central statements replace it"
+UNUSABLE = "the model's reply did not fit the schema; the step was done without a model"
+
+
+@pytest.mark.parametrize(("reply", "note"), [('{"summary": ""}', EMPTY), ("nothing", UNUSABLE), ("{}", UNUSABLE)])
+def test_an_unusable_reply_leaves_the_most_central_statements(reply: str, note: str) -> None:
     graph = fresh()
     llm = ScriptedLLM(lambda system, user: reply)
     state = TreeSearch(SummaryTree(SNAPSHOT.passages, llm, size=3))(start(QUESTION, graph))
-    texts = SummaryTree(SNAPSHOT.passages, llm, size=3).of(graph).texts
-    assert texts == SummaryTree(SNAPSHOT.passages, size=3).of(graph).texts
-    assert set(state.trace[-1].notes[:-1]) == {"the model wrote no summary; the most central statements stand for it"}
+    texts = SummaryTree(SNAPSHOT.passages, llm, size=3).of(Run(), graph).texts
+    assert texts == SummaryTree(SNAPSHOT.passages, size=3).of(Run(), graph).texts
+    assert set(state.trace[-1].notes[:-1]) == {note}
 
 
 def test_few_passages_need_no_summary_and_none_find_nothing() -> None:
-    assert SummaryTree(SNAPSHOT.passages, size=6).of(GRAPH).under == ()
+    assert SummaryTree(SNAPSHOT.passages, size=6).of(Run(), GRAPH).under == ()
     nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), ENCODER)
     graph = Graph.from_triples([("a", "r", "b")])
     evidence = TreeSearch(SummaryTree(nothing))(start("?", graph)).evidence
@@ -147,19 +152,19 @@ def test_few_passages_need_no_summary_and_none_find_nothing() -> None:
 def test_passages_that_are_all_alike_end() -> None:
     graph = Graph.from_triples([(f"fox {i}", "r", f"fox {i + 1}") for i in range(0, 60, 2)])
     index = VectorIndex.from_array(np.ones((60, 4)), None)
-    tree = SummaryTree(index, size=5).of(graph)
+    tree = SummaryTree(index, size=5).of(Run(), graph)
     assert len(tree.leaves) == 60 and np.isfinite(tree.vectors).all()
 
 
 def test_it_pickles_and_reads_as_it_is_written() -> None:
-    step = TreeSearch(SummaryTree(SNAPSHOT.passages, size=4), each=2)
-    assert repr(step) == f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), each=2)"
+    step = TreeSearch(SummaryTree(SNAPSHOT.passages, size=4), per_summary=2)
+    assert repr(step) == f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), per_summary=2)"
     assert pickle.loads(pickle.dumps(step)) == step
 
 
 @pytest.mark.parametrize("options", [{"size": 1}, {"central": 0}, {"model": "gpt"}])
 def test_what_cannot_be_used_is_refused(options: dict[str, object]) -> None:
-    with pytest.raises(OptionError, match="SummaryTree"):
+    with pytest.raises(OptionError, match=f"SummaryTree: {next(iter(options))} is "):
         SummaryTree(SNAPSHOT.passages, **options)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="each=0"):
-        TreeSearch(SummaryTree(SNAPSHOT.passages), each=0)
+    with pytest.raises(OptionError, match="TreeSearch: per_summary is 0"):
+        TreeSearch(SummaryTree(SNAPSHOT.passages), per_summary=0)

@@ -1,25 +1,26 @@
-"""Summaries of communities: the most central statements, or what a language model writes, once."""
+"""Summaries of communities: the most central statements, or a text of a language model, written once."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import threading
+from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from graphwright.models.bills import Bill, billed
 from tests.toys import CORPUS, GRAPHS, corpus_index
 
-from graphwright import Graph, Index, VectorIndex, metered
+from graphwright import Graph, Index, VectorIndex
 from graphwright.errors import OptionError
 from graphwright.index.vector_index import normalised
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Summaries
 from graphwright.operators.communities.summaries import Gist, central, most_central
+from graphwright.operators.run import Run
 
 pytest.importorskip("igraph")
 
@@ -44,10 +45,10 @@ def test_the_gist_is_what_is_most_central_of_the_statements_inside() -> None:
         assert stated and set(gist.edges.tolist()) <= set(stated) and not len(gist.passages)
         rows = sorted({int(SNAPSHOT.triples.row_of[e]) for e in stated})  # type: ignore[index]
         units = normalised(np.asarray(SNAPSHOT.triples.vectors[rows]))
-        best, _ = most_central(units, units @ units.mean(axis=0), 2)
+        best = most_central(units, units @ units.mean(axis=0), 2)
         assert [rows.index(int(SNAPSHOT.triples.row_of[e])) for e in gist.edges] == best.tolist()  # type: ignore[index]
         assert vector == pytest.approx(normalised(units[best].mean(axis=0)), abs=1e-6)
-        assert summaries.texts(graph, 0, [at]) == ["\n".join(graph.edge_text(int(e)) for e in gist.edges)]
+        assert summaries.texts(Run(), graph, 0, [at]) == ["\n".join(graph.edge_text(int(e)) for e in gist.edges)]
 
 
 def test_passages_take_the_place_of_statements_that_have_no_vectors() -> None:
@@ -59,7 +60,7 @@ def test_passages_take_the_place_of_statements_that_have_no_vectors() -> None:
         assert not len(gist.edges) and len(gist.passages) == 1
         assert set(gist.passages.tolist()) <= set(graph.chunks_of(members.row(at).astype(np.int64)).tolist())
     of = summaries.communities(graph).of_nodes(0)[graph.id("Erstein Abbey")]
-    assert summaries.texts(graph, 0, [int(of)])[0].startswith(
+    assert summaries.texts(Run(), graph, 0, [int(of)])[0].startswith(
         "Ermengarde of Tours: Ermengarde of Tours was the daughter"
     )
 
@@ -89,14 +90,13 @@ def test_a_language_model_is_shown_the_community_and_asked_once() -> None:
     graph, llm = fresh(), ScriptedLLM(write)
     summaries = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, llm)
     ids = summaries.communities(graph).at(0).tolist()
-    with metered() as first:
-        texts = summaries.texts(graph, 0, ids)
+    first, again = Run(), Run()
+    texts = summaries.texts(first, graph, 0, ids)
     assert sorted(texts) == sorted(f"Summary {n}." for n in range(1, len(ids) + 1))
-    assert first.calls == len(ids) and first.completion_tokens == 3 * len(ids)
-    with metered() as again:
-        assert summaries.texts(graph, 0, ids[::-1]) == texts[::-1]
-        assert Summaries(SNAPSHOT.passages, SNAPSHOT.triples, llm).texts(graph, 0, ids) == texts
-    assert again.calls == 0
+    assert first.usage.calls == len(ids) and first.usage.completion_tokens == 3 * len(ids)
+    assert summaries.texts(again, graph, 0, ids[::-1]) == texts[::-1]
+    assert Summaries(SNAPSHOT.passages, SNAPSHOT.triples, llm).texts(again, graph, 0, ids) == texts
+    assert again.usage.calls == 0
     lines = [json.loads(line) for line in "\n".join(asked).splitlines()]
     assert {frozenset(line) for line in lines} == {
         frozenset({"entity"}),
@@ -112,10 +112,10 @@ def test_an_unusable_reply_leaves_the_gist_in_its_place(reply: str) -> None:
     written = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, ScriptedLLM(lambda system, user: reply))
     ids = written.communities(graph).at(1).tolist()
     plain = Summaries(SNAPSHOT.passages, SNAPSHOT.triples)
-    assert written.texts(graph, 1, ids) == plain.texts(graph, 1, ids)
+    assert written.texts(Run(), graph, 1, ids) == plain.texts(Run(), graph, 1, ids)
 
 
-def test_what_was_paid_for_before_a_budget_ended_is_kept() -> None:
+def test_summaries_paid_for_before_an_error_stay() -> None:
     calls: list[str] = []
 
     def write(system: str, user: str) -> str:
@@ -128,13 +128,14 @@ def test_what_was_paid_for_before_a_budget_ended_is_kept() -> None:
     summaries = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, ScriptedLLM(write))
     ids = summaries.communities(graph).at(0).tolist()
     with pytest.raises(RuntimeError, match="spent"):
-        summaries.texts(graph, 0, ids)
-    before = len(calls)
-    assert summaries.texts(graph, 0, ids) == ["Written."] * len(ids)
+        summaries.texts(Run(), graph, 0, ids)
+    before, run = len(calls), Run(charged=set())
+    assert summaries.texts(run, graph, 0, ids) == ["Written."] * len(ids)
     assert len(calls) <= before + len(ids) - (before - 1)
+    assert run.usage.calls == len(ids)  # those of the failed run are charged here
 
 
-def test_threads_that_want_the_same_pay_once() -> None:
+def test_threads_that_need_the_same_summaries_pay_once() -> None:
     graph, calls, ready = fresh(), list[str](), threading.Barrier(4)
 
     def write(system: str, user: str) -> str:
@@ -146,7 +147,7 @@ def test_threads_that_want_the_same_pay_once() -> None:
 
     def ask(_: int) -> list[str]:
         ready.wait()
-        return summaries.texts(graph, 0, ids)
+        return summaries.texts(Run(), graph, 0, ids)
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(ask, range(4))) == [["Written."] * len(ids)] * 4
@@ -159,7 +160,7 @@ def test_a_removed_document_is_in_no_summary(tmp_path: Path) -> None:
 
     def told() -> str:
         summaries, graph = Summaries(index.snapshot.passages), index.graph
-        return "\n".join(summaries.texts(graph, 0, summaries.communities(graph).at(0).tolist()))
+        return "\n".join(summaries.texts(Run(), graph, 0, summaries.communities(graph).at(0).tolist()))
 
     assert "daughter of Hugh" in told()
     index.remove(["ermengarde"])
@@ -177,11 +178,11 @@ def test_each_pipeline_pays_for_the_summaries_that_it_uses_whoever_had_them_writ
     llm = ScriptedLLM(lambda system, user: json.dumps({"summary": f"{len(user)} letters"}))
     summaries, graph = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, model=llm), fresh()
     first, second = summaries.gists(graph, 0)[0].tolist()[:2]
-    taken, bills = [], [Bill(), Bill()]
-    for bill, wanted in ((0, [first]), (0, [first]), (1, [first, second]), (0, [second]), (1, [second])):
-        with billed(bills[bill]), metered() as usage:
-            summaries.texts(graph, 0, wanted)
-        taken.append((usage.calls, usage.prompt_tokens))
-    one, again, both, other, none = taken
+    costs, charged = [], [set[Hashable](), set[Hashable]()]
+    for pipeline, numbers in ((0, [first]), (0, [first]), (1, [first, second]), (0, [second]), (1, [second])):
+        run = Run(charged=charged[pipeline])
+        summaries.texts(run, graph, 0, numbers)
+        costs.append((run.usage.calls, run.usage.prompt_tokens))
+    one, again, both, other, none = costs
     assert (one[0], again, both[0], other[0], none) == (1, (0, 0), 2, 1, (0, 0))
     assert one[1] + other[1] == both[1] > 0

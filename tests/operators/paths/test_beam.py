@@ -211,7 +211,7 @@ def test_the_encoder_filters_before_the_language_model_chooses() -> None:
         text for text, (_, edges) in zip(state.evidence.texts(graph), state.evidence, strict=True) if len(edges) == 1
     ]
     assert firsts == [seen[0][1], seen[0][0]]
-    assert "2 of 4 numbers" in state.trace[-1].notes[0] and len(state.trace) == 1
+    assert "2 of 4 selected numbers" in state.trace[-1].notes[0] and len(state.trace) == 1
 
 
 @pytest.mark.parametrize("reply, chosen", [
@@ -303,7 +303,7 @@ def test_a_language_model_chooses_by_number() -> None:
         "Lothair II spouse Waldrada; Waldrada mother of Bertha",
     ]
     assert state.evidence.scores.tolist() == [1, 1, 1 / 2]
-    assert "1 of 2 numbers" in state.trace[-1].notes[0]
+    assert "1 of 2 selected numbers" in state.trace[-1].notes[0]
     nothing = BeamSearch(ScriptedLLM(['{"numbers": []}']))(start("?", graph, entities=["Gisela"]))
     assert nothing.evidence is not None and len(nothing.evidence) == 0
 
@@ -330,5 +330,5 @@ def test_it_begins_at_anchors_or_else_at_the_evidence() -> None:
     lambda: BeamSearch(Induce()),
 ])  # fmt: skip
 def test_options_out_of_range_are_refused(make: object) -> None:
-    with pytest.raises(OptionError, match="BeamSearch: (model|width|length|batch|slack) is "):
+    with pytest.raises(OptionError, match=r"BeamSearch: (model|width|length|batch|slack) is "):
         make()  # type: ignore[operator]

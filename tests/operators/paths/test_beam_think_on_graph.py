@@ -123,7 +123,5 @@ def test_it_stays_in_the_graph() -> None:
 def test_options(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=rf"Explore: {next(iter(options))} is .*it must be a whole number"):
         Explore(MODEL, **options)
-    with pytest.raises(
-        OptionError, match="Explore: model is 'gpt'; it must be an encoder, a cross-encoder or a language model"
-    ):
+    with pytest.raises(OptionError, match="Explore: model is 'gpt'; it must be an encoder, a cross-encoder or an LLM"):
         Explore("gpt")  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from graphwright.generate import GlobalEdges
 from graphwright.graph.graph import Kind
 from graphwright.operators import WithEdges
 from graphwright.operators.paths.flow import path_text
+from graphwright.operators.run import Run
 
 SNAPSHOT = corpus_index().snapshot
 
@@ -148,7 +149,7 @@ def test_without_passages_the_nodes_take_their_place() -> None:
     state = start("?", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])], [0.9, 0.4]))
     found = ToPassages(mentions=0.1)(state).passages
     assert found is not None and found.ids.tolist() == [0, 1, 2, 3] and found.scores.tolist() == [0.9, 0.9, 0.4, 0.4]
-    with pytest.raises(OptionError, match="mentions is 2.0"):
+    with pytest.raises(OptionError, match=r"mentions is 2\.0"):
         ToPassages(mentions=2.0)
     with pytest.raises(OptionError, match="limit is 0"):
         ToPassages(limit=0, mentions=0.1)
@@ -187,7 +188,7 @@ def test_further_edges_add_the_passages_that_state_them() -> None:
     assert len(ToPassages(index=SNAPSHOT.passages, weight=0.0)(state).passages) == 0  # type: ignore[arg-type]
     themes = GlobalEdges(SNAPSHOT.triples, limit=2, asked=True)
     found = ToPassages(index=SNAPSHOT.passages, weight=0.0, items=WithEdges(themes))(state).passages
-    assert found is not None and set(found.ids.tolist()) == set(graph.chunks_of((), themes(state)).tolist())
+    assert found is not None and set(found.ids.tolist()) == set(graph.chunks_of((), themes(state, Run())).tolist())
     assert graph.passages is not None and graph.passages.of(int(found.ids[0])).document == "mur"
 
 

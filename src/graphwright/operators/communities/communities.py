@@ -1,16 +1,16 @@
-"""Searches by what an index holds ready: entities with what is said of them, and communities of entities (GraphRAG)."""
+"""Community search: entities by their statements, their local context, and communities of entities (GraphRAG)."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.errors import OptionError
-from graphwright.graph.evidence import Evidence, Ints
+from graphwright.constraints import AtLeast, Has
+from graphwright.graph.evidence import Evidence, Ints, Piece
 from graphwright.graph.graph import Columns, Graph, Kind
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.index.vector_index import VectorIndex, normalised
@@ -22,25 +22,28 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 
-__all__ = ["CommunitySearch", "EntitySearch", "Helpful", "Surroundings", "found_communities"]
+__all__ = ["CommunitySearch", "EntitySearch", "LocalContext", "RateCommunities", "communities_of"]
 
 _BLOCK = 20_000  # vectors gathered at a time
+Key = tuple[tuple[int, ...], tuple[int, ...]]
+"""The nodes and the edges of an item."""
 
 
 @dataclass(frozen=True, repr=False)
 class EntitySearch(Ranker):
-    """Entities by their names and what is said of them: where a search in GraphRAG for something local begins.
+    """Rank entities by the cosine of the question with their names and statements (GraphRAG, local: entry points).
 
-    GraphRAG compares the question with the embedded description of each entity. Here an entity's vector is that of its
-    name and the mean of what is said of it, both at length 1, summed and brought to length 1 again: of the triples at
-    it, where `triples` has them, else of the passages that name it. So nothing is encoded but the question. The table
-    is made once for a snapshot: 4 bytes a number, 77 MB for 50,000 entities.
+    GraphRAG compares the question with the embedded description of each entity. Here an entity's vector is the sum of
+    that of its name and the mean of those of its statements, all at length 1: of the triples at it, if `triples` has
+    them, else of the passages that name it. So nothing is encoded but the question. The table of vectors is made once
+    for a snapshot: 4 bytes a number, 77 MB for 50,000 entities.
 
-    >>> from graphwright import Graph, HashEncoder, start
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein Abbey"), ("Graz", "lies on the", "Mur")])
-    >>> said = VectorIndex.from_array(HashEncoder().encode([graph.edge_text(e) for e in (0, 1)]), HashEncoder())
-    >>> found = (EntitySearch(said, None, said) % 2)(start("Which abbey was founded?", graph)).evidence
-    >>> graph.names.take(found.nodes)
+    >>> triples = VectorIndex.from_array(HashEncoder().encode([graph.edge_text(e) for e in (0, 1)]), HashEncoder())
+    >>> search = EntitySearch(triples, None, triples) % 2
+    >>> graph.names.take(search(start("Which abbey was founded?", graph)).evidence.nodes)
     ['Ermengarde', 'Erstein Abbey']
     """
 
@@ -52,216 +55,195 @@ class EntitySearch(Ranker):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the entities of the graph."""
         columns = state.graph.columns
-        ids, vectors = _described_of.get(columns, self, lambda: self._described(columns))
+        ids, vectors = _entity_vectors.get(columns, self, lambda: self._vectors(columns))
         scores = vectors @ self.passages.encode(state.question.text, run)
         if not state.graph.whole:
-            held = state.graph.holds(ids)
-            ids, scores = ids[held], scores[held]
+            inside = state.graph.holds(ids)
+            ids, scores = ids[inside], scores[inside]
         best = top(scores, len(ids) if k is None else k)
         return state.with_(evidence=Evidence.of_nodes(ids[best], scores[best]))
 
-    def _described(self, columns: Columns) -> tuple[Ints, Floats]:
+    def _vectors(self, columns: Columns) -> tuple[Ints, Floats]:
         """Return the entities, and the vector of each."""
         ids = np.flatnonzero(columns.kinds == Kind.ENTITY)
-        vectors = normalised(self._said(columns)[ids])
+        vectors = normalised(self._statement_sums(columns)[ids])
         if self.names is not None:
             known, rows = self.names.rows_of(ids)
             vectors[np.searchsorted(ids, known)] += normalised(np.asarray(self.names.vectors[rows], np.float32))
         return ids, normalised(vectors)
 
-    def _said(self, columns: Columns) -> Floats:
-        """Return for each node the sum of the vectors of what is said of it."""
-        total = np.zeros((len(columns.names), self.passages.dimension), np.float32)
+    def _statement_sums(self, columns: Columns) -> Floats:
+        """Return for each node the sum of the vectors of its triples, or of the passages that name it."""
+        sums = np.zeros((len(columns.names), self.passages.dimension), np.float32)
         if self.triples is not None:
             edges, rows = self.triples.rows_of(np.arange(len(columns.heads)))
-            _add(total, columns.heads[edges], self.triples.vectors, rows)
-            _add(total, columns.tails[edges], self.triples.vectors, rows)
+            _add(sums, columns.heads[edges], self.triples.vectors, rows)
+            _add(sums, columns.tails[edges], self.triples.vectors, rows)
         elif columns.node_chunks is not None:
-            chunks = columns.node_chunks
-            owner = np.repeat(np.arange(len(columns.names)), np.diff(chunks.indptr))
-            held = self.passages.has(chunks.values.astype(np.int64))
-            _add(
-                total,
-                owner[held],
-                self.passages.vectors,
-                self.passages.rows_of(chunks.values[held].astype(np.int64))[1],
-            )
-        return total
+            chunks = columns.node_chunks.values.astype(np.int64)
+            owner = np.repeat(np.arange(len(columns.names)), np.diff(columns.node_chunks.indptr))
+            known = self.passages.has(chunks)
+            _add(sums, owner[known], self.passages.vectors, self.passages.rows_of(chunks[known])[1])
+        return sums
 
 
-def _add(total: Floats, owner: NDArray[np.integer[Any]], vectors: Floats, rows: Ints) -> None:
+def _add(sums: Floats, owner: NDArray[np.integer[Any]], vectors: Floats, rows: Ints) -> None:
     for at in range(0, len(rows), _BLOCK):
-        np.add.at(total, owner[at : at + _BLOCK], vectors[rows[at : at + _BLOCK]])
+        np.add.at(sums, owner[at : at + _BLOCK], vectors[rows[at : at + _BLOCK]])
 
 
 @dataclass(frozen=True, repr=False)
-class Surroundings(Ranker):
-    """Add to entities the relations between them and what is most central to their communities (GraphRAG, local).
+class LocalContext(Ranker):
+    """Add to entities their relations and the most central statements of their communities (GraphRAG, local).
 
-    A relation scores the mean of its ends' scores, 0 for an end that was not found, so that those between two found
-    entities come first; there are `relations` at most. The `communities` of `level` that hold most of the entities give
-    the statements that are their gist (passages, where these have no vectors), each with the cosine of the gist and the
-    question. The entities stay as they are.
+    A relation scores the mean of its ends' scores, 0 for an end that is not in the evidence, so that relations between
+    two entities of the evidence come first; `relations` is their number. The `communities` of `level` with the most
+    entities give the statements of their gists (passages, if these have no vectors), each with the cosine of the gist
+    and the question. The items of the evidence stay.
     """
 
     summaries: Summaries
-    level: int = 2
-    relations: int = 20
-    communities: int = 3
+    level: Annotated[int, AtLeast(0)] = 2
+    relations: Annotated[int, AtLeast(0)] = 20
+    communities: Annotated[int, AtLeast(0)] = 3
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        if min(self.level, self.relations, self.communities) < 0:
-            raise OptionError(f"{self!r}: level, relations and communities are 0 or more.")
-
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Add what is around the nodes of the evidence."""
-        found = state.evidence
-        if found is None or not len(found):
+        """Add the relations and the statements."""
+        evidence = state.evidence
+        if evidence is None or not len(evidence):
             return state
-        scores = found.ranked_scores
-        said = {key: float(score) for key, score in zip(found.identities(), scores, strict=True)}
-        for key, score in (*self._relations(state, said), *self._gists(state, run)):
-            said[key] = max(score, said.get(key, -math.inf))
-        united = Evidence.of_pieces(said, list(said.values()))
+        scores = dict(zip(evidence.identities(), evidence.ranked_scores.tolist(), strict=True))
+        for key, score in (*self._relations(state, scores), *self._gists(state, run)):
+            scores[key] = max(score, scores.get(key, -math.inf))
+        united = Evidence.of_pieces(scores, list(scores.values()))
         return state.with_(evidence=united if k is None else united.top(k))
 
-    def _relations(self, state: State, said: dict[_Key, float]) -> list[tuple[_Key, float]]:
-        graph, score = state.graph, {nodes[0]: s for (nodes, _), s in said.items() if len(nodes) == 1}
-        nodes = np.array(sorted(score), np.int64)
+    def _relations(self, state: State, scores: dict[Key, float]) -> list[tuple[Key, float]]:
+        graph, node_scores = state.graph, {nodes[0]: s for (nodes, _), s in scores.items() if len(nodes) == 1}
+        nodes = np.array(sorted(node_scores), np.int64)
         edges = np.union1d(graph.columns.out.rows(nodes), graph.columns.into.rows(nodes))
         edges = edges if graph.whole else edges[np.isin(edges, graph.edges, assume_unique=True)]
         ends = graph.ends(edges).reshape(-1, 2)
-        entity = (graph.columns.kinds[ends] == Kind.ENTITY).all(axis=1)
-        edges, ends = edges[entity], ends[entity]
-        mean = np.array([(score.get(a, 0.0) + score.get(b, 0.0)) / 2 for a, b in ends.tolist()])
-        best = top(mean, min(self.relations, len(mean)))
-        return [(((), (int(edges[at]),)), float(mean[at])) for at in best]
+        between_entities = (graph.columns.kinds[ends] == Kind.ENTITY).all(axis=1)
+        edges, ends = edges[between_entities], ends[between_entities]
+        means = np.array([(node_scores.get(a, 0.0) + node_scores.get(b, 0.0)) / 2 for a, b in ends.tolist()])
+        best = top(means, min(self.relations, len(means)))
+        return [(((), (int(edges[at]),)), float(means[at])) for at in best]
 
-    def _gists(self, state: State, run: Run) -> list[tuple[_Key, float]]:
+    def _gists(self, state: State, run: Run) -> list[tuple[Key, float]]:
         ids, gists, _ = self.summaries.gists(state.graph, self.level)
         query = self.summaries.passages.encode(state.question.text, run)
-        found: list[tuple[_Key, float]] = []
-        for community in found_communities(state, self.summaries, self.level)[: self.communities]:
+        items: list[tuple[Key, float]] = []
+        for community in communities_of(state, self.summaries, self.level)[: self.communities]:
             gist = gists[int(np.searchsorted(ids, community))]
-            near = float(gist.vector @ query)
-            found += [(((), (edge,)), near) for edge in gist.edges.tolist()]
-            found += [(((node,), ()), near) for node in gist.passages.tolist()]
-        return [(key, score) for key, score in found if _is_here(state.graph, key)]
+            cosine = float(gist.vector @ query)
+            items += [(((), (edge,)), cosine) for edge in gist.edges.tolist()]
+            items += [(((node,), ()), cosine) for node in gist.passages.tolist()]
+        return [(key, cosine) for key, cosine in items if _is_inside(state.graph, key)]
 
 
-_Key = tuple[tuple[int, ...], tuple[int, ...]]
-
-
-def _is_here(graph: Graph, key: _Key) -> bool:
+def _is_inside(graph: Graph, key: Key) -> bool:
     return bool(graph.holds([*key[0], *graph.ends(key[1]).tolist()]).all())
 
 
-def found_communities(state: State, summaries: Summaries, level: int) -> list[int]:
-    """Return the communities of a level that the pieces of the evidence lie in, most pieces first, then best piece.
+def communities_of(state: State, summaries: Summaries, level: int) -> list[int]:
+    """Return the communities of a level that the evidence is in, those of most items first, then of the best item.
 
-    A piece lies where its first node does, so a whole community lies in itself; one without nodes lies nowhere.
+    An item is in the community of its first node, so a whole community is in itself; one without nodes is in none.
     """
-    found, of = state.evidence, summaries.communities(state.graph).of_nodes(level)
-    if found is None:
+    evidence, of_nodes = state.evidence, summaries.communities(state.graph).of_nodes(level)
+    if evidence is None:
         return []
-    first = found.nodes[found.node_ptr[:-1][np.diff(found.node_ptr) > 0]]
+    first = evidence.nodes[evidence.node_ptr[:-1][np.diff(evidence.node_ptr) > 0]]
     counts: dict[int, int] = {}
-    for at in of[first].tolist():
-        counts[at] = counts.get(at, 0) + 1
-    return sorted((at for at in counts if at >= 0), key=lambda at: -counts[at])
+    for community in of_nodes[first].tolist():
+        counts[community] = counts.get(community, 0) + 1
+    return sorted((community for community in counts if community >= 0), key=lambda community: -counts[community])
 
 
 @dataclass(frozen=True, repr=False)
 class CommunitySearch(Ranker):
-    """Communities by the cosine of their gist with the question, each a piece of its nodes (GraphRAG, global).
+    """Rank communities by the cosine of their gist with the question, each an item of its nodes (GraphRAG, global).
 
-    It is the twin of asking a language model how helpful each community's summary is (`Helpful`), and chooses which of
-    them that is asked about. `level`: 0 for the widest; those above it that have no parts are among them. A community
-    keeps those of its nodes that are in the graph.
+    The offline twin of `RateCommunities`, and the selection of the communities that it rates. `level`: 0 for the
+    widest; communities above it without parts are included. An item has those nodes of the community that are in the
+    graph.
     """
 
     summaries: Summaries
-    level: int = 1
+    level: Annotated[int, AtLeast(0)] = 1
     gives = ("evidence",)
-
-    def __post_init__(self) -> None:
-        if self.level < 0:
-            raise OptionError(f"CommunitySearch(level={self.level!r}): a level, 0 or more.")
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the communities."""
         ids, _, vectors = self.summaries.gists(state.graph, self.level)
         run.note(f"there are {len(ids)} communities at level {self.level}")
-        scores = vectors @ self.summaries.passages.encode(state.question.text, run)
-        members, pieces, kept = self.summaries.communities(state.graph).members, [], []
-        for at in top(scores, len(ids)).tolist():
+        cosines = vectors @ self.summaries.passages.encode(state.question.text, run)
+        members = self.summaries.communities(state.graph).members
+        pieces: list[Piece] = []
+        scores: list[float] = []
+        for at in top(cosines, len(ids)).tolist():
             nodes = members.row(int(ids[at])).astype(np.int64)
             nodes = nodes[state.graph.holds(nodes)]
             if len(nodes):
                 pieces.append((nodes, np.empty(0, np.int64)))
-                kept.append(float(scores[at]))
-            if k is not None and len(pieces) >= k and kept[-1] < kept[k - 1]:
+                scores.append(float(cosines[at]))
+            if k is not None and len(pieces) >= k and scores[-1] < scores[k - 1]:
                 break
-        found = Evidence.of_pieces(pieces, kept)
-        return state.with_(evidence=found if k is None else found.top(k))
+        evidence = Evidence.of_pieces(pieces, scores)
+        return state.with_(evidence=evidence if k is None else evidence.top(k))
 
 
 @dataclass(frozen=True, repr=False)
-class Helpful(Ranker):
-    """Communities by how helpful a language model rates their summaries, 0 to 100 (GraphRAG, the map step).
+class RateCommunities(Ranker):
+    """Rank communities by a language model's rating of their summaries, 0 to 100 (GraphRAG, global: the map step).
 
-    The score is the rating over 100; one that the model rates 0, or not at all, is left out. `batch` summaries are
-    shown a call. A number that is not there is passed over with a note; where nothing is rated above 0 the communities
-    stay as they were. The paper's map step also answers from each batch; here the summaries themselves go on to the
-    answer, since each of its citations has to be found in a passage.
+    The score is the rating over 100; a community that is rated 0, or not at all, is left out. `batch`: summaries of a
+    call. Unknown numbers in a reply are ignored with a note; if nothing is rated above 0 the communities stay as they
+    were. The paper's map step also answers from each batch; here the summaries themselves are passed to the answer,
+    since each of its citations must be a quotation of a passage.
     """
 
-    model: LLM
+    model: Annotated[LLM, Has("a language model", "complete")]
     summaries: Summaries
-    level: int = 1
-    batch: int = 10
+    level: Annotated[int, AtLeast(0)] = 1
+    batch: Annotated[int, AtLeast(1)] = 10
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.model, LLM):
-            raise OptionError(f"Helpful({self.model!r}): a language model is needed, with complete.")
-        if self.batch < 1 or self.level < 0:
-            raise OptionError(f"Helpful(level={self.level!r}, batch={self.batch!r}): 0 or more, and 1 or more.")
-
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rate the communities of the evidence."""
-        found = state.evidence
-        if found is None or not len(found):
+        evidence = state.evidence
+        if evidence is None or not len(evidence):
             return state
-        of = self.summaries.communities(state.graph).of_nodes(self.level)
-        ids = [int(of[nodes[0]]) if len(nodes) else -1 for nodes, _ in found]
-        shown = [i for i, at in enumerate(ids) if at >= 0]
-        texts = self.summaries.texts(run, state.graph, self.level, [ids[i] for i in shown])
-        batches = [slice(at, at + self.batch) for at in range(0, len(shown), self.batch)]
-        rated = for_each(lambda part: self._rated(run, state.question.text, texts[part]), batches)
-        scores = [score for part in rated for score in part]
-        kept = [(i, score) for i, score in zip(shown, scores, strict=True) if score > 0]
-        if not kept:
+        of_nodes = self.summaries.communities(state.graph).of_nodes(self.level)
+        communities = {i: int(of_nodes[nodes[0]]) for i, (nodes, _) in enumerate(evidence) if len(nodes)}
+        items = [i for i, community in communities.items() if community >= 0]
+        texts = self.summaries.texts(run, state.graph, self.level, [communities[i] for i in items])
+        batches = [texts[at : at + self.batch] for at in range(0, len(texts), self.batch)]
+        ratings = for_each(run, lambda child, batch: self._ratings(child, state.question.text, batch), batches)
+        scores = [score for batch in ratings for score in batch]
+        helpful = {i: score for i, score in zip(items, scores, strict=True) if score > 0}
+        if not helpful:
             run.note("the model rated no community above 0; they stay as they were")
-            return state if k is None else state.with_(evidence=found.top(k))
-        best = found.take([i for i, _ in kept], [score for _, score in kept])
+        best = evidence.take(list(helpful), list(helpful.values())) if helpful else evidence
         return state.with_(evidence=best if k is None else best.top(k))
 
-    def _rated(self, run: Run, question: str, texts: list[str]) -> list[float]:
+    def _ratings(self, run: Run, question: str, texts: list[str]) -> list[float]:
+        """Return the model's rating of each text, from 0 to 1."""
         lines = "\n".join(data_line({"number": n, "text": text}) for n, text in enumerate(texts, 1))
-        scores = [0.0] * len(texts)
         reply = run.reply(self.model, "helpful", question=data_line({"question": question}), summaries=lines)
         ratings = [] if reply is None else reply.ratings
+        scores = [0.0] * len(texts)
         for rating in ratings:
             if 1 <= rating.number <= len(texts):
                 scores[rating.number - 1] = min(max(rating.helpful, 0), 100) / 100
-        strange = sum(not 1 <= rating.number <= len(texts) for rating in ratings)
-        if strange:
-            run.note(f"{strange} of {len(ratings)} numbers rated were passed over: there are {len(texts)} summaries")
+        unknown = sum(not 1 <= rating.number <= len(texts) for rating in ratings)
+        if unknown:
+            run.note(f"{unknown} of {len(ratings)} ratings were ignored: there are {len(texts)} summaries")
         return scores
 
 
-_described_of: SnapshotCache[tuple[Ints, Floats]] = SnapshotCache()
+_entity_vectors: SnapshotCache[tuple[Ints, Floats]] = SnapshotCache()

@@ -1,14 +1,16 @@
-"""Paths from the entities of a question, and orders of paths (LEGO-GraphRAG, PathRAG)."""
+"""Paths from the query entities, and orders of paths (LEGO-GraphRAG, PathRAG)."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.constraints import AtLeast
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
@@ -21,66 +23,63 @@ from graphwright.operators.subgraph.walk import seed_groups
 __all__ = ["EnumeratedPaths", "HopFirst", "ShortestPaths", "Shuffled", "edges_between", "query_entities"]
 
 Ragged = tuple[NDArray[np.int32], NDArray[np.int64]]
+"""Paths end to end as local nodes, and the positions where each begins."""
 
 
 @dataclass(frozen=True, repr=False)
 class ShortestPaths(Ranker):
-    """A path of fewest edges from each query entity to each node that it reaches (SPR, section 3.3.1 b).
+    """Find a path of fewest edges from each query entity to each node that it reaches (SPR, section 3.3.1 b).
 
-    Query entities are the nodes of the anchors, of the evidence where there are no anchors. Of several shortest
-    paths the one whose nodes have the smallest ids, or with `all` every one. Paths are ranked by their number of edges,
-    then by their nodes, with the score 1/(1 + edges); between two nodes the piece names the smallest edge id.
-    There may be very many shortest paths: where there are more than `most` and no `% k` says which are wanted, that is
-    an OptionError.
+    Query entities are the nodes of the anchors, or of the evidence if there are no anchors. Of several shortest paths
+    it takes the one whose nodes have the smallest ids; with `all` it takes every one. Paths are ranked by their number
+    of edges, then by their nodes, and score 1/(1 + edges). Between two nodes the item names the smallest edge id.
+    `max_paths`: more paths than this are an OptionError, unless `% k` limits them.
 
     >>> from graphwright.operators.state import start
     >>> square = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("d", "r", "b"), ("c", "r", "d")])
-    >>> found = ShortestPaths()(start("?", square, entities=["a"])).evidence
-    >>> [nodes.tolist() for nodes, _ in found], found.texts(square)[2]
+    >>> evidence = ShortestPaths()(start("?", square, entities=["a"])).evidence
+    >>> [nodes.tolist() for nodes, _ in evidence], evidence.texts(square)[2]
     ([[0, 1], [0, 2], [0, 1, 3]], 'a r b; d r b')
     """
 
     all: bool = False
-    most: int = 1_000_000
+    max_paths: Annotated[int, AtLeast(1)] = 1_000_000
     needs = ("anchors|evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        _count(self, "most", self.most)
-
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Find the paths, no more than the first k."""
-        at = query_entities(state)
-        return _with(state, self, k, lambda limit: shortest_paths(*state.graph.adjacency, at, every=self.all, k=limit))
+        sources = query_entities(state)
+        return _with_paths(
+            self, state, k, lambda limit: shortest_paths(*state.graph.adjacency, sources, every=self.all, k=limit)
+        )
 
 
 @dataclass(frozen=True, repr=False)
 class EnumeratedPaths(Ranker):
-    """All paths of at most `length` edges from each query entity, no node twice (EPR, section 3.3.1 a).
+    """Find all paths of at most `length` edges from each query entity, no node twice (EPR, section 3.3.1 a).
 
-    Query entities, order, scores, edges and `most` as for ShortestPaths. The paper gives no length; their number grows
-    with about the `length`-th power of the degrees, so narrow the graph first, or say `% k`.
+    Query entities, order, scores, edges and `max_paths` as for ShortestPaths. The paper gives no length. The number of
+    paths grows with about the `length`-th power of the degrees, so narrow the graph first, or limit them by `% k`.
 
     >>> from graphwright.operators.state import start
     >>> square = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("d", "r", "b"), ("c", "r", "d")])
-    >>> found = EnumeratedPaths(length=2)(start("?", square, entities=["a"])).evidence
-    >>> [nodes.tolist() for nodes, _ in found], found.scores.round(2).tolist()
+    >>> evidence = EnumeratedPaths(length=2)(start("?", square, entities=["a"])).evidence
+    >>> [nodes.tolist() for nodes, _ in evidence], evidence.scores.round(2).tolist()
     ([[0, 1], [0, 2], [0, 1, 3], [0, 2, 3]], [0.5, 0.5, 0.33, 0.33])
     """
 
-    length: int
-    most: int = 1_000_000
+    length: Annotated[int, AtLeast(1)]
+    max_paths: Annotated[int, AtLeast(1)] = 1_000_000
     needs = ("anchors|evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        _count(self, "length", self.length)
-        _count(self, "most", self.most)
-
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Find the paths, no more than the first k."""
-        at = query_entities(state)
-        return _with(state, self, k, lambda limit: simple_paths(*state.graph.adjacency, at, self.length, limit))
+        sources = query_entities(state)
+        return _with_paths(
+            self, state, k, lambda limit: simple_paths(*state.graph.adjacency, sources, self.length, limit)
+        )
 
 
 def query_entities(state: State) -> Ints:
@@ -89,31 +88,29 @@ def query_entities(state: State) -> Ints:
     return state.graph.local(np.unique(np.concatenate([np.empty(0, np.int64), *(nodes for nodes, _ in groups)])))
 
 
-def edges_between(graph: Graph, one: Ints, other: Ints) -> Ints:
-    """Return the smallest edge of the graph between each pair of nodes that it joins; snapshot ids."""
+def edges_between(graph: Graph, sources: Ints, targets: Ints) -> Ints:
+    """Return the smallest edge, in either direction, of each pair of joined nodes; nodes and edges by snapshot id."""
     c = graph.columns
-    held = None if graph.whole else graph.edges
-    return joining_edges(one, other, c.out, c.into, c.heads, c.tails, held)
+    inside = None if graph.whole else graph.edges
+    return joining_edges(sources, targets, c.out, c.into, c.heads, c.tails, inside)
 
 
-def _count(made: Ranker, name: str, value: int) -> None:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
-        raise OptionError(f"{type(made).__name__}({name}={value!r}): a whole number, 1 or more.")
-
-
-def _with(state: State, asked: ShortestPaths | EnumeratedPaths, k: int | None, find: Callable[[int], Ragged]) -> State:
-    """Return the state with the paths that `find` gives, having seen to it that there are not too many."""
-    nodes, ptr = find(asked.most + 1 if k is None else k)
-    if k is None and len(ptr) - 1 > asked.most:
+def _with_paths(
+    operator: ShortestPaths | EnumeratedPaths, state: State, k: int | None, search: Callable[[int], Ragged]
+) -> State:
+    """Return the state with the paths of a search, which receives the number of paths to find."""
+    limit = operator.max_paths
+    nodes, ptr = search(limit + 1 if k is None else k)
+    if k is None and len(ptr) - 1 > limit:
         raise OptionError(
-            f"{asked!r} finds more than {asked.most:,} paths in {state.graph!r}. Narrow the graph before it, ask for "
-            f"shorter paths, or keep the first k: {asked!r} % k."
+            f"{operator!r} finds more than {limit:,} paths in {state.graph!r}. Narrow the graph before it, limit the "
+            f"length of paths, or keep the first k: {operator!r} % k."
         )
-    return state.with_(evidence=_evidence(state.graph, nodes, ptr))
+    return state.with_(evidence=_path_evidence(state.graph, nodes, ptr))
 
 
-def _evidence(graph: Graph, local: NDArray[np.int32], ptr: NDArray[np.int64]) -> Evidence:
-    """Return paths that are in order as evidence, with the edges between their nodes."""
+def _path_evidence(graph: Graph, local: NDArray[np.int32], ptr: NDArray[np.int64]) -> Evidence:
+    """Return ranked paths as evidence, with the edges between their nodes."""
     nodes = graph.at(local)
     sizes = np.diff(ptr)
     last = np.zeros(len(nodes), bool)
@@ -128,12 +125,12 @@ def _evidence(graph: Graph, local: NDArray[np.int32], ptr: NDArray[np.int64]) ->
 
 @dataclass(frozen=True, repr=False)
 class HopFirst(Operator):
-    """Order the pieces by their edges, the fewest first, and those of as many as before (PathRAG, RQ2: hop-first).
+    """Order items by their number of edges, fewest first, ties in their former order (PathRAG, RQ2: hop-first).
 
-    The pieces are without scores then: their order is the ranking. With the paper's decay of 0.7 paths of one edge are
-    first by flow too (Eq. 4: more than 1 against 0.9725 at most), so that only longer ones change places.
+    The items lose their scores: their order is the ranking. With the paper's decay of 0.7 paths of one edge come first
+    by flow too (Eq. 4: more than 1 against 0.9725 at most), so that only longer ones change places.
 
-    >>> from graphwright import Evidence, Graph, start
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     >>> paths = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([1, 2], [1])], [0.9, 0.7])
     >>> [edges.tolist() for _, edges in HopFirst()(start("?", graph, evidence=paths)).evidence]
@@ -144,39 +141,35 @@ class HopFirst(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Order the pieces."""
-        found = state.evidence
-        if found is None:
+        """Order the items."""
+        evidence = state.evidence
+        if evidence is None:
             return state
-        order = np.argsort(np.diff(found.edge_ptr), kind="stable")
-        return state.with_(evidence=found.unscored().take(order.tolist()))
+        order = np.argsort(np.diff(evidence.edge_ptr), kind="stable")
+        return state.with_(evidence=evidence.unscored().take(order.tolist()))
 
 
 @dataclass(frozen=True, repr=False)
 class Shuffled(Operator):
-    """Order the pieces at random (PathRAG, RQ2: random): another order for each question, the same for each run.
+    """Order items at random (PathRAG, RQ2: random), differently for each question, identically in each run.
 
-    `seed`: the paper averages over ten. The pieces are without scores then: their order is the ranking.
+    `seed`: of the random numbers; the paper averages over ten. The items lose their scores: their order is the ranking.
 
-    >>> from graphwright import Evidence, Graph, start
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     >>> state = start("?", graph, evidence=Evidence.of_nodes([0, 1, 2], [0.3, 0.2, 0.1]))
     >>> {Shuffled(seed)(state).evidence.nodes[0].item() for seed in range(20)}
     {0, 1, 2}
     """
 
-    seed: int = 0
+    seed: Annotated[int, AtLeast(0)] = 0
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        if isinstance(self.seed, bool) or not hasattr(self.seed, "__index__") or self.seed < 0:
-            raise OptionError(f"Shuffled(seed={self.seed!r}): a whole number, 0 or more.")
-
     def apply(self, state: State, run: Run) -> State:
-        """Order the pieces."""
-        found = state.evidence
-        if found is None:
+        """Order the items."""
+        evidence = state.evidence
+        if evidence is None:
             return state
-        drawn = np.random.default_rng([int(self.seed), zlib.crc32(state.question.text.encode(errors="replace"))])
-        return state.with_(evidence=found.unscored().take(drawn.permutation(len(found)).tolist()))
+        rng = np.random.default_rng([int(self.seed), zlib.crc32(state.question.text.encode(errors="replace"))])
+        return state.with_(evidence=evidence.unscored().take(rng.permutation(len(evidence)).tolist()))
