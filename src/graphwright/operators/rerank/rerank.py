@@ -1,4 +1,4 @@
-"""Reranking of evidence: by a model, by BM25, over several hops, or by a language model's choice."""
+"""Reranking of evidence: by a model, by BM25, over two hops, or by a language model's choice."""
 
 from __future__ import annotations
 
@@ -6,56 +6,61 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
-from numbers import Real
+from typing import Annotated
 
 import numpy as np
 
-from graphwright.errors import OptionError
+from graphwright.constraints import AtLeast, Has, MoreThan
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph, Kind
 from graphwright.index.word_index import WordIndex
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Ranker
-from graphwright.operators.rerank.scorer import ScoreFunction, Scorer, checked, ranked_by, score_function
+from graphwright.operators.rerank.scorer import (
+    ModelOf,
+    ScoreFunction,
+    Scorer,
+    ranked_by,
+    score_function,
+    scores_by_text,
+)
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 
 __all__ = ["BM25", "Choose", "MultiHopRerank", "Rerank"]
 
+SCORES_ITEMS = ModelOf("an encoder, a cross-encoder or a scorer", Encoder, CrossEncoder, Scorer)
+
 
 @dataclass(frozen=True, repr=False)
 class Rerank(Ranker):
-    """Rank nodes, triples, paths or trees by how well a model finds their texts to fit the question.
+    """Rank nodes, triples, paths or trees by a model's score of their texts (FastInsight, Definition 4).
 
-    `model`: an Encoder, for the cosine of the vectors of question and text, or a CrossEncoder, for the head of
-    its latents; one that is both is used as a CrossEncoder; or a Scorer, such as Composed, which knows the vectors of
-    what pieces are made of and reads next to nothing. Model-based search in FastInsight (Definition 4);
-    with `% k` the node, edge, triple and path pruning of LEGO-GraphRAG and the triple selection of ReG.
-    Pieces of one text have one score, and it is read once.
+    `model`: an Encoder, for the cosine of the vectors of question and text; a CrossEncoder, for the head of its
+    latents; or a Scorer. A model that is both encoder and cross-encoder is used as a CrossEncoder. With `% k` this is
+    the node, edge, triple and path pruning of LEGO-GraphRAG and the triple selection of ReG. Items with equal texts
+    have one score, and the text is read once.
 
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import OverlapCrossEncoder
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
     >>> state = start("Where does the Rhône flow?", graph, evidence=Evidence.of_edges([0, 1]))
     >>> (Rerank(OverlapCrossEncoder()) % 1)(state).evidence.texts(graph)
     ['Lyon lies on Rhône']
     """
 
-    model: Encoder | CrossEncoder | Scorer
+    model: Annotated[Encoder | CrossEncoder | Scorer, SCORES_ITEMS]
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        checked(self.model, "Rerank", (Scorer,))
-
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the pieces of the evidence."""
-        found = state.evidence
-        if found is None or not len(found):
+        """Rank the items of the evidence."""
+        items = state.evidence
+        if items is None or not len(items):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        return state.with_(evidence=ranked_by(found, score_function(self.model, state, run)(found), k))
+        return state.with_(evidence=ranked_by(items, score_function(self.model, state, run)(items), k))
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,11 +72,11 @@ class BM25(Scorer):
     not distinguish any. Rerank scores all items of the evidence together, BeamSearch all paths of one length from one
     query entity.
 
-    >>> from graphwright.graph.graph import Graph; from graphwright.operators.state import start
+    >>> from graphwright.operators.state import start
     >>> heat = Graph.from_triples([("Heat", "directed by", "Mann"), ("Heat", "starred", "Pacino")])
     >>> score = BM25().prepare(start("Who directed Heat?", heat), Run())
     >>> score(Evidence.of_edges([0, 1])).round(2).tolist()
-    [0.44, 0.12]
+    [0.4, 0.08]
     """
 
     @property
@@ -82,201 +87,185 @@ class BM25(Scorer):
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the BM25 score of the question in each item's text."""
 
-        def scores(items: Evidence) -> Scores:
-            texts = items.texts(state.graph)
-            row = {text: at for at, text in enumerate(dict.fromkeys(texts))}
-            run.usage.texts += len(row)
-            values = WordIndex.of(list(row), np.arange(len(row))).scores(state.question.text)
-            return values.astype(np.float64)[[row[text] for text in texts]]
+        def scores(texts: list[str]) -> Scores:
+            run.usage.texts += len(texts)
+            return WordIndex.of(texts, np.arange(len(texts))).scores(state.question.text).astype(np.float64)
 
-        return scores
+        return scores_by_text(state.graph, scores)
 
 
-_MANY = 100  # neighbours that make a hub
-_CHARACTERS = 300  # of names that a question is asked with: what a small model reads well
+_HUB_NEIGHBOURS = 100  # a node with more is a hub
+_NAME_CHARACTERS = 300  # of the names that are added to a question: as many as a small model reads well
 
 
 @dataclass(frozen=True, repr=False)
 class MultiHopRerank(Ranker):
-    """Rank pieces by what a model finds where it reads on: the question asked again with what the best pieces name.
+    """Rank items in two hops: by the question, and by the question with the names of the best items added.
 
-    The second passage of a chain of two has little of the question, and what it has to do with it stands in the first.
-    So all pieces are read with the question q, and again with q and the names that each of the `contexts` best pieces
-    s, as far as the question does not hold them, is joined with in the graph:
+    The second passage of a two-hop chain shares few words with the question; what connects them is named in the first
+    passage. So all items are scored with the question q, and again with q and the names joined in the graph with each
+    of the `contexts` best items s, as far as the question lacks them:
 
         p(t | q) = softmax_t(m(q, t) / temperature)
         score(t) = p(t | q) + Σ_s p(s | q) · p(t | q + names of s),   t ≠ s,
 
-    the visits to t of a walk of two steps that the model leads; from a piece that names nothing new it does not go on.
-    m is the head of a CrossEncoder's latents, the cosine of an Encoder, or a Scorer, and `temperature` is in its units:
-    0.5 fits the embedded cross-encoder, cosines take 0.05. A model reads at most (1 + `contexts`) times the pieces.
-    Names are those inside `state.graph`; those in the piece's text come first.
+    which are the expected visits to t of a random walk of two steps that follows the model; from an item that adds no
+    name it takes no second step. m is the head of a CrossEncoder's latents, the cosine of an Encoder, or a Scorer, and
+    `temperature` is in its units: 0.5 fits the embedded cross-encoder, cosines take 0.05. A model reads at most
+    (1 + `contexts`) times the number of items. Names come from `state.graph` only; those in the item's text first.
 
-    Ours; the question prolonged by what was found is that of multi-hop dense retrieval (Xiong et al., 2021, there by
-    whole passages), a search over chains by a reader that of Beam Retrieval (Zhang et al., 2024, there trained).
+    Ours. Adding retrieved text to the question is from multi-hop dense retrieval (Xiong et al., 2021, with whole
+    passages), scoring chains by a reader from Beam Retrieval (Zhang et al., 2024, with training).
 
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import OverlapCrossEncoder
+    >>> from graphwright.operators.state import start
     >>> kin = Graph.from_triples([("Ida", "wife of", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz")])
     >>> state = start("Where did the husband of Ida live?", kin, evidence=Evidence.of_edges([0, 1, 2]))
     >>> MultiHopRerank(OverlapCrossEncoder(), temperature=0.1)(state).evidence.texts(kin)
     ['Ida wife of Udo', 'Udo lived in Graz', 'Ugo lived in Lyon']
     """
 
-    model: Encoder | CrossEncoder | Scorer
-    contexts: int = 3
-    temperature: float = 0.5
+    model: Annotated[Encoder | CrossEncoder | Scorer, SCORES_ITEMS]
+    contexts: Annotated[int, AtLeast(0)] = 3
+    temperature: Annotated[float, MoreThan(0)] = 0.5
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        checked(self.model, "MultiHopRerank", (Scorer,))
-        if isinstance(self.contexts, bool) or not hasattr(self.contexts, "__index__") or self.contexts < 0:
-            raise OptionError(f"MultiHopRerank(contexts={self.contexts!r}): a whole number of pieces, 0 or more.")
-        said = self.temperature
-        if isinstance(said, bool) or not isinstance(said, Real) or not 0 < said < float("inf"):
-            raise OptionError(f"MultiHopRerank(temperature={said!r}): a number above 0.")
-
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the pieces of the evidence."""
-        found = state.evidence
-        if found is None or not len(found):
+        """Rank the items of the evidence."""
+        items = state.evidence
+        if items is None or not len(items):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        scores = score_function(self.model, state, run)(found)
-        first = self._shares(scores)
-        total = first.copy()
-        best = rank_items(scores, found.nodes, found.node_ptr, found.edges, found.edge_ptr)[: self.contexts]
-        for at in best.tolist():
-            names = _named(state, found.take([at]))
+        scores = score_function(self.model, state, run)(items)
+        first = self._softmax(scores)
+        totals = first.copy()
+        best = rank_items(scores, items.nodes, items.node_ptr, items.edges, items.edge_ptr)[: self.contexts]
+        for context in best.tolist():
+            names = _new_names(state, items.take([context]))
             if names:
-                asked = replace(state.question, text=f"{state.question.text} {' '.join(names)}")
-                others = np.delete(np.arange(len(found)), at)
-                again = score_function(self.model, state.with_(question=asked), run)(found)
-                total[others] += first[at] * self._shares(again[others])
-                run.note(f"read on with {', '.join(names)}")
-        return state.with_(evidence=ranked_by(found, total, k))
+                question = replace(state.question, text=f"{state.question.text} {' '.join(names)}")
+                scores = score_function(self.model, state.with_(question=question), run)(items)
+                others = np.delete(np.arange(len(items)), context)
+                totals[others] += first[context] * self._softmax(scores[others])
+                run.note(f"read again with {', '.join(names)}")
+        return state.with_(evidence=ranked_by(items, totals, k))
 
-    def _shares(self, scores: Scores) -> Scores:
+    def _softmax(self, scores: Scores) -> Scores:
         """Return the softmax of the scores; zeros where no score is finite."""
-        most = scores.max(initial=-np.inf)
-        if not np.isfinite(most):
+        largest = scores.max(initial=-np.inf)
+        if not np.isfinite(largest):
             return np.zeros(len(scores))
-        shares = np.exp((scores - most) / self.temperature)
-        whole: Scores = shares / shares.sum()
-        return whole
+        powers = np.exp((scores - largest) / self.temperature)
+        shares: Scores = powers / powers.sum()
+        return shares
 
 
-def _named(state: State, piece: Evidence) -> list[str]:
-    """Return the names that a piece is joined with here and the question does not hold, in the order of its text."""
+def _new_names(state: State, item: Evidence) -> list[str]:
+    """Return the names joined with an item in the graph that the question lacks, in the order of the item's text."""
     graph = state.graph
-    own = piece.nodes if len(piece.nodes) else graph.ends(piece.edges)
-    rows = [_neighbours(graph, at) for at in graph.local(own).tolist()]
-    asked, text = state.question.text.casefold(), piece.texts(graph)[0].casefold()
+    nodes = item.nodes if len(item.nodes) else graph.ends(item.edges)
+    neighbours = [_neighbours(graph, position) for position in graph.local(nodes).tolist()]
+    question, text = state.question.text.casefold(), item.texts(graph)[0].casefold()
     names: dict[str, str] = {}
-    for name in sorted(_names(graph, np.concatenate((own, *rows)))):
+    for name in sorted(_names(graph, np.concatenate((nodes, *neighbours)))):
         names.setdefault(name.casefold(), name)
-    places = {low: _place(low, text) for low in names if low and _place(low, asked) < 0}
-    kept: list[str] = []
-    for low in sorted(places, key=lambda low: (places[low] < 0, places[low], low)):
-        if sum(map(len, kept)) + len(low) <= _CHARACTERS:
-            kept.append(names[low])
-    return kept
+    places = {folded: _place(folded, text) for folded in names if folded and _place(folded, question) < 0}
+    selected: list[str] = []
+    for folded in sorted(places, key=lambda folded: (places[folded] < 0, places[folded], folded)):
+        if sum(map(len, selected)) + len(folded) <= _NAME_CHARACTERS:
+            selected.append(names[folded])
+    return selected
 
 
-def _neighbours(graph: Graph, at: int) -> Ints:
-    """Return the neighbours of the node at a position; none of a hub, as so many say nothing, but all of a passage."""
-    row = graph.at(graph.adjacency.row(at))
-    passage = graph.columns.kinds[graph.at([at])[0]] == Kind.CHUNK
-    return row if passage or len(row) <= _MANY else row[:0]
+def _neighbours(graph: Graph, position: int) -> Ints:
+    """Return the neighbours of the node at a position: none of a hub, where they are too many, but all of a passage."""
+    neighbours = graph.at(graph.adjacency.row(position))
+    passage = graph.columns.kinds[graph.at([position])[0]] == Kind.CHUNK
+    return neighbours if passage or len(neighbours) <= _HUB_NEIGHBOURS else neighbours[:0]
 
 
 def _names(graph: Graph, nodes: Ints) -> list[str]:
     """Return the names of nodes; that of a passage is its title, and may be empty."""
-    chunks = (graph.columns.kinds[nodes] == Kind.CHUNK).tolist()
-    named = zip(nodes.tolist(), chunks, strict=True)
-    return [graph.title_of(node) if chunk else graph.names[node] for node, chunk in named]
+    passages = (graph.columns.kinds[nodes] == Kind.CHUNK).tolist()
+    pairs = zip(nodes.tolist(), passages, strict=True)
+    return [graph.title_of(node) if passage else graph.names[node] for node, passage in pairs]
 
 
 def _place(name: str, text: str) -> int:
     """Return where a name stands in a text as whole words, -1 if nowhere."""
-    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
-    return -1 if found is None else found.start()
+    match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+    return -1 if match is None else match.start()
 
 
 @dataclass(frozen=True, repr=False)
 class Choose(Ranker):
-    """Keep the pieces that a language model chooses by their numbers, in the order in which it names them.
+    """Keep the items that a language model selects by number, in its order (LEGO-GraphRAG, 3.2.2 b and 3.3.2).
 
-    The LLM's part in the pruning and in the path selection of LEGO-GraphRAG (sections 3.2.2 b and 3.3.2). It is shown
-    `batch` texts a call and asked for at most k of each call's; those it chose meet in further calls until one call
-    shows all of them, or no more than k are left. Then the r-th has the score 1/r. A number that is not there or was
-    named before is passed over, with a note in the trace, as are numbers beyond k.
+    A prompt shows `batch` texts and asks for at most k of them. The items selected from all prompts meet in further
+    prompts, until one prompt shows all of them, or at most k are left. The r-th item then scores 1/r. Unknown and
+    repeated numbers are ignored, with a note in the trace, as are numbers beyond k.
 
-    `rounds`: in each further one (M-LLMs, section 5.3) the LLM is shown what it kept and asked what to add from all
-    that it passed over, until there are k or it adds nothing; what it adds comes after what was kept. Where it leaves
-    fewer than k, a scorer's best can fill up (EEMs-S): (Choose(llm) | Rerank(encoder)) % k.
+    `rounds`: in each further round (M-LLMs, section 5.3) the model is shown the items selected so far and asked for
+    additions among all others, until there are k or it adds none; additions come last. Where it selects fewer than k,
+    the best of a scorer can fill up (EEMs-S): (Choose(llm) | Rerank(encoder)) % k.
 
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
     >>> state = start("Where does the Rhône flow?", graph, evidence=Evidence.of_edges([0, 1]))
     >>> Choose(ScriptedLLM(['{"numbers": [2, 7]}']))(state).evidence.texts(graph)
     ['Lyon lies on Rhône']
     """
 
-    model: LLM
-    batch: int = 64
-    rounds: int = 1
+    model: Annotated[LLM, Has("a language model, with complete", "complete")]
+    batch: Annotated[int, AtLeast(2)] = 64
+    rounds: Annotated[int, AtLeast(1)] = 1
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.model, LLM):
-            raise OptionError(f"Choose({self.model!r}): a language model is needed, with complete.")
-        if isinstance(self.batch, bool) or not hasattr(self.batch, "__index__") or self.batch < 2:
-            raise OptionError(f"Choose(batch={self.batch!r}): how many texts a call shows, 2 or more.")
-        if isinstance(self.rounds, bool) or not hasattr(self.rounds, "__index__") or self.rounds < 1:
-            raise OptionError(f"Choose(rounds={self.rounds!r}): how often the model is asked to choose, 1 or more.")
-
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Let the model choose, round by round."""
-        found = state.evidence
-        if found is None or not len(found):
+        """Let the model select, round by round."""
+        items = state.evidence
+        if items is None or not len(items):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        texts, question = found.texts(state.graph), data_line({"question": state.question.text})
-        most, kept = len(found) if k is None else k, list[int]()
+        texts, question = items.texts(state.graph), data_line({"question": state.question.text})
+        limit, selected = len(items) if k is None else k, list[int]()
         for _ in range(self.rounds):
-            left = sorted(set(range(len(found))).difference(kept))
-            added = self._round(run, question, texts, kept, left, most - len(kept)) if left and len(kept) < most else []
-            kept += added
+            others = sorted(set(range(len(items))).difference(selected))
+            if not others or len(selected) >= limit:
+                break
+            values = {"question": question}
+            if selected:
+                values["kept"] = "\n".join(data_line({"text": texts[i]}) for i in selected)
+            added = self._round(run, values, texts, others, limit - len(selected))
+            selected += added
             if not added:
                 break
-        return state.with_(evidence=found.take(kept, 1.0 / np.arange(1, len(kept) + 1)))
+        return state.with_(evidence=items.take(selected, 1.0 / np.arange(1, len(selected) + 1)))
 
     def _round(
-        self, run: Run, question: str, texts: Sequence[str], kept: list[int], left: list[int], most: int
+        self, run: Run, values: dict[str, str], texts: Sequence[str], candidates: list[int], limit: int
     ) -> list[int]:
-        """Let the model choose from what is left until one call, or no more than `most`, remain."""
-        shown = "\n".join(data_line({"text": texts[i]}) for i in kept)
+        """Let the model select among candidates until one prompt shows all of them, or at most `limit` remain."""
         while True:
-            calls = [left[at : at + self.batch] for at in range(0, len(left), self.batch)]
-            asked = {"question": question} | ({"kept": shown} if kept else {})
-            chosen = [[call[i] for i in self._chosen(run, asked, [texts[i] for i in call], most)] for call in calls]
-            # The first of every call, then the second of every call, and so on.
-            merged = [i for i in chain.from_iterable(zip_longest(*chosen)) if i is not None]
-            if len(calls) == 1 or len(merged) <= most or len(merged) == len(left):
-                return merged[:most]
-            left = merged
+            batches = [candidates[at : at + self.batch] for at in range(0, len(candidates), self.batch)]
+            selected = [
+                [batch[i] for i in self._selected(run, values, [texts[i] for i in batch], limit)] for batch in batches
+            ]
+            # The first of every batch, then the second of every batch, and so on.
+            merged = [i for i in chain.from_iterable(zip_longest(*selected)) if i is not None]
+            if len(batches) == 1 or len(merged) <= limit or len(merged) == len(candidates):
+                return merged[:limit]
+            candidates = merged
 
-    def _chosen(self, run: Run, asked: dict[str, str], texts: Sequence[str], most: int) -> list[int]:
-        """Ask once; return positions in `texts`, best first."""
-        lines = "\n".join(data_line({"number": n, "text": text}) for n, text in enumerate(texts, 1))
-        name = "choose_again" if "kept" in asked else "choose"
-        reply = run.reply(self.model, name, **asked, candidates=lines, most=str(min(most, len(texts))))
+    def _selected(self, run: Run, values: dict[str, str], texts: Sequence[str], limit: int) -> list[int]:
+        """Return the positions of the texts that one prompt selects, best first; all where the reply is unusable."""
+        lines = "\n".join(data_line({"number": number, "text": text}) for number, text in enumerate(texts, 1))
+        prompt = "choose_again" if "kept" in values else "choose"
+        reply = run.reply(self.model, prompt, **values, candidates=lines, most=str(min(limit, len(texts))))
         numbers = range(1, len(texts) + 1) if reply is None else reply.numbers
-        known = list(dict.fromkeys(n for n in numbers if 1 <= n <= len(texts)))[:most]
-        if len(known) < len(numbers):
-            run.note(
-                f"{len(numbers) - len(known)} of {len(numbers)} numbers chosen were passed over: not there, or too many"
-            )
-        return [n - 1 for n in known]
+        valid = list(dict.fromkeys(number for number in numbers if 1 <= number <= len(texts)))[:limit]
+        if len(valid) < len(numbers):
+            ignored = len(numbers) - len(valid)
+            run.note(f"{ignored} of {len(numbers)} selected numbers were ignored: unknown, repeated or too many")
+        return [number - 1 for number in valid]

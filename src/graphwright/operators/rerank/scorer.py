@@ -5,20 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.constraints import Checked, Constraint
 from graphwright.errors import ModelError, OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.relation_paths import relation_words
+from graphwright.graph.walks import relation_words
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import CrossEncoder, Encoder, Floats
 from graphwright.operators.operator import source_of
-from graphwright.operators.rerank.masked import masked
+from graphwright.operators.rerank.mask import mask_names
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
@@ -28,25 +29,25 @@ __all__ = [
     "ScoreFunction",
     "Scorer",
     "Steps",
-    "checked",
     "cosines",
     "distinct",
     "means",
     "owners",
     "ranked_by",
     "score_function",
+    "scores_by_text",
 ]
 
 ScoreFunction = Callable[[Evidence], Scores]
 """Scores items of evidence for one question: float64, one each, higher is better."""
 
 
-class Scorer(ABC):
-    """Scores pieces; Rerank and BeamSearch take it in the place of a model. `a + b` scores their sum."""
+class Scorer(Checked, ABC):
+    """Scores items; Rerank and BeamSearch take it in place of a model. `a + b` scores their sum."""
 
     @abstractmethod
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return what scores pieces for the question of this state; what is known of the question is found out once."""
+        """Return the function that scores items for the question of this state; the question is read once."""
 
     def __add__(self, other: Scorer) -> Scorer:
         return _Sum(self, other) if isinstance(other, Scorer) else NotImplemented
@@ -56,14 +57,26 @@ class Scorer(ABC):
         return source_of(self)
 
 
+class ModelOf(Constraint):
+    """An instance of one of these types; no text, although a text has a method `encode` as an Encoder has."""
+
+    def __init__(self, expected: str, *types: type) -> None:
+        """Set the types, and their names for the error message."""
+        self.expected, self.types = f"{expected}, not its name", types
+
+    def holds(self, value: Any) -> bool:
+        """Return whether the value is a model of these types."""
+        return not isinstance(value, str) and isinstance(value, self.types)
+
+
 @dataclass(frozen=True, repr=False)
 class _Sum(Scorer):
     first: Scorer
     second: Scorer
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        one, other = self.first.prepare(state, run), self.second.prepare(state, run)
-        return lambda pieces: one(pieces) + other(pieces)
+        first, second = self.first.prepare(state, run), self.second.prepare(state, run)
+        return lambda items: first(items) + second(items)
 
     def __repr__(self) -> str:
         return f"{self.first!r} + {self.second!r}"
@@ -71,60 +84,67 @@ class _Sum(Scorer):
 
 @dataclass(frozen=True, repr=False)
 class Steps(Scorer):
-    """Scores a path by its steps: the mean over its triples of how well a model finds each to fit the question.
+    """Score a path by its steps: the mean over its triples of a model's score of each.
 
-    Triple-level scoring (LEGO-GraphRAG, section 4.2), which the paper only names: a path that is prolonged is not read
-    anew, only the step that was added. Steps add up to their mean, so that paths of different length compare. In a
-    BeamSearch every triple is read once. A piece without edges is read as it is.
+    Triple-level scoring (LEGO-GraphRAG, section 4.2), which the paper only names: when a path is extended, only the new
+    step is read. A mean makes paths of different lengths comparable. In a BeamSearch every triple is read once. An item
+    without edges is scored by its own text.
 
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import OverlapCrossEncoder
+    >>> from graphwright.operators.state import start
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo")])
-    >>> judge = Steps(OverlapCrossEncoder()).judge(start("the spouse of Ida", kin))
-    >>> judge(Evidence.of_pieces([([0, 1], [0]), ([1, 2], [1]), ([0, 1, 2], [0, 1])])).round(3).tolist()
+    >>> score = Steps(OverlapCrossEncoder()).prepare(start("the spouse of Ida", kin), Run())
+    >>> score(Evidence.of_pieces([([0, 1], [0]), ([1, 2], [1]), ([0, 1, 2], [0, 1])])).round(3).tolist()
     [0.24, 0.479, 0.359]
     """
 
-    model: Encoder | CrossEncoder
-
-    def __post_init__(self) -> None:
-        checked(self.model, "Steps")
+    model: Annotated[Encoder | CrossEncoder, ModelOf("an encoder or a cross-encoder", Encoder, CrossEncoder)]
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the mean of the scores of triples, each read once."""
-        read, known = score_function(self.model, state, run), dict[int, float]()
+        score, known = score_function(self.model, state, run), dict[int, float]()
 
-        def scores(pieces: Evidence) -> Scores:
-            edges, at = distinct(pieces.edges)
+        def scores(items: Evidence) -> Scores:
+            edges, position = distinct(items.edges)
             new = [edge for edge in edges.tolist() if edge not in known]
-            found = read(Evidence.of_edges(new)) if new else np.empty(0)
-            known.update(zip(new, found.tolist(), strict=True))
-            each = np.array([known[edge] for edge in edges.tolist()], np.float64)[at]
-            result = means(each, owners(pieces.edge_ptr), len(pieces))
-            bare = np.flatnonzero(np.diff(pieces.edge_ptr) == 0)
-            if len(bare):
-                result[bare] = read(pieces.take(bare.tolist()))
-            return result
+            new_scores = score(Evidence.of_edges(new)) if new else np.empty(0)
+            known.update(zip(new, new_scores.tolist(), strict=True))
+            edge_scores = np.array([known[edge] for edge in edges.tolist()], np.float64)[position]
+            item_scores = means(edge_scores, owners(items.edge_ptr), len(items))
+            without_edges = np.flatnonzero(np.diff(items.edge_ptr) == 0)
+            if len(without_edges):
+                item_scores[without_edges] = score(items.take(without_edges.tolist()))
+            return item_scores
 
         return scores
 
 
 def score_function(model: Encoder | CrossEncoder | Scorer, state: State, run: Run) -> ScoreFunction:
-    """Return what scores pieces by this model: a scorer as it does, any other by their texts, each text once.
+    """Return the function that scores items by this model: a Scorer by its own, any other by their texts, each once.
 
-    An Encoder scores the cosine of the vectors of question and text, a CrossEncoder the head of its latents; one that
-    is both is used as a CrossEncoder. Raises ModelError for scores of another number, or that are not numbers.
+    An Encoder scores the cosine of the vectors of question and text, a CrossEncoder the head of its latents; a model
+    that is both is used as a CrossEncoder. Raises ModelError for a wrong number of scores, or a NaN among them.
     """
     if isinstance(model, Scorer):
         return model.prepare(state, run)
     question = state.question.text
 
+    def scores(texts: list[str]) -> Scores:
+        values = _text_scores(model, run, question, texts)
+        if values.shape != (len(texts),) or np.isnan(values).any():
+            raise ModelError(f"{model!r} returned scores of shape {values.shape} for {len(texts)} texts, or a NaN.")
+        return values
+
+    return scores_by_text(state.graph, scores)
+
+
+def scores_by_text(graph: Graph, score: Callable[[list[str]], Scores]) -> ScoreFunction:
+    """Return the function that scores items by their texts; `score` receives the distinct texts of each call."""
+
     def scores(items: Evidence) -> Scores:
-        texts = items.texts(state.graph)
-        row = {text: at for at, text in enumerate(dict.fromkeys(texts))}
-        values = _text_scores(model, run, question, list(row)) if row else np.empty(0)
-        if values.shape != (len(row),) or np.isnan(values).any():
-            raise ModelError(f"{model!r} returned scores of shape {values.shape} for {len(row)} texts, or a NaN.")
+        texts = items.texts(graph)
+        row = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        values = score(list(row)) if row else np.empty(0)
         return values[[row[text] for text in texts]]
 
     return scores
@@ -137,14 +157,15 @@ def _text_scores(model: Encoder | CrossEncoder, run: Run, question: str, texts: 
     return cosines(vectors[1:], vectors[0])
 
 
-def cosines(vectors: Scores, wanted: Scores) -> Scores:
+def cosines(vectors: Scores, query: Scores) -> Scores:
     """Return the cosine of each row with a vector; the cosine with a zero vector is 0."""
-    found: Scores = vectors @ wanted / np.maximum(np.linalg.norm(vectors, axis=1) * np.linalg.norm(wanted), 1e-12)
-    return found
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
+    values: Scores = vectors @ query / np.maximum(lengths, 1e-12)
+    return values
 
 
 def means(values: Scores, owner: Ints, count: int) -> Scores:
-    """Return the mean of the values that each of `count` owners has, 0 for one that has none.
+    """Return the mean of the values of each of `count` owners, 0 for an owner without values.
 
     >>> means(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 2]), 3).tolist()
     [2.0, 0.0, 5.0]
@@ -153,55 +174,46 @@ def means(values: Scores, owner: Ints, count: int) -> Scores:
 
 
 def owners(ptr: Ints) -> Ints:
-    """Return for each entry of a ragged array the row that it stands in."""
+    """Return for each entry of a ragged array the row that contains it."""
     return np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
 
 
 def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return the distinct values, ascending, and for each value which of them it is.
+    """Return the distinct values, ascending, and for each value its position among them.
 
-    Few among many, as the nodes of a hundred thousand paths: looked up, which beats the sort that np.unique makes.
+    For many values with few distinct ones, such as the nodes of a hundred thousand paths, the search is faster than
+    the sort that np.unique makes for the positions.
 
     >>> [part.tolist() for part in distinct(np.array([7, 3, 7]))]
     [[3, 7], [1, 0, 1]]
     """
-    found = np.unique(values)
-    return found, np.searchsorted(found, values).astype(np.int64, copy=False)
+    ascending = np.unique(values)
+    return ascending, np.searchsorted(ascending, values).astype(np.int64, copy=False)
 
 
-def ranked_by(pieces: Evidence, scores: Scores, k: int | None = None) -> Evidence:
-    """Return the k best pieces (all, if None) with these scores: the higher score first, then the smaller ids."""
-    order = rank_items(scores, pieces.nodes, pieces.node_ptr, pieces.edges, pieces.edge_ptr, k)
-    kept, best = pieces.unscored().take(order.tolist()), scores[order]
-    best.flags.writeable = False
-    return type(pieces)(kept.nodes, kept.node_ptr, kept.edges, kept.edge_ptr, best)
-
-
-def checked(model: object, where: str, also: Sequence[type] = ()) -> None:
-    """Raise OptionError where a model is none that scores texts, nor of the other types."""
-    # A text has a method `encode` too.
-    if isinstance(model, str) or not isinstance(model, (Encoder, CrossEncoder, *also)):
-        raise OptionError(f"{where}({model!r}): an encoder or a cross-encoder is needed, not its name.")
-
-
-_NAMED = "x"  # what the question names, in question and pattern
-_LETTERS = "yzwvutsrq"
+def ranked_by(items: Evidence, scores: Scores, k: int | None = None) -> Evidence:
+    """Return the k best items (all, if None) with these scores: higher score first, then smaller ids."""
+    order = rank_items(scores, items.nodes, items.node_ptr, items.edges, items.edge_ptr, k)
+    best, best_scores = items.unscored().take(order.tolist()), scores[order]
+    best_scores.flags.writeable = False
+    return type(items)(best.nodes, best.node_ptr, best.edges, best.edge_ptr, best_scores)
 
 
 @dataclass(frozen=True, repr=False)
 class Composed(Scorer):
-    """Scores a piece by the vectors of what it is made of: the mean of the cosines of the question and each part.
+    """Score an item by the vectors of its parts: the mean cosine of the question and each part.
 
-    With `names` (vectors by node id, `Snapshot.names`) the parts are the nodes of the piece and the relation of each
-    of its edges, whose text is read once; with `triples` (vectors by edge id, `Snapshot.triples`) they are its edges;
-    with both, all of these. A part without a vector counts as 0. So a question costs one text to read however many
-    paths there are, where reading paths costs a text for each.
+    With `names` (vectors by node id, `Snapshot.names`) the parts are the nodes of the item and the relation of each of
+    its edges; with `triples` (vectors by edge id, `Snapshot.triples`) they are its edges; with both, all of these. A
+    part without a vector counts as 0. Only the question and the texts of relations are encoded, however many paths
+    there are.
 
-    >>> from graphwright.operators.state import start; from graphwright.models.fake import HashEncoder
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
     >>> names = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> judge = Composed(names).prepare(start("Where does the Rhône flow?", graph), Run())
-    >>> judge(Evidence.of_edges([0, 1])).round(2).tolist()
+    >>> score = Composed(names).prepare(start("Where does the Rhône flow?", graph), Run())
+    >>> score(Evidence.of_edges([0, 1])).round(2).tolist()
     [0.11, 0.19]
     """
 
@@ -209,129 +221,140 @@ class Composed(Scorer):
     triples: VectorIndex | None = None
 
     def __post_init__(self) -> None:
-        given = [index for index in (self.names, self.triples) if index is not None]
-        if not given or not all(isinstance(index, VectorIndex) and index.encoder is not None for index in given):
-            raise OptionError(f"{self!r}: vectors by node or by edge are needed, with the encoder that made them.")
+        super().__post_init__()
+        indexes = [index for index in (self.names, self.triples) if index is not None]
+        if not indexes or not all(isinstance(index, VectorIndex) and index.encoder is not None for index in indexes):
+            raise OptionError(
+                f"Composed: names is {self.names!r} and triples is {self.triples!r}; at least one must be a "
+                "VectorIndex, and each needs the encoder of its vectors."
+            )
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the mean cosine of the parts."""
         graph, index = state.graph, self.names if self.names is not None else self.triples
-        asked = index.encode(state.question.text, run)  # type: ignore[union-attr]
+        query = index.encode(state.question.text, run)  # type: ignore[union-attr]
 
-        def scores(pieces: Evidence) -> Scores:
-            of_edges, found = owners(pieces.edge_ptr), []
+        def scores(items: Evidence) -> Scores:
+            edge_owners, parts = owners(items.edge_ptr), []
             if self.names is not None:
-                nodes, of_nodes = _nodes_of(pieces, graph)
-                found.append((_near(self.names, nodes, asked), of_nodes))
-                found.append((self._of_relations(run, graph, pieces.edges, asked), of_edges))
+                nodes, node_owners = _nodes_of(items, graph)
+                parts.append((_index_cosines(self.names, nodes, query), node_owners))
+                parts.append((self._relation_cosines(run, graph, items.edges, query), edge_owners))
             if self.triples is not None:
-                found.append((_near(self.triples, pieces.edges, asked), of_edges))
-            values, owner = (np.concatenate(parts) for parts in zip(*found, strict=True))
-            return means(values, owner, len(pieces))
+                parts.append((_index_cosines(self.triples, items.edges, query), edge_owners))
+            values, owner = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+            return means(values, owner, len(items))
 
         return scores
 
-    def _of_relations(self, run: Run, graph: Graph, edges: Ints, asked: Floats) -> Scores:
-        """Return the cosine of the text of each edge's relation with the question's."""
-        relations, at = distinct(graph.columns.relation[edges])
+    def _relation_cosines(self, run: Run, graph: Graph, edges: Ints, query: Floats) -> Scores:
+        """Return the cosine of the text of each edge's relation with the question."""
+        relations, position = distinct(graph.columns.relation[edges])
         if not len(relations):
             return np.empty(0)
-        texts = [relation_words(graph, (2 * relation + 1,)) for relation in relations.tolist()]
+        texts = [_relation_text(graph, relation) for relation in relations.tolist()]
         vectors = run.encode(self.names.encoder, texts).astype(np.float64)  # type: ignore[union-attr, arg-type]
-        return cosines(vectors, asked.astype(np.float64))[at]
+        return cosines(vectors, query.astype(np.float64))[position]
+
+
+def _nodes_of(items: Evidence, graph: Graph) -> tuple[Ints, Ints]:
+    """Return all nodes and the item of each; an item without nodes has those at the ends of its edges."""
+    without_nodes = np.diff(items.node_ptr) == 0
+    owner = owners(items.edge_ptr)
+    selected = without_nodes[owner]
+    nodes = np.concatenate((items.nodes, graph.ends(items.edges[selected])))
+    return nodes, np.concatenate((owners(items.node_ptr), np.repeat(owner[selected], 2)))
+
+
+def _index_cosines(index: VectorIndex, ids: Ints, query: Floats) -> Scores:
+    """Return the cosine of each id's vector with the question, each distinct id computed once."""
+    distinct_ids, position = distinct(ids)
+    values: Scores = index.cosines(distinct_ids, query)[position]
+    return values
+
+
+def _relation_text(graph: Graph, relation: int) -> str:
+    return relation_words(graph, (2 * relation + 1,))
+
+
+_NAME = "x"  # stands for a node that the question names, in question and pattern
+_LETTERS = "yzwvutsrq"  # other nodes, in the order of the pattern
 
 
 @dataclass(frozen=True, repr=False)
 class Patterns(Scorer):
-    """Scores a piece by its relations alone: the cosine of the question and the pattern, with all names masked.
+    """Score an item by its relations alone: the cosine of the question and the item's pattern, all names masked.
 
-    What the question names becomes x in the question and in the pattern, other nodes y, z and so on: "who acted in
-    films by the director of x" and "x directed by y; z directed by y; z starred actors w". A name would outweigh what
-    is asked about it. Paths that differ only in their names tie, as they should: they answer one question. A piece
-    without edges scores 0. `model`: an Encoder; it reads each pattern once and remembers it for the questions to come,
-    at which the same patterns are met again.
+    Entities of the question become x in question and pattern, other nodes y, z and so on: "who acted in films by the
+    director of x" and "x directed by y; z directed by y; z starred actors w". Names would outweigh the relations that
+    are asked for. Paths that differ only in their names have one score, as they answer one question. An item without
+    edges scores 0. `model`: an Encoder, which reads each distinct pattern once.
 
-    >>> from graphwright.operators.state import start; from graphwright.models.fake import HashEncoder
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo")])
     >>> state = start("Who is the spouse of the child of Bertha?", kin, entities=["Bertha"])
-    >>> pieces = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([0, 1], [0])])
+    >>> items = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([0, 1], [0])])
     >>> patterns = Patterns(HashEncoder())
-    >>> patterns.texts(state, pieces), patterns.prepare(state, Run())(pieces).round(2).tolist()
+    >>> patterns.texts(state, items), patterns.prepare(state, Run())(items).round(2).tolist()
     (['x child y; y spouse z', 'x child y'], [0.22, 0.21])
     """
 
-    model: Encoder
-
-    def __post_init__(self) -> None:
-        checked(self.model, "Patterns")
-        if not isinstance(self.model, Encoder):
-            raise OptionError(f"Patterns({self.model!r}): an encoder is needed.")
+    model: Annotated[Encoder, ModelOf("an encoder", Encoder)]
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the cosine of the masked question and the pattern."""
-        asked = run.encode(self.model, [masked(state, _NAMED)])[0].astype(np.float64)
+        query = run.encode(self.model, [mask_names(state, _NAME)])[0].astype(np.float64)
 
-        def scores(pieces: Evidence) -> Scores:
-            patterns, at = _patterns(state, pieces)
-            texts = [_written(state.graph, *pattern) for pattern in patterns]
+        def scores(items: Evidence) -> Scores:
+            texts, position = _pattern_texts(state, items)
             if not texts:
-                return np.zeros(len(pieces))
-            found = cosines(run.encode(self.model, texts).astype(np.float64), asked)
-            return np.where(np.diff(pieces.edge_ptr) > 0, found[at], 0.0)
+                return np.zeros(len(items))
+            values = cosines(run.encode(self.model, texts).astype(np.float64), query)
+            return np.where(np.diff(items.edge_ptr) > 0, values[position], 0.0)
 
         return scores
 
-    def texts(self, state: State, pieces: Evidence) -> list[str]:
-        """Return the pattern of each piece, as it is read."""
-        patterns, at = _patterns(state, pieces)
-        return [_written(state.graph, *patterns[i]) for i in at.tolist()]
+    def texts(self, state: State, items: Evidence) -> list[str]:
+        """Return the pattern of each item, as the model reads it."""
+        texts, position = _pattern_texts(state, items)
+        return [texts[i] for i in position.tolist()]
 
 
-def _nodes_of(pieces: Evidence, graph: Graph) -> tuple[Ints, Ints]:
-    """Return all nodes of all pieces, those of a piece that lists none being the ends of its edges, and their piece."""
-    bare = np.diff(pieces.node_ptr) == 0
-    owner = owners(pieces.edge_ptr)
-    ends = bare[owner]
-    nodes = np.concatenate((pieces.nodes, graph.ends(pieces.edges[ends])))
-    return nodes, np.concatenate((owners(pieces.node_ptr), np.repeat(owner[ends], 2)))
-
-
-def _near(index: VectorIndex, ids: Ints, asked: Floats) -> Scores:
-    """Return the cosine of each id's vector with the question's, each id looked up once."""
-    known, at = distinct(ids)
-    near: Scores = index.cosines(known, asked)[at]
-    return near
-
-
-def _patterns(state: State, pieces: Evidence) -> tuple[list[tuple[list[int], list[int]]], Ints]:
-    """Return the distinct patterns, and which of them each piece has.
-
-    A pattern is the relations of the edges, and for head and tail of each in turn where that node stands first among
-    these, -1 for a node that the question names.
-    """
-    c, graph = state.graph.columns, state.graph
-    named = np.unique(np.concatenate([np.empty(0, np.int64), *(a.seeds(graph) for a in state.anchors or ())]))
-    lengths, which = np.diff(pieces.edge_ptr), np.zeros(len(pieces), np.int64)
-    patterns: list[tuple[list[int], list[int]]] = []
+def _pattern_texts(state: State, items: Evidence) -> tuple[list[str], Ints]:
+    """Return the texts of the distinct patterns, and the position of each item's pattern among them."""
+    names = [np.empty(0, np.int64), *(anchor.seeds(state.graph) for anchor in state.anchors or ())]
+    named = np.unique(np.concatenate(names))
+    lengths, position = np.diff(items.edge_ptr), np.zeros(len(items), np.int64)
+    texts: list[str] = []
     for length in np.unique(lengths).tolist():
         rows = np.flatnonzero(lengths == length)
-        edges = pieces.edges[pieces.edge_ptr[rows, None] + np.arange(length)]
-        ends = np.stack((c.heads[edges], c.tails[edges]), axis=2).reshape(len(rows), -1)
-        first = np.empty_like(ends)
-        for at in range(2 * length):
-            first[:, at] = (ends[:, : at + 1] == ends[:, at, None]).argmax(axis=1)
-        first[np.isin(ends, named)] = -1
-        table = np.column_stack((c.relation[edges], first)).astype(np.int64)
-        keys, same = distinct(_keys(table))
-        one = np.empty(len(keys), np.int64)
-        one[same] = np.arange(len(rows))  # any row of each pattern: they are the same
-        which[rows] = len(patterns) + same
-        patterns += [(row[:length], row[length:]) for row in table[one].tolist()]
-    return patterns, which
+        table = _patterns(state.graph, items.edges[items.edge_ptr[rows, None] + np.arange(length)], named)
+        keys, row_keys = distinct(_row_keys(table))
+        example = np.empty(len(keys), np.int64)
+        example[row_keys] = np.arange(len(rows))  # any row of each pattern: they are equal
+        position[rows] = len(texts) + row_keys
+        texts += [_pattern_text(state.graph, row[:length], row[length:]) for row in table[example].tolist()]
+    return texts, position
 
 
-def _keys(table: Ints) -> Ints:
-    """Return a number for each row, the same for rows that are; sorting these is much faster than sorting rows."""
+def _patterns(graph: Graph, edges: Ints, named: Ints) -> Ints:
+    """Return the patterns of items with n edges each: int64[items, 3 n].
+
+    A pattern is the relations of the edges, then for head and tail of each edge in turn the first place of that node
+    among these, -1 for a node that the question names.
+    """
+    columns = graph.columns
+    ends = np.stack((columns.heads[edges], columns.tails[edges]), axis=2).reshape(len(edges), -1)
+    first = np.empty_like(ends)
+    for place in range(ends.shape[1]):
+        first[:, place] = (ends[:, : place + 1] == ends[:, place, None]).argmax(axis=1)
+    first[np.isin(ends, named)] = -1
+    return np.column_stack((columns.relation[edges], first)).astype(np.int64)
+
+
+def _row_keys(table: Ints) -> Ints:
+    """Return one number for each row, equal for equal rows; numbers sort much faster than rows."""
     keys, size = np.zeros(len(table), np.int64), 1
     for column in table.T:
         base = int(column.max()) + 2
@@ -342,10 +365,10 @@ def _keys(table: Ints) -> Ints:
     return keys
 
 
-def _written(graph: Graph, relations: Sequence[int], first: Sequence[int]) -> str:
-    letters = {-1: _NAMED}
-    for at in first:
-        n = len(letters) - 1
-        letters.setdefault(at, _LETTERS[n] if n < len(_LETTERS) else f"x{n}")
-    names = [relation_words(graph, (2 * relation + 1,)) for relation in relations]
-    return "; ".join(f"{letters[first[2 * i]]} {name} {letters[first[2 * i + 1]]}" for i, name in enumerate(names))
+def _pattern_text(graph: Graph, relations: Sequence[int], first: Sequence[int]) -> str:
+    letters = {-1: _NAME}
+    for place in first:
+        number = len(letters) - 1
+        letters.setdefault(place, _LETTERS[number] if number < len(_LETTERS) else f"x{number}")
+    texts = [_relation_text(graph, relation) for relation in relations]
+    return "; ".join(f"{letters[first[2 * i]]} {text} {letters[first[2 * i + 1]]}" for i, text in enumerate(texts))

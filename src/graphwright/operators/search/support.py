@@ -1,4 +1,4 @@
-"""Support of passages for an answer, and the connections between passages."""
+"""Search by three signals of passages: cosine, BM25, and topics that the question names."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphwright.graph.evidence import Evidence, Ints
+from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph, Kind
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex
@@ -22,19 +21,18 @@ from graphwright.text.words import words
 
 __all__ = ["Support", "SupportSearch", "expand", "frequency", "rarity", "reach"]
 
-_INFERRED = 0.5  # what it counts that a passage is about what is asked for, where no title says so
-_FEW = 5  # passages that may hold what is a topic, however few passages there are
+_INFERRED = 0.5  # weight of a topic that no title confirms
+_FEW = 5  # passages that may mention a topic, however few passages there are
 
 
 @dataclass(frozen=True)
 class Support:
     """Three signals for p passages (`nodes`), each at most about 1.
 
-    `near: float32[p]` is the cosine with the question over the best cosine. `terms: float32[p, t]` has what each of
-    the question's words adds to BM25, over the best BM25 of the whole question; words that only name a passage
-    that is found by its title are left out, since the title tells it better. `named: float32[p, a]` is 1 where
-    the passage is about anchor a, and half of that where no title says so; an anchor that more than √N of all N
-    passages hold, and more than five, is a word of the field and no topic.
+    `near: float32[p]` is the cosine with the question over the best cosine. `terms: float32[p, t]` has the BM25 of each
+    word of the question, over the best BM25 of the whole question; words are left out that only name a passage by its
+    title, since `named` covers them. `named: float32[p, a]` is 1 if the passage is about anchor a, and half of that if
+    no title says so; an anchor that more than √N of all N passages mention, and more than five, is no topic.
     """
 
     nodes: Ints
@@ -44,78 +42,79 @@ class Support:
 
     @classmethod
     def of(cls, state: State, run: Run, vectors: VectorIndex, index: WordIndex) -> Support:
-        """Read the signals of every passage of the graph."""
+        """Compute the signals of every passage of the graph."""
         graph = state.graph
         inside = np.ones(len(index.nodes), bool) if graph.whole else graph.holds(index.nodes)
         nodes = index.nodes[inside]
-        near = np.zeros(len(nodes), np.float32)  # on a graph that was imported nodes may have no vector
+        near = np.zeros(len(nodes), np.float32)  # in an imported graph nodes may have no vector
         near[vectors.has(nodes)] = vectors.scores_of(nodes, vectors.encode(state.question.text, run))[1]
-        columns, rest = _named(state, index.nodes)
-        asked = list(dict.fromkeys(words(state.question.text)))
-        postings = {word: index.postings(word) for word in asked}
-        whole = np.zeros(len(index.nodes), np.float32)
-        for rows, scores in postings.values():
-            whole[rows] += scores
-        terms = np.zeros((len(index.nodes), len(rest)), np.float32)
-        for at, word in enumerate(rest):
-            rows, scores = postings[word]
-            terms[rows, at] = scores / whole.max(initial=1e-9)
-        # Where nothing is near, nearness says nothing; and far is never farther than near is near.
+        # Without a positive cosine, nearness has no weight; and no negative value exceeds the best in size.
         near = near / np.abs(near).max() if near.max(initial=0.0) > 0 else np.zeros_like(near)
-        return cls(nodes, near, terms[inside], columns[inside])
+        named, remaining = _named(state, index.nodes)
+        terms = _terms(index, list(dict.fromkeys(words(state.question.text))), remaining)
+        return cls(nodes, near, terms[inside], named[inside])
 
-    def take(self, at: Ints) -> Support:
-        """Return the signals of some of the passages, by position."""
-        return Support(self.nodes[at], self.near[at], self.terms[at], self.named[at])
+    def take(self, positions: Ints) -> Support:
+        """Return the signals of the passages at some positions."""
+        return Support(self.nodes[positions], self.near[positions], self.terms[positions], self.named[positions])
 
     @property
-    def asked(self) -> NDArray[np.float64]:
-        """How far the question names what each passage is about, the most of all anchors: float64[p]."""
-        most: NDArray[np.float64] = self.named.max(axis=1, initial=0.0).astype(np.float64)
-        return most
+    def topics(self) -> Scores:
+        """The best of the anchors that each passage is about, 0 if none: float64[p]."""
+        best: Scores = self.named.max(axis=1, initial=0.0).astype(np.float64)
+        return best
 
-    def total(self) -> NDArray[np.float64]:
+    def coverage(self) -> Floats:
+        """Return the signals of words and of anchors together: float32[p, t + a]."""
+        return np.concatenate((self.terms, self.named), axis=1)
+
+    def total(self) -> Scores:
         """Return the sum of the signals: float64[p]."""
-        signals: NDArray[np.float64] = self.near.astype(np.float64) + self.terms.sum(1) + self.named.sum(1)
-        return signals
+        total: Scores = self.near.astype(np.float64) + self.terms.sum(1) + self.named.sum(1)
+        return total
+
+
+def _terms(index: WordIndex, question: list[str], selected: list[str]) -> Floats:
+    """Return the BM25 of the selected words, over the best of all words of the question: float32[passages, words]."""
+    postings = {word: index.postings(word) for word in question}
+    totals = np.zeros(len(index.nodes), np.float32)
+    for rows, scores in postings.values():
+        totals[rows] += scores
+    terms = np.zeros((len(index.nodes), len(selected)), np.float32)
+    for column, word in enumerate(selected):
+        rows, scores = postings[word]
+        terms[rows, column] = scores / totals.max(initial=1e-9)
+    return terms
 
 
 def _named(state: State, nodes: Ints) -> tuple[Floats, list[str]]:
     """Return which passages (rows: `nodes`) are about each anchor, and the question's words beside those anchors."""
-    rest, columns = state.question.text, []
+    graph, text, columns = state.graph, state.question.text, []
     for anchor in state.anchors or ():
-        seeds = anchor.seeds(state.graph)
-        about = _chunks_about(state.graph, seeds)
-        if len(about) and not _common(state.graph, seeds):
-            titled = _titled(state.graph, about)
+        seeds = anchor.seeds(graph)
+        about = np.unique(graph.columns.by_relation(ABOUT).rows(seeds))
+        if len(about) and not _common(graph, seeds):
+            titled = any(graph.title_of(chunk) for chunk in about.tolist())
             columns.append(np.isin(nodes, about, assume_unique=True) * np.float32(1 if titled else _INFERRED))
-            # A topic that was only inferred is no title: its words still have to be found.
+            # An inferred topic is no title, so that its words still count as words.
             if titled:
-                rest = re.sub(rf"(?<!\w){re.escape(anchor.text)}(?!\w)", " ", rest, count=1)
-    table = np.stack(columns, 1) if columns else np.zeros((len(nodes), 0), np.float32)
+                text = re.sub(rf"(?<!\w){re.escape(anchor.text)}(?!\w)", " ", text, count=1)
+    named = np.stack(columns, 1) if columns else np.zeros((len(nodes), 0), np.float32)
     known = set(words(state.question.text))
-    return table, [word for word in dict.fromkeys(words(rest)) if word in known]
+    return named, [word for word in dict.fromkeys(words(text)) if word in known]
 
 
 def _common(graph: Graph, entities: Ints) -> bool:
-    """Whether one of these entities is in so many passages that to name it tells nothing."""
+    """Return whether one of these entities is in too many passages to be a topic."""
     count = 0 if graph.passages is None else len(graph.passages)
     return bool(frequency(graph, entities).max(initial=0.0) > max(_FEW, math.sqrt(count)))
 
 
-def _chunks_about(graph: Graph, entities: Ints) -> Ints:
-    return np.unique(graph.columns.by_relation(ABOUT).rows(entities))
-
-
-def _titled(graph: Graph, chunks: Ints) -> bool:
-    return any(graph.title_of(int(chunk)) for chunk in chunks)
-
-
 @dataclass(frozen=True, repr=False)
 class SupportSearch(Ranker):
-    """Passages by the sum of three signals: cosine, BM25, and whether the question names what they are about.
+    """Rank passages by the sum of cosine, BM25, and whether the question names what they are about (see `Support`).
 
-    `passages`: vectors of the passages; `words`: their word index. Takes the anchors where there are any.
+    `passages`: vectors of the passages; `words`: their word index. Uses the anchors if there are any.
     """
 
     passages: VectorIndex
@@ -126,10 +125,8 @@ class SupportSearch(Ranker):
         """Rank the passages of the graph."""
         support = Support.of(state, run, self.passages, self.words)
         scores = support.total()
-        if k is not None and k < len(scores):
-            kept = top(scores, k)
-            return state.with_(evidence=Evidence.of_nodes(support.nodes[kept], scores[kept]))
-        return state.with_(evidence=Evidence.of_nodes(support.nodes, scores))
+        best = top(scores, len(scores) if k is None else k)
+        return state.with_(evidence=Evidence.of_nodes(support.nodes[best], scores[best]))
 
 
 def reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
@@ -138,38 +135,38 @@ def reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
     The rows hold positions in the entities, ascending.
     """
     owner, mentioned = expand(graph.columns.adjacency, nodes)
-    named = graph.columns.kinds[mentioned] == Kind.ENTITY  # and no passage that another refers to
-    owner, mentioned = owner[named], mentioned[named]
-    through, same = expand(graph.columns.by_relation(ALIAS), mentioned)
-    owners = np.concatenate((owner, owner[through]))
-    entities, at = np.unique(np.concatenate((mentioned, same)), return_inverse=True)
+    entity = graph.columns.kinds[mentioned] == Kind.ENTITY  # not a passage that another refers to
+    owner, mentioned = owner[entity], mentioned[entity]
+    row, aliases = expand(graph.columns.by_relation(ALIAS), mentioned)
+    owner = np.concatenate((owner, owner[row]))
+    entities, position = np.unique(np.concatenate((mentioned, aliases)), return_inverse=True)
     # One number per (passage, entity): distinct, and ascending as the rows must be.
-    held = np.unique(owners * len(entities) + at)
-    indptr = np.searchsorted(held, np.arange(len(nodes) + 1) * len(entities))
-    return entities, Csr(indptr, (held % max(len(entities), 1)).astype(np.int32))
+    keys = np.unique(owner * len(entities) + position)
+    indptr = np.searchsorted(keys, np.arange(len(nodes) + 1) * len(entities))
+    return entities, Csr(indptr, (keys % max(len(entities), 1)).astype(np.int32))
 
 
 def expand(rows: Csr, ids: Ints) -> tuple[Ints, Ints]:
-    """Return all values of these rows, each with the position in `ids` of the row that holds it."""
+    """Return all values of these rows, and before them the position in `ids` of the row of each."""
     return np.repeat(np.arange(len(ids)), rows.indptr[ids + 1] - rows.indptr[ids]), rows.rows(ids)
 
 
-def frequency(graph: Graph, entities: Ints) -> NDArray[np.float64]:
-    """Return in how many passages each entity is, those of its aliases counted too."""
+def frequency(graph: Graph, entities: Ints) -> Scores:
+    """Return the number of passages that mention each entity, those that mention its aliases counted too."""
     chunks = graph.columns.node_chunks
     if chunks is None:
         return np.zeros(len(entities))
-    owner, same = expand(graph.columns.by_relation(ALIAS), entities)
-    held = np.diff(chunks.indptr)
-    found: NDArray[np.float64] = held[entities] + np.bincount(owner, held[same], len(entities))
-    return found
+    owner, aliases = expand(graph.columns.by_relation(ALIAS), entities)
+    counts = np.diff(chunks.indptr)
+    total: Scores = counts[entities] + np.bincount(owner, counts[aliases], len(entities))
+    return total
 
 
-def rarity(graph: Graph, entities: Ints, common: float) -> NDArray[np.float64]:
+def rarity(graph: Graph, entities: Ints, common: float) -> Scores:
     """Return log(N/df)/log(N) of each entity, 0 for one in a single passage or in too many.
 
-    Too many are more than the share `common` of all N passages, and more than five; df may be more than N on a few
-    passages (see `frequency`): then it is 0.
+    Too many are more than the share `common` of all N passages, and more than five. Of few passages, df may exceed N
+    (see `frequency`): then it is 0.
     """
     count = max(len(graph.passages) if graph.passages is not None else 0, 2)
     df = frequency(graph, entities)

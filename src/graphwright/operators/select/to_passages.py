@@ -1,4 +1,4 @@
-"""From evidence to the passages behind it."""
+"""Ranking of the passages behind the evidence."""
 
 from __future__ import annotations
 
