@@ -1,117 +1,386 @@
-"""How long a user waits: warm retrieval by step, PPR alone against python-igraph, a cold command, the bare import.
+"""Measure what users wait for: retrieval, cold commands, indexing, changes of an index, and reading beside a writer.
 
-    python benchmarks/latency.py --index DIR --questions questions.jsonl [--rounds 3] [--methods bubblerag ...]
+    python benchmarks/latency.py --data DIR [--only retrieve index update readers]
 
-DIR is an index of the questions' corpus (`graphwright index corpus.jsonl --into DIR`). Each question is asked after a
-warm-up, its encoding included, from an index opened anew for each round. Writes benchmarks/results/latency.json.
+- retrieve: warm retrieval by step with the encoding of the question, further methods, PageRank alone against
+  python-igraph, a command in a new process, and the bare import. Each round opens the index anew, so that no question's
+  vector is remembered. Writes `latency-hotpotqa.json` and `latency-musique.json`.
+- index: the time of indexing HotpotQA's passages over the encoder's own, with passages or all texts embedded. Writes
+  `indexing.json`.
+- update: documents added, replaced and removed, against building anew and as the index grows. The encoder is replaced
+  by a constant one, because its time is that of the new texts alone. Writes `updates.json` and `updates.png`.
+- readers: latency of `retrieve` while another process adds 968 passages to the index. After every 10 questions the
+  writer is halted for 10 more, so that both latencies are measured in the same minute. Given are the ratios of each run
+  (writer at work over writer halted) and their medians. Writes `readers.json`.
 """
 
-import argparse
-import json
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import igraph
 import numpy as np
+from harness import (
+    Record,
+    arguments,
+    elapsed,
+    figure,
+    multihop_index,
+    multihop_questions,
+    parse,
+    percentiles,
+    write_results,
+)  # fmt: skip
 
-from graphwright import Index, start
-from graphwright.data.questions import read_questions
+from graphwright.data.document import Document
+from graphwright.data.documents import read_documents
+from graphwright.index.build import Settings
+from graphwright.index_folder import Index
 from graphwright.kernels.ppr import push_ppr
 from graphwright.methods.registry import retrieval_part
+from graphwright.models.protocols import Floats, Usage
+from graphwright.operators.operator import Then
+from graphwright.operators.state import start
 from graphwright.operators.subgraph.walk import seeds
 
-RESULTS = Path(__file__).parent / "results"
+FIRST_QUESTION = "The first question pays for everything that is loaded once."
+COMMAND = [sys.executable, "-c", "from graphwright.cli.app import main; main()"]
+COLD_RUNS = 5
 
 
-def spread(seconds):
-    p50, p95 = 1000 * np.percentile(seconds, [50, 95])
-    return {"p50 ms": round(float(p50), 2), "p95 ms": round(float(p95), 2)}
+# Retrieval
+
+METHODS: Mapping[str, Sequence[str]] = {
+    "hotpotqa-lexical": ("bubblerag", "hipporag2", "ircot", "pathrag"),
+    "musique-openie": (),
+}
 
 
-def warm(folder, questions, rounds, method="ppr"):
-    whole, steps, encoder = [], {}, []
+def warm(folder: Path, questions: Sequence[str], rounds: int, method: str = "ppr") -> Record:
+    """Return the times of a method's retrieval, of the encoder in it, and of each step."""
+    whole, encoder = [], []
+    steps: dict[str, list[float]] = {}
     for _ in range(rounds):
-        # Opened anew, so that no question's vector is remembered.
-        index = Index.open(folder)
-        operator = retrieval_part(index.pipeline(method))
-        operator(start("What is asked first pays for what is loaded once?", index.graph))
+        with Index.open(folder) as index:
+            operator = retrieval_part(index.pipeline(method))
+            operator(start(FIRST_QUESTION, index.graph))
+            for question in questions:
+                begun = time.perf_counter()
+                state = operator(start(question, index.graph))
+                whole.append(time.perf_counter() - begun)
+                encoder.append(sum(step.usage.seconds for step in state.trace))
+                for step in state.trace:
+                    steps.setdefault(step.operator, []).append(step.seconds)
+    by_step = {name: percentiles(seconds) for name, seconds in steps.items()}
+    return {**percentiles(whole), "encoder": percentiles(encoder), "steps": by_step}
+
+
+def pagerank(folder: Path, questions: Sequence[str], k: int = 500, restart: float = 0.5) -> Record:
+    """Return the times of PageRank alone from the seeds of method `ppr`, ours and igraph's on the same graph."""
+    with Index.open(folder) as index:
+        graph, steps = index.graph, retrieval_part(index.pipeline("ppr"))
+        first = Then(steps.steps[:2]) if isinstance(steps, Then) else steps
+        indptr, neighbours = graph.adjacency
+        owners = np.repeat(np.arange(len(graph)), np.diff(indptr))
+        once = owners < neighbours
+        other = igraph.Graph(n=len(graph), edges=np.stack((owners[once], neighbours[once]), 1).tolist())
+        ours, theirs, recalls = [], [], []
         for question in questions:
+            nodes, weights = seeds(first(start(question, graph)))
+            push_ppr(indptr, neighbours, nodes, weights, restart=restart, k=k)
             begun = time.perf_counter()
-            state = operator(start(question.text, index.graph))
-            whole.append(time.perf_counter() - begun)
-            encoder.append(sum(step.usage.seconds for step in state.trace))
-            for step in state.trace:
-                steps.setdefault(step.operator, []).append(step.seconds)
-        index.close()
-    return {**spread(whole), "encoder": spread(encoder), "steps": {name: spread(s) for name, s in steps.items()}}
+            best, _ = push_ppr(indptr, neighbours, nodes, weights, restart=restart, k=k)
+            ours.append(time.perf_counter() - begun)
+            reset = np.zeros(len(graph))
+            reset[nodes] = weights
+            begun = time.perf_counter()
+            ranks = other.personalized_pagerank(reset=reset, damping=1 - restart, implementation="prpack")
+            theirs.append(time.perf_counter() - begun)
+            scores = np.array(ranks)
+            exact = np.lexsort((np.arange(len(scores)), -scores))[:k]
+            recalls.append(len(np.intersect1d(best, exact)) / k)
+        return {
+            "nodes": len(graph), "edges": len(graph.edges), "k": k, "restart": restart, "ours": percentiles(ours),
+            "igraph": percentiles(theirs), "ratio": round(float(np.median(theirs) / np.median(ours)), 1),
+            "recall": round(float(np.mean(recalls)), 4),
+        }  # fmt: skip
 
 
-def walks(folder, questions, k=500, restart=0.5):
-    """PPR alone, from the seeds that method ppr has, ours and igraph's on the same graph."""
+def process(*command: str) -> Record:
+    """Return the times of a command in new processes; a first run does not count."""
+
+    def run() -> None:
+        subprocess.run(command, check=True, capture_output=True)
+
+    return percentiles([elapsed(run)[1] for _ in range(COLD_RUNS + 1)][1:])
+
+
+def measure_retrieval(options: Namespace) -> None:
+    """Measure retrieval, commands and the import on two indexes."""
+    for label, methods in METHODS.items():
+        folder = multihop_index(options, label)
+        questions = [question.text for question in multihop_questions(options, label, options.questions)]
+        with Index.open(folder) as index:
+            passages = index.info()["chunks"]
+        results = {
+            "passages": passages,
+            "retrieve, warm": warm(folder, questions, options.rounds),
+            "further methods, warm": {method: warm(folder, questions[:100], 1, method) for method in methods},
+            "ppr alone": pagerank(folder, questions[:100]),
+            "ask, cold process": process(*COMMAND, "ask", questions[0], "--index", str(folder)),
+            "import graphwright": process(sys.executable, "-c", "import graphwright"),
+            "python alone": process(sys.executable, "-c", "pass"),
+        }
+        print(label, results, flush=True)
+        write_results(options.out / f"latency-{label.partition('-')[0]}.json", results)
+
+
+# Indexing
+
+EMBEDDED = {"passages": ("passages",), "all texts": ("passages", "names", "triples")}
+
+
+def measure_indexing(options: Namespace) -> None:
+    """Measure the time of indexing over that of the encoder."""
+    corpus, results = options.data / "multihop/hotpotqa/corpus.jsonl", {}
+    for name, embed in EMBEDDED.items():
+        with tempfile.TemporaryDirectory() as folder:
+            begun, usage = time.perf_counter(), Usage()
+            with Index.create(Path(folder) / "index", settings=Settings(embed=embed)) as index:
+                changes = index.add(islice(read_documents([corpus], print), options.documents), usage=usage)
+                seconds = time.perf_counter() - begun
+                info = index.info()
+        results[name] = {
+            **{key: info[key] for key in ("documents", "nodes", "edges")},
+            "texts encoded": changes.texts,
+            "seconds": round(seconds, 2),
+            "encoder seconds": round(usage.seconds, 2),
+            "whole / encoder": round(seconds / usage.seconds, 3),
+            "parts": {part: round(value, 2) for part, value in changes.seconds.items()},
+            "texts a second": round(usage.texts / usage.seconds),
+            "index MB": round(info["bytes"] / 1e6, 1),
+        }
+        print(name, results[name], flush=True)
+    write_results(options.out / "indexing.json", results)
+
+
+# Changes of an index
+
+SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
+FEW, MANY = 100, 1_000  # documents that are added to an index of each size
+
+
+class ConstantEncoder:
+    """An encoder that returns the same vector for every text."""
+
+    id = "constant"
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return one row per text."""
+        return np.full((len(texts), 384), 384**-0.5, np.float32)
+
+
+def varied_corpus(data: Path, count: int) -> list[Document]:
+    """Return the passages of three sets, repeated with every name changed until there are enough."""
+    base = [
+        d for name in ("musique", "hotpotqa", "2wiki") for d in read_documents([data / name / "corpus.jsonl"], print)
+    ]
+    documents = []
+    for at in range(count):
+        document, copy = base[at % len(base)], at // len(base)
+        suffix = "abcdefgh"[copy - 1] if copy else ""
+        text, title = (re.sub(r"\b([A-Z]\w{3,})", rf"\g<1>{suffix}", part) for part in (document.text, document.title))
+        documents.append(Document(f"{at:06d}", text, title, whole=True))
+    return documents
+
+
+def seconds_of(work: Callable[[], Any]) -> float:
+    """Return the seconds of a call."""
+    return elapsed(work)[1]
+
+
+def tenth(documents: Sequence[Document], repeats: int) -> Record:
+    """Return the times of changing a tenth of an index, over the time of building it."""
+    part = documents[: len(documents) // 10]
+    changed = [Document(d.id, f"{d.text} Changed.", d.title, whole=True) for d in part]
+    times: list[dict[str, float]] = []
+    for _ in range(repeats):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Index.create(Path(folder) / "index", encoder=ConstantEncoder()) as index,
+        ):
+            rebuild = seconds_of(lambda index=index: index.add(documents))  # type: ignore[misc]
+            replaced = seconds_of(lambda index=index: index.add(changed))  # type: ignore[misc]
+            removed = seconds_of(lambda index=index: index.remove(d.id for d in part))  # type: ignore[misc]
+            added = seconds_of(lambda index=index: index.add(part))  # type: ignore[misc]
+            one = seconds_of(lambda index=index: index.remove([part[0].id]))  # type: ignore[misc]
+        times.append(
+            {
+                "rebuild seconds": rebuild,
+                "remove a tenth / rebuild": removed / rebuild,
+                "add a tenth / rebuild": added / rebuild,
+                "replace a tenth / rebuild": replaced / rebuild,
+                "remove one / rebuild": one / rebuild,
+            }
+        )
+    return {"documents": len(documents), **{name: round(median(row[name] for row in times), 4) for name in times[0]}}
+
+
+def growth(documents: Sequence[Document], sizes: Sequence[int], repeats: int) -> list[Record]:
+    """Return the cost of a document and of a change, whatever it changes, as an index grows.
+
+    At each size a hundred documents are added, then a thousand, and removed again. A document's cost is the difference
+    over nine hundred; a change's is the rest of the hundred's time: reading the store, merging, writing the snapshot.
+    """
+    rows: list[Record] = []
+    more, documents = documents[-MANY:], documents[:-MANY]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Index.create(Path(folder) / "index", encoder=ConstantEncoder()) as index,
+    ):
+        previous = 0
+        for size in sizes:
+            index.add(documents[previous:size])
+            previous = size
+            few, many, out = [], [], []
+            for _ in range(repeats):
+                few.append(seconds_of(lambda: index.add(more[:FEW])))
+                index.remove(d.id for d in more[:FEW])
+                many.append(seconds_of(lambda: index.add(more)))
+                out.append(seconds_of(lambda: index.remove(d.id for d in more)))
+            document = (median(many) - median(few)) / (MANY - FEW)
+            change = median(few) - FEW * document
+            rows.append(
+                {
+                    "chunks": size,
+                    "nodes": len(index.graph),
+                    "edges": len(index.graph.edges),
+                    "ms for each document added": round(1000 * document, 3),
+                    "seconds for each change": round(change, 3),
+                    "the same, ms for each chunk held": round(1000 * change / size, 4),
+                    "seconds to remove a thousand": round(median(out), 3),
+                }
+            )
+            print(rows[-1], flush=True)
+    return rows
+
+
+def measure_updates(options: Namespace) -> None:
+    """Measure changes of an index."""
+    sizes = [size for size in SIZES if size <= options.documents]
+    documents = varied_corpus(options.data / "multihop", max(sizes, default=1_000) + MANY)
+    tenth(documents[:200], 1)  # compiles the kernels
+    rows = growth(documents, sizes, options.rounds)
+    results = {"tenth": tenth(documents[:5_000], options.rounds), "growth": rows}
+    write_results(options.out / "updates.json", results)
+    if not sizes:
+        return
+    with figure(options.out / "updates.png", 1, 2, (10, 3.6)) as (_, panels):
+        for panel, name, scale in zip(
+            panels[0], ("ms for each document added", "seconds for each change"), ("linear", "log"), strict=True
+        ):
+            panel.plot(sizes, [row[name] for row in rows], "o-")
+            panel.set(xscale="log", yscale=scale, xlabel="chunks in the index", title=name)
+
+
+# Readers beside a writer
+
+ADDED = 968  # passages
+TURN = 10  # questions
+
+
+def writer(path: Path, folder: Path) -> subprocess.Popen[bytes]:
+    """Return a process that indexes a file."""
+    return subprocess.Popen([*COMMAND, "index", str(path), "--into", str(folder)], stdout=subprocess.DEVNULL)
+
+
+def opened(folder: Path) -> Index:
+    """Open an index and ask a first question."""
     index = Index.open(folder)
-    steps = retrieval_part(index.pipeline("ppr")).steps
-    indptr, neighbours = index.graph.adjacency
-    owners = np.repeat(np.arange(len(index.graph)), np.diff(indptr))
-    once = owners < neighbours
-    other = igraph.Graph(n=len(index.graph), edges=np.stack((owners[once], neighbours[once]), 1).tolist())
-    ours, theirs, recall = [], [], []
-    for question in questions[:100]:
-        state = steps[1](steps[0](start(question.text, index.graph)))
-        nodes, weights = seeds(state)
-        push_ppr(indptr, neighbours, nodes, weights, restart=restart, k=k)
-        begun = time.perf_counter()
-        found, _ = push_ppr(indptr, neighbours, nodes, weights, restart=restart, k=k)
-        ours.append(time.perf_counter() - begun)
-        reset = np.zeros(len(index.graph))
-        reset[nodes] = weights
-        begun = time.perf_counter()
-        scores = np.array(other.personalized_pagerank(reset=reset, damping=1 - restart, implementation="prpack"))
-        theirs.append(time.perf_counter() - begun)
-        exact = np.lexsort((np.arange(len(scores)), -scores))[:k]
-        recall.append(len(np.intersect1d(found, exact)) / k)
-    ratio = float(np.median(theirs) / np.median(ours))
-    size = {"nodes": len(index.graph), "edges": len(index.graph.edges), "k": k, "restart": restart}
-    return {
-        **size,
-        "ours": spread(ours),
-        "igraph": spread(theirs),
-        "ratio": round(ratio, 1),
-        "recall": round(float(np.mean(recall)), 4),
-    }
+    index.retrieve(FIRST_QUESTION)
+    return index
 
 
-def command(arguments, rounds):
-    seconds = []
-    for _ in range(rounds + 1):
-        begun = time.perf_counter()
-        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
-        seconds.append(time.perf_counter() - begun)
-    return spread(seconds[1:])
+def read_beside_writer(folder: Path, rest: Path, questions: Sequence[str]) -> Record:
+    """Return the latencies with the writer halted and at work, and their ratios."""
+    index, remaining = opened(folder), list(questions)
+    seconds: dict[str, list[float]] = {"halted": [], "at work": []}
+    begun = time.perf_counter()
+    with writer(rest, folder) as process:
+        while process.poll() is None:
+            if len(remaining) < 2 * TURN:  # an index that was opened anew remembers no question's vector
+                index.close()
+                index, remaining = opened(folder), list(questions)
+            for turn, sign in (("halted", signal.SIGSTOP), ("at work", signal.SIGCONT)):
+                process.send_signal(sign)
+                for question in remaining[-TURN:]:
+                    asked = time.perf_counter()
+                    index.retrieve(question)
+                    seconds[turn].append(time.perf_counter() - asked)
+                del remaining[-TURN:]
+    whole = time.perf_counter() - begun
+    index.close()
+    if process.returncode:
+        raise SystemExit(f"The writer failed with exit status {process.returncode}.")
+    times = {turn: {"questions": len(s), **percentiles(s, 50, 95, 99)} for turn, s in seconds.items()}
+    ratios = {f"{p} ratio": round(times["at work"][f"{p} ms"] / times["halted"][f"{p} ms"], 2) for p in ("p50", "p95")}
+    return {**times, **ratios, "writer s, halted half of it": round(whole, 1)}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--index", type=Path, required=True)
-    parser.add_argument("--questions", type=Path, required=True)
+def measure_readers(options: Namespace) -> None:
+    """Measure reading beside a writer."""
+    data = options.data / "multihop/hotpotqa"
+    questions = [question.text for question in multihop_questions(options, "hotpotqa-lexical")]
+    lines = (data / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[: options.documents]
+    runs = []
+    with tempfile.TemporaryDirectory() as folder:
+        base, first, rest = (Path(folder) / name for name in ("base", "first.jsonl", "rest.jsonl"))
+        first.write_text("\n".join(lines[:-ADDED]), encoding="utf-8")
+        rest.write_text("\n".join(lines[-ADDED:]), encoding="utf-8")
+        if writer(first, base).wait():
+            raise SystemExit("The first passages could not be indexed.")
+        for run in range(options.rounds):
+            copy = Path(folder) / f"run-{run}"
+            shutil.copytree(base, copy)
+            runs.append(read_beside_writer(copy, rest, questions))
+            print(runs[-1], flush=True)
+            shutil.rmtree(copy)
+    names = ("p50 ratio", "p95 ratio", "writer s, halted half of it")
+    medians = {f"median {name}": median(run[name] for run in runs) for name in names}
+    results = {"passages": f"{len(lines) - ADDED} + {ADDED}", "cores": os.cpu_count(), **medians, "runs": runs}
+    write_results(options.out / "readers.json", results)
+
+
+PARTS = {
+    "retrieve": measure_retrieval,
+    "index": measure_indexing,
+    "update": measure_updates,
+    "readers": measure_readers,
+}
+
+
+def main() -> None:
+    """Measure the parts asked for."""
+    parser = arguments(__doc__, parts=list(PARTS))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--methods", nargs="*", default=[], help="further methods, the first 100 questions")
-    given = parser.parse_args()
-    questions = read_questions(given.questions)
-    run = "from graphwright.cli.app import main; main()"
-    found = {
-        "passages": Index.open(given.index).info()["chunks"],
-        "retrieve, warm": warm(given.index, questions, given.rounds),
-        "further methods, warm": {m: warm(given.index, questions[:100], 1, m) for m in given.methods},
-        "ppr alone": walks(given.index, questions),
-        "ask, cold process": command(["-c", run, "ask", questions[0].text, "--index", str(given.index)], 5),
-        "import graphwright": command(["-c", "import graphwright"], 5),
-        "python alone": command(["-c", "pass"], 5),
-    }
-    name = f"latency-{given.questions.parent.name}.json"
-    (RESULTS / name).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(found, indent=1))
+    parser.add_argument("--questions", type=int, help="of each set, the first ones")
+    parser.add_argument("--documents", type=int, default=SIZES[-1], help="of the corpora, the first ones")
+    options = parse(parser)
+    for part in options.only:
+        PARTS[part](options)
 
 
 if __name__ == "__main__":

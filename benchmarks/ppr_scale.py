@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from graphwright.kernels.compiled import kernel
+from graphwright.kernels.csr import kernel
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = {

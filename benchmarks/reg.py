@@ -24,12 +24,12 @@ import graphwright as gw
 from graphwright.data.datasets import read_dataset
 from graphwright.generate.chains import ChainPrompt
 from graphwright.generate.targets import TargetAnswer
-from graphwright.graph.relation_paths import relation_words
+from graphwright.graph.walks import relation_words
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex
 from graphwright.learn.checkpoint import read_checkpoint
-from graphwright.learn.examples import examples_of
+from graphwright.learn.candidates import examples_of
 from graphwright.learn.labels import intersection, make_labels, union
 from graphwright.learn.refine import CosineRefiner, NeighbourRefiner, ShortestPathLabels
 from graphwright.learn.registry import load_retriever, train_retriever

@@ -182,7 +182,8 @@ def encoder(weights: dict[str, Array], ranges: Ranges | None) -> tuple[onnx.Mode
 def build(weights: dict[str, Array], int8: bool) -> bytes:
     """Return the encoder as the bytes of an ONNX file."""
     ranges = calibrate(weights) if int8 else None
-    return encoder(weights, ranges)[0].SerializeToString(deterministic=True)
+    content: bytes = encoder(weights, ranges)[0].SerializeToString(deterministic=True)
+    return content
 
 
 def probe() -> bytes:
@@ -196,7 +197,8 @@ def probe() -> bytes:
     )
     opsets = [helper.make_opsetid("", 17)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="graphwright")
-    return model.SerializeToString(deterministic=True)
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
 
 
 def calibrate(weights: dict[str, Array]) -> Ranges:

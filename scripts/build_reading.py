@@ -26,8 +26,7 @@ from build_encoder import CALIBRATION, HIDDEN, MS, ROOT, Array, Builder, Ranges
 from build_encoder import TARGET as ENCODER
 from onnx import TensorProto, helper
 
-from graphwright.models.embedded.matching import Match
-from graphwright.models.embedded.cross_encoder import joint_input
+from graphwright.models.embedded.cross_encoder import Match, joint_input
 
 TARGET = ROOT / "src/graphwright/models/weights/minilm-reading"
 NEAREST = 4  # passages of each of the demo's questions that ranges are taken over
@@ -44,7 +43,8 @@ def layer_output(model: onnx.ModelProto, layer: int) -> str:
 def one_more_output(name: str) -> bytes:
     """Return a model that holds nothing but an output."""
     output = helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
-    return onnx.ModelProto(graph=onnx.GraphProto(output=[output])).SerializeToString()
+    content: bytes = onnx.ModelProto(graph=onnx.GraphProto(output=[output])).SerializeToString()
+    return content
 
 
 def joint(weights: dict[str, Array], count: int, ranges: Ranges | None) -> tuple[onnx.ModelProto, dict[str, str]]:
@@ -74,16 +74,16 @@ def joint(weights: dict[str, Array], count: int, ranges: Ranges | None) -> tuple
 
 def pairs(weights: dict[str, Array]) -> list[Array]:
     """Return the joined states of the demo's questions and the passages nearest to each."""
-    from graphwright.models.embedded.tokens import tokens_of  # needs states.onnx, which is written first
+    from graphwright.models.embedded.encoder import tokens_of  # needs states.onnx, which is written first
 
     rows = [json.loads(line) for line in (CALIBRATION / "corpus.jsonl").read_text("utf-8").splitlines()]
     asked = [json.loads(line) for line in (CALIBRATION / "questions.jsonl").read_text("utf-8").splitlines()]
-    texts = tokens([f"{row['title']}\n{row['text']}" for row in rows])
+    texts = tokens_of([f"{row['title']}\n{row['text']}" for row in rows])
     vectors = np.stack([text.vector for text in texts])
     made = []
-    for question in tokens([row["question"] for row in asked]):
+    for question in tokens_of([row["question"] for row in asked]):
         for at in np.argsort(-(vectors @ question.vector))[:NEAREST]:
-            made.append(joined(Match.of(question, texts[at], weights["rarity"].astype(np.float32)), weights))
+            made.append(joint_input(Match.of(question, texts[at], weights["rarity"].astype(np.float32)), weights))
     return made
 
 

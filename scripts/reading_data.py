@@ -17,7 +17,6 @@ from pathlib import Path
 
 from graphwright import Document, Index, start
 from graphwright.data.datasets import read_dataset
-from graphwright.data.documents import read_documents
 from graphwright.methods.registry import pipeline, retrieval_part
 
 REAL = ("hotpotqa", "2wiki", "scifact", "xquad", "covidqa")
@@ -75,27 +74,19 @@ def read_part(name: str, data: Path, folder: Path) -> Part:
         rows = (Document(key, text, title, whole=True) for key, (title, text) in passages.items() if text.strip())
         index.add(list(rows))
         hybrid = retrieval_part(pipeline("hybrid", index.snapshot, top_k=HYBRID))
-        walk = (
-            retrieval_part(pipeline("ppr", index.snapshot, top_k=WALKED))
-            if (data / "multihop" / name).is_dir()
-            else None
-        )
-        held = index.graph.passages
+        walk = retrieval_part(pipeline("ppr", index.snapshot, top_k=WALKED))
         for question in questions:
-            found = hybrid(start(question.text, index.graph)).passages
-            question.pool = [held.of(int(node)).document for node in found.ids]
-            if walk is not None:
-                question.walked = [
-                    held.of(int(node)).document for node in walk(start(question.text, index.graph)).passages.ids
-                ]
+            state = start(question.text, index.graph)
+            question.pool = [passage.document for passage in hybrid(state).passages or ()]
+            if (data / "multihop" / name).is_dir():
+                question.walked = [passage.document for passage in walk(state).passages or ()]
     return part
 
 
 def _dataset(name: str, data: Path) -> tuple[list[Asked], dict[str, tuple[str, str]]]:
     folder = next(path for path in (data / "multihop" / name, data / "ir" / name) if path.is_dir())
     read = read_dataset(folder)
-    documents = read_documents([read.corpus], lambda skipped: None)
-    passages = {document.id: (document.title, document.text) for document in documents}
+    passages = {document.id: (document.title, document.text) for document in read.documents(lambda skipped: None)}
     questions = [Asked(q.id, q.text, [*q.gold], [*q.answers]) for q in read.questions if q.gold]
     return questions, passages
 
@@ -104,7 +95,8 @@ def _squad(name: str, data: Path) -> tuple[list[Asked], dict[str, tuple[str, str
     """Read a file in the form of SQuAD; long texts become passages that overlap by a third."""
     file = {"xquad": "xquad.en.json", "covidqa": "covidqa_200423.json"}[name]
     articles = json.loads((data / "reading" / file).read_text("utf-8"))["data"]
-    questions, passages = [], {}
+    questions: list[Asked] = []
+    passages: dict[str, tuple[str, str]] = {}
     for article in articles:
         for paragraph in article["paragraphs"]:
             whole = paragraph["context"]

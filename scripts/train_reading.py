@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -31,8 +30,8 @@ from reading_data import REAL, Asked, Part, made_questions, read_part
 from safetensors.numpy import load_file
 from torch import nn
 
-from graphwright.models.embedded.matching import MATCHES, Match
-from graphwright.models.embedded.tokens import Tokens
+from graphwright.models.embedded.cross_encoder import MATCHES, Match
+from graphwright.models.embedded.encoder import Tokens
 
 GROUP, PER_STEP = 8, 4  # passages of a question, questions of a step
 LONGEST, ASKED = 176, 64  # tokens of a passage and of a question while training
@@ -41,7 +40,7 @@ RATE, HEAD_RATE = 2e-4, 1e-3
 NEAREST = 40  # passages nearest to a made question, as its pool
 
 
-class Layer(nn.Module):
+class Layer(nn.Module):  # type: ignore[misc, unused-ignore]
     """A layer of BERT that begins as one of the encoder's."""
 
     PARTS = (
@@ -73,7 +72,7 @@ class Layer(nn.Module):
         return self.after_narrow(x + self.narrow(F.gelu(self.wide(x))))
 
 
-class Joint(nn.Module):
+class Joint(nn.Module):  # type: ignore[misc, unused-ignore]
     """The joint layers, the head, and what finds spans."""
 
     def __init__(self, weights: dict[str, Any], layer: int) -> None:
@@ -125,18 +124,18 @@ class Material:
     """The questions of a set with the states of all texts."""
 
     def __init__(self, part: Part, draw: random.Random) -> None:
-        from graphwright.models.embedded.tokens import tokens_of  # needs states.onnx
+        from graphwright.models.embedded.encoder import tokens_of  # needs states.onnx
 
         wanted = {k for q in part.questions for k in (*q.pool, *q.walked, *q.gold)}
         self.part, keys = part, [key for key in part.passages if key in wanted]
-        self.passages = dict(zip(keys, tokens([part.text(key) for key in keys]), strict=True))
+        self.passages = dict(zip(keys, tokens_of([part.text(key) for key in keys]), strict=True))
         made = list(made_questions(Part(part.name, [], {key: part.passages[key] for key in keys}), draw))
         self.real = part.questions
         self.made = made
         self.questions = dict(
             zip(
                 [q.id for q in (*part.questions, *made)],
-                tokens([q.text for q in (*part.questions, *made)]),
+                tokens_of([q.text for q in (*part.questions, *made)]),
                 strict=True,
             )
         )
@@ -172,7 +171,8 @@ def rarities(parts: list[Part]) -> np.ndarray[Any, Any]:
         held[list(set(one.ids))] += 1
     idf = np.log((len(texts) + 1) / (held + 0.5)) / np.log((len(texts) + 1) / 0.5)
     idf[:999] = 0
-    return (np.maximum(idf, 0) ** 1.5).astype(np.float32)
+    rarity: np.ndarray[Any, Any] = (np.maximum(idf, 0) ** 1.5).astype(np.float32)
+    return rarity
 
 
 def batch(question: Tokens, passages: list[Tokens], rarity: np.ndarray[Any, Any]) -> dict[str, torch.Tensor]:
@@ -184,7 +184,7 @@ def batch(question: Tokens, passages: list[Tokens], rarity: np.ndarray[Any, Any]
     mask, numbers = np.zeros((n, longest), bool), np.zeros((n, MATCHES), np.float32)
     for at, passage in enumerate(cut):
         match, size = Match.of(asked, passage, rarity), len(passage.ids)
-        held[at, :size], mask[at, :size], numbers[at] = passage.states, True, match.numbers()
+        held[at, :size], mask[at, :size], numbers[at] = passage.states, True, match.features()
         asked_marks[at], marks[at, :size] = match.marks()
     same = np.broadcast_to(asked.states.astype(np.float32), (n, *asked.states.shape)).copy()
     arrays = {
@@ -255,7 +255,7 @@ def linear_start(net: Joint, real: list[tuple[Material, Asked]], rarity: Any, dr
             right = torch.tensor([key in question.gold for key in keys])
             if right.any() and not right.all():
                 asked = material.questions[question.id].cut(ASKED)
-                rows = [Match.of(asked, material.passages[key], rarity).numbers() for key in keys]
+                rows = [Match.of(asked, material.passages[key], rarity).features() for key in keys]
                 pools.append((torch.from_numpy(np.stack(rows)), right))
     every = torch.cat([rows for rows, _ in pools])
     net.mean.copy_(every.mean(0))
@@ -329,8 +329,9 @@ def main() -> None:
     materials = [Material(part, draw) for part in parts]
     net = Joint(weights, given.layer)
     train(net, materials, given.steps, rarity, draw)
-    np.savez(given.out, **net.saved(given.layer, rarity))
+    arrays: dict[str, Any] = net.saved(given.layer, rarity)
+    np.savez(given.out, **arrays)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -32,7 +32,7 @@ def main() -> None:
     if corpus is None:
         raise SystemExit(f"{given.data}: no corpus.jsonl there.")
     documents = list(read_documents([corpus], lambda skipped: print(f"{skipped.path}: {skipped.reason}")))
-    llm = LLMSettings(given.llm, base_url=given.base_url).endpoint() if given.llm else None
+    llm = LLMSettings(given.llm, base_url=given.base_url).llm() if given.llm else None
     questions = two_document_questions(documents, given.questions, given.seed, llm=llm)
     given.out.mkdir(parents=True, exist_ok=True)
     if given.out.resolve() != given.data.resolve():
