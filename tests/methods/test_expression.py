@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import PersonalizedPageRank, ToPassages, VectorSearch
+import graphwright
+from graphwright import PersonalizedPageRank, ToPassages, VectorSearch, models, operators
 from graphwright.errors import OptionError
+from graphwright.graph.graph import Kind
 from graphwright.methods.expression import literals, read_expression
 from graphwright.models import ScriptedLLM
 from graphwright.operators import LinkEntities, Operator
@@ -29,15 +31,13 @@ IX = corpus_index().snapshot
     ],
 )
 def test_what_is_written_is_what_python_makes_of_it(text: str) -> None:
-    import graphwright
-
     if "-(-2)" in text:
         with pytest.raises(OptionError, match="only operators"):
             read_expression(text, IX)
         return
-    names = {name: getattr(graphwright, name) for name in dir(graphwright)}
+    names = {name: getattr(room, name) for room in (graphwright, models, operators) for name in dir(room)}
     made = read_expression(text, IX)
-    assert made == eval(text, {**names, "ix": IX}) and isinstance(made, Operator)
+    assert made == eval(text, {**names, "Kind": Kind, "ix": IX}) and isinstance(made, Operator)
 
 
 def test_every_part_of_an_index_can_be_named() -> None:

@@ -66,9 +66,7 @@ def test_the_model_is_shown_the_question_and_the_passages_as_data() -> None:
         (['{"names": "Lothair II"}', '{"names": null}'], "the model's reply did not fit the schema"),
     ],
 )
-def test_an_empty_or_malformed_reply_leaves_the_keywords_of_the_question(
-    replies: list[str], noted: str
-) -> None:
+def test_an_empty_or_malformed_reply_leaves_the_keywords_of_the_question(replies: list[str], noted: str) -> None:
     state = seen(QUESTION, "teutberga")
     found = LatentKeywords(ScriptedLLM(replies))(state)
     assert found.anchors == Keywords()(state).anchors

@@ -87,7 +87,7 @@ def test_by_vectors_the_nearest_to_the_question_come_first() -> None:
 
 def test_of_edges_that_say_the_same_one_is_a_candidate() -> None:
     graph = Graph.from_triples([("a", "lake", "b")] * 3 + [("a", "stone", "c")])
-    assert grown(Grow(ALL), asked([([0], [])], graph, "lake or stone?")) == [([0, 1, 2], [0, 3])]
+    assert grown(Grow(ALL, depth=1), asked([([0], [])], graph, "lake or stone?")) == [([0, 1, 2], [0, 3])]
 
 
 def test_a_sentence_that_states_many_edges_leaves_room_for_others() -> None:

@@ -9,7 +9,7 @@ from graphwright.generate.chains import ChainAnswer, ChainPrompt
 from graphwright.generate.targets import TargetAnswer
 from graphwright.index.snapshot import Snapshot
 from graphwright.learn.checkpoint import Checkpoint
-from graphwright.learn.explain import Explain
+from graphwright.learn.retriever import Explain
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.registry import load_retriever
 from graphwright.learn.retriever import LastNode, Retriever
