@@ -301,7 +301,7 @@ class Index:
         """Return the chunks that `add` would read, for an estimate; writes nothing."""
         return self._writer.unread(_source_list(documents))
 
-    def verify_index(self, *, repair: bool = False) -> list[Problem]:
+    def verify(self, *, repair: bool = False) -> list[Problem]:
         """Return the problems of the folder, none if it is sound; see graphwright.index.verify.
 
         `repair`: rebuild the snapshot if it has problems, and return those that are left.
