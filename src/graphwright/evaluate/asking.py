@@ -130,7 +130,7 @@ class Asker:
         graph = self._snapshot.graph
         if error:
             nothing = Outcome(question, state, graph, [], (), "", wanted)
-            empty = {"documents": [], "evidence": [], "answer": None}
+            empty: Row = {"documents": [], "evidence": [], "answer": None}
             return {**empty, **self._measured(name, nothing, failed=True), "error": error}
         documents, answers = _documents(state), _answers(state)
         text = "" if state.answer is None else state.answer.text

@@ -218,8 +218,8 @@ def verdicts(
     """Return the verdict on each answer by method and question, from a folder where `judge_run` judged them."""
     log = Log(Path(out) / "judgements.jsonl", _judge_of(llm).id, {})
     tasks = _tasks(_answers(rows), {question.id: question for question in questions}, True, None)
-    known = {(task.methods[0], task.question.id): log[task].verdicts for task in tasks if task in log}
-    return {key: found[ACCURACY] for key, found in known.items() if found}
+    judgements = {(task.methods[0], task.question.id): log[task] for task in tasks if task in log}
+    return {key: judgement.verdicts[ACCURACY] for key, judgement in judgements.items() if judgement.verdicts}
 
 
 def _judge_of(llm: LLM | Judge) -> Judge:
@@ -320,12 +320,13 @@ def _judged(judge: Judge, log: Log, task: Task, cancel: Cancellation) -> Judgeme
     """Judge one task; a reply that cannot be read gives a judgement without verdicts."""
     question, accepted = task.question.text, task.question.answers
     run, unreadable = Run(cancel=cancel), ""
-    verdicts: Mapping[str, Verdict] | None = None
+    verdicts: dict[str, Verdict] | None = None
     try:
         if task.kind == ACCURACY:
-            verdicts = {ACCURACY: judge.accuracy(question, accepted, *task.answers, run)}
+            verdicts = {ACCURACY: judge.accuracy(question, accepted, task.answers[0], run)}
         else:
-            verdicts = judge.compare(question, accepted, *task.answers, log.dimensions, run)
+            first, second = task.answers
+            verdicts = judge.compare(question, accepted, first, second, log.dimensions, run)
     except LLMResponseError as error:
         unreadable = str(error)
     usage = {name: getattr(run.usage, name) for name in ("prompt_tokens", "completion_tokens", "cost")}

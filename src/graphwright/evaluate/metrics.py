@@ -325,7 +325,8 @@ def rankings_by_budget(state: State, batch: int = 10) -> dict[int, Ints]:
     gives one for every `batch` more nodes, where it ranked all nodes of the step before it. Raises OptionError for a
     run without a reranker.
 
-    >>> from graphwright import Evidence, Graph, Keep, OverlapCrossEncoder, Rerank, start
+    >>> from graphwright import Evidence, Graph, Keep, Rerank, start
+    >>> from graphwright.models import OverlapCrossEncoder
     >>> graph = Graph.from_triples([("Graz", "r", "Mur"), ("red Mur", "r", "Linz")])
     >>> state = start("red Mur", graph, evidence=Evidence.of_nodes([0, 1, 2]))
     >>> run = (Keep() >> Rerank(OverlapCrossEncoder()))(state)
@@ -336,7 +337,7 @@ def rankings_by_budget(state: State, batch: int = 10) -> dict[int, Ints]:
         raise OptionError(f"batch is {batch!r}; it must be 1 or more.")
     evidence = [None if step.after is None else step.after.evidence for step in state.trace]
     reranks = [at for at, step in enumerate(state.trace) if step.operator.startswith(("Rerank(", "GRanker("))]
-    rankings = [found.nodes for at in reranks if (found := evidence[at]) is not None]
+    rankings = [ranked.nodes for at in reranks if (ranked := evidence[at]) is not None]
     if not rankings:
         steps = ", ".join(step.operator for step in state.trace) or "none"
         raise OptionError(f"No step of this run reranks; its steps: {steps}.")

@@ -83,7 +83,8 @@ def paired_test(a: ArrayLike, b: ArrayLike, resamples: int = 10_000, seed: int =
 
 def _total(differences: Values, axis: int) -> Values:
     """Return the distance of the sum from 0; sums that differ by rounding only are made equal."""
-    return np.round(np.abs(differences.sum(axis=axis)), _DECIMALS)
+    distance: Values = np.round(np.abs(differences.sum(axis=axis)), _DECIMALS)
+    return distance
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -140,7 +141,8 @@ def _bootstrap(
 
 def _ratio(numerators: Values, denominators: Values, axis: int = -1) -> Values:
     above, below = numerators.sum(axis=axis), denominators.sum(axis=axis)
-    return np.divide(above, below, out=np.zeros_like(above), where=below != 0)
+    ratio: Values = np.divide(above, below, out=np.zeros_like(above), where=below != 0)
+    return ratio
 
 
 def _scipy() -> Any:

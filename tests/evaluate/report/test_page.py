@@ -238,7 +238,7 @@ def test_failed_questions_are_shown_with_what_was_wrong(tmp_path: Path) -> None:
 def test_a_run_in_which_all_failed_has_a_page(tmp_path: Path) -> None:
     held = [row(m, f"q{at}", recall=0.0, error="ModelError: no server") for m in ("a", "b") for at in range(3)]
     page = written(tmp_path, held)
-    said = "a failed on every one of three questions, so that nothing is known of its quality: ModelError: no server."
+    said = "a failed on every question, so that nothing is known of its quality: ModelError: no server."
     assert text(page.css_first(".lead")) == said
     assert not page.css("svg .mark") and not page.css(".board tbody td")
     assert "| b | `ModelError: no server` | 3 | 3 |" in (tmp_path / "report.md").read_text(encoding="utf-8")
@@ -247,7 +247,7 @@ def test_a_run_in_which_all_failed_has_a_page(tmp_path: Path) -> None:
 def test_one_method_has_no_comparison(tmp_path: Path) -> None:
     page = written(tmp_path, rows(("ppr",)))
     assert text(page.css_first("h1")) == "ppr measured on six questions over the nine documents of rivers"
-    assert "There is no other method to compare it with." in text(page.css_first("header"))
+    assert "Next is" not in text(page.css_first("header"))
     assert page.css_first("#tradeoffs") is None and page.css_first("#sweeps") is None
     assert "against" not in text(page.css_first(".board"))
     assert page.css_first(".chip") is None

@@ -166,12 +166,11 @@ def terminal(summary: Summary, width: int = 120) -> tuple[str, Table]:
     shown = [*metrics[:1], *(column for column in columns if not column.best)]
     shown += [costs["p50 ms"]] if "p50 ms" in costs else []
     intervals = metrics[:1] if _fits(_cells(summary, shown, metrics[:1]), width) else []
-    optional = [costs.get("p95 ms"), costs.get("money"), costs.get("LLM tokens"), *metrics[1 : _METRICS + 1]]
-    optional += [column for name, column in costs.items() if name != "peak MB"]
+    optional = [costs[name] for name in ("p95 ms", "money", "LLM tokens") if name in costs]
+    optional += [*metrics[1 : _METRICS + 1], *(column for name, column in costs.items() if name != "peak MB")]
     for column in optional:
-        wider = [*shown, column] if column is not None and column not in shown else []
-        if wider and _fits(_cells(summary, wider, intervals), width):  # type: ignore[arg-type]
-            shown.append(column)  # type: ignore[arg-type]
+        if column not in shown and _fits(_cells(summary, [*shown, column], intervals), width):
+            shown.append(column)
     shown.sort(key=lambda column: (column.best == "least", column.best == "most" and column not in metrics[:1]))
     rest = sum(column not in shown for column in metrics)
     more = f"{rest} more metric{'s are' if rest > 1 else ' is'} in report.md." if rest else ""
