@@ -19,8 +19,10 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
 def test_the_expression_reads_as_it_is_written() -> None:
-    whole = repr(pipeline("raptor", SNAPSHOT, size=4, each=2, top_k=7))
-    assert whole.startswith(f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), each=2) % 7 >> ToPassages() >> ")
+    whole = repr(pipeline("raptor", SNAPSHOT, size=4, per_summary=2, top_k=7))
+    assert whole.startswith(
+        f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), per_summary=2) % 7 >> ToPassages() >> "
+    )
 
 
 def test_it_answers_offline() -> None:

@@ -24,7 +24,7 @@ SUMMARIES = Summaries(SNAPSHOT.passages, SNAPSHOT.triples)
 QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
-def found(state: State) -> Evidence:
+def evidence_of(state: State) -> Evidence:
     assert state.evidence is not None
     return state.evidence
 
@@ -44,24 +44,24 @@ class TestEntitySearch:
                     if end == v and len(row):
                         total = total + triples.vectors[row[0]]
             expected[v] = float(normalised(name + normalised(total)) @ query)
-        evidence = found(EntitySearch(SNAPSHOT.passages, names, triples)(start(QUESTION, GRAPH)))
+        evidence = evidence_of(EntitySearch(SNAPSHOT.passages, names, triples)(start(QUESTION, GRAPH)))
         assert dict(zip(evidence.nodes.tolist(), evidence.scores.tolist(), strict=True)) == pytest.approx(  # type: ignore[union-attr]
             expected, abs=1e-5
         )
 
     def test_passages_say_it_where_triples_have_no_vectors(self) -> None:
-        evidence = found((EntitySearch(SNAPSHOT.passages) % 3)(start("a dough of flour and water", GRAPH)))
+        evidence = evidence_of((EntitySearch(SNAPSHOT.passages) % 3)(start("a dough of flour and water", GRAPH)))
         assert "Bread" in GRAPH.names.take(evidence.nodes)
         assert (GRAPH.columns.kinds[evidence.nodes] == Kind.ENTITY).all()
 
     def test_only_what_is_in_the_graph_is_found(self) -> None:
         part = GRAPH.part([GRAPH.id("Bread"), GRAPH.id("Graz")])
-        evidence = found(EntitySearch(SNAPSHOT.passages, SNAPSHOT.names)(start("Who?", part)))
+        evidence = evidence_of(EntitySearch(SNAPSHOT.passages, SNAPSHOT.names)(start("Who?", part)))
         assert sorted(evidence.nodes.tolist()) == part.nodes.tolist()
 
     def test_a_graph_without_entities_has_none(self) -> None:
         nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
-        assert len(found(EntitySearch(nothing)(start("Who?", Graph.from_triples([]))))) == 0
+        assert len(evidence_of(EntitySearch(nothing)(start("Who?", Graph.from_triples([]))))) == 0
 
 
 class TestLocalContext:
@@ -70,7 +70,7 @@ class TestLocalContext:
         seeds = Evidence.of_nodes([graph.id("Lothair II"), graph.id("Waldrada")], [0.8, 0.4])
         nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
         step = LocalContext(Summaries(nothing), relations=3, communities=0)
-        evidence = found(step(start("?", graph, evidence=seeds)))
+        evidence = evidence_of(step(start("?", graph, evidence=seeds)))
         scores = dict(zip(evidence.texts(graph), evidence.scores.tolist(), strict=True))  # type: ignore[union-attr]
         assert scores.pop("Lothair II") == 0.8 and scores.pop("Waldrada") == 0.4
         assert scores == pytest.approx(
@@ -84,7 +84,7 @@ class TestLocalContext:
     def test_what_is_central_to_their_communities_is_added(self) -> None:
         seeds = Evidence.of_nodes([GRAPH.id("Graz")], [0.5])
         state = start("Which river joins the Drava?", GRAPH, evidence=seeds)
-        evidence = found(LocalContext(SUMMARIES, level=0, relations=0, communities=1)(state))
+        evidence = evidence_of(LocalContext(SUMMARIES, level=0, relations=0, communities=1)(state))
         at = int(SUMMARIES.communities(GRAPH).of_nodes(0)[GRAPH.id("Graz")])
         ids, gists, vectors = SUMMARIES.gists(GRAPH, 0)
         place = ids.tolist().index(at)
@@ -97,7 +97,7 @@ class TestLocalContext:
         part = GRAPH.part([GRAPH.id("Graz"), GRAPH.id("Mur (river)")])
         state = start("?", part, evidence=Evidence.of_nodes([GRAPH.id("Graz")], [1.0]))
         for summaries in (SUMMARIES, Summaries(SNAPSHOT.passages)):
-            evidence = found(LocalContext(summaries)(state))
+            evidence = evidence_of(LocalContext(summaries)(state))
             assert part.holds(evidence.nodes).all() and part.holds(part.ends(evidence.edges)).all()
 
     @pytest.mark.parametrize("options", [{"level": -1}, {"relations": -1}, {"communities": -1}])
@@ -111,7 +111,7 @@ class TestLocalContext:
 class TestCommunitySearch:
     def test_communities_come_by_the_cosine_of_their_gist(self) -> None:
         state = CommunitySearch(SUMMARIES, level=0)(start("On which river does Graz lie?", GRAPH))
-        evidence = found(state)
+        evidence = evidence_of(state)
         ids, _, vectors = SUMMARIES.gists(GRAPH, 0)
         scores = vectors @ SNAPSHOT.encoder.encode(["On which river does Graz lie?"])[0]
         assert evidence.scores == pytest.approx(np.sort(scores)[::-1])
@@ -122,7 +122,7 @@ class TestCommunitySearch:
 
     def test_each_keeps_what_is_in_the_graph(self) -> None:
         part = GRAPH.part([GRAPH.id("Graz"), GRAPH.id("Bread")])
-        evidence = found(CommunitySearch(SUMMARIES, level=0)(start("?", part)))
+        evidence = evidence_of(CommunitySearch(SUMMARIES, level=0)(start("?", part)))
         assert 0 < len(evidence) <= 2 and part.holds(evidence.nodes).all()
 
     def test_the_level_is_checked(self) -> None:
@@ -141,44 +141,46 @@ class TestRateCommunities:
         return RateCommunities(ScriptedLLM(replies), SUMMARIES, level=0, batch=batch)(self.every)
 
     def test_the_model_s_rating_ranks_them_and_what_it_rates_0_is_left_out(self) -> None:
-        before = found(self.every).identities()
-        evidence = found(self.rated(ratings((3, 90), (1, 20), (2, 0))))
+        before = evidence_of(self.every).identities()
+        evidence = evidence_of(self.rated(ratings((3, 90), (1, 20), (2, 0))))
         assert evidence.identities() == [before[2], before[0]]
         assert evidence.scores.tolist() == [0.9, 0.2]  # type: ignore[union-attr]
 
     def test_batches_are_rated_apart_and_meet(self) -> None:
-        asked: list[str] = []
+        prompts: list[str] = []
 
         def rate(system: str, user: str) -> str:
-            asked.append(user)
+            prompts.append(user)
             return ratings((1, 10 if "Graz" in user else 60))
 
         state = RateCommunities(ScriptedLLM(rate), SUMMARIES, level=0, batch=1)(self.every)
-        assert len(asked) == len(found(self.every)) == len(found(state))
-        assert [step.usage.calls for step in state.trace] == [len(asked)]
-        lines = [json.loads(line) for line in asked[0].splitlines() if line.startswith("{")]
+        assert len(prompts) == len(evidence_of(self.every)) == len(evidence_of(state))
+        assert [step.usage.calls for step in state.trace] == [len(prompts)]
+        lines = [json.loads(line) for line in prompts[0].splitlines() if line.startswith("{")]
         assert lines[0] == {"question": QUESTION} and set(lines[1]) == {"number", "text"}
 
     def test_unknown_numbers_are_ignored(self) -> None:
         state = self.rated(ratings((99, 90), (0, 80), (-1, 70), (2, 300), (1, -5)))
-        assert found(state).identities() == found(self.every).identities()[1:2]
-        assert found(state).scores.tolist() == [1.0]  # type: ignore[union-attr]
-        assert state.trace[-1].notes == (f"3 of 5 ratings were ignored: there are {len(found(self.every))} summaries",)
+        assert evidence_of(state).identities() == evidence_of(self.every).identities()[1:2]
+        assert evidence_of(state).scores.tolist() == [1.0]  # type: ignore[union-attr]
+        assert state.trace[-1].notes == (
+            f"3 of 5 ratings were ignored: there are {len(evidence_of(self.every))} summaries",
+        )
 
     @pytest.mark.parametrize("reply", [ratings(), ratings((1, 0), (2, 0))])
     def test_where_nothing_helps_they_stay_as_they_were(self, reply: str) -> None:
         state = self.rated(reply)
-        assert found(state).identities() == found(self.every).identities()
+        assert evidence_of(state).identities() == evidence_of(self.every).identities()
         assert state.trace[-1].notes == ("the model rated no community above 0; they stay as they were",)
-        assert found((RateCommunities(ScriptedLLM([reply]), SUMMARIES, 0) % 1)(self.every)).identities() == [
-            found(self.every).identities()[0]
+        assert evidence_of((RateCommunities(ScriptedLLM([reply]), SUMMARIES, 0) % 1)(self.every)).identities() == [
+            evidence_of(self.every).identities()[0]
         ]
 
     def test_what_is_no_community_is_left_out(self) -> None:
         chunk = int(SNAPSHOT.passages.ids[0])
         pieces = Evidence.of_nodes([chunk, GRAPH.id("Graz")])
         state = RateCommunities(ScriptedLLM([ratings((1, 50))]), SUMMARIES, level=0)(start("?", GRAPH, evidence=pieces))
-        assert found(state).nodes.tolist() == [GRAPH.id("Graz")]
+        assert evidence_of(state).nodes.tolist() == [GRAPH.id("Graz")]
 
     @pytest.mark.parametrize("options", [{"model": None}, {"batch": 0}, {"level": -1}])
     def test_what_cannot_be_used_is_refused(self, options: dict[str, object]) -> None:

@@ -68,26 +68,26 @@ def test_a_summary_is_what_is_most_central_to_its_cluster() -> None:
 
 def test_leaves_and_summaries_are_searched_as_one() -> None:
     graph, index = many()
-    for each in (1, 3):
-        step = TreeSearch(SummaryTree(index, size=4), each)
+    for per_summary in (1, 3):
+        step = TreeSearch(SummaryTree(index, size=4), per_summary)
         tree = step.tree.of(Run(), graph)
         evidence = step(start("the king and queen of tours", graph)).evidence
         assert evidence is not None
-        assert [p for p, _ in evidence.identities()] == plainly(tree, "the king and queen of tours", each)
+        assert [p for p, _ in evidence.identities()] == plainly(tree, "the king and queen of tours", per_summary)
         assert sorted(evidence.nodes.tolist()) == graph.nodes.tolist()  # every passage once
-        assert max(len(nodes) for nodes, _ in evidence) == each
+        assert max(len(nodes) for nodes, _ in evidence) == per_summary
 
 
-def plainly(tree: Tree, question: str, each: int) -> list[tuple[int, ...]]:
+def plainly(tree: Tree, question: str, per_summary: int) -> list[tuple[int, ...]]:
     """The collapsed tree, read off: all by cosine, each giving what it stands for that was not given before."""
     scores = tree.vectors @ ENCODER.encode([question])[0]
-    given: set[int] = set()
+    used: set[int] = set()
     pieces = []
     for at in sorted(range(len(scores)), key=lambda i: (-scores[i], i)):
         under = [at] if at < len(tree.leaves) else tree.under[at - len(tree.leaves)].tolist()
-        nearest = sorted(under, key=lambda i: (-scores[i], i))[:each]
-        new = sorted(set(nearest) - given)
-        given.update(new)
+        nearest = sorted(under, key=lambda i: (-scores[i], i))[:per_summary]
+        new = sorted(set(nearest) - used)
+        used.update(new)
         if new:
             pieces.append((-float(scores[at]), tuple(int(tree.leaves[i]) for i in new)))
     return [nodes for _, nodes in sorted(pieces)]
@@ -101,23 +101,23 @@ def test_only_passages_of_the_graph_are_found() -> None:
 
 
 def test_a_language_model_writes_the_summaries_once_and_they_are_encoded() -> None:
-    asked, numbers = list[str](), itertools.count(1)
+    prompts, numbers = list[str](), itertools.count(1)
 
     def write(system: str, user: str) -> str:
-        asked.append(user)
+        prompts.append(user)
         return json.dumps({"summary": f"Summary {next(numbers)} of Erstein."})
 
     graph = fresh()
     step = TreeSearch(SummaryTree(SNAPSHOT.passages, ScriptedLLM(write), size=2))
     states = [step(start(question, graph)) for question in (QUESTION, "Who was king?")]
     tree = step.tree.of(Run(), graph)
-    assert sorted(tree.texts) == sorted(f"Summary {n} of Erstein." for n in range(1, len(asked) + 1))
+    assert sorted(tree.texts) == sorted(f"Summary {n} of Erstein." for n in range(1, len(prompts) + 1))
     encoded = normalised(ENCODER.encode(tree.texts))
     assert tree.vectors[len(tree.leaves) :] == pytest.approx(encoded, abs=1e-6)
     assert [state.trace[-1].usage.calls for state in states][1] <= 1  # the question's vector, and no model
-    assert states[0].trace[-1].usage.completion_tokens == 5 * len(asked)
-    assert states[0].trace[-1].notes == (f"{len(asked)} summaries were made of 6 passages",)
-    lines = [json.loads(line) for user in asked for line in user.splitlines()]
+    assert states[0].trace[-1].usage.completion_tokens == 5 * len(prompts)
+    assert states[0].trace[-1].notes == (f"{len(prompts)} summaries were made of 6 passages",)
+    lines = [json.loads(line) for user in prompts for line in user.splitlines()]
     assert {frozenset(line) for line in lines} == {frozenset({"title", "text"}), frozenset({"summary"})}
     assert {line["title"] for line in lines if "title" in line} == {"Bread", *_titles()}
 

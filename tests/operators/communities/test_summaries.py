@@ -67,8 +67,10 @@ def test_passages_take_the_place_of_statements_that_have_no_vectors() -> None:
 
 def test_a_graph_without_passages_is_summarised_by_its_triples_or_not_at_all() -> None:
     graph, nothing = GRAPHS["family"], VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
-    said = VectorIndex.from_array(HashEncoder().encode([graph.edge_text(int(e)) for e in graph.edges]), HashEncoder())
-    ids, gists, _ = Summaries(nothing, said).gists(graph, 0)
+    triples = VectorIndex.from_array(
+        HashEncoder().encode([graph.edge_text(int(e)) for e in graph.edges]), HashEncoder()
+    )
+    ids, gists, _ = Summaries(nothing, triples).gists(graph, 0)
     assert len(ids) and all(len(gist.edges) for gist in gists)
     _, gists, vectors = Summaries(nothing).gists(graph, 0)
     assert all(gist.text(graph) == "" for gist in gists) and not vectors.any()
@@ -81,10 +83,10 @@ def test_the_vector_of_nothing_is_zero() -> None:
 
 
 def test_a_language_model_is_shown_the_community_and_asked_once() -> None:
-    asked, numbers = list[str](), itertools.count(1)
+    prompts, numbers = list[str](), itertools.count(1)
 
     def write(system: str, user: str) -> str:
-        asked.append(user)
+        prompts.append(user)
         return json.dumps({"summary": f"Summary {next(numbers)}."})
 
     graph, llm = fresh(), ScriptedLLM(write)
@@ -97,7 +99,7 @@ def test_a_language_model_is_shown_the_community_and_asked_once() -> None:
     assert summaries.texts(again, graph, 0, ids[::-1]) == texts[::-1]
     assert Summaries(SNAPSHOT.passages, SNAPSHOT.triples, llm).texts(again, graph, 0, ids) == texts
     assert again.usage.calls == 0
-    lines = [json.loads(line) for line in "\n".join(asked).splitlines()]
+    lines = [json.loads(line) for line in "\n".join(prompts).splitlines()]
     assert {frozenset(line) for line in lines} == {
         frozenset({"entity"}),
         frozenset({"statement"}),
@@ -158,13 +160,13 @@ def test_a_removed_document_is_in_no_summary(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "index", encoder=HashEncoder())
     index.add(CORPUS)
 
-    def told() -> str:
+    def summary_text() -> str:
         summaries, graph = Summaries(index.snapshot.passages), index.graph
         return "\n".join(summaries.texts(Run(), graph, 0, summaries.communities(graph).at(0).tolist()))
 
-    assert "daughter of Hugh" in told()
+    assert "daughter of Hugh" in summary_text()
     index.remove(["ermengarde"])
-    assert "Hugh" not in told()
+    assert "Hugh" not in summary_text()
     index.close()
 
 

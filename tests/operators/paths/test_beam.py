@@ -57,7 +57,7 @@ def plain(
     score: Callable[[list[Path]], list[float]],
 ) -> list[tuple[float, Path]]:
     """Prolong, score, sort, keep; from each source on its own. `keep` is given (-score, path), best first."""
-    kept: list[tuple[float, Path]] = []
+    scored_beams: list[tuple[float, Path]] = []
     for source in sorted(set(sources)):
         beams: list[Path] = [((source,), ())]
         for _ in range(length):
@@ -69,9 +69,9 @@ def plain(
                         paths.append(((*nodes, u), (*edges, int(joining[0]))))
             ranked = sorted((-s, path) for s, path in zip(score(paths) if paths else [], paths, strict=True))
             ranked = ranked[:keep] if isinstance(keep, int) else keep(ranked)
-            kept += [(-s, path) for s, path in ranked]
+            scored_beams += [(-s, path) for s, path in ranked]
             beams = [path for _, path in ranked]
-    return sorted(kept, key=lambda one: (-one[0], one[1]))
+    return sorted(scored_beams, key=lambda scored: (-scored[0], scored[1]))
 
 
 @settings(deadline=None, max_examples=60)
@@ -83,23 +83,23 @@ def test_it_is_the_plain_beam(
     graph = whole if seed % 2 else whole.part([v for v in range(len(whole)) if v % 5 != seed % 5])
     sources = [v for v in (seed % len(whole), seed // 2 % len(whole)) if v in graph]
     op = BeamSearch(OverlapCrossEncoder() if cross else HashEncoder(), width, length, batch=3)
-    found = op(start(QUESTION, graph, anchors=[Anchor("q", sources)])).evidence
+    evidence = op(start(QUESTION, graph, anchors=[Anchor("q", sources)])).evidence
     expected = plain(graph, sources, width, length, by_text(graph, overlap if cross else cosine))
-    assert found is not None and found.scores is not None
-    assert found.scores.tolist() == pytest.approx([s for s, _ in expected], abs=1e-6)
-    assert sorted(found.identities()) == sorted(path for _, path in expected)
+    assert evidence is not None and evidence.scores is not None
+    assert evidence.scores.tolist() == pytest.approx([s for s, _ in expected], abs=1e-6)
+    assert sorted(evidence.identities()) == sorted(path for _, path in expected)
 
 
 def searched(op: BeamSearch, rows: list[tuple[str, str, str]], source: int) -> tuple[list[float], list[Path]]:
     graph = Graph.from_triples(rows)
-    found = op(start(QUESTION, graph, anchors=[Anchor("q", [source % len(graph)])])).evidence
-    assert found is not None and found.scores is not None
-    return found.scores.tolist(), found.identities()
+    evidence = op(start(QUESTION, graph, anchors=[Anchor("q", [source % len(graph)])])).evidence
+    assert evidence is not None and evidence.scores is not None
+    return evidence.scores.tolist(), evidence.identities()
 
 
-def agrees(found: tuple[list[float], list[Path]], expected: list[tuple[float, Path]]) -> None:
-    assert found[0] == pytest.approx([s for s, _ in expected], abs=1e-6)
-    assert sorted(found[1]) == sorted(path for _, path in expected)
+def assert_equal_paths(paths: tuple[list[float], list[Path]], expected: list[tuple[float, Path]]) -> None:
+    assert paths[0] == pytest.approx([s for s, _ in expected], abs=1e-6)
+    assert sorted(paths[1]) == sorted(path for _, path in expected)
 
 
 @settings(deadline=None, max_examples=60)
@@ -110,8 +110,10 @@ def test_by_steps_it_is_the_plain_beam_of_mean_triples(
     # Scores of one path come about in two ways that differ in the last bits, so ties are made sure of by rounding.
     graph = Graph.from_triples(rows)
     scores = by_step(graph, overlap)
-    found = searched(BeamSearch(Rounded(OverlapCrossEncoder()), width, length), rows, source)
-    agrees(found, plain(graph, [source % len(graph)], width, length, lambda p: [round(s, 5) for s in scores(p)]))
+    paths = searched(BeamSearch(Rounded(OverlapCrossEncoder()), width, length), rows, source)
+    assert_equal_paths(
+        paths, plain(graph, [source % len(graph)], width, length, lambda p: [round(s, 5) for s in scores(p)])
+    )
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ def test_dynamic_pruning_keeps_what_is_close_to_the_last(
         return [one for one in shown if -one[0] >= least - 1e-12]
 
     expected = plain(graph, [source % len(graph)], close, length, by_text(graph, overlap))
-    agrees(searched(BeamSearch(OverlapCrossEncoder(), width, length, slack=slack), rows, source), expected)
+    assert_equal_paths(searched(BeamSearch(OverlapCrossEncoder(), width, length, slack=slack), rows, source), expected)
 
 
 @settings(deadline=None, max_examples=60)
@@ -156,7 +158,7 @@ def test_a_second_model_may_choose_from_what_a_first_prefers(
     # What is found first by cosines of floats may not tie by chance: rounded as in Steps.
     expected = plain(graph, [source % len(graph)], filtered, length, exact(graph))
     step = Rerank(Exact()) % shown >> Rerank(OverlapCrossEncoder())
-    agrees(searched(BeamSearch(step, width, length), rows, source), expected)
+    assert_equal_paths(searched(BeamSearch(step, width, length), rows, source), expected)
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ def test_what_one_leaves_open_another_fills(
 
     expected = plain(graph, [source % len(graph)], filled, length, exact(graph))
     step = Rerank(Exact()) % few | Rerank(OverlapCrossEncoder())
-    agrees(searched(BeamSearch(step, width, length), rows, source), expected)
+    assert_equal_paths(searched(BeamSearch(step, width, length), rows, source), expected)
 
 
 def numbers(user: str) -> dict[int, str]:
@@ -226,11 +228,11 @@ def test_the_encoder_fills_up_what_the_language_model_leaves(reply: str, chosen:
 
     state = start("member 5 knows member 16", graph, entities=["member 0"])
     op = BeamSearch(Choose(ScriptedLLM(model)) | Rerank(HashEncoder()), width=4, length=1)
-    found, best = op(state).evidence, BeamSearch(HashEncoder(), width=4, length=1)(state).evidence
-    assert found is not None and best is not None and found.scores is not None
+    evidence, best = op(state).evidence, BeamSearch(HashEncoder(), width=4, length=1)(state).evidence
+    assert evidence is not None and best is not None and evidence.scores is not None
     by_model = [seen[0][n] for n in chosen]
     filled = [text for text in best.texts(graph) if text not in by_model]
-    assert found.texts(graph) == [*by_model, *filled][:4] and found.scores.tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
+    assert evidence.texts(graph) == [*by_model, *filled][:4] and evidence.scores.tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
 
 
 def test_after_an_unusable_reply_the_paths_stay_in_order_and_the_trace_notes_it() -> None:
@@ -249,19 +251,19 @@ def test_a_language_model_refines_what_an_encoder_found() -> None:
     op = BeamSearch(HashEncoder(), width=3, length=2) >> Choose(ScriptedLLM(['{"numbers": [3, 1, 1]}'])) % 2
     state = start("Who are the children of Waldrada?", graph, entities=["Lothair II"])
     first = BeamSearch(HashEncoder(), width=3, length=2)(state).evidence
-    found = op(state).evidence
-    assert first is not None and found is not None
-    assert found.identities() == [first.identities()[2], first.identities()[0]]
+    evidence = op(state).evidence
+    assert first is not None and evidence is not None
+    assert evidence.identities() == [first.identities()[2], first.identities()[0]]
 
 
 def test_beams_of_every_length_are_kept_for_each_query_entity() -> None:
     graph = GRAPHS["club"]
-    found = BeamSearch(HashEncoder())(start("member 5 knows member 16", graph, entities=["member 0", "member 33"]))
-    assert found.evidence is not None
-    lengths = [(int(nodes[0]), len(edges)) for nodes, edges in found.evidence]
+    state = BeamSearch(HashEncoder())(start("member 5 knows member 16", graph, entities=["member 0", "member 33"]))
+    assert state.evidence is not None
+    lengths = [(int(nodes[0]), len(edges)) for nodes, edges in state.evidence]
     assert all(lengths.count((v, n)) == 8 for v in (graph.id("member 0"), graph.id("member 33")) for n in (1, 2, 3, 4))
     assert len(lengths) == 64
-    assert all(len(set(nodes.tolist())) == len(nodes) for nodes, _ in found.evidence)
+    assert all(len(set(nodes.tolist())) == len(nodes) for nodes, _ in state.evidence)
 
 
 @dataclass(eq=False)
@@ -278,9 +280,12 @@ class Counting:
 def test_an_encoder_is_given_all_texts_of_a_step_and_the_question_once() -> None:
     star = Graph.from_triples([("hub", "r", f"leaf {i}") for i in range(150)] + [("leaf 149", "s", "end")])
     model = Counting()
-    found = BeamSearch(model, length=2)(start("leaf 149", star, entities=["hub"])).evidence  # type: ignore[arg-type]
+    evidence = BeamSearch(model, length=2)(start("leaf 149", star, entities=["hub"])).evidence  # type: ignore[arg-type]
     assert model.sizes == [151, 1]
-    assert found is not None and set(found.texts(star)[:2]) == {"hub r leaf 149", "hub r leaf 149; leaf 149 s end"}
+    assert evidence is not None and set(evidence.texts(star)[:2]) == {
+        "hub r leaf 149",
+        "hub r leaf 149; leaf 149 s end",
+    }
 
 
 def test_a_language_model_chooses_by_number() -> None:
@@ -310,8 +315,8 @@ def test_a_language_model_chooses_by_number() -> None:
 
 def test_it_begins_at_anchors_or_else_at_the_evidence() -> None:
     graph = GRAPHS["line"]
-    found = BeamSearch(HashEncoder(), length=1)(start("?", graph, evidence=Evidence.of_nodes([2]))).evidence
-    assert found is not None and sorted(found.identities()) == [((2, 1), (1,)), ((2, 3), (2,))]
+    evidence = BeamSearch(HashEncoder(), length=1)(start("?", graph, evidence=Evidence.of_nodes([2]))).evidence
+    assert evidence is not None and sorted(evidence.identities()) == [((2, 1), (1,)), ((2, 3), (2,))]
     for state in (start("?", graph, anchors=()), start("?", graph.part([0, 1]), anchors=[Anchor("out", [3])])):
         none = BeamSearch(HashEncoder())(state).evidence
         assert none is not None and len(none) == 0

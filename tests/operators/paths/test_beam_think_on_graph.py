@@ -1,4 +1,4 @@
-"""ToG's search against the same written out plainly, and with language models that say little or nonsense."""
+"""ToG's search against the same search in plain Python, and with unusual replies of language models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plainly(graph: Graph, question: str, source: int, width: int, depth: int) ->
         return [graph.edge_text(edge) for edge in edges]
 
     beams: list[Path] = [((source,), ())]
-    found = []
+    all_paths = []
     for _ in range(depth):
         steps: dict[tuple[Path, str], list[Path]] = {}
         for nodes, edges in beams:
@@ -41,20 +41,20 @@ def plainly(graph: Graph, question: str, source: int, width: int, depth: int) ->
                 if other not in nodes and (relation, other) not in seen:
                     seen.add((relation, other))
                     steps.setdefault(((nodes, edges), relation), []).append(((*nodes, other), (*edges, int(edge))))
-        turns = sorted(
+        best_relations = sorted(
             steps,
-            key=lambda turn: (
-                -score("; ".join([*text(turn[0][1]), f"{graph.names[turn[0][0][-1]]} {turn[1]}"])),
-                steps[turn][0],
+            key=lambda step: (
+                -score("; ".join([*text(step[0][1]), f"{graph.names[step[0][0][-1]]} {step[1]}"])),
+                steps[step][0],
             ),
         )[:width]
-        further = sorted(
-            ((score("; ".join(text(path[1]))), path) for turn in turns for path in steps[turn]),
+        best_paths = sorted(
+            ((score("; ".join(text(path[1]))), path) for step in best_relations for path in steps[step]),
             key=lambda scored: (-scored[0], scored[1]),
         )[:width]
-        found += further
-        beams = [path for _, path in further]
-    return sorted(found, key=lambda scored: (-scored[0], scored[1]))
+        all_paths += best_paths
+        beams = [path for _, path in best_paths]
+    return sorted(all_paths, key=lambda scored: (-scored[0], scored[1]))
 
 
 @settings(deadline=None, max_examples=100)
@@ -71,10 +71,10 @@ def test_it_is_the_search_written_out(rows: list[tuple[str, str, str]], width: i
     graph = Graph.from_triples(rows)
     question = "whom does b like, who likes c, and rules d of e"
     first = graph.names[0]
-    found = Explore(MODEL, width, depth)(start(question, graph, entities=[first])).evidence
-    wanted = plainly(graph, question, 0, width, depth)
-    assert found is not None and found.identities() == [path for _, path in wanted]
-    assert not wanted or found.scores.tolist() == pytest.approx([score for score, _ in wanted])  # type: ignore[union-attr]
+    evidence = Explore(MODEL, width, depth)(start(question, graph, entities=[first])).evidence
+    expected = plainly(graph, question, 0, width, depth)
+    assert evidence is not None and evidence.identities() == [path for _, path in expected]
+    assert not expected or evidence.scores.tolist() == pytest.approx([score for score, _ in expected])  # type: ignore[union-attr]
 
 
 KIN = Graph.from_triples(
@@ -83,21 +83,21 @@ KIN = Graph.from_triples(
 
 
 def test_a_language_model_chooses_relations_then_entities_and_ends_where_it_chooses_none() -> None:
-    asked: list[list[str]] = []
+    prompts: list[list[str]] = []
 
     def model(system: str, user: str) -> str:
-        asked.append([json.loads(line)["text"] for line in user.split("\n") if line.startswith('{"number"')])
-        return json.dumps({"numbers": [[1], [1, 7], [1, 1], [1], []][len(asked) - 1]})
+        prompts.append([json.loads(line)["text"] for line in user.split("\n") if line.startswith('{"number"')])
+        return json.dumps({"numbers": [[1], [1, 7], [1, 1], [1], []][len(prompts) - 1]})
 
-    found = Explore(ScriptedLLM(model))(start("Who is her son-in-law?", KIN, entities=["Bertha", "Otto"])).evidence
-    assert asked == [
+    evidence = Explore(ScriptedLLM(model))(start("Who is her son-in-law?", KIN, entities=["Bertha", "Otto"])).evidence
+    assert prompts == [
         ["Bertha child", "Bertha ally"],
         ["Bertha child Ida", "Bertha child Ava"],
         ["Bertha child Ida; Ida spouse"],
         ["Bertha child Ida; Ida spouse Udo"],
         ["Otto ally of"],
     ]
-    assert found is not None and found.texts(KIN) == ["Bertha child Ida", "Bertha child Ida; Ida spouse Udo"]
+    assert evidence is not None and evidence.texts(KIN) == ["Bertha child Ida", "Bertha child Ida; Ida spouse Udo"]
 
 
 def test_steps_that_lead_to_too_many_are_noted_and_each_entity_has_its_own_search() -> None:
@@ -112,8 +112,8 @@ def test_steps_that_lead_to_too_many_are_noted_and_each_entity_has_its_own_searc
 
 def test_it_stays_in_the_graph() -> None:
     part = KIN.part([KIN.id("Bertha"), KIN.id("Ida")])
-    found = Explore(HashEncoder())(start("Who?", part, entities=["Bertha"])).evidence
-    assert found is not None and found.texts(KIN) == ["Bertha child Ida"]
+    evidence = Explore(HashEncoder())(start("Who?", part, entities=["Bertha"])).evidence
+    assert evidence is not None and evidence.texts(KIN) == ["Bertha child Ida"]
     assert len(Explore(HashEncoder())(start("Who?", part, evidence=Evidence.of_nodes([]))).evidence or ()) == 0
 
 

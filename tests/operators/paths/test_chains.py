@@ -28,7 +28,7 @@ GIANTS = [
 ]
 
 
-def found(triples: list[Triple], entities: list[str], steps: object, order: list[int] | None = None) -> list[str]:
+def texts_of(triples: list[Triple], entities: list[str], steps: object, order: list[int] | None = None) -> list[str]:
     graph = Graph.from_triples(triples)
     known = [name for name in entities if len(graph.ids(name))]
     state = start("?", graph, entities=known, anchors=[Anchor(n, graph.ids(n)) for n in known])
@@ -39,19 +39,19 @@ def found(triples: list[Triple], entities: list[str], steps: object, order: list
 
 
 def test_the_example_of_the_paper() -> None:
-    chains = found(GIANTS, ["Lou Seal"], Chains(length=2, inverse=False))
-    one = "Lou Seal → [sports.mascot.team] → San Francisco Giants"
-    won = f"{one} → [sports.sports_team.championships] → "
-    assert chains == [one, *(f"{won}{year} World Series" for year in (2012, 2014, 2010))]
-    merged = found(GIANTS, ["Lou Seal"], Chains(length=2) >> MergeChains())
-    assert merged == [one, f"{won}2012 World Series; 2014 World Series; 2010 World Series"]
+    chains = texts_of(GIANTS, ["Lou Seal"], Chains(length=2, inverse=False))
+    first = "Lou Seal → [sports.mascot.team] → San Francisco Giants"
+    won = f"{first} → [sports.sports_team.championships] → "
+    assert chains == [first, *(f"{won}{year} World Series" for year in (2012, 2014, 2010))]
+    merged = texts_of(GIANTS, ["Lou Seal"], Chains(length=2) >> MergeChains())
+    assert merged == [first, f"{won}2012 World Series; 2014 World Series; 2010 World Series"]
     # Each prefix is a chain, and beyond two triples there is one more, against a relation.
-    assert found(GIANTS, ["Lou Seal"], Chains())[4:] == [f"{won}2014 World Series → [mvp of⁻¹] → Madison Bumgarner"]
+    assert texts_of(GIANTS, ["Lou Seal"], Chains())[4:] == [f"{won}2014 World Series → [mvp of⁻¹] → Madison Bumgarner"]
 
 
 def test_paths_of_several_entities_stand_together_with_the_targets_that_they_share() -> None:
     entities = ["Lou Seal", "Madison Bumgarner"]
-    assert found(GIANTS, entities, Chains(length=2, inverse=False) >> MergeChains()) == [
+    assert texts_of(GIANTS, entities, Chains(length=2, inverse=False) >> MergeChains()) == [
         "Lou Seal → [sports.mascot.team] → San Francisco Giants",
         "Madison Bumgarner → [mvp of] → 2014 World Series",
         "Lou Seal → [sports.mascot.team] → San Francisco Giants → [sports.sports_team.championships] → "
@@ -61,25 +61,25 @@ def test_paths_of_several_entities_stand_together_with_the_targets_that_they_sha
 
 def test_head_to_tail_chains_end_at_a_query_entity_too() -> None:
     film = [("x", "genre", "Drama"), ("y", "genre", "Drama"), ("A", "act", "x"), ("A", "act", "y")]
-    assert found(film, ["Drama"], Chains(inverse=False)) == [
+    assert texts_of(film, ["Drama"], Chains(inverse=False)) == [
         "x → [genre] → Drama",
         "y → [genre] → Drama",
         "A → [act] → x → [genre] → Drama",
     ]
-    assert found(film, ["Drama"], Chains(inverse=False) >> MergeChains()) == [
+    assert texts_of(film, ["Drama"], Chains(inverse=False) >> MergeChains()) == [
         "x; y → [genre] → Drama",
         "A → [act] → x → [genre] → Drama",
     ]
     # Between two query entities a chain is given once.
-    assert found(film[:1], ["x", "Drama"], Chains(inverse=False)) == ["x → [genre] → Drama"]
-    assert found(film[:1], ["x", "Drama"], Chains()) == ["x → [genre] → Drama", "Drama → [genre⁻¹] → x"]
+    assert texts_of(film[:1], ["x", "Drama"], Chains(inverse=False)) == ["x → [genre] → Drama"]
+    assert texts_of(film[:1], ["x", "Drama"], Chains()) == ["x → [genre] → Drama", "Drama → [genre⁻¹] → x"]
 
 
 def test_the_evidence_order_decides() -> None:
     triples = [("q", "r", "a"), ("q", "s", "b"), ("a", "r", "c"), ("b", "s", "c")]
     first = "q → [r] → a → [r] → c"
-    assert found(triples, ["q"], Chains(2, inverse=False))[-1] == first
-    other = found(triples, ["q"], Chains(2, inverse=False), order=[1, 3, 0, 2])
+    assert texts_of(triples, ["q"], Chains(2, inverse=False))[-1] == first
+    other = texts_of(triples, ["q"], Chains(2, inverse=False), order=[1, 3, 0, 2])
     assert other == ["q → [s] → b", "q → [r] → a", "q → [s] → b → [s] → c"]
 
 
@@ -211,13 +211,13 @@ def both_ways(triples: list[Triple]) -> list[tuple[str, str, bool, str]]:
 def test_chains_and_what_they_are_merged_to(world: tuple[list[Triple], list[str], int | None]) -> None:
     triples, entities, longest = world
     chains = plain_chains(both_ways(triples), set(entities), longest)
-    assert found(triples, entities, Chains(longest)) == [line([[n] for n in c.nodes], c.ways) for c in chains]
-    assert found(triples, entities, Chains(longest) >> MergeChains()) == plain_merged(chains, set(entities))
+    assert texts_of(triples, entities, Chains(longest)) == [line([[n] for n in c.nodes], c.ways) for c in chains]
+    assert texts_of(triples, entities, Chains(longest) >> MergeChains()) == plain_merged(chains, set(entities))
     ahead = plain_chains([(h, r, True, t) for h, r, t in triples], set(entities), longest)
     behind = plain_chains([(t, r, False, h) for h, r, t in triples], set(entities), longest)
     behind = [Walk(c.nodes[::-1], tuple((r, True) for r, _ in c.ways[::-1])) for c in behind]
     expected = {line([[n] for n in c.nodes], c.ways) for c in ahead + behind}
-    assert set(found(triples, entities, Chains(longest, inverse=False))) == expected
+    assert set(texts_of(triples, entities, Chains(longest, inverse=False))) == expected
 
 
 @settings(deadline=None)
@@ -229,7 +229,7 @@ def test_renumbering_nodes_and_edges_changes_nothing(world, random) -> None:
     shuffled = [triples[i] for i in order]
     back = [order.index(i) for i in range(len(triples))]
     for steps in (Chains(longest), Chains(longest, inverse=False), Chains(longest) >> MergeChains()):
-        assert found(triples, entities, steps) == found(shuffled, entities, steps, order=back)
+        assert texts_of(triples, entities, steps) == texts_of(shuffled, entities, steps, order=back)
 
 
 @settings(deadline=None)
@@ -244,15 +244,15 @@ def test_a_merged_piece_is_a_union_of_chains_and_of_one_entity_none_is_lost(worl
     merged = MergeChains()(chains)
     assert chains.evidence is not None and merged.evidence is not None
     edges = {frozenset(edges.tolist()) for _, edges in chains.evidence}
-    for nodes, held in merged.evidence:
-        assert len(set(nodes.tolist())) == len(nodes) and len(set(held.tolist())) == len(held)
-        inside = [chain for chain in edges if chain <= set(held.tolist())]
-        assert set().union(*inside) == set(held.tolist())
-        assert set(graph.ends(held).tolist()) == set(nodes.tolist())
+    for nodes, item_edges in merged.evidence:
+        assert len(set(nodes.tolist())) == len(nodes) and len(set(item_edges.tolist())) == len(item_edges)
+        inside = [chain for chain in edges if chain <= set(item_edges.tolist())]
+        assert set().union(*inside) == set(item_edges.tolist())
+        assert set(graph.ends(item_edges).tolist()) == set(nodes.tolist())
     if len(known) < 2:
         again = MergeChains()(merged).evidence
         assert again is not None and again.identities() == merged.evidence.identities()
-        assert set().union(*edges) == {edge for _, held in merged.evidence for edge in held.tolist()}
+        assert set().union(*edges) == {edge for _, item_edges in merged.evidence for edge in item_edges.tolist()}
 
 
 def walked(triples: list[Triple], length: int, *, every: bool) -> tuple[list[Walk], list[str]]:
@@ -301,12 +301,12 @@ def test_walks_by_one_relation_path_are_one_line_or_each_its_own(world, length: 
     for ways, group in groups.items():
         whole = [line([list(level) for level in zip(*(w.nodes for w in group), strict=True)], group[0].ways)]
         each = [line([[node] for node in walk.nodes], walk.ways) for walk in group]
-        said = whole if merged[:1] == whole else each
-        assert merged[: len(said)] == said, ways
-        merged = merged[len(said) :]
+        texts = whole if merged[:1] == whole else each
+        assert merged[: len(texts)] == texts, ways
+        merged = merged[len(texts) :]
         # Only where they are at a node after different hops are they told apart.
         hops = [set(level) for level in zip(*(walk.nodes for walk in group), strict=True)]
-        assert said == whole or len(set().union(*hops)) < sum(map(len, hops))
+        assert texts == whole or len(set().union(*hops)) < sum(map(len, hops))
     assert not merged
 
 

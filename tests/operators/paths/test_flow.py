@@ -19,24 +19,24 @@ SNAPSHOT = corpus_index().snapshot
 
 
 def paths(graph: Graph, names: list[str], op: FlowPaths | None = None) -> dict[tuple[str, ...], float]:
-    found = (op or FlowPaths())(start("?", graph, evidence=Evidence.of_nodes([graph.id(n) for n in names]))).evidence
-    assert found is not None and found.scores is not None
-    return {tuple(graph.names.take(nodes)): s for (nodes, _), s in zip(found, found.scores.tolist(), strict=True)}
+    evidence = (op or FlowPaths())(start("?", graph, evidence=Evidence.of_nodes([graph.id(n) for n in names]))).evidence
+    assert evidence is not None and evidence.scores is not None
+    return {tuple(graph.names.take(nodes)): s for (nodes, _), s in zip(evidence, evidence.scores.tolist(), strict=True)}
 
 
 def test_a_worked_example_of_the_whole_retrieval() -> None:
     # Waldrada has three neighbours, Lothair II four. From Gisela flow 1, 0.7, 0.7 · 0.7/3 and 0.7/4 of that; from
     # Teutberga 1, 0.7, 0.7 · 0.7/4 and 0.7/3 of that, which is less.
-    found = paths(GRAPHS["family"], ["Gisela", "Teutberga"])
+    scores = paths(GRAPHS["family"], ["Gisela", "Teutberga"])
     score = (1 + 0.7 + 0.49 / 3 + 0.49 / 3 * 0.7 / 4) / 3
-    assert found == {("Gisela", "Waldrada", "Lothair II", "Teutberga"): pytest.approx(score)}
+    assert scores == {("Gisela", "Waldrada", "Lothair II", "Teutberga"): pytest.approx(score)}
 
 
 def test_every_simple_path_within_the_hops_is_there_when_nothing_is_pruned() -> None:
     for name, graph in GRAPHS.items():
         ends = graph.nodes[:: max(1, len(graph) // 6)].tolist()
         op = FlowPaths(threshold=0.0, per_pair=10_000)
-        found = op(start("?", graph, evidence=Evidence.of_nodes(ends))).evidence
+        evidence = op(start("?", graph, evidence=Evidence.of_nodes(ends))).evidence
         simple = as_networkx(graph)
         expected = {
             min(tuple(p), tuple(p[::-1]))
@@ -44,18 +44,18 @@ def test_every_simple_path_within_the_hops_is_there_when_nothing_is_pruned() -> 
             for b in ends[i + 1 :]
             for p in nx.all_simple_paths(simple, a, b, cutoff=3)
         }
-        assert found is not None
-        assert {min(n, n[::-1]) for n, _ in found.identities()} == expected, name
+        assert evidence is not None
+        assert {min(n, n[::-1]) for n, _ in evidence.identities()} == expected, name
 
 
 def test_a_path_names_the_smallest_edge_and_its_text_has_all_that_are_parallel() -> None:
     graph = Graph.from_triples([("b", "t", "a"), ("a", "r", "b"), ("b", "s", "c"), ("a", "r", "a"), ("b", "s", "c")])
-    found = FlowPaths()(start("?", graph, evidence=Evidence.of_nodes([graph.id("a"), graph.id("c")]))).evidence
-    assert found is not None
-    nodes, edges = found.piece(0)
+    evidence = FlowPaths()(start("?", graph, evidence=Evidence.of_nodes([graph.id("a"), graph.id("c")]))).evidence
+    assert evidence is not None
+    nodes, edges = evidence.piece(0)
     assert graph.names.take(nodes) == ["a", "b", "c"] and edges.tolist() == [0, 2]
-    assert found.texts(graph) == ["b t a; a r b; b s c; b s c"]
-    assert found.top(1).render is path_text and found.take([0], [2.0]).texts(graph) == found.texts(graph)
+    assert evidence.texts(graph) == ["b t a; a r b; b s c; b s c"]
+    assert evidence.top(1).render is path_text and evidence.take([0], [2.0]).texts(graph) == evidence.texts(graph)
     assert Evidence.of_pieces([([1], []), ([], [2])], render=path_text).texts(graph) == ["a", "b s c"]
 
 
@@ -63,10 +63,10 @@ def test_a_part_of_the_graph_is_all_that_is_seen() -> None:
     square = Graph.from_triples([("x", "r", "a"), ("a", "r", "b"), ("b", "r", "d"), ("a", "r", "c"), ("c", "r", "d")])
     ends = Evidence.of_nodes([square.id("a"), square.id("d")])
     part = square.part([square.id(n) for n in "acdx"])
-    found = FlowPaths()(start("?", part, evidence=ends)).evidence
+    evidence = FlowPaths()(start("?", part, evidence=ends)).evidence
     # The better way round begins at d, which has one neighbour in the part; a has two there, x and c.
-    assert found is not None and found.identities() == [((3, 4, 1), (4, 3))]
-    assert found.scores is not None and found.scores[0] == pytest.approx((1 + 0.7 + 0.7 * 0.7 / 2) / 2)
+    assert evidence is not None and evidence.identities() == [((3, 4, 1), (4, 3))]
+    assert evidence.scores is not None and evidence.scores[0] == pytest.approx((1 + 0.7 + 0.7 * 0.7 / 2) / 2)
     # Of the edges too only those of the part count, and an end outside it is none.
     bare = Graph(square.columns, part.nodes, np.array([0, 3]))
     assert len(FlowPaths()(start("?", bare, evidence=ends)).evidence) == 0  # type: ignore[arg-type]
@@ -90,8 +90,8 @@ def test_renumbering_nodes_renumbers_the_paths(name: str) -> None:
     names = graph.names.take(graph.nodes[:: max(1, len(graph) // 5)])
     # Ties are broken by id, so every path is kept, and a path is the same both ways.
     both = [paths(g, names, FlowPaths(per_pair=10_000)) for g in (graph, other)]
-    one, two = ({min(p, p[::-1]): s for p, s in found.items()} for found in both)
-    assert one == pytest.approx(two)
+    first, second = ({min(p, p[::-1]): s for p, s in scores.items()} for scores in both)
+    assert first == pytest.approx(second)
 
 
 def test_the_cut_and_the_rest() -> None:
@@ -129,12 +129,12 @@ def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> N
     triple = next(e for e in graph.edges.tolist() if (graph.columns.kinds[graph.ends([e])] == Kind.ENTITY).all())
     nodes = graph.ends([triple])
     state = start("?", graph, evidence=Evidence.of_pieces([(nodes, [triple])], [0.8]))
-    found = ToPassages(mentions=0.1)(state).passages
-    assert found is not None
+    passages = ToPassages(mentions=0.1)(state).passages
+    assert passages is not None
     stating, naming = graph.chunks_of((), [triple]), graph.chunks_of(nodes)
     expected = {c: 0.8 if c in stating else pytest.approx(0.08) for c in naming.tolist()}
-    assert dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True)) == expected
-    assert ToPassages(limit=1, mentions=0.1)(state).passages.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
+    assert dict(zip(passages.ids.tolist(), passages.scores.tolist(), strict=True)) == expected
+    assert ToPassages(limit=1, mentions=0.1)(state).passages.ids.tolist() == passages.ids[:1].tolist()  # type: ignore[union-attr]
     # A passage on the path counts, whatever the edges state; without scores the rank counts.
     chunk = int(graph.passages.nodes[0])  # type: ignore[union-attr]
     on_it = start("?", graph, evidence=Evidence.of_pieces([(nodes, [triple]), ([chunk], [])]))
@@ -147,8 +147,9 @@ def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> N
 def test_without_passages_the_nodes_take_their_place() -> None:
     graph = GRAPHS["line"]
     state = start("?", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])], [0.9, 0.4]))
-    found = ToPassages(mentions=0.1)(state).passages
-    assert found is not None and found.ids.tolist() == [0, 1, 2, 3] and found.scores.tolist() == [0.9, 0.9, 0.4, 0.4]
+    passages = ToPassages(mentions=0.1)(state).passages
+    assert passages is not None and passages.ids.tolist() == [0, 1, 2, 3]
+    assert passages.scores.tolist() == [0.9, 0.9, 0.4, 0.4]
     with pytest.raises(OptionError, match=r"mentions is 2\.0"):
         ToPassages(mentions=2.0)
     with pytest.raises(OptionError, match="limit is 0"):
@@ -170,16 +171,17 @@ def test_paths_that_would_cost_too_much_stay_shorter_and_the_trace_says_so() -> 
 def test_by_the_question_alone_all_passages_of_the_paths_are_ranked_by_cosine() -> None:
     graph = SNAPSHOT.graph
     state = (VectorSearch(SNAPSHOT.names) % 6 >> FlowPaths() % 5)(start("Whom did Lothair II marry?", graph))
-    assert state.evidence is not None
-    found = ToPassages(index=SNAPSHOT.passages, weight=0.0)(state).passages
+    nearest = ToPassages(index=SNAPSHOT.passages, weight=0.0)
+    passages = nearest(state).passages
     everything = ToPassages(mentions=0.1)(state).passages
-    assert found is not None and everything is not None and set(found.ids.tolist()) == set(everything.ids.tolist())
+    assert passages is not None and everything is not None
+    assert set(passages.ids.tolist()) == set(everything.ids.tolist())
     question = SNAPSHOT.encoder.encode([state.question.text])[0]
-    unit = SNAPSHOT.encoder.encode([graph.reading(int(v)) for v in found.ids])
-    assert found.scores.tolist() == pytest.approx((unit @ question).tolist(), abs=1e-5)
-    assert (np.diff(found.scores) <= 0).all()
-    assert ToPassages(2, index=SNAPSHOT.passages, weight=0.0)(state).passages.ids.tolist() == found.ids[:2].tolist()  # type: ignore[union-attr]
-    assert (ToPassages(index=SNAPSHOT.passages, weight=0.0) % 1)(state).passages.ids.tolist() == found.ids[:1].tolist()  # type: ignore[union-attr]
+    unit = SNAPSHOT.encoder.encode([graph.reading(int(v)) for v in passages.ids])
+    assert passages.scores.tolist() == pytest.approx((unit @ question).tolist(), abs=1e-5)
+    assert (np.diff(passages.scores) <= 0).all()
+    for step, k in ((ToPassages(2, index=SNAPSHOT.passages, weight=0.0), 2), (nearest % 1, 1)):
+        assert step(state).passages.ids.tolist() == passages.ids[:k].tolist()  # type: ignore[union-attr]
 
 
 def test_further_edges_add_the_passages_that_state_them() -> None:
@@ -187,9 +189,10 @@ def test_further_edges_add_the_passages_that_state_them() -> None:
     state = start("Which river flows through Graz?", graph, evidence=Evidence.of_nodes([]))
     assert len(ToPassages(index=SNAPSHOT.passages, weight=0.0)(state).passages) == 0  # type: ignore[arg-type]
     themes = GlobalEdges(SNAPSHOT.triples, limit=2, asked=True)
-    found = ToPassages(index=SNAPSHOT.passages, weight=0.0, items=WithEdges(themes))(state).passages
-    assert found is not None and set(found.ids.tolist()) == set(graph.chunks_of((), themes(state, Run())).tolist())
-    assert graph.passages is not None and graph.passages.of(int(found.ids[0])).document == "mur"
+    passages = ToPassages(index=SNAPSHOT.passages, weight=0.0, items=WithEdges(themes))(state).passages
+    assert passages is not None
+    assert set(passages.ids.tolist()) == set(graph.chunks_of((), themes(state, Run())).tolist())
+    assert graph.passages is not None and graph.passages.of(int(passages.ids[0])).document == "mur"
 
 
 def test_without_passages_nodes_are_ranked_by_cosine_and_a_zero_vector_is_last() -> None:
@@ -198,9 +201,9 @@ def test_without_passages_nodes_are_ranked_by_cosine_and_a_zero_vector_is_last()
     vectors[1] = 0
     index = VectorIndex.from_array(vectors, vectors_of(graph).encoder)
     state = start("d", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])]))
-    found = ToPassages(index=index, weight=0.0)(state).passages
-    assert found is not None and found.ids[0] == graph.id("d") and sorted(found.ids.tolist()) == [0, 1, 2, 3]
-    assert found.scores[found.ids == 1] == 0
+    passages = ToPassages(index=index, weight=0.0)(state).passages
+    assert passages is not None and passages.ids[0] == graph.id("d") and sorted(passages.ids.tolist()) == [0, 1, 2, 3]
+    assert passages.scores[passages.ids == 1] == 0
     with pytest.raises(OptionError, match="ToPassages: limit is 0"):
         ToPassages(0, index=index, weight=0.0)
     with pytest.raises(NeedsError, match="ToPassages"):

@@ -75,26 +75,26 @@ def test_enumerated_paths_are_networkxs(rows: list[tuple[str, str, str]], seed: 
         for path in nx.all_simple_paths(theirs, s, t, cutoff=length)
     ]
     state = start("?", graph, anchors=[Anchor("both", named)])
-    found = walked(EnumeratedPaths(length)(state))
-    assert found == with_edges(graph, every)
+    walks = walked(EnumeratedPaths(length)(state))
+    assert walks == with_edges(graph, every)
     for k in (1, 4):
-        assert walked((EnumeratedPaths(length) % k)(state)) == found[:k]
+        assert walked((EnumeratedPaths(length) % k)(state)) == walks[:k]
 
 
 def test_a_worked_example() -> None:
     graph = Graph.from_triples(FILMS)
     state = start("Who acted in the films that Mann directed?", graph, entities=["Mann"])
-    found = ShortestPaths()(state).evidence
-    assert found is not None and found.scores is not None
+    evidence = ShortestPaths()(state).evidence
+    assert evidence is not None and evidence.scores is not None
     # Of the two films that lead to Pacino, and to Drama, the one of the smaller id; of two edges to Heat the first.
-    assert found.texts(graph) == [
+    assert evidence.texts(graph) == [
         "Heat directed_by Mann",
         "Insider directed_by Mann",
         "Ali directed_by Mann",
         "Heat directed_by Mann; Heat starred_actors Pacino",
         "Insider directed_by Mann; Insider has_genre Drama",
     ]
-    assert found.scores.tolist() == pytest.approx([1 / 2, 1 / 2, 1 / 2, 1 / 3, 1 / 3])
+    assert evidence.scores.tolist() == pytest.approx([1 / 2, 1 / 2, 1 / 2, 1 / 3, 1 / 3])
     both = ShortestPaths(all=True)(state).evidence
     assert both is not None and len(both) == 7
     assert len(EnumeratedPaths(2)(state).evidence or ()) == 7
@@ -109,9 +109,9 @@ def test_osar_keeps_the_paths_that_fit_the_question_best() -> None:
     assert paths.evidence is not None
     question, *texts = HashEncoder().encode([state.question.text, *paths.evidence.texts(graph)])
     best = max(range(len(texts)), key=lambda i: float(texts[i] @ question))
-    found = (ShortestPaths() >> Rerank(HashEncoder()) % 2)(state).evidence
-    assert found is not None and len(found) == 2
-    assert found.identities()[0] == paths.evidence.identities()[best]
+    evidence = (ShortestPaths() >> Rerank(HashEncoder()) % 2)(state).evidence
+    assert evidence is not None and len(evidence) == 2
+    assert evidence.identities()[0] == paths.evidence.identities()[best]
 
 
 def test_where_paths_begin() -> None:
@@ -134,10 +134,10 @@ def test_renumbering_renumbers_the_paths(name: str) -> None:
     graph, other = GRAPHS[name], Graph.from_triples(TRIPLES[name][::-1])
     entities = [graph.names[0], graph.names[len(graph) - 1]]
     for op in (ShortestPaths(all=True), EnumeratedPaths(2)):
-        found = [op(start("?", g, entities=entities)).evidence for g in (graph, other)]
+        evidence = [op(start("?", g, entities=entities)).evidence for g in (graph, other)]
         by_name = [
             {tuple(g.names.take(nodes)): score for (nodes, _), score in zip(e, e.scores, strict=True)}  # type: ignore[arg-type]
-            for g, e in zip((graph, other), found, strict=True)
+            for g, e in zip((graph, other), evidence, strict=True)
             if e is not None
         ]
         assert by_name[0] == by_name[1] and by_name[0]

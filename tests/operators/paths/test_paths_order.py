@@ -15,12 +15,12 @@ SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
-def found(question: str = QUESTION) -> State:
+def flow_paths(question: str = QUESTION) -> State:
     op = Keywords() >> AnchorSearch(SNAPSHOT.names) % 40 >> FlowPaths()
     return op(start(question, SNAPSHOT.graph))
 
 
-def pieces(state: State) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def items(state: State) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     assert state.evidence is not None
     return state.evidence.identities()
 
@@ -31,46 +31,46 @@ def test_hop_first_puts_shorter_paths_first_and_leaves_the_rest_of_the_order() -
     graph = Graph.from_triples([*hubs, ("hub", "r", "between"), ("between", "r", "other"), *LINE[:3]])
     ends = Evidence.of_nodes([graph.id(name) for name in ("hub", "other", "a", "d")])
     state = FlowPaths()(start("?", graph, evidence=ends))
-    assert [len(edges) for _, edges in pieces(state)] == [3, 2]
-    expected = sorted(pieces(state), key=lambda piece: len(piece[1]))
+    assert [len(edges) for _, edges in items(state)] == [3, 2]
+    expected = sorted(items(state), key=lambda item: len(item[1]))
     after = HopFirst()(state)
-    assert pieces(after) == expected != pieces(state)
+    assert items(after) == expected != items(state)
     assert after.evidence is not None and after.evidence.scores is None
     assert after.evidence is not None and after.evidence.render is path_text  # its texts still have all parallel edges
 
 
 def test_at_the_papers_decay_direct_edges_come_first_by_flow_too() -> None:
     # One edge has 1 and more; two have at most (1 + 0.7 + 0.7 · 0.7 / 2) / 2, since the node between them has two.
-    scored = [(len(edges), score) for edges, score in zip(*edges_and_scores(found()), strict=True)]
+    scored = [(len(edges), score) for edges, score in zip(*edges_and_scores(flow_paths()), strict=True)]
     assert min(score for hops, score in scored if hops == 1) > 1
     assert max(score for hops, score in scored if hops == 2) <= 0.9725
 
 
 def edges_and_scores(state: State) -> tuple[list[tuple[int, ...]], list[float]]:
     assert state.evidence is not None and state.evidence.scores is not None
-    return [edges for _, edges in pieces(state)], state.evidence.scores.tolist()
+    return [edges for _, edges in items(state)], state.evidence.scores.tolist()
 
 
 def test_shuffled_loses_no_path_and_differs_by_seed_and_by_question() -> None:
-    state = found()
-    orders = [pieces(Shuffled(seed)(state)) for seed in range(10)]
-    assert all(sorted(order) == sorted(pieces(state)) for order in orders)
+    state = flow_paths()
+    orders = [items(Shuffled(seed)(state)) for seed in range(10)]
+    assert all(sorted(order) == sorted(items(state)) for order in orders)
     assert len({tuple(order) for order in orders}) == 10
-    assert pieces(Shuffled(3)(state)) == orders[3]
+    assert items(Shuffled(3)(state)) == orders[3]
     other = start("Who?", SNAPSHOT.graph, evidence=state.evidence)
-    assert pieces(Shuffled(3)(other)) != orders[3]
+    assert items(Shuffled(3)(other)) != orders[3]
 
 
 def test_the_cut_takes_the_first_of_the_new_order() -> None:
-    state = found()
+    state = flow_paths()
     for op in (HopFirst(), Shuffled(1)):
-        assert pieces((op % 3)(state)) == pieces(op(state))[:3]
+        assert items((op % 3)(state)) == items(op(state))[:3]
 
 
 def test_what_is_no_path_is_ordered_too_and_empty_stays_empty() -> None:
     graph = GRAPHS["family"]
     mixed = Evidence.of_pieces([([], [3]), ([1], []), ([0, 1], [0])], [0.9, 0.5, 0.1])
-    assert pieces(HopFirst()(start("?", graph, evidence=mixed))) == [((1,), ()), ((), (3,)), ((0, 1), (0,))]
+    assert items(HopFirst()(start("?", graph, evidence=mixed))) == [((1,), ()), ((), (3,)), ((0, 1), (0,))]
     for op in (HopFirst(), Shuffled()):
         assert len(op(start("?", graph, evidence=Evidence.of_nodes([]))).evidence) == 0  # type: ignore[arg-type]
         with pytest.raises(NeedsError, match=type(op).__name__):

@@ -42,16 +42,16 @@ def test_a_relation_path_is_there_once_however_many_walks_go_by_it() -> None:
 
 def test_each_query_entity_has_its_own_and_a_cut_graph_has_fewer() -> None:
     state = start("?", FILMS, entities=["Pacino", "Crowe"])
-    found = RelationPaths(1)(state).evidence
-    assert found is not None and [nodes[0] for nodes, _ in found] == [FILMS.id("Pacino"), FILMS.id("Crowe")]
+    evidence = RelationPaths(1)(state).evidence
+    assert evidence is not None and [nodes[0] for nodes, _ in evidence] == [FILMS.id("Pacino"), FILMS.id("Crowe")]
     narrow = (Relations() >> EdgesBy() % 1 >> InduceEdges() >> RelationPaths(2))(start("?", FILMS, entities=["Mann"]))
     assert narrow.evidence is not None and narrow.evidence.texts(FILMS) == ["directed by of"]
 
 
 def test_shorter_ones_come_first_whichever_entity_they_begin_at() -> None:
-    found = RelationPaths(3)(start("?", FILMS, entities=["Mann", "Pacino"])).evidence
-    lengths = [len(edges) for _, edges in found]
-    assert lengths == sorted(lengths) and len({int(nodes[0]) for nodes, _ in found.top(4)}) == 2
+    evidence = RelationPaths(3)(start("?", FILMS, entities=["Mann", "Pacino"])).evidence
+    lengths = [len(edges) for _, edges in evidence]
+    assert lengths == sorted(lengths) and len({int(nodes[0]) for nodes, _ in evidence.top(4)}) == 2
 
 
 @given(st.integers(1, 60), st.integers(1, 3), st.sampled_from(["Mann", "Pacino"]))
@@ -75,9 +75,9 @@ def test_what_is_too_much_work_is_noted() -> None:
 def test_models_judge_relations_and_their_walks_follow() -> None:
     state = start("What is starred actors directed by of?", FILMS, entities=["Mann"])
     ranked = RelationPaths(2) >> Rerank(OverlapCrossEncoder()) % 2
-    found = (ranked >> Instances())(state).evidence
-    assert found is not None and found.scores is not None
-    names = [FILMS.names.take(nodes) for nodes, _ in found]
+    evidence = (ranked >> Instances())(state).evidence
+    assert evidence is not None and evidence.scores is not None
+    names = [FILMS.names.take(nodes) for nodes, _ in evidence]
     # One walk to each end: Pacino by the first film that stars him; of walks by one relation path the smaller nodes.
     assert names == [
         ["Mann", "Heat", "Pacino"],
@@ -86,7 +86,7 @@ def test_models_judge_relations_and_their_walks_follow() -> None:
         ["Mann", "Insider"],
         ["Mann", "Ali"],
     ]
-    assert found.scores[0] == found.scores[1] > found.scores[2] == found.scores[4]
+    assert evidence.scores[0] == evidence.scores[1] > evidence.scores[2] == evidence.scores[4]
     every = (ranked >> Instances(all=True))(state).evidence
     assert every is not None and len(every) == 6
     assert ["Mann", "Insider", "Pacino"] in [FILMS.names.take(nodes) for nodes, _ in every]
@@ -122,16 +122,16 @@ def test_who_wrote_films_by_the_director_may_be_the_director() -> None:
         "directed by, written by of, directed by",
         "directed by, written by of, written by",
     ]
-    asked = plans.with_(evidence=plans.evidence.take([3]))
-    found = Instances()(asked)
-    assert [WRITERS.names.take(nodes) for nodes, _ in found.evidence or ()] == [
+    planned = plans.with_(evidence=plans.evidence.take([3]))
+    state = Instances()(planned)
+    assert [WRITERS.names.take(nodes) for nodes, _ in state.evidence or ()] == [
         ["Heat", "Mann", "Ali", "Mann"],
         ["Heat", "Mann", "Ali", "Roth"],
     ]
-    answer = TargetAnswer()(found).answer
+    answer = TargetAnswer()(state).answer
     assert answer is not None and answer.text.splitlines() == ["Mann", "Roth"]
     assert answer.citations[0].path == ("Heat", "directed_by", "Mann", "directed_by⁻¹", "Ali", "written_by", "Mann")
-    every = Instances(all=True)(asked).evidence
+    every = Instances(all=True)(planned).evidence
     assert every is not None and [WRITERS.names.take(nodes)[1:] for nodes, _ in every] == [
         ["Mann", "Ali", "Mann"],
         ["Mann", "Ali", "Roth"],
@@ -142,8 +142,8 @@ def test_who_wrote_films_by_the_director_may_be_the_director() -> None:
 def test_instances_of_what_leads_nowhere_are_none_and_repeats_count_once() -> None:
     heat, mann = FILMS.id("Heat"), FILMS.id("Mann")
     pieces = Evidence.of_pieces([([mann, heat], [0]), ([mann, FILMS.id("Ali")], [5]), ([heat], [])])
-    found = Instances()(start("?", FILMS, evidence=pieces)).evidence
-    assert found is not None and len(found) == 3 and found.scores is None
+    evidence = Instances()(start("?", FILMS, evidence=pieces)).evidence
+    assert evidence is not None and len(evidence) == 3 and evidence.scores is None
     part = FILMS.part([heat, FILMS.id("Pacino")])
     assert len(Instances()(start("?", part, evidence=pieces)).evidence or ()) == 0
 
@@ -151,8 +151,8 @@ def test_instances_of_what_leads_nowhere_are_none_and_repeats_count_once() -> No
 def test_edges_of_one_relation_are_ranked_by_the_traffic_of_the_walk() -> None:
     state = start("?", FILMS, entities=["Pacino"])
     scored = state.with_(evidence=Evidence.of_edges([0, 1], [0.5, 0.25]))
-    found = EdgesBy(0.2)(scored).evidence
-    assert found is not None and found.scores is not None
+    evidence = EdgesBy(0.2)(scored).evidence
+    assert evidence is not None and evidence.scores is not None
     pi = nx.pagerank(as_networkx(FILMS), 0.8, {FILMS.id("Pacino"): 1.0}, max_iter=2000, tol=1e-14)
     degree = dict(as_networkx(FILMS).degree)
     traffic = {}
@@ -161,10 +161,12 @@ def test_edges_of_one_relation_are_ranked_by_the_traffic_of_the_walk() -> None:
     chosen = [0, 1, 2, 3, 4, 5]  # directed_by and starred_actors, and not release_year
     most = max(traffic[edge] for edge in chosen)
     value = {FILMS.columns.relation[0]: 0.5, FILMS.columns.relation[1]: 0.25}
-    wanted = {e: value[FILMS.columns.relation[e]] + 0.5 * 0.25 * traffic[e] / most for e in chosen}
-    assert dict(zip(found.edges.tolist(), found.scores.tolist(), strict=True)) == pytest.approx(wanted, abs=1e-6)
+    expected = {e: value[FILMS.columns.relation[e]] + 0.5 * 0.25 * traffic[e] / most for e in chosen}
+    assert dict(zip(evidence.edges.tolist(), evidence.scores.tolist(), strict=True)) == pytest.approx(
+        expected, abs=1e-6
+    )
     # The better relation comes first, whatever walks over the other.
-    assert set(found.edges[:3].tolist()) == {0, 2, 5} and found.edges[2] == 5
+    assert set(evidence.edges[:3].tolist()) == {0, 2, 5} and evidence.edges[2] == 5
 
 
 def test_edge_pruning_is_of_relations() -> None:
@@ -192,5 +194,5 @@ def test_a_restart_is_a_probability() -> None:
 @pytest.mark.parametrize("name", sorted(GRAPHS))
 def test_relations_of_every_toy_graph_are_listed_once(name: str) -> None:
     graph = GRAPHS[name]
-    found = Relations()(start("?", graph)).evidence
-    assert found is not None and sorted(found.texts(graph)) == sorted(set(graph.columns.relations))
+    evidence = Relations()(start("?", graph)).evidence
+    assert evidence is not None and sorted(evidence.texts(graph)) == sorted(set(graph.columns.relations))

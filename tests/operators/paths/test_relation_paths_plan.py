@@ -50,16 +50,16 @@ def test_the_first_plan_of_a_repeat_counts_and_the_cut_keeps_the_first() -> None
 
 
 def test_the_model_is_shown_relations_once_and_how_many_plans_are_wanted() -> None:
-    said: list[str] = []
+    prompts: list[str] = []
 
     def model(system: str, user: str) -> str:
-        said.extend((system, user))
+        prompts.extend((system, user))
         return '{"plans": []}'
 
     ready = RelationPaths(2)(start("Whom did he film?", FILMS, entities=["Heat"]))
     state = (Plan(ScriptedLLM(model), max_relations=1) % 5)(ready)
-    assert "at most 5 plans" in said[1] and "no more than 2 relations" in said[0]
-    assert said[1].splitlines()[-1] == '"directed by"' and state.trace[-1].notes == (
+    assert "at most 5 plans" in prompts[1] and "no more than 2 relations" in prompts[0]
+    assert prompts[1].splitlines()[-1] == '"directed by"' and state.trace[-1].notes == (
         "the model read the first 1 of 2 relations",
     )
 

@@ -12,14 +12,14 @@ from graphwright.operators.operator import Operator
 __all__ = ["raptor"]
 
 
-def raptor(ix: Snapshot, top_k: int = 20, size: int = 10, each: int = 1, *, llm: LLM | None = None) -> Operator:
+def raptor(ix: Snapshot, top_k: int = 20, size: int = 10, per_summary: int = 1, *, llm: LLM | None = None) -> Operator:
     """Rank passages by a search over the passages and a tree of summaries of them (RAPTOR, collapsed tree).
 
-    `size`: the approximate size of a cluster; `each`: passages that a retrieved summary stands for. A language model
-    writes the summaries at the first question, with one call for about `size` passages, and answers from the nearest
-    summaries and the best passages; without one a summary is the most central sentences of its cluster. SummaryTree
-    lists the differences from the paper.
+    `size`: the approximate size of a cluster; `per_summary`: passages that a retrieved summary stands for. A language
+    model writes the summaries at the first question, with one call for about `size` passages, and answers from the
+    nearest summaries and the best passages; without one a summary is the most central sentences of its cluster.
+    SummaryTree lists the differences from the paper.
     """
     tree = SummaryTree(ix.passages, llm, size)
-    search = TreeSearch(tree, each) % top_k
+    search = TreeSearch(tree, per_summary) % top_k
     return search >> answering(ix, llm, prompt=ReportPrompt(TreeReports(tree)))
