@@ -43,3 +43,5 @@ from .operators.subgraph.walk import RandomWalk as RandomWalk
 from .operators.trees.bubble import Bubble as Bubble
 from .operators.trees.coverage import Coverage as Coverage
 from .operators.trees.coverage import Unite as Unite
+
+__version__: str

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import Evidence, OptionError, Ranking
+from graphwright import Evidence
+from graphwright.errors import OptionError
+from graphwright.graph import Ranking
 
 pieces = st.lists(
     st.tuples(st.lists(st.integers(0, 9), max_size=3), st.lists(st.integers(0, 9), max_size=2)), max_size=8

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import DataError, Evidence, Graph, OptionError
+from graphwright import Evidence, Graph
+from graphwright.errors import DataError, OptionError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.export import FORMATS, Exported, export, format_of, write_graphml, write_json
 from graphwright.graph.graph import Columns, Csr, Kind

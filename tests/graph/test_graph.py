@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import APART, FAMILY, GRAPHS, LOOPS, as_networkx, corpus_index, merged_graph
 
-from graphwright import DataError, Graph, Kind, OptionError
+from graphwright import Graph
+from graphwright.errors import DataError, OptionError
+from graphwright.graph import Kind
 from graphwright.index.extraction import Extraction, Mention, Relation
 
 names = st.text(min_size=1, max_size=5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS, corpus_index
 
-from graphwright import StoreError
+from graphwright.errors import StoreError
 from graphwright.graph.snapshot import load_graph, save_graph
 
 

@@ -11,8 +11,7 @@ from tests.kernels.plain_bubble import best_tree, is_connected, plain_bubble
 
 from graphwright.kernels import bubble as kernel
 from graphwright.kernels.bubble import bubble, node_costs
-from graphwright.kernels.compiled import workspace
-from graphwright.kernels.csr import undirected
+from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.expansion import SETTLED
 
 # Vectors whose cosine with the first axis is a multiple of a quarter, to the bit: costs 0 to 1 in quarters.

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphwright.kernels.chains import expand_chains
-from graphwright.kernels.compiled import readonly
+from graphwright.kernels.csr import readonly
 
 
 class Chain(NamedTuple):

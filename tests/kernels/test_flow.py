@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphwright.kernels.compiled import workspace
-from graphwright.kernels.csr import undirected
+from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.flow import flow_paths
 
 Found = dict[tuple[int, ...], Fraction]

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphwright.kernels.compiled import workspace
-from graphwright.kernels.csr import undirected
+from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.frontier import Around, products, smooth
 
 pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
 
 from graphwright.kernels import csr, hops, paths, push, sweep
-from graphwright.kernels.compiled import workspace
-from graphwright.kernels.csr import undirected
+from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.ppr import push_ppr
 
 

@@ -5,11 +5,9 @@ import numpy as np
 import pytest
 
 from graphwright.kernels import push as module
-from graphwright.kernels.compiled import workspace
-from graphwright.kernels.csr import undirected
+from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.ppr import push_ppr
-from graphwright.kernels.push import Push
-from graphwright.kernels.sweep import Walk
+from graphwright.kernels.push import Push, Walk
 
 
 def _graph(graph):

@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphwright.kernels.compiled import workspace
-from graphwright.kernels.csr import group
+from graphwright.kernels.csr import group, workspace
 from graphwright.kernels.relation_paths import Front, Labelled, leading, walks_by
 
 Triple = tuple[int, int, int]  # head, relation, tail

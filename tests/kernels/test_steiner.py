@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphwright.kernels.compiled import readonly
+from graphwright.kernels.csr import readonly
 from graphwright.kernels.steiner import prize_tree
 
 Edge = tuple[int, int]

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.toys import GRAPHS
 
 from graphwright import Graph
-from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Pool, candidate_pool, ppr_subgraph
-from graphwright.learn.examples import Example
+from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Example, Pool, candidate_pool, ppr_subgraph
 
 NAMES = "abcdefg"
 Ways = tuple[int, ...]

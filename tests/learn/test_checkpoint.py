@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphwright import HashEncoder, VectorIndex
+from graphwright import VectorIndex
 from graphwright.errors import DataError, OptionError
 from graphwright.learn.checkpoint import Checkpoint, read_checkpoint
 from graphwright.learn.entity import EntityRetriever
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.registry import load_retriever
 from graphwright.learn.triple import TripleRetriever
+from graphwright.models import HashEncoder
 
 WEIGHTS = {
     "question": np.arange(24, dtype=np.float32).reshape(4, 6),

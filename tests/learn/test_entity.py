@@ -9,7 +9,8 @@ import pytest
 from tests.learn.test_training import samples, seen_of, side_by_side, tensors, trained
 from tests.toys import GRAPHS
 
-from graphwright import EntityRetriever, Evidence, Graph, HashEncoder, load_retriever, start
+from graphwright import Evidence, Graph, start
+from graphwright.learn import EntityRetriever, load_retriever
 from graphwright.learn.checkpoint import Checkpoint
 from graphwright.learn.entity import degree_scales, entity_logits
 from graphwright.learn.gates import WalkScores, best_walks, gate_logits, relation_gates
@@ -18,6 +19,7 @@ from graphwright.learn.graph_view import (
     directed_edges,
     view_graph,
 )
+from graphwright.models import HashEncoder
 from graphwright.operators.run import Run
 
 H, ROUNDS, LAYERS, DEGREE = 3, 2, 2, 1.3

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphwright import BudgetedLLM, Graph, HashEncoder, ScriptedLLM
+from graphwright import Graph
 from graphwright.errors import BudgetError, DataError, OptionError
-from graphwright.learn.candidates import SHORTEST, Candidate, candidate_pool
-from graphwright.learn.examples import Example, Examples
+from graphwright.learn.candidates import SHORTEST, Candidate, Example, Examples, candidate_pool
 from graphwright.learn.labels import (
     Label,
     Labels,
@@ -25,6 +24,7 @@ from graphwright.learn.labels import (
     write_labels,
 )
 from graphwright.learn.refine import LabelledPath, LLMRefiner, NeighbourRefiner, Refiner, ShortestPathLabels
+from graphwright.models import BudgetedLLM, HashEncoder, ScriptedLLM
 
 PEOPLE = ("Anna", "Bert", "Carl", "Dora", "Emil", "Fred")
 FILMS = Graph.from_triples(

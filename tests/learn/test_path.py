@@ -11,20 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, untrained
 
-from graphwright import (
-    Chains,
-    Decode,
-    Evidence,
-    Graph,
-    HashEncoder,
-    MergeChains,
-    OptionError,
-    PathRetriever,
-    RelationPaths,
-    Triples,
-    start,
-)
-from graphwright.graph.relation_paths import relation_text, ways_of
+from graphwright import Chains, Evidence, Graph, MergeChains, Triples, start
+from graphwright.errors import OptionError
+from graphwright.graph.walks import relation_text, ways_of
+from graphwright.learn import Decode, PathRetriever
+from graphwright.models import HashEncoder
+from graphwright.operators import RelationPaths
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from tests.models.llm_server import LLMServer
 
-from graphwright import Graph, HashEncoder, OpenAILLM, OptionError, ScriptedLLM
-from graphwright.graph.relation_paths import Ways
-from graphwright.learn.candidates import SHORTEST, Candidate, Pool, candidate_pool
-from graphwright.learn.examples import Example
+from graphwright import Graph
+from graphwright.errors import OptionError
+from graphwright.graph.walks import Ways
+from graphwright.learn.candidates import SHORTEST, Candidate, Example, Pool, candidate_pool
 from graphwright.learn.refine import (
     CosineRefiner,
     LabelledPath,
@@ -23,6 +23,7 @@ from graphwright.learn.refine import (
     ShortestPathLabels,
     masked_question,
 )
+from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
 
 ENCODER = HashEncoder()
 DIRECTED = {"Anna": "Alien", "Bert": "Brazil", "Carl": "Casino", "Dora": "Dogma", "Emil": "Eraser", "Fred": "Fargo"}

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from tests.toys import untrained
 
-from graphwright import Evidence, Graph, LastNode, OptionError, Rerank, ShortestPaths, start
+from graphwright import Evidence, Graph, Rerank, ShortestPaths, start
+from graphwright.errors import OptionError
+from graphwright.learn import LastNode
 from graphwright.methods.papers.lego_systems import planned
 from graphwright.methods.papers.reg import gnn_rag, subgraphrag
 from graphwright.operators.run import Run

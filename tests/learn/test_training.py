@@ -13,23 +13,11 @@ import numpy as np
 import pytest
 from tests.toys import knowledge
 
-from graphwright import (
-    Checkpoint,
-    Evidence,
-    Graph,
-    HashEncoder,
-    NeighbourRefiner,
-    PathRetriever,
-    VectorIndex,
-    load_retriever,
-    make_labels,
-    start,
-    train_retriever,
-)
+from graphwright import Evidence, Graph, VectorIndex, start
 from graphwright.errors import DataError, NeedsError, OptionError
-from graphwright.graph.relation_paths import Ways
-from graphwright.learn.candidates import ANSWER, SHORTEST, Candidate
-from graphwright.learn.examples import Example
+from graphwright.graph.walks import Ways
+from graphwright.learn import Checkpoint, NeighbourRefiner, PathRetriever, load_retriever, make_labels, train_retriever
+from graphwright.learn.candidates import ANSWER, SHORTEST, Candidate, Example
 from graphwright.learn.gates import gate_logits, relation_gates, walk_forward
 from graphwright.learn.graph_view import (
     GraphView,
@@ -42,6 +30,7 @@ from graphwright.learn.refine import LabelledPath
 from graphwright.learn.training import Sample, Samples, Schedule, fit, samples_of, split
 from graphwright.learn.triple import triple_logits
 from graphwright.methods.registry import pipeline
+from graphwright.models import HashEncoder
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 

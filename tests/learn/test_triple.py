@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS, untrained
 
-from graphwright import Evidence, Graph, HashEncoder, TripleRetriever, Triples, VectorIndex, start
+from graphwright import Evidence, Graph, Triples, VectorIndex, start
+from graphwright.learn import TripleRetriever
 from graphwright.learn.checkpoint import Checkpoint
 from graphwright.learn.gates import gate_logits, relation_gates, walk_forward
 from graphwright.learn.graph_view import (
@@ -17,6 +18,7 @@ from graphwright.learn.graph_view import (
     view_graph,
 )
 from graphwright.learn.triple import triple_logits
+from graphwright.models import HashEncoder
 from graphwright.operators.run import Run
 
 D, H, ROUNDS = 5, 3, 2

@@ -9,8 +9,16 @@ from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.fake import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.models.openai.encoder import OpenAIEncoder
 from graphwright.models.openai.llm import OpenAILLM
-from graphwright.models.registry import cross_encoder_of, encoder_of, llm_of, reader_of
-from graphwright.models.wrappers import FunctionCrossEncoder, FunctionEncoder, FunctionLLM, FunctionReader
+from graphwright.models.registry import (
+    FunctionCrossEncoder,
+    FunctionEncoder,
+    FunctionLLM,
+    FunctionReader,
+    cross_encoder_of,
+    encoder_of,
+    llm_of,
+    reader_of,
+)
 
 URL = "http://localhost:11434/v1"
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphwright import DataError, OptionError
+from graphwright.errors import DataError, OptionError
 from graphwright.models.settings import SETTINGS, LLMSettings, read_settings, write_settings
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)

@@ -1,7 +1,6 @@
 """Words as they are indexed, in several scripts."""
 
-from graphwright.text.stopwords import FIRST_WORDS, NOT_NAMES, STOP_WORDS
-from graphwright.text.words import words
+from graphwright.text.words import FIRST_WORDS, NOT_NAMES, STOP_WORDS, words
 
 
 def test_words_of_many_scripts() -> None:

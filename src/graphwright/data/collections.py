@@ -14,8 +14,7 @@ from graphwright.data.documents import read_documents
 from graphwright.data.links import links_file
 from graphwright.data.multihop import passage_id, read_over
 from graphwright.data.questions import QuestionRecord, first_few, read_questions
-from graphwright.data.records import field_names, read_records
-from graphwright.data.rows import TEXT_FIELDS
+from graphwright.data.records import TEXT_FIELDS, field_names, read_records
 from graphwright.errors import DataError
 
 __all__ = ["corpus_file", "corpus_questions", "document_questions", "hipporag", "hipporag_corpus"]

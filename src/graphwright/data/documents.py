@@ -11,10 +11,9 @@ from pathlib import Path
 
 from graphwright.data.decoding import SAMPLE, clean, decode, is_binary, open_bytes, suffix_of
 from graphwright.data.document import Document, Skipped
-from graphwright.data.html import declared_encoding, html_text
 from graphwright.data.links import links_file, read_links, resolved
-from graphwright.data.markdown import markdown_links, markdown_text
-from graphwright.data.rows import ROW_SUFFIXES, read_rows
+from graphwright.data.markup import declared_encoding, html_text, markdown_links, markdown_text
+from graphwright.data.records import ROW_SUFFIXES, read_rows
 from graphwright.errors import DataError
 
 __all__ = ["Document", "Skipped", "has_rows", "read_documents"]

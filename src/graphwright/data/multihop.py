@@ -17,10 +17,9 @@ from typing import Any
 from graphwright.data.dataset import Dataset, Source, counted, gold_remarks, question_remarks
 from graphwright.data.decoding import clean, stem
 from graphwright.data.document import Document
-from graphwright.data.html import html_text
+from graphwright.data.markup import html_text
 from graphwright.data.questions import QuestionRecord, plain_question, questions_of, texts_of
-from graphwright.data.records import Record, Records, checked, read_records
-from graphwright.data.rows import MAX_PASSAGE
+from graphwright.data.records import MAX_PASSAGE, Record, Records, checked, read_records
 from graphwright.errors import DataError
 from graphwright.text.words import WORD
 

@@ -1,25 +1,34 @@
-"""Records of JSON lines, JSON and Parquet files, and the check of their fields."""
+"""Records from files: JSON, JSON lines, CSV, TSV and Parquet, and passages in rows."""
 
 from __future__ import annotations
 
+import csv
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.decoding import decode, lines, open_bytes, suffix_of
+from graphwright.data.decoding import clean, decode, lines, open_bytes, suffix_of
+from graphwright.data.document import Document, Skipped, metadata_text
+from graphwright.data.links import links_of
 from graphwright.errors import DataError
 
 __all__ = [
-    "SUFFIXES",
+    "MAX_PASSAGE",
+    "ROW_SUFFIXES",
     "Record",
     "Records",
+    "SUFFIXES",
+    "TEXT_FIELDS",
     "checked",
     "field_names",
     "json_records",
     "read_records",
+    "read_rows",
     "without_wildcards",
 ]
 
@@ -143,3 +152,143 @@ def checked(kind: Any, value: object, where: str, name: str = "") -> Any:
         actual = "" if first["type"] == "missing" else f", and it is {str(first['input'])[:60]!r}"
         field = f"{name}{place}".lstrip(".")
         raise DataError(f"{where}: {field}: {first['msg']}{actual}. Repair or remove this record.") from error
+
+
+ROW_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+"""Suffixes of files of rows, whose documents have ids of their own."""
+ID_FIELDS = ("id", "_id", "doc_id", "docid", "idx")
+TEXT_FIELDS = (
+    "text", "contents", "content", "body", "passage", "paragraph", "paragraphs", "document", "abstract",
+)  # fmt: skip
+MAX_PASSAGE = 20_000
+"""Characters up to which a row is one passage; a longer one is an article, and is split."""
+
+_MAX_BROKEN = 100  # broken rows before the first good one, after which a file is not one of passages
+_MAX_CELL = 2**31 - 1  # characters; the csv module's own limit is 131,072
+_cell_limit = threading.Lock()
+
+
+def read_rows(path: Path, name: str) -> Iterator[tuple[int, Document | Skipped]]:
+    """Yield each row of a file with its line number, as a document or as `Skipped` with the reason.
+
+    A row without an id gets `name#line`. A file without any passage gives one `Skipped`. Raises DataError if more
+    than ten rows and more than one in a hundred are broken.
+    """
+    broken: list[tuple[int, Skipped]] = []
+    documents = 0
+    for number, record in _records(path):
+        row = _document(record, f"{name}#{number}") if isinstance(record, dict) else record
+        if isinstance(row, str):
+            # A record without a text is no passage; a line that is no record may have been one.
+            broken.append((number, Skipped(f"{path}:{number}", row, not isinstance(record, dict))))
+            if documents:
+                yield broken[-1]
+            elif len(broken) > _MAX_BROKEN:
+                break
+            continue
+        if not documents:
+            yield from broken
+        documents += 1
+        yield number, row if row.text.strip() else Skipped(f"{path}:{number}", "empty")
+    if not documents:
+        unread = any(skipped.unread for _, skipped in broken)
+        yield 0, Skipped(str(path), f"no passages: {broken[0][1].reason}" if broken else "empty", unread)
+    elif len(broken) > 10 and len(broken) * 100 > documents + len(broken):
+        raise _too_many(path, [skipped for _, skipped in broken], documents + len(broken))
+
+
+def _too_many(path: Path, broken: Sequence[Skipped], rows: int) -> DataError:
+    first = "; ".join(f"{skipped.path}: {skipped.reason}" for skipped in broken[:3])
+    return DataError(
+        f"{path}: {len(broken):,} of {rows:,} rows cannot be read, more than one in a hundred. The first: "
+        f"{first}. Repair or remove these rows; up to one in a hundred are skipped and listed."
+    )
+
+
+def _records(path: Path) -> Records:
+    if suffix_of(path) in (".csv", ".tsv"):
+        return _table(path, "\t" if suffix_of(path) == ".tsv" else "")
+    return json_records(path, TEXT_FIELDS)
+
+
+def _table(path: Path, delimiter: str) -> Records:
+    """Yield the rows of a table whose first line names the columns; without a delimiter, that line tells it."""
+    source = lines(path)
+    header = next(source, "")
+    delimiter = delimiter or max(",;\t|", key=lambda mark: _columns(header, mark))
+    reader = csv.reader((f"{line}\n" for line in chain((header,), source)), delimiter=delimiter)
+    columns: list[str] = []
+    while True:
+        number = reader.line_num + 1
+        with _cell_limit:  # the csv module has one limit per process: it is raised for this row only
+            limit = csv.field_size_limit(_MAX_CELL)
+            try:
+                row = next(reader, None)
+            finally:
+                csv.field_size_limit(limit)
+        if row is None:
+            return
+        if not columns:
+            columns = [cell.strip().lstrip("\ufeff") for cell in row]
+        elif len(row) > len(columns):
+            yield number, f"{len(row)} cells in a table of {len(columns)} columns"
+        elif row:
+            yield number, dict(zip(columns, row, strict=False))
+
+
+def _columns(header: str, delimiter: str) -> tuple[bool, int]:
+    cells = next(csv.reader((header,), delimiter=delimiter), [])
+    return any(cell.strip().lower() in TEXT_FIELDS for cell in cells), len(cells)
+
+
+def _field(record: Record, names: Sequence[str]) -> str | None:
+    """Return the record's own key for the first of these names that it has, in any case."""
+    for name in names:
+        if record.get(name) is not None:
+            return name
+    lowered = {str(key).strip().lower(): key for key in record}
+    keys = (lowered[name] for name in names if name in lowered)
+    return next((key for key in keys if record[key] is not None), None)
+
+
+def _document(record: dict[str, Any], fallback: str) -> Document | str:
+    """Return the document of a record, or the reason why it is none."""
+    id_field, title_field = _field(record, ID_FIELDS), _field(record, ("title",))
+    candidates = (_field(record, (name,)) for name in TEXT_FIELDS)
+    text_field = next((field for field in candidates if field and _is_text(record[field])), None)
+    if text_field is None:
+        return f"no field named text, contents or the like; it has {field_names(record)}"
+    title = record[title_field] if title_field else ""
+    title = " ".join(clean(title).split()) if isinstance(title, str) else ""
+    identity = record[id_field] if id_field else None
+    identity = clean(str(identity)).strip() if isinstance(identity, str | int | float) else ""
+    value = record[text_field]
+    text = clean(value if isinstance(value, str) else ("\n\n" if "para" in text_field else " ").join(value))
+    links_field = _field(record, ("links",))
+    links = links_of(record[links_field]) if links_field else ()
+    used = {id_field, title_field, text_field, links_field if links else None}
+    return Document(
+        id=identity or fallback,
+        text=text if text.strip() else title,  # an entry of nothing but its title can still be found
+        title=title,
+        metadata=_metadata({key: value for key, value in record.items() if key not in used}),
+        whole=len(text) <= MAX_PASSAGE,
+        links=links,
+    )
+
+
+def _is_text(value: object) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(part, str) for part in value)
+    return isinstance(value, str)
+
+
+def _metadata(record: Record) -> dict[str, str]:
+    """Return the scalars of a record, including those under `metadata`, as text."""
+    nested = record.get("metadata")
+    scalars = {**nested, **record} if isinstance(nested, dict) else record
+    return {
+        clean(str(key)): clean(metadata_text(value))
+        for key, value in scalars.items()
+        if isinstance(value, str | int | float) and value != ""
+    }

@@ -3,7 +3,6 @@ from .answer import Generate as Generate
 from .answer import Unaided as Unaided
 from .chains import ChainAnswer as ChainAnswer
 from .chains import ChainPrompt as ChainPrompt
-from .citations import PathWriter as PathWriter
 from .path_prompts import FlatPrompt as FlatPrompt
 from .path_prompts import GlobalEdges as GlobalEdges
 from .path_prompts import PathPrompt as PathPrompt
@@ -11,12 +10,8 @@ from .prompts import CommunityReports as CommunityReports
 from .prompts import HybridPrompt as HybridPrompt
 from .prompts import PassagePrompt as PassagePrompt
 from .prompts import ReportPrompt as ReportPrompt
-from .prompts import Room as Room
 from .prompts import TreeReports as TreeReports
-from .quotes import Place as Place
 from .readers import NOTHING as NOTHING
 from .readers import Quote as Quote
 from .readers import ReadSpans as ReadSpans
-from .stream import Draft as Draft
-from .targets import NO_TARGET as NO_TARGET
 from .targets import TargetAnswer as TargetAnswer

@@ -216,6 +216,11 @@ class Evidence:
             self.render,
         )
 
+    @property
+    def ranked_scores(self) -> Scores:
+        """The scores; 1/rank for evidence without scores."""
+        return 1.0 / np.arange(1, len(self) + 1) if self.scores is None else self.scores
+
     def unscored(self) -> Evidence:
         """Return the same items in the same order, without scores."""
         return Evidence(self.nodes, self.node_ptr, self.edges, self.edge_ptr, None, self.render)

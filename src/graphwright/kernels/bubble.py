@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels import expansion as at
-from graphwright.kernels.compiled import Ids, Pointers, node_ids, readonly, workspace
+from graphwright.kernels.csr import Ids, Pointers, node_ids, readonly, workspace
 from graphwright.kernels.expansion import Costs, Tables
 
 __all__ = ["Costs", "Meeting", "bubble", "node_costs"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.compiled import Ids, Pointers, kernel, node_ids, readonly
-from graphwright.kernels.csr import group
+from graphwright.kernels.csr import Ids, Pointers, group, kernel, node_ids, readonly
 
 __all__ = ["expand_chains"]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.kernels.compiled import Ids, Pointers, kernel
+from graphwright.kernels.csr import Ids, Pointers, kernel
 
 __all__ = ["Costs", "Tables", "begin", "expand"]
 

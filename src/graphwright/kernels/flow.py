@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.compiled import Floats, Ids, Pointers, Workspace, kernel, node_ids, readonly, workspace
+from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, kernel, node_ids, readonly, workspace
 
 __all__ = ["MAX_EDGES", "FlowPathTable", "flow_paths"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, node_ids, readonly, workspace
+from graphwright.kernels.csr import Floats, Ids, Pointers, kernel, node_ids, readonly, workspace
 
 __all__ = ["Around", "products", "smooth"]
 

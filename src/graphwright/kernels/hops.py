@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.compiled import Floats, Ids, Pointers, kernel, node_ids, readonly, workspace
+from graphwright.kernels.csr import Floats, Ids, Pointers, kernel, node_ids, readonly, workspace
 
 __all__ = ["components", "khop", "random_walk", "reachable"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.kernels.compiled import Ids, Pointers, kernel, readonly
+from graphwright.kernels.csr import Ids, Pointers, kernel, readonly
 
 __all__ = ["Aggregate", "Messages", "aggregate", "gradients"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.compiled import Ids, kernel, readonly
+from graphwright.kernels.csr import Ids, kernel, readonly
 
 __all__ = ["Numbering"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphwright.kernels.compiled import Ids, Pointers, kernel, node_ids, readonly, workspace
+from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, workspace
 
 __all__ = ["joining_edges", "nearest_path", "shortest_paths", "simple_paths"]
 

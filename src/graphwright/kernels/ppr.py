@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.compiled import Floats, Ids, Pointers, node_ids, readonly, workspace
-from graphwright.kernels.push import Push
-from graphwright.kernels.sweep import Walk, kth, settled, swept
+from graphwright.kernels.csr import Floats, Ids, Pointers, node_ids, readonly, workspace
+from graphwright.kernels.push import Push, Walk, kth, settled, swept
 
 __all__ = ["push_ppr"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.compiled import Floats, Pointers, kernel, readonly
+from graphwright.kernels.csr import Floats, Pointers, kernel, readonly
 
 __all__ = ["rank_items", "top"]
 

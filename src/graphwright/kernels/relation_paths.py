@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphwright.kernels.compiled import Ids, Pointers, kernel, readonly, workspace
+from graphwright.kernels.csr import Ids, Pointers, kernel, readonly, workspace
 
 __all__ = ["Front", "Labelled", "leading", "walks_by"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphwright.kernels.compiled import Floats, Ids, kernel, node_ids, readonly
+from graphwright.kernels.csr import Floats, Ids, kernel, node_ids, readonly
 
 __all__ = ["prize_tree"]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.compiled import Ids, Pointers, kernel, readonly
+from graphwright.kernels.csr import Ids, Pointers, kernel, readonly
 
 __all__ = ["distinct", "gather", "phrases", "ranking", "tokens"]
 

@@ -11,8 +11,16 @@ import numpy as np
 
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.index.vector_index import VectorIndex
-from graphwright.learn.arrays import initial_weight, relu, sigmoid
-from graphwright.learn.gates import best_walks, gate_logits, gate_loss, initial_gates, step_scores
+from graphwright.learn.gates import (
+    best_walks,
+    gate_logits,
+    gate_loss,
+    initial_gates,
+    initial_weight,
+    relu,
+    sigmoid,
+    step_scores,
+)
 from graphwright.learn.graph_view import DirectedEdges, GraphView, directed_edges, encoding_width
 from graphwright.learn.labels import Progress
 from graphwright.learn.retriever import Retriever, StepProbabilities

@@ -12,10 +12,11 @@ from graphwright.constraints import AtLeast, Has
 from graphwright.errors import DataError
 from graphwright.graph.evidence import Evidence, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.relation_paths import (
+from graphwright.graph.walks import (
     MAX_EDGES,
     RelationPath,
     Ways,
+    bundle_of,
     extension_cost,
     extensions,
     labelled_edges,
@@ -23,8 +24,7 @@ from graphwright.graph.relation_paths import (
     relation_text,
     ways_of,
 )
-from graphwright.graph.walks import bundle_of
-from graphwright.learn.arrays import initial_weight, relu
+from graphwright.learn.gates import initial_weight, relu
 from graphwright.learn.labels import Progress
 from graphwright.learn.retriever import Retriever
 from graphwright.learn.training import Samples, Schedule, Setup, fit

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.errors import LLMResponseError
 from graphwright.graph.graph import Graph
-from graphwright.graph.relation_paths import Ways, labelled_edges, relation_path, relation_words
-from graphwright.graph.walks import relation_label
-from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Pool
-from graphwright.learn.examples import Example
+from graphwright.graph.walks import Ways, labelled_edges, relation_label, relation_path, relation_words
+from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Example, Pool
 from graphwright.models.protocols import LLM, Encoder
-from graphwright.operators.rerank.masked import masked
+from graphwright.operators.rerank.mask import mask_names
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, start
 from graphwright.prompts.templates import checksum, data_line, messages
@@ -287,7 +285,7 @@ class LLMRefiner(Checked):
 
 def masked_question(graph: Graph, example: Example) -> str:
     """Return a question with x in place of its entities."""
-    return masked(start(example.text, graph, anchors=[Anchor("", nodes=np.array(example.entities))]), "x")
+    return mask_names(start(example.text, graph, anchors=[Anchor("", nodes=np.array(example.entities))]), "x")
 
 
 def _written(graph: Graph, candidate: Candidate, example: Example, edges: Any) -> str:

@@ -13,10 +13,10 @@ from graphwright.constraints import AtLeast, Between, Checked, MoreThan
 from graphwright.errors import DataError
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.relation_paths import Ways, labelled_edges
+from graphwright.graph.walks import Ways, labelled_edges
 from graphwright.index.vector_index import VectorIndex, normalised
-from graphwright.learn.arrays import import_torch
 from graphwright.learn.candidates import ANSWER, ppr_subgraph
+from graphwright.learn.gates import import_torch
 from graphwright.learn.graph_view import GraphView, batch_edges, view_graph
 from graphwright.learn.labels import Label, Labels, Progress, positive_edges
 from graphwright.learn.refine import masked_question

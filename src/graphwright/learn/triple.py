@@ -11,14 +11,16 @@ import numpy as np
 
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.index.vector_index import VectorIndex
-from graphwright.learn.arrays import initial_weight, relu, sigmoid
 from graphwright.learn.gates import (
     StepLogits,
     best_walks,
     gate_logits,
     gate_loss,
     initial_gates,
+    initial_weight,
     relation_gates,
+    relu,
+    sigmoid,
     step_scores,
     walk_forward,
 )

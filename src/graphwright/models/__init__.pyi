@@ -4,7 +4,6 @@ from .cache import CachedEncoder as CachedEncoder
 from .cache import CachedLLM as CachedLLM
 from .cancel import Cancellation as Cancellation
 from .embedded.cross_encoder import MiniLMCrossEncoder as MiniLMCrossEncoder
-from .embedded.cross_encoder import Reading as Reading
 from .embedded.encoder import MiniLM as MiniLM
 from .embedded.reader import MiniLMReader as MiniLMReader
 from .fake import HashEncoder as HashEncoder
@@ -13,11 +12,10 @@ from .fake import OverlapCrossEncoder as OverlapCrossEncoder
 from .fake import ScriptedLLM as ScriptedLLM
 from .openai.encoder import OpenAIEncoder as OpenAIEncoder
 from .openai.llm import OpenAILLM as OpenAILLM
+from .protocols import LLM as LLM
 from .protocols import Completion as Completion
 from .protocols import CrossEncoder as CrossEncoder
 from .protocols import Encoder as Encoder
-from .protocols import Floats as Floats
-from .protocols import LLM as LLM
 from .protocols import NamedEncoder as NamedEncoder
 from .protocols import PassageText as PassageText
 from .protocols import Reader as Reader
@@ -25,10 +23,13 @@ from .protocols import Span as Span
 from .protocols import SparseEncoder as SparseEncoder
 from .protocols import SparseRows as SparseRows
 from .protocols import Usage as Usage
-from .registry import EMBEDDED as EMBEDDED
+from .registry import EncoderCrossEncoder as EncoderCrossEncoder
+from .registry import cross_encoder_of as cross_encoder_of
+from .registry import encoder_of as encoder_of
+from .registry import llm_of as llm_of
+from .registry import reader_of as reader_of
 from .sentence_transformers.cross_encoder import SentenceTransformerCrossEncoder as SentenceTransformerCrossEncoder
 from .sentence_transformers.encoders import SentenceTransformerEncoder as SentenceTransformerEncoder
 from .sentence_transformers.encoders import SentenceTransformerSparseEncoder as SentenceTransformerSparseEncoder
 from .sentence_transformers.reader import TransformersReader as TransformersReader
 from .settings import LLMSettings as LLMSettings
-from .settings import SETTINGS as SETTINGS

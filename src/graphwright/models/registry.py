@@ -1,23 +1,220 @@
-"""Models as users give them: a name, an object, or a plain Python function.
-
-A name is short enough for a command line or the settings of an index:
-
-    minilm                     the embedded model (not for `llm`)
-    sbert:NAME                 a model of Hugging Face, by sentence-transformers or transformers (not for `llm`)
-    openai:MODEL[@URL]         a model of a server with the interface of OpenAI (for `llm` and `encoder`)
-    MODEL[@URL]                the same, for `llm`
-"""
+"""Models by name, object or function."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from graphwright.errors import OptionError
-from graphwright.models.protocols import LLM, CrossEncoder, NamedEncoder, Reader
+import numpy as np
+from numpy.typing import ArrayLike
 
-__all__ = ["EMBEDDED", "cross_encoder_of", "encoder_of", "llm_of", "reader_of"]
+from graphwright.errors import ModelError, OptionError
+from graphwright.models.budget import estimated_tokens
+from graphwright.models.cancel import Cancellation
+from graphwright.models.protocols import (
+    LLM,
+    Completion,
+    CrossEncoder,
+    Encoder,
+    Floats,
+    NamedEncoder,
+    PassageText,
+    Reader,
+    Span,
+    Usage,
+    call_metered,
+)
+from graphwright.models.structured import RawReply, complete_with, schema_prompt
+
+__all__ = [
+    "EMBEDDED",
+    "EncoderCrossEncoder",
+    "FunctionCrossEncoder",
+    "FunctionEncoder",
+    "FunctionLLM",
+    "FunctionReader",
+    "cross_encoder_of",
+    "encoder_of",
+    "llm_of",
+    "reader_of",
+]
+
+
+@dataclass(frozen=True)
+class EncoderCrossEncoder:
+    """A cross-encoder made of an encoder: a latent is the elementwise product of both vectors.
+
+    The head adds the numbers up, so that a score is the dot product of the vectors of query and text.
+
+    >>> from graphwright.models.fake import HashEncoder
+    >>> model, encoder = EncoderCrossEncoder(HashEncoder()), HashEncoder()
+    >>> scores = model.head(model.latents("red fox", ["a fox", "tax law"]))
+    >>> np.allclose(scores, encoder.encode(["a fox", "tax law"]) @ encoder.encode(["red fox"])[0])
+    True
+    """
+
+    encoder: Encoder
+
+    def __post_init__(self) -> None:
+        # A text has a method `encode` too.
+        if isinstance(self.encoder, str) or not isinstance(self.encoder, Encoder):
+            raise OptionError(f"EncoderCrossEncoder({self.encoder!r}): give an encoder, not its name.")
+
+    def latents(self, query: str, texts: Sequence[str]) -> Floats:
+        """Return one latent per text: float32, shape (len(texts), dimension)."""
+        return self.latents_metered(query, texts, Usage())
+
+    def latents_metered(self, query: str, texts: Sequence[str], usage: Usage) -> Floats:
+        """Return the latents as `latents` does, and add the work to `usage`."""
+        vectors = call_metered(usage, self.encoder, "encode", [query, *texts])
+        products: Floats = vectors[1:] * vectors[0]
+        return products
+
+    def head(self, latents: Floats) -> Floats:
+        """Return one score per latent: float32, shape (n,)."""
+        scores: Floats = latents.sum(axis=1, dtype=np.float32)
+        return scores
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A model made of a function."""
+
+    function: Callable[..., Any]
+
+    @property
+    def id(self) -> str:
+        """Module and name of the function."""
+        kind = type(self.function)
+        module = getattr(self.function, "__module__", None) or kind.__module__
+        return f"{module}.{getattr(self.function, '__qualname__', kind.__qualname__)}"
+
+
+@dataclass(frozen=True)
+class FunctionLLM(_Function):
+    """A language model made of a function of one prompt, or of a system and a user prompt, that returns a text.
+
+    A schema is described in the prompt. Tokens are estimated.
+
+    >>> FunctionLLM(lambda prompt: prompt.upper()).complete("Shout.", "two words").text
+    'SHOUT.\\n\\nTWO WORDS'
+    """
+
+    def complete(
+        self,
+        system: str,
+        user: str,
+        *,
+        schema: type[Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+        cancel: Cancellation | None = None,
+    ) -> Completion:
+        """Answer one prompt, as LLM.complete does."""
+        usage = Usage()
+        if schema is not None:
+            system = "\n\n".join(filter(None, (system, schema_prompt(schema))))
+
+        def ask(previous: RawReply | None, correction: str) -> RawReply:
+            if cancel is not None:
+                cancel.check()
+            prompt = user if previous is None else f"{user}\n\n{previous.text}\n\n{correction}"
+            text = self._call(system, prompt)
+            if on_text is not None:
+                on_text(text)
+            tokens = estimated_tokens(system) + estimated_tokens(prompt)
+            usage.add(Usage(calls=1, prompt_tokens=tokens, completion_tokens=estimated_tokens(text)))
+            return RawReply(text)
+
+        return complete_with(ask, schema, self.id, usage)
+
+    def _call(self, system: str, user: str) -> str:
+        if _parameters(self.function) >= 2:
+            text = self.function(system, user)
+        else:
+            text = self.function("\n\n".join(filter(None, (system, user))))
+        if not isinstance(text, str):
+            raise ModelError(f"The language model {self.id} returned {type(text).__name__}; it must return a text.")
+        return text
+
+
+@dataclass(frozen=True)
+class FunctionEncoder(_Function):
+    """An encoder made of a function that maps a list of texts to one vector each.
+
+    >>> FunctionEncoder(lambda texts: [[len(text), 1.0] for text in texts]).encode(["a", "fox"]).tolist()
+    [[1.0, 1.0], [3.0, 1.0]]
+    """
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return one row per text: float32, shape (len(texts), dimension)."""
+        if not len(texts):
+            return np.empty((0, 0), np.float32)
+        return _rows(self.function(list(texts)), len(texts), 2, f"The encoder {self.id}")
+
+
+@dataclass(frozen=True)
+class FunctionCrossEncoder(_Function):
+    """A cross-encoder made of a function that maps a query and a list of texts to one score per text.
+
+    The latent is the score.
+
+    >>> model = FunctionCrossEncoder(lambda query, texts: [text.count(query) for text in texts])
+    >>> model.head(model.latents("fox", ["a fox", "a hen"])).tolist()
+    [1.0, 0.0]
+    """
+
+    def latents(self, query: str, texts: Sequence[str]) -> Floats:
+        """Return one score per text: float32, shape (len(texts), 1)."""
+        if not len(texts):
+            return np.empty((0, 1), np.float32)
+        scores = _rows(self.function(query, list(texts)), len(texts), 1, f"The cross-encoder {self.id}")
+        return scores[:, None]
+
+    def head(self, latents: Floats) -> Floats:
+        """Return the scores: float32, shape (n,)."""
+        return latents[:, 0]
+
+
+@dataclass(frozen=True)
+class FunctionReader(_Function):
+    """A reader made of a function that maps a question and a list of passages to spans, best first."""
+
+    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
+        """Return spans, best first; none where the passages do not answer."""
+        if not len(passages):
+            return []
+        spans = list(self.function(question, list(passages)))
+        for span in spans:
+            if not isinstance(span, Span) or not 0 <= span.passage < len(passages):
+                raise ModelError(f"The reader {self.id} returned {span!r}; it must return spans of the passages.")
+        return spans
+
+
+def _parameters(function: Callable[..., Any]) -> int:
+    """Return the number of positional arguments that a function takes; 1 where it does not tell."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    if any(parameter.kind == parameter.VAR_POSITIONAL for parameter in parameters):
+        return 2
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in positional and p.default is p.empty for p in parameters)
+
+
+def _rows(values: ArrayLike, count: int, dimensions: int, model: str) -> Floats:
+    """Return the values as float32. Raises ModelError for another shape than one row or number per text."""
+    rows = np.asarray(values, np.float32)
+    if rows.ndim != dimensions or len(rows) != count:
+        per_text = "vector" if dimensions == 2 else "score"
+        raise ModelError(
+            f"{model} returned an array of shape {rows.shape} for {count} texts; return one {per_text} each."
+        )
+    return rows
+
 
 EMBEDDED = "minilm"
 """The name of the embedded models."""

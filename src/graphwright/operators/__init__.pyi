@@ -10,9 +10,7 @@ from .communities.communities import EntitySearch as EntitySearch
 from .communities.communities import LocalContext as LocalContext
 from .communities.communities import RateCommunities as RateCommunities
 from .communities.raptor import SummaryTree as SummaryTree
-from .communities.raptor import Tree as Tree
 from .communities.raptor import TreeSearch as TreeSearch
-from .communities.summaries import Gist as Gist
 from .communities.summaries import Summaries as Summaries
 from .control import HasEvidence as HasEvidence
 from .control import If as If
@@ -68,7 +66,6 @@ from .search.feedback import HypotheticalPassage as HypotheticalPassage
 from .search.hipporag import PhraseSeeds as PhraseSeeds
 from .search.hipporag import SharedWords as SharedWords
 from .search.hipporag import SpecificSeeds as SpecificSeeds
-from .search.nearest import Near as Near
 from .search.search import EdgeSearch as EdgeSearch
 from .search.search import OneHop as OneHop
 from .search.search import SparseSearch as SparseSearch
@@ -98,11 +95,11 @@ from .subgraph.narrow import Nodes as Nodes
 from .subgraph.narrow import Only as Only
 from .subgraph.narrow import Triples as Triples
 from .subgraph.views import CONTINUES as CONTINUES
-from .subgraph.views import EntityGraph as EntityGraph
 from .subgraph.views import NAMES as NAMES
-from .subgraph.views import PassageGraph as PassageGraph
 from .subgraph.views import RELATIONS as RELATIONS
 from .subgraph.views import SHARES as SHARES
+from .subgraph.views import EntityGraph as EntityGraph
+from .subgraph.views import PassageGraph as PassageGraph
 from .subgraph.views import StatementGraph as StatementGraph
 from .subgraph.walk import KHop as KHop
 from .subgraph.walk import PersonalizedPageRank as PersonalizedPageRank
@@ -111,6 +108,6 @@ from .trees.bubble import Bubble as Bubble
 from .trees.coverage import Coverage as Coverage
 from .trees.coverage import Unite as Unite
 from .trees.grow import Grow as Grow
-from .trees.prize_tree import PrizeTree as PrizeTree
 from .trees.prize_tree import PrizedItems as PrizedItems
 from .trees.prize_tree import Prizes as Prizes
+from .trees.prize_tree import PrizeTree as PrizeTree

@@ -1,16 +1,16 @@
-"""Name matching: the normal form of a name, and the aliases that may stand for it.
-
-Two surface forms are the same entity when their normal forms are equal. An alias is weaker: `Lilu` may
-stand for `Lilu (mythology)`, but only where no other entity has that name. The merge decides this, because
-it sees the whole corpus.
-"""
+"""Names: normal forms, and mentions of names, dates and quotes in running text."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from string import ascii_lowercase, ascii_uppercase
 
-__all__ = ["ARTICLES", "aliases_of", "name_words", "normal_form"]
+from graphwright.text.words import NOT_NAMES
+
+__all__ = ["ARTICLES", "aliases_of", "capitals_problem", "name_spans", "name_words", "normal_form", "surface_words"]
 
 ARTICLES = frozenset({"the", "a", "an"})
 """Leading words that do not tell names apart."""
@@ -112,3 +112,128 @@ def _without_initials(name: str) -> str:
     if len(remaining) < 2 or any(word.lower() in _PARTICLES for word in remaining):
         return name
     return " ".join(remaining)
+
+
+_JOINING = "of|the|de|la|le|les|des|du|da|do|dos|del|della|di|van|von|der|den|ten|ter|al|el|y|zu|for|&"
+_JOINING_WORDS = frozenset(f"{_JOINING}|-|–".split("|"))
+_MONTH = (
+    "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
+    "|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_PREPOSITION = re.compile(r" (?:of|for|de|the|in) (?:the )?")
+_NUMBER = re.compile(r"(\d[\d,]*)\w* (?=.)")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_UPPER, _LOWER = ascii_uppercase.encode(), ascii_lowercase.encode()
+
+Span = tuple[int, int]
+
+
+def capitals_problem(text: str) -> str | None:
+    """Return the reason why capitals do not mark names in a text, None if they do or if it has under three letters.
+
+    >>> capitals_problem("the cat sat on the mat and looked at the queen of england")
+    'all lower case'
+    """
+    upper, lower, letters = _letter_counts(text)
+    if letters < 3:
+        return None
+    if 2 * (upper + lower) < letters:
+        return "a script without capital letters"
+    if upper * 200 < lower or not upper:
+        return "all lower case"
+    return "all upper case" if upper > 2 * lower else None
+
+
+def _letter_counts(text: str) -> tuple[int, int, int]:
+    """Return the numbers of upper-case letters, lower-case letters, and all letters."""
+    if text.isascii():
+        data = text.encode()
+        upper = len(data) - len(data.translate(None, _UPPER))
+        lower = len(data) - len(data.translate(None, _LOWER))
+        return upper, lower, upper + lower
+    return sum(map(str.isupper, text)), sum(map(str.islower, text)), sum(map(str.isalpha, text))
+
+
+def surface_words(text: str) -> frozenset[str]:
+    """Return the words of a text as they are written, for `name_spans`."""
+    return frozenset(_LETTERS.findall(text))
+
+
+@cache
+def _capitalised() -> re.Pattern[str]:
+    """Compile, at first use, the pattern of a name: capitalised words, joined by small words and numbers.
+
+    `re` has no class of capital letters, so the pattern lists them from the Unicode tables.
+    """
+    capital = "".join(chr(c) for c in range(0x2C00) if chr(c).isupper() or chr(c).istitle())
+    word = rf"[{capital}](?:\.(?=[ ]?[{capital}])|\w*(?:['’&/-]\w+|\.[a-z\d]\w*)*)"
+    number = r"(?<![\d.,])\d+(?:,\d{3})*(?:st|nd|rd|th)?\b"
+    joint = rf"(?:[ ]|[ ][-–][ ]|(?<=\.)|[ ](?:(?:{_JOINING})[ ]){{1,2}})"
+    return re.compile(rf"(?:{number}[ ])?{word}(?:{joint}(?:{word}|{number}))*")
+
+
+@cache
+def _entity() -> re.Pattern[str]:
+    """Compile, at first use, the pattern of a date, a quoted phrase, a capitalised name or a figure."""
+    day = rf"(?:\d{{1,2}}[ ]{_MONTH}\b|{_MONTH}[ ]\d{{1,2}}\b(?!,\d))"
+    date = rf"\b{day}(?:,?[ ]\d{{4}}\b)?|\b{_MONTH},?[ ]\d{{4}}\b"
+    quoted = r'"[ ]?(?P<a>[^"\n]{2,60}?)[ ]?"|“(?P<b>[^”\n]{2,60})”|``[ ]?(?P<c>[^\'\n]{2,60}?)[ ]?\'\''
+    quoted += r"|«[ ]?(?P<d>[^»\n]{2,60}?)[ ]?»|„(?P<e>[^“”\n]{2,60})[“”]"
+    return re.compile(rf"(?P<date>{date})|{quoted}|(?P<name>{_capitalised().pattern})|(?P<figure>\d[\d,.]*\d\d)")
+
+
+def name_spans(text: str, start: int, end: int, words: frozenset[str]) -> Iterator[Span]:
+    """Yield the (start, end) of the names in a sentence, in reading order, each followed by the names within it.
+
+    `words` are the words of the text (see `surface_words`): a single capitalised word at the start of the
+    sentence is no name if the text also has it in lower case.
+
+    >>> text = "Most of the University of Graz knew Anna."
+    >>> [text[start:end] for start, end in name_spans(text, 0, len(text), surface_words(text))]
+    ['University of Graz', 'University', 'Graz', 'Anna']
+    """
+    for match in _entity().finditer(text, start, end):
+        kind = match.lastgroup or ""
+        span = match.span(kind)
+        if kind == "name":
+            yield from _nested(text, span, start, words)
+            continue
+        yield span
+        if len(kind) == 1:  # a quoted phrase, which may contain names
+            for inner in _capitalised().finditer(text, *span):
+                if inner.span() != span:
+                    yield from _nested(text, inner.span(), span[0], words)
+
+
+def _nested(text: str, span: Span, sentence: int, words: frozenset[str]) -> Iterator[Span]:
+    """Yield a name without the small words before it, then the names that it is composed of."""
+    start, end = _without_openers(text, *span), span[1]
+    if text[end - 2 : end] in ("'s", "’s"):
+        end -= 2
+    name = text[start:end]
+    if len(name) < 2 or (start <= sentence + 3 and " " not in name and name.lower() in words):
+        return
+    yield start, end
+    if number := _NUMBER.match(name):  # "1920 Summer Olympics" may be one name or two
+        if len(number[1]) > 2:
+            yield start, start + len(number[1])
+        start += number.end()
+        yield start, end
+    cuts = [match.span() for match in _PREPOSITION.finditer(text, start, end)]
+    for cut_start, cut_end in [*cuts, (end, end)] if cuts else []:
+        part = text[start:cut_start]
+        if len(part) > 1 and part[0].isupper() and part.lower() not in NOT_NAMES:
+            yield start, cut_start
+        start = cut_end
+
+
+def _without_openers(text: str, start: int, end: int) -> int:
+    """Return the start of a name after words that are no names, and after small words that follow those."""
+    opened = False
+    while start < end:
+        space = text.find(" ", start, end)
+        word = text[start : space if space >= 0 else end]
+        if word.lower() not in NOT_NAMES and not (opened and word in _JOINING_WORDS):
+            return start
+        start, opened = (space + 1 if space >= 0 else end), True
+    return end

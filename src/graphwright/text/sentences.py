@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from graphwright.text.stopwords import FIRST_WORDS
+from graphwright.text.words import FIRST_WORDS
 
 __all__ = ["LONGEST", "sentence_spans"]
 

@@ -7,8 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 
-from graphwright.text.stopwords import NOT_NAMES
-from graphwright.text.words import UNSPACED
+from graphwright.text.words import NOT_NAMES, UNSPACED
 
 __all__ = ["Terms", "frequent_terms", "repeated_phrases"]
 

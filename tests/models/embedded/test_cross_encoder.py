@@ -13,11 +13,10 @@ import pytest
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.embedded import cross_encoder
-from graphwright.models.embedded import tokens as states
+from graphwright.models.embedded import encoder as states
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.embedded.encoder import MiniLM, tokens_of, weights_file
 from graphwright.models.embedded.reader import MiniLMReader
-from graphwright.models.embedded.tokens import tokens_of, weights_file
 from graphwright.models.protocols import CrossEncoder, Encoder, PassageText, Reader, Usage
 
 QUESTION = "When was the university of Graz founded?"

@@ -121,7 +121,7 @@ def test_it_is_a_small_value():
 
 
 def test_another_process_gives_the_same_bits():
-    code = "from graphwright import MiniLM; print(MiniLM().encode(['Salt lowers it.']).tobytes().hex())"
+    code = "from graphwright.models import MiniLM; print(MiniLM().encode(['Salt lowers it.']).tobytes().hex())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert bytes.fromhex(done.stdout.strip()) == MiniLM().encode(["Salt lowers it."]).tobytes()
 

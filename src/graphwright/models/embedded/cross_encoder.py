@@ -1,10 +1,4 @@
-"""The embedded cross-encoder: one small network that reads a question together with a text, for ranking and reading.
-
-Question and text pass the first layers of all-MiniLM-L6-v2 apart, and layers of their own together (the split of
-PreTTR: MacAvaney et al., 2020). The first part does not depend on the question, and is remembered; the second gives a
-latent per pair, and the logits of an answer's begin and end at each token. Trained by `scripts/train_reading.py`,
-quantised by `scripts/build_reading.py`; data, figures and limits are in `weights/minilm-reading/CARD.md`.
-"""
+"""Embedded cross-encoder: a small network that reads a question together with a text."""
 
 from __future__ import annotations
 
@@ -17,14 +11,106 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.embedded.encoder import open_graph, side_by_side
-from graphwright.models.embedded.matching import Match
-from graphwright.models.embedded.tokens import REMEDY, Tokens, tokens_of, weights_file
+from graphwright.models.embedded.encoder import REMEDY, Tokens, open_graph, side_by_side, tokens_of, weights_file
 from graphwright.models.protocols import Floats, Usage
 
-__all__ = ["MiniLMCrossEncoder", "Reading", "joint_input", "network", "read_pairs"]
+__all__ = ["MATCHES", "Match", "MiniLMCrossEncoder", "Reading", "joint_input", "network", "read_pairs"]
+
+MATCHES = 14  # features of a match
+_WINDOW, _STEP = 40, 20  # tokens: about two sentences
+_RARE = 0.25  # rarity from which a word of the question must match
+_NEAR = 0.75  # cosine from which a word counts as matched
+_LENGTH_SCALE = 5.0  # the logarithm of a text's length is divided by this
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The words of a question against the words of a text, without special tokens.
+
+    `weight: float32[q]`, the rarity of the question's words; `same: bool[q, t]`, whether two words are equal; `near:
+    float32[q, t]`, the cosine of their states.
+    """
+
+    question: Tokens
+    text: Tokens
+    rarity: Floats
+    weight: Floats
+    same: NDArray[np.bool_]
+    near: Floats
+
+    @classmethod
+    def of(cls, question: Tokens, text: Tokens, rarity: Floats) -> Match:
+        """Compare all words; `rarity: float32[vocabulary]`, the rarity of each token, 0 to 1."""
+        question_ids, text_ids = question.ids[1:-1], text.ids[1:-1]
+        near = _unit(question.states[1:-1]) @ _unit(text.states[1:-1]).T
+        return cls(question, text, rarity, rarity[question_ids], question_ids[:, None] == text_ids, near)
+
+    def features(self) -> Floats:
+        """Return 14 features of the match: float32[14].
+
+        A question's words count by their rarity. In order: the cosine of both vectors; the share of the question's
+        words in the text; in its title; the share of the title's words in the question; of the question's pairs of
+        neighbouring words in the text; the text's length; then by the cosines of states: the mean over the question's
+        words of the nearest word in the text, the least and the mean of the three least of its rare words, the mean of
+        the four greatest of these, the mean against the title alone, the mean of the title against the question, the
+        mean against the best window of 40 tokens, the share of words with a near one.
+        """
+        features = np.zeros(MATCHES, np.float32)
+        features[0] = self.question.vector @ self.text.vector
+        features[5] = np.log(self.same.shape[1] + 1) / _LENGTH_SCALE
+        if not self.same.size:
+            return features
+        weight, same, near, title = self.weight, self.same, self.near, self.text.title
+        share = weight / (weight.sum() + 1e-6)
+        title_rarity = self.rarity[self.text.ids[1 : 1 + title]]
+        title_share = title_rarity / (title_rarity.sum() + 1e-6)
+        features[1], features[2] = share @ same.any(1), share @ same[:, :title].any(1)
+        features[3] = title_share @ same[:, :title].any(0)
+        pairs = weight[:-1] + weight[1:]
+        features[4] = pairs @ (same[:-1, :-1] & same[1:, 1:]).any(1) / (pairs.sum() + 1e-6)
+        nearest = near.max(1)
+        rare = weight > _RARE
+        least = np.sort(nearest[rare] if rare.any() else nearest)
+        features[6:10] = share @ nearest, least[0], least[:3].mean(), least[-4:].mean()
+        if title:
+            features[10], features[11] = share @ near[:, :title].max(1), title_share @ near[:, :title].max(0)
+        features[12] = _best_window(share, near, title)
+        features[13] = share @ (nearest > _NEAR)
+        return features
+
+    def marks(self) -> tuple[Floats, Floats]:
+        """Return three features for each token of the question and of the text: float32[q + 2, 3], float32[t + 2, 3].
+
+        The cosine of the nearest word on the other side, the same times the rarity of the question's word, and that
+        rarity where the other side has the same word, else 0: aligned and exact matches (Chen et al., 2017). Special
+        tokens have zeros.
+        """
+        of_question = np.zeros((len(self.question.ids), 3), np.float32)
+        of_text = np.zeros((len(self.text.ids), 3), np.float32)
+        if self.same.size:
+            weighted, exact = self.near * self.weight[:, None], self.same * self.weight[:, None]
+            of_text[1:-1] = np.stack((self.near.max(0), weighted.max(0), exact.max(0)), axis=1)
+            nearest = self.near.max(1)
+            of_question[1:-1] = np.stack((nearest, nearest * self.weight, exact.max(1)), axis=1)
+        return of_question, of_text
+
+
+def _best_window(share: Floats, near: Floats, title: int) -> float:
+    """Return the best mean over windows on a grid over the whole text; the title in them does not count."""
+    body = near.copy()
+    body[:, :title] = 0  # a window within the title scores 0
+    starts = range(0, body.shape[1], _STEP)
+    return max(float(share @ np.maximum(body[:, start : start + _WINDOW].max(1), -1)) for start in starts)
+
+
+def _unit(states: NDArray[np.floating]) -> Floats:
+    rows = states.astype(np.float32)
+    unit: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-6)
+    return unit
+
 
 _MAX_QUESTION = 128  # tokens: of a question and the names that MultiHopRerank adds; it was trained on up to 64
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.models.protocols import Floats
-from graphwright.models.sentence_transformers.loading import HuggingFaceModel, load_model
+from graphwright.models.sentence_transformers.encoders import HuggingFaceModel, load_model
 
 __all__ = ["SentenceTransformerCrossEncoder"]
 

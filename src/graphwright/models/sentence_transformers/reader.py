@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from graphwright.constraints import AtLeast
 from graphwright.errors import OptionError
 from graphwright.models.protocols import Floats, PassageText, Span
-from graphwright.models.sentence_transformers.loading import HuggingFaceModel, load_model
+from graphwright.models.sentence_transformers.encoders import HuggingFaceModel, load_model
 
 __all__ = ["TransformersReader"]
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.models.embedded.matching import MATCHES, Match
-from graphwright.models.embedded.tokens import Tokens
+from graphwright.models.embedded.cross_encoder import MATCHES, Match
+from graphwright.models.embedded.encoder import Tokens
 
 VOCABULARY = 12
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from graphwright.data.markdown import markdown_links, markdown_text
+from graphwright.data.markup import markdown_links, markdown_text
 
 SOURCE = """---
 title: "The Title"

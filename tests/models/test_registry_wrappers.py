@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.fake import HashEncoder, OverlapCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder, NamedEncoder, PassageText, Reader, Span, Usage
-from graphwright.models.wrappers import (
+from graphwright.models.registry import (
     EncoderCrossEncoder,
     FunctionCrossEncoder,
     FunctionEncoder,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.data.html import declared_encoding, html_text
+from graphwright.data.markup import declared_encoding, html_text
 
 PAGE = """<!doctype html><html><head><title> Rivers &amp;
  Lakes </title><meta charset="utf-8"><style>p {color: red}</style>

@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 from tests.toys import untrained
 
-from graphwright import Checkpoint, Evidence, Explain, Graph, HashEncoder, OptionError, TargetAnswer, Triples, start
+from graphwright import Evidence, Graph, Triples, start
+from graphwright.errors import OptionError
+from graphwright.generate import TargetAnswer
 from graphwright.graph.walks import walk_text
+from graphwright.learn import Checkpoint, Explain
 from graphwright.learn.retriever import Retriever, StepProbabilities
+from graphwright.models import HashEncoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.rerank.scorer import ScoreFunction
 from graphwright.operators.run import Run

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from graphwright.kernels import compiled as module
-from graphwright.kernels.compiled import workspace
+from graphwright.kernels import csr as module
+from graphwright.kernels.csr import workspace
 
 
 def test_each_thread_has_its_own():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphwright.text.mentions import capitals_problem, name_spans, surface_words
+from graphwright.text.names import capitals_problem, name_spans, surface_words
 
 
 def names(text: str) -> list[str]:

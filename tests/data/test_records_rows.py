@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graphwright.data.document import Document, Skipped
-from graphwright.data.rows import MAX_PASSAGE, read_rows
+from graphwright.data.records import MAX_PASSAGE, read_rows
 from graphwright.errors import DataError
 
 

@@ -13,7 +13,7 @@ from graphwright import Graph
 from graphwright.data.graph_questions import GraphQuestion
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.columns import TextColumn
-from graphwright.learn.examples import Example, examples_of, read_examples
+from graphwright.learn.candidates import Example, examples_of, read_examples
 
 FILMS = Graph.from_triples(
     [
