@@ -393,7 +393,7 @@ def every_operator() -> list[Operator]:
         ReportPrompt(CommunityReports(WRITTEN)),
         ReportPrompt(TreeReports(TREE), passages=2),
         TreeSearch(TREE),
-        TreeSearch(SummaryTree(SNAPSHOT.passages, RatesTheLast(), size=3), each=2),
+        TreeSearch(SummaryTree(SNAPSHOT.passages, RatesTheLast(), size=3), per_summary=2),
         PrizeTree(PRIZES),
         PrizeTree(Prizes(SNAPSHOT.passages), cost=1.0, nodes=20),
         ToPassages(items=PrizedItems(PRIZES), summed=True),

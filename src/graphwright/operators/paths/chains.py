@@ -145,7 +145,7 @@ def _merged(graph: Graph, evidence: Evidence, query_entities: set[int]) -> list[
     """Unite the walks with the same source and relations; an item that is not a walk stands alone."""
     evidence = _with_ends(graph, evidence)
     walks, ways = _ways(graph, evidence)
-    # As plain lists: there are many short pieces.
+    # As plain lists: there are many short items.
     (nodes, first), (edges, start) = (
         (flat.tolist(), pointers.tolist())
         for flat, pointers in ((evidence.nodes, evidence.node_ptr), (evidence.edges, evidence.edge_ptr))
