@@ -23,8 +23,8 @@ from graphwright.evaluate.asking import Asker, Row
 from graphwright.evaluate.entries import entry_of
 from graphwright.evaluate.measures import MEASURES, default_metrics, select_measures
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
-from graphwright.models import HashEncoder, MiniLMCrossEncoder
-from graphwright.models.protocols import Completion, Floats, Usage
+from graphwright.models import HashEncoder, MiniLMCrossEncoder, MiniLMReader, OverlapCrossEncoder
+from graphwright.models.protocols import Completion, Floats, PassageText, Span, Usage
 from graphwright.operators import Operator
 from graphwright.operators.run import Run
 
@@ -152,13 +152,16 @@ class TimedLLM:
         return {str: "Lothair II", bool: True, int: 1, float: 0.5}[kind]
 
 
-LATENTS = MiniLMCrossEncoder.latents_metered
-
-
-def latents_by_letters(self: MiniLMCrossEncoder, query: str, texts: Sequence[str], usage: Usage) -> Floats:
-    """Count letters as tokens."""
+def latents_by_letters(self: object, query: str, texts: Sequence[str], usage: Usage) -> Floats:
+    """Score by shared words, and count letters as tokens."""
     usage.add(Usage(calls=1, texts=len(texts), tokens=sum(len(text) + 1 for text in texts)))
-    return LATENTS(self, query, texts, Usage())
+    return OverlapCrossEncoder().latents(query, texts)
+
+
+def read_first_word(self: object, question: str, passages: Sequence[PassageText], usage: Usage) -> list[Span]:
+    """Answer with the first word of each passage, and count letters as tokens."""
+    usage.add(Usage(calls=1, texts=len(passages), tokens=sum(len(passage.text) for passage in passages)))
+    return [Span(at, 0, len(passage.text.split()[0]), 1 / (at + 1)) for at, passage in enumerate(passages)]
 
 
 OTHER = QuestionRecord("q2", "Who was the father of Teutberga?", ("Boso the Elder",), (str(CORPUS[1]["id"]),))
@@ -192,6 +195,8 @@ def test_all_methods_together_find_and_take_what_each_does_alone(
     monkeypatch.setattr(time, "perf_counter", CLOCK)
     # The tokens of a batch are charged by the lengths of its texts: exact for a model whose tokens are letters.
     monkeypatch.setattr(MiniLMCrossEncoder, "latents_metered", latents_by_letters)
+    monkeypatch.setattr(MiniLMCrossEncoder, "head", lambda self, latents: OverlapCrossEncoder().head(latents))
+    monkeypatch.setattr(MiniLMReader, "read_metered", read_first_word)
     names = [name for name, of in METHODS.items() if (not of.required if llm is None else "llm" in of.options)]
     names = sorted({*names, "fastinsight(budget=20)"} - (SLOW if where == "documents" else set()))
 
