@@ -308,11 +308,11 @@ def long_page(results: Record) -> str:
     return f"""# SQuALITY: answers of several sentences against human summaries
 
 {results["questions"]} questions on {results["stories"]} of {results["of"]} stories (drawn with seed {results["seed"]}),
-four summaries each; offline. Sentences of the first {PASSAGES} passages are quoted, up to {WORDS} words, for every method
-alike, so that what differs is retrieval. Percent, with 95 % bootstrap intervals over questions (five of them share a
-story); ↑ and ↓ mark differences from `{BASELINE}` with p < 0.05 (paired randomisation test, not corrected for the
-number of tests). METEOR is without synonyms. `opening`: the first passages of the story. Times are of retrieval, on a busy
-machine.
+four summaries each; offline. Sentences of the first {PASSAGES} passages are quoted, up to {WORDS} words, for every
+method alike, so that what differs is retrieval. Percent, with 95 % bootstrap intervals over questions (five of them
+share a story); ↑ and ↓ mark differences from `{BASELINE}` with p < 0.05 (paired randomisation test, not corrected for
+the number of tests). METEOR is without synonyms. `opening`: the first passages of the story. Times are of retrieval, on
+a busy machine.
 
 {table(["method", *SUMMARY_METRICS, "words", "p50 ms"], rows)}
 {"Left out:" if failures else ""}

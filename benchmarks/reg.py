@@ -1,375 +1,377 @@
-"""ReG offline: labels, three retrievers trained on them, and the answers that these give; on MetaQA and PathQuestion.
+"""Measure ReG offline: labels, three retrievers trained on them, and their answers, on MetaQA and PathQuestion.
 
-    python benchmarks/reg.py --data DIR/kgqa [--work FOLDER] [--train 2650] [--questions 500]
-                             [--only labels sample path triple entity weak shares united budget baselines pathquestion]
+    python benchmarks/reg.py --data DIR [--only labels sample path triple entity weak shares united budget baselines
+                                         pathquestion] [--train 2650] [--questions 500]
 
-Needs torch. Trains on --train questions of each number of hops of MetaQA's training set, drawn by seed, with one model
-for all hops, and asks --questions dev questions of each (evenly over the file; 0 for all) with the entities given with
-them. What answers is `explained` and `TargetAnswer(tied=True)`, as `--method reg --retriever FILE` does without a
-language model. Times are of one thread, in a warm process. FOLDER keeps labels and checkpoints, so that a part can be
-made again alone. Writes benchmarks/results/reg.json and .md.
+Trains on --train questions of each number of hops of MetaQA's training set, drawn by seed, with one model for all hops,
+and asks --questions dev questions of each (evenly over the file; 0 for all) with their gold entities. Answers are those
+of `explained` and `TargetAnswer(tied=True)`, as `--method reg --retriever FILE` gives without a language model. Times
+are of one thread, in a warm process. Labels and checkpoints are kept below --work, so that a part can be repeated.
+Needs torch. Writes `reg.json`, `reg.md` and `reg_labels.md`.
+
+- labels: three refiners, their union and intersection, against the relation paths that the questions were made from.
+- sample: the labels of 50 questions, to be judged by hand (see docs/training.md).
+- path, triple, entity: the retriever of each level, trained on refined labels.
+- weak: the same on shortest paths (without refinement, Table 4), and triples that are not reorganised.
+- shares: the path retriever by the share of the training set (Figure 4a).
+- united: the path retriever on the union and the intersection of two label sets (as Table 6).
+- budget: F1 and recall by K (Figure 4b), and the size of chains and of triples (Figure 2b).
+- baselines: SubgraphRAG, RoG and GNN-RAG as expressions over the retrievers trained here.
+- pathquestion: retrievers trained on PathQuestion, split by gold path, since its questions are paraphrases.
 """
 
-import argparse
+from __future__ import annotations
+
 import itertools
 import json
-import tempfile
 import time
-from pathlib import Path
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from harness import Record, arguments, evidence_of, mean, parse, read_results, table, write_results
 
-import graphwright as gw
 from graphwright.data.datasets import read_dataset
+from graphwright.evaluate.metrics import hit, hits_at_1, macro_f1, micro_f1
 from graphwright.generate.chains import ChainPrompt
 from graphwright.generate.targets import TargetAnswer
+from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex
-from graphwright.learn.checkpoint import read_checkpoint
 from graphwright.learn.candidates import examples_of
-from graphwright.learn.labels import intersection, make_labels, union
-from graphwright.learn.refine import CosineRefiner, NeighbourRefiner, ShortestPathLabels
+from graphwright.learn.checkpoint import read_checkpoint
+from graphwright.learn.labels import Labels, intersection, make_labels, union
+from graphwright.learn.refine import CosineRefiner, NeighbourRefiner, Refiner, ShortestPathLabels
 from graphwright.learn.registry import load_retriever, train_retriever
+from graphwright.learn.retriever import Retriever
 from graphwright.learn.training import Schedule
 from graphwright.methods.papers.lego_systems import planned
 from graphwright.methods.papers.reg import explained, gnn_rag, retrieved, subgraphrag
 from graphwright.models.budget import estimated_tokens
+from graphwright.models.embedded.encoder import MiniLM
+from graphwright.operators.operator import Operator
+from graphwright.operators.paths.chains import Chains, MergeChains
 from graphwright.operators.paths.relation_paths import Instances
+from graphwright.operators.state import Question, State, start
 
-RESULTS = Path(__file__).parent / "results"
 LEVELS = ("path", "triple", "entity")
 EPOCHS = {"path": 20, "triple": 16, "entity": 8}
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.8)
 BUDGETS = (50, 100, 200, 500, 1000)
-QTYPE = {
+RELATION_OF = {
     "actor": "starred_actors", "director": "directed_by", "writer": "written_by", "genre": "has_genre",
     "year": "release_year", "language": "in_language", "tags": "has_tags", "tag": "has_tags",
     "imdbrating": "has_imdb_rating", "imdbvotes": "has_imdb_votes",
 }  # fmt: skip
+"""Relations of MetaQA by the words of its question types."""
+FIGURES = ("questions", "Hit@1", "Hit", "macro F1", "micro F1", "ms")
 
 
-def snapshot_of(triples, encoder):
-    """A snapshot of a graph without vectors: all that training needs."""
-    graph = gw.Graph.from_triples(triples)
-    nothing = VectorIndex.from_array(np.empty((0, 384), np.float32), encoder)
-    return Snapshot(graph, nothing, WordIndex.of([], np.empty(0, np.int64)), None, None, encoder, {})
+def snapshot_of(triples: Any, encoder: MiniLM) -> Snapshot:
+    """Return a snapshot of a graph without vectors, which is enough for training."""
+    empty = VectorIndex.from_array(np.empty((0, 384), np.float32), encoder)
+    words = WordIndex.of([], np.empty(0, np.int64))
+    return Snapshot(Graph.from_triples(triples), empty, words, None, None, encoder, {})
 
 
 class MetaQA:
-    def __init__(self, data, work, encoder, train, asked):
-        self.work, self.encoder = work, encoder
-        sets = [read_dataset(data / "metaqa", f"{hops}hop_train") for hops in (1, 2, 3)]
-        self.ix = snapshot_of(sets[0].triples, encoder)
+    """The questions of MetaQA that are trained on and asked, and the labels and retrievers made of them."""
+
+    def __init__(self, options: Namespace) -> None:
+        self.data, self.work, self.encoder = options.data / "kgqa", options.work / "reg", MiniLM()
+        self.work.mkdir(exist_ok=True)
+        sets = [read_dataset(self.data / "metaqa", f"{hops}hop_train") for hops in (1, 2, 3)]
+        self.ix = snapshot_of(sets[0].triples, self.encoder)
         rng = np.random.default_rng(0)
-        self.drawn = [[one.questions[i] for i in rng.permutation(len(one.questions))[:train]] for one in sets]
-        self.type = {question.id: question.type for part in self.drawn for question in part}
+        self.train = [[s.questions[i] for i in rng.permutation(len(s.questions))[: options.train]] for s in sets]
+        self.type = {question.id: question.type for part in self.train for question in part}
         self.dev = []
         for hops in (1, 2, 3):
-            every = read_dataset(data / "metaqa", f"{hops}hop_dev").questions
-            count = min(asked or len(every), len(every))
+            every = read_dataset(self.data / "metaqa", f"{hops}hop_dev").questions
+            count = min(options.questions or len(every), len(every))
             self.dev.append([every[int(i)] for i in np.linspace(0, len(every) - 1, count)])
+        self.refined, self.near = NeighbourRefiner(self.encoder), CosineRefiner(self.encoder)
 
-    def labels(self, refiner, count=None):
-        some = [question for part in self.drawn for question in part[:count]]
-        examples = examples_of(some, self.ix.graph)
-        name = f"{refiner.id}-{len(some)}"
-        return make_labels(self.ix.graph, examples, refiner, self.work / f"labels-{name}.jsonl")
+    def labels(self, refiner: Refiner, count: int | None = None) -> Labels:
+        """Return the labels of the first training questions of each number of hops, made once."""
+        questions = [question for part in self.train for question in part[:count]]
+        examples = examples_of(questions, self.ix.graph)
+        return make_labels(self.ix.graph, examples, refiner, self.work / f"labels-{refiner.id}-{len(questions)}.jsonl")
 
-    def trained(self, level, name, labels, epochs=None):
-        """Train a retriever, or read the one that was trained before; with the seconds that it took."""
+    def retriever(
+        self, level: str, name: str = "explains", labels: Labels | None = None, epochs: int | None = None
+    ) -> tuple[Retriever, float]:
+        """Return a retriever and its seconds of training; it is trained once."""
         path = self.work / f"{level}-{name}.retriever"
         if not path.exists():
-            begun = time.perf_counter()
-            made = train_retriever(self.ix, labels, level, schedule=Schedule(epochs=epochs or EPOCHS[level]))
-            made.about["seconds"] = time.perf_counter() - begun
-            made.save(path)
-        made = read_checkpoint(path)
-        return load_retriever(made, self.encoder), made.about["seconds"]
+            schedule, begun = Schedule(epochs=epochs or EPOCHS[level]), time.perf_counter()
+            checkpoint = train_retriever(self.ix, labels or self.labels(self.refined), level, schedule=schedule)
+            about = {**checkpoint.about, "seconds": time.perf_counter() - begun}
+            replace(checkpoint, about=about).save(path)
+        checkpoint = read_checkpoint(path)
+        return load_retriever(checkpoint, self.encoder), float(checkpoint.about["seconds"])
 
-    def answered(self, retriever):
-        return self.by(explained(retriever))
-
-    def by(self, finds, every=1):
-        return {f"{hops} hops": by(self.ix.graph, finds, part[::every]) for hops, part in enumerate(self.dev, 1)}
-
-
-def asked(graph, retriever, questions):
-    return by(graph, explained(retriever), questions)
+    def answers(self, operator: Operator, every: int = 1) -> Record:
+        """Return the quality of an operator on the dev questions, by hops."""
+        parts = enumerate(self.dev, 1)
+        return {f"{hops} hops": answer_quality(self.ix.graph, operator, part[::every]) for hops, part in parts}
 
 
-def begun(graph, question):
-    known = gw.Question(question.text, question.id, question.entities, question.answers)
-    return gw.start(known, graph, entities=question.entities)
+def begin(graph: Graph, question: Any) -> State:
+    """Return the start state of a question with its gold entities."""
+    asked = Question(question.text, question.id, question.entities, question.answers)
+    return start(asked, graph, entities=question.entities)
 
 
-def by(graph, finds, questions):
-    """Return how well questions are answered with what the best pieces lead to, and how long finding these takes."""
-    answers = TargetAnswer(tied=True)
-    said, gold, spent = [], [], []
+def answer_quality(graph: Graph, operator: Operator, questions: Sequence[Any]) -> Record:
+    """Return the quality of the nodes that the best items lead to, and the time of retrieval."""
+    respond = TargetAnswer(tied=True)
+    answers, gold, seconds = [], [], []
     for question in questions:
-        state = begun(graph, question)
-        clock = time.perf_counter()
-        state = finds(state)
-        spent.append((time.perf_counter() - clock) * 1e3)
-        reply = answers(state).answer
-        said.append([one.text for one in reply.citations])
+        state = begin(graph, question)
+        begun = time.perf_counter()
+        state = operator(state)
+        seconds.append(time.perf_counter() - begun)
+        answer = respond(state).answer
+        answers.append([citation.text for citation in answer.citations] if answer else [])
         gold.append(list(question.answers))
+    pairs = list(zip(answers, gold, strict=True))
     return {
         "questions": len(questions),
-        "Hit@1": mean([gw.hits_at_1(one, right) for one, right in zip(said, gold, strict=True)]),
-        "Hit": mean([gw.hit(one, right) for one, right in zip(said, gold, strict=True)]),
-        "macro F1": round(gw.macro_f1(said, gold), 4),
-        "micro F1": round(gw.micro_f1(said, gold), 4),
-        "ms": round(float(np.median(spent)), 1),
+        "Hit@1": mean([hits_at_1(names, right) for names, right in pairs]),
+        "Hit": mean([hit(names, right) for names, right in pairs]),
+        "macro F1": round(macro_f1(answers, gold), 4),
+        "micro F1": round(micro_f1(answers, gold), 4),
+        "ms": round(1e3 * float(np.median(seconds)), 1),
     }
 
 
-def mean(values):
-    return round(float(np.mean(values)), 4)
-
-
-def gold_path(graph, kind):
-    """The relation path that a question of MetaQA was made from, by its type."""
+def gold_path(graph: Graph, kind: str) -> tuple[int, ...]:
+    """Return the relation path that a question of MetaQA was made from, by its type."""
     number = {name: at for at, name in enumerate(graph.columns.relations)}
-    parts = kind.split("_to_")
-    steps = itertools.pairwise(parts)
-    return tuple(2 * number[QTYPE[b]] + 1 if a == "movie" else 2 * number[QTYPE[a]] for a, b in steps)
+    steps = itertools.pairwise(kind.split("_to_"))
+    return tuple(2 * number[RELATION_OF[b]] + 1 if a == "movie" else 2 * number[RELATION_OF[a]] for a, b in steps)
 
 
-def judged(graph, labels, types):
-    """Compare labels with the paths that the questions were made from: what is spurious, and what is missing."""
-    right = wrong = there = alone = 0
+def judged(graph: Graph, labels: Labels, types: Mapping[str, str]) -> Record:
+    """Compare labels with the paths that the questions were made from: spurious ones, and missing ones."""
+    right = spurious = alone = 0
     for row in labels.rows:
         gold = gold_path(graph, types[row.example.id])
-        ways = [kept.candidate.ways for kept in row.paths]
+        ways = [path.candidate.ways for path in row.paths]
         right += gold in ways
-        wrong += sum(way != gold for way in ways)
-        there += bool(ways)
+        spurious += sum(way != gold for way in ways)
         alone += ways == [gold]
     count = len(labels.rows)
     return {
         **{name: round(value, 2) for name, value in labels.summary().items()},
         "with the path that it was made from": round(right / count, 4),
         "with no other": round(alone / count, 4),
-        "spurious paths": wrong,
-        "spurious share of the kept": round(wrong / max(wrong + right, 1), 4),
+        "spurious paths": spurious,
+        "spurious share of the kept": round(spurious / max(spurious + right, 1), 4),
     }
 
 
-def do_labels(sets, found):
-    every = {
-        "weak": ShortestPathLabels(),
-        "near": CosineRefiner(sets.encoder),
-        "explains": NeighbourRefiner(sets.encoder),
-    }
-    made = {name: sets.labels(refiner) for name, refiner in every.items()}
-    rows = {name: judged(sets.ix.graph, one, sets.type) for name, one in made.items()}
-    pair = made["explains"], made["near"]
-    for name, one in (("explains and near", intersection(*pair)), ("explains or near", union(*pair))):
-        rows[name] = judged(sets.ix.graph, one, sets.type)
-    found["labels"] = rows
+def measure_labels(sets: MetaQA, options: Namespace) -> Record:
+    """Compare the labels of three refiners."""
+    refiners: dict[str, Refiner] = {"weak": ShortestPathLabels(), "near": sets.near, "explains": sets.refined}
+    labels = {name: sets.labels(refiner) for name, refiner in refiners.items()}
+    labels["explains and near"] = intersection(labels["explains"], labels["near"])
+    labels["explains or near"] = union(labels["explains"], labels["near"])
+    return {name: judged(sets.ix.graph, each, sets.type) for name, each in labels.items()}
 
 
-def do_sample(sets, found):
-    """List the labels of 50 questions, to be judged by hand (docs/training.md says how they were)."""
-    refined, weak = (
-        sets.labels(NeighbourRefiner(sets.encoder)),
-        {row.example.id: row for row in sets.labels(ShortestPathLabels()).rows},
-    )
-    rows = []
+def measure_sample(sets: MetaQA, options: Namespace) -> Record:
+    """List the labels of 50 questions, to be judged by hand."""
+    refined, graph, rows = sets.labels(sets.refined), sets.ix.graph, []
+    weak = {row.example.id: row for row in sets.labels(ShortestPathLabels()).rows}
     for at in sorted(np.random.default_rng(14).choice(len(refined.rows), 50, replace=False).tolist()):
-        row, graph = refined.rows[at], sets.ix.graph
-        kept = {one.candidate.ways for one in row.paths}
-        dropped = [one.candidate.ways for one in weak[row.example.id].paths if one.candidate.ways not in kept]
-        said = ["; ".join(relation_words(graph, way) for way in ways) for ways in (sorted(kept), dropped[:4])]
-        rows.append([row.example.text, *said, str(len(dropped))])
-    lines = ["# Labels of 50 questions of MetaQA (WikiMovies; Creative Commons), drawn by seed", ""]
-    lines += table(["question", "kept", "dropped, the first four", "dropped"], rows)
-    (RESULTS / "reg_labels.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    found["sample"] = {"questions": len(rows), "dropped": sum(int(row[3]) for row in rows)}
+        row = refined.rows[at]
+        kept = {path.candidate.ways for path in row.paths}
+        dropped = [p.candidate.ways for p in weak[row.example.id].paths if p.candidate.ways not in kept]
+        texts = ["; ".join(relation_words(graph, way) for way in ways) for ways in (sorted(kept), dropped[:4])]
+        rows.append([row.example.text, *texts, len(dropped)])
+    title = "# Labels of 50 questions of MetaQA (WikiMovies; Creative Commons), drawn by seed"
+    page = table(["question", "kept", "dropped, the first four", "dropped"], rows)
+    (options.out / "reg_labels.md").write_text(f"{title}\n\n{page}", encoding="utf-8")
+    return {"questions": len(rows), "dropped": sum(int(row[3]) for row in rows)}
 
 
-def do_level(sets, found, level):
-    labels = sets.labels(NeighbourRefiner(sets.encoder))
-    retriever, seconds = sets.trained(level, "explains", labels)
-    found[level] = {"questions": len(labels.rows), "training s": round(seconds), **sets.answered(retriever)}
+def measure_level(sets: MetaQA, level: str) -> Record:
+    """Train and ask the retriever of a level."""
+    labels = sets.labels(sets.refined)
+    retriever, seconds = sets.retriever(level, labels=labels)
+    return {"questions": len(labels.rows), "training s": round(seconds), **sets.answers(explained(retriever))}
 
 
-def do_weak(sets, found):
-    """What refinement is worth: the same trained on the weak labels (w/o S(I), Table 4), and on the two united."""
-    weak = sets.labels(ShortestPathLabels())
-    found["weak"] = {}
+def measure_weak(sets: MetaQA, options: Namespace) -> Record:
+    """Train on shortest paths, and leave out reorganising."""
+    weak, results = sets.labels(ShortestPathLabels()), {}
     for level in ("path", "triple"):
-        retriever, seconds = sets.trained(level, "weak", weak)
-        found["weak"][level] = {"training s": round(seconds), **sets.answered(retriever)}
-    refined, _ = sets.trained("triple", "explains", sets.labels(NeighbourRefiner(sets.encoder)))
-    found["weak"]["triple, not reorganised"] = sets.by(retrieved(retriever, 500, 1000))
-    found["weak"]["triple, refined, not reorganised"] = sets.by(retrieved(refined, 500, 1000))
+        retriever, seconds = sets.retriever(level, "weak", weak)
+        results[level] = {"training s": round(seconds), **sets.answers(explained(retriever))}
+    for name, label in (("triple, not reorganised", "weak"), ("triple, refined, not reorganised", "explains")):
+        results[name] = sets.answers(retrieved(sets.retriever("triple", label)[0], 500, 1000))
+    return results
 
 
-def do_shares(sets, found):
-    """Data efficiency (Figure 4a), of the path retriever: with refined and with weak labels of a share of the set."""
-    found["shares"] = {}
-    for name, refiner in (("explains", NeighbourRefiner(sets.encoder)), ("weak", ShortestPathLabels())):
-        for share in SHARES:
-            labels = sets.labels(refiner, max(1, round(share * len(sets.drawn[0]))))
-            retriever, _ = sets.trained("path", f"{name}-{share:g}", labels, 40)
-            found["shares"][f"{name}, {share:.0%}"] = sets.answered(retriever)
+def measure_shares(sets: MetaQA, options: Namespace) -> Record:
+    """Train on shares of the training set."""
+    refiners: dict[str, Refiner] = {"explains": sets.refined, "weak": ShortestPathLabels()}
+    results = {}
+    for (name, refiner), share in itertools.product(refiners.items(), SHARES):
+        labels = sets.labels(refiner, max(1, round(share * len(sets.train[0]))))
+        retriever, _ = sets.retriever("path", f"{name}-{share:g}", labels, 40)
+        results[f"{name}, {share:.0%}"] = sets.answers(explained(retriever))
+    return results
 
 
-def do_united(sets, found):
-    """Trained on the union and on the intersection of two label sets (as Table 6), by the path retriever."""
-    pair = [sets.labels(refiner) for refiner in (NeighbourRefiner(sets.encoder), CosineRefiner(sets.encoder))]
-    found["united"] = {}
-    for name, labels in (("near alone", pair[1]), ("union", union(*pair)), ("intersection", intersection(*pair))):
-        retriever, _ = sets.trained("path", name.replace(" ", "-"), labels)
-        found["united"][name] = {"labels, mean": mean([len(row.paths) for row in labels.rows])}
-        found["united"][name] |= sets.answered(retriever)
+def measure_united(sets: MetaQA, options: Namespace) -> Record:
+    """Train on combinations of two label sets."""
+    refined, near, results = sets.labels(sets.refined), sets.labels(sets.near), {}
+    variants = {"near alone": near, "union": union(refined, near), "intersection": intersection(refined, near)}
+    for name, labels in variants.items():
+        retriever, _ = sets.retriever("path", name.replace(" ", "-"), labels)
+        results[name] = {"labels, mean": mean([len(row.paths) for row in labels.rows])}
+        results[name] |= sets.answers(explained(retriever))
+    return results
 
 
-def do_budget(sets, found):
-    """F1 and recall by K (Figure 4b), and what reorganising makes of K triples: chains, lines, tokens (Figure 2b)."""
-    retriever, _ = sets.trained("triple", "explains", None)
-    graph, some = sets.ix.graph, [question for part in sets.dev for question in part[::5]]
-    found["budget"] = {}
+def measure_budget(sets: MetaQA, options: Namespace) -> Record:
+    """Measure answers, recall, and the size of chains by the number of triples."""
+    retriever, _ = sets.retriever("triple")
+    graph, questions = sets.ix.graph, [question for part in sets.dev for question in part[::5]]
+    prompt, results = ChainPrompt(characters=10**7), {}
     for k in BUDGETS:
-        row = by(graph, explained(retriever, k), some)
-        triples = retrieved(retriever, k, 1000)
-        counts, tokens, plain, recall, spent = [], [], [], [], []
-        for question in some:
-            state = triples(begun(graph, question))
-            clock = time.perf_counter()
-            made = (gw.Chains(3) >> gw.MergeChains())(state)
-            spent.append((time.perf_counter() - clock) * 1e3)
-            ends = set(graph.names.take(np.unique(graph.ends(state.evidence.edges))))
-            recall.append(np.mean([answer in ends for answer in question.answers]))
-            counts.append(len(made.evidence))
-            tokens.append(estimated_tokens("\n".join(ChainPrompt(characters=10**7)._lines(made))))
-            plain.append(estimated_tokens("\n".join(state.evidence.texts(graph))))
-        row |= {"recall of answers": mean(recall), "chains": mean(counts), "ms of chains": round(np.median(spent), 1)}
-        found["budget"][str(k)] = row | {"tokens of chains": mean(tokens), "tokens of triples": mean(plain)}
+        search, rows = retrieved(retriever, k, 1000), []
+        for question in questions:
+            state = search(begin(graph, question))
+            begun = time.perf_counter()
+            merged = (Chains(3) >> MergeChains())(state)
+            seconds = time.perf_counter() - begun
+            evidence = evidence_of(state)
+            ends = set(graph.names.take(np.unique(graph.ends(evidence.edges))))
+            recall = float(np.mean([answer in ends for answer in question.answers]))
+            chains = [line for line in (prompt(merged).prompt or "").splitlines() if line.startswith("Chain ")]
+            sizes = [estimated_tokens("\n".join(lines)) for lines in (chains, evidence.texts(graph))]
+            rows.append((recall, len(evidence_of(merged)), *sizes, 1e3 * seconds))
+        recalls, chains_, of_chains, of_triples, ms = np.array(rows).T
+        results[str(k)] = answer_quality(graph, explained(retriever, k), questions) | {
+            "recall of answers": mean(recalls),
+            "chains": mean(chains_),
+            "ms of chains": round(float(np.median(ms)), 1),
+            "tokens of chains": mean(of_chains),
+            "tokens of triples": mean(of_triples),
+        }
+    return results
 
 
-def do_baselines(sets, found):
-    """What the papers that ReG is compared with do, as expressions over the retrievers trained here."""
-    triple, _ = sets.trained("triple", "weak", None)
-    path, _ = sets.trained("path", "weak", None)
-    found["baselines"] = {
-        "SubgraphRAG (weak labels, triples as they are)": sets.by(subgraphrag(triple), 5),
-        "SubgraphRAG, refined labels": sets.by(subgraphrag(sets.trained("triple", "explains", None)[0]), 5),
-        "RoG (planner trained on weak labels)": sets.by(planned(path) >> Instances() % 500, 5),
-        "RoG, refined labels": sets.by(planned(sets.trained("path", "explains", None)[0]) >> Instances() % 500, 5),
+def measure_baselines(sets: MetaQA, options: Namespace) -> Record:
+    """Ask the methods that ReG is compared with."""
+    triple = {name: sets.retriever("triple", name)[0] for name in ("weak", "explains")}
+    path = {name: sets.retriever("path", name)[0] for name in ("weak", "explains")}
+    operators = {
+        "SubgraphRAG (weak labels, triples as they are)": subgraphrag(triple["weak"]),
+        "SubgraphRAG, refined labels": subgraphrag(triple["explains"]),
+        "RoG (planner trained on weak labels)": planned(path["weak"]) >> Instances() % 500,
+        "RoG, refined labels": planned(path["explains"]) >> Instances() % 500,
+        "GNN-RAG (graph network, shortest paths)": gnn_rag(sets.retriever("entity")[0]),
     }
-    if (sets.work / "entity-explains.retriever").exists():
-        entity, _ = sets.trained("entity", "explains", None)
-        found["baselines"]["GNN-RAG (graph network, shortest paths)"] = sets.by(gnn_rag(entity), 5)
+    return {name: sets.answers(operator, 5) for name, operator in operators.items()}
 
 
-def split(questions, seed=0):
-    """Part PathQuestion by gold path, since its questions are paraphrases: (learn, ask)."""
+def split_by_path(questions: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Part PathQuestion by gold path: questions to learn from, and questions to ask."""
     paths = sorted({json.dumps(question.metadata["gold_path"]) for question in questions})
-    asked = set(np.random.default_rng(seed).permutation(paths)[: len(paths) // 4].tolist())
-    parts = ([], [])
+    held_out = set(np.random.default_rng(0).permutation(paths)[: len(paths) // 4].tolist())
+    parts: tuple[list[Any], list[Any]] = ([], [])
     for question in questions:
-        parts[json.dumps(question.metadata["gold_path"]) in asked].append(question)
+        parts[json.dumps(question.metadata["gold_path"]) in held_out].append(question)
     return parts
 
 
-def do_pathquestion(sets, found, data):
-    found["PathQuestion"] = {}
+def measure_pathquestion(sets: MetaQA, options: Namespace) -> Record:
+    """Train and ask retrievers on PathQuestion, and carry them over from and to MetaQA."""
+    results: Record = {}
     for name in ("pq-2h", "pql-2h"):
-        one = read_dataset(data / name, "questions")
-        ix = snapshot_of(one.triples, sets.encoder)
-        learn, ask = split(one.questions)
-        labels = make_labels(
-            ix.graph, examples_of(learn, ix.graph), NeighbourRefiner(sets.encoder), sets.work / f"{name}.jsonl"
-        )
-        other = sets.trained("path", "explains", None)[0]
-        row = {"learned": len(labels.rows), "path, trained on MetaQA": asked(ix.graph, other, ask)}
+        data = read_dataset(sets.data / name, "questions")
+        ix = snapshot_of(data.triples, sets.encoder)
+        learn, ask = split_by_path(data.questions)
+        examples = examples_of(learn, ix.graph)
+        labels = make_labels(ix.graph, examples, sets.refined, sets.work / f"{name}.jsonl")
+        row: Record = {"learned": len(labels.rows)}
+        row["path, trained on MetaQA"] = answer_quality(ix.graph, explained(sets.retriever("path")[0]), ask)
         for level in ("path", "triple"):
-            made = train_retriever(ix, labels, level, schedule=Schedule(epochs=60, patience=10))
-            made = load_retriever(made, sets.encoder)
-            row[level] = asked(ix.graph, made, ask)
+            checkpoint = train_retriever(ix, labels, level, schedule=Schedule(epochs=60, patience=10))
+            operator = explained(load_retriever(checkpoint, sets.encoder))
+            row[level] = answer_quality(ix.graph, operator, ask)
             if level == "path" and name == "pq-2h":
-                found["PathQuestion"]["MetaQA, path trained on pq-2h"] = sets.answered(made)
-        found["PathQuestion"][name] = row
+                results["MetaQA, path trained on pq-2h"] = sets.answers(operator)
+        results[name] = row
+    return results
 
 
-def markdown(found):
-    lines = ["# ReG offline", "", "Made by `python benchmarks/reg.py`; one thread.", ""]
-    if "labels" in found:
-        names = list(found["labels"])
-        heads = list(dict.fromkeys(head for row in found["labels"].values() for head in row))
-        cells = [[head, *(str(found["labels"][name].get(head, "")) for name in names)] for head in heads]
-        lines += ["## Labels", "", *table(["", *names], cells), ""]
-    keys = ("questions", "Hit@1", "Hit", "macro F1", "micro F1", "ms")
-    rows = [[name, set_, *(str(row[key]) for key in keys)] for name, set_, row in answered(found)]
-    lines += ["## Answers", "", *table(["retriever", "set", *keys], rows)]
-    if "budget" in found:
-        heads = list(next(iter(found["budget"].values())))
-        rows = [[k, *(str(row[head]) for head in heads)] for k, row in found["budget"].items()]
-        lines += ["", "## By the number of triples", "", *table(["K", *heads], rows)]
-    return "\n".join(lines) + "\n"
+PARTS: Mapping[str, Callable[[MetaQA, Namespace], Record]] = {
+    "labels": measure_labels,
+    "sample": measure_sample,
+    "path": lambda sets, options: measure_level(sets, "path"),
+    "triple": lambda sets, options: measure_level(sets, "triple"),
+    "entity": lambda sets, options: measure_level(sets, "entity"),
+    "weak": measure_weak,
+    "shares": measure_shares,
+    "united": measure_united,
+    "budget": measure_budget,
+    "baselines": measure_baselines,
+    "pathquestion": measure_pathquestion,
+}
 
 
-def answered(found):
-    """Yield what was asked, of what set, and what came of it."""
-    parts = {f"{level}, {found[level]['questions']:,} learned": found[level] for level in LEVELS if level in found}
-    for level, row in found.get("weak", {}).items():
+def page(results: Record) -> str:
+    """Return the tables of all parts."""
+    parts = ["# ReG offline", "Made by `python benchmarks/reg.py`; one thread."]
+    if "labels" in results:
+        labels = results["labels"]
+        names = list(dict.fromkeys(name for row in labels.values() for name in row))
+        rows = [[name, *(row.get(name, "") for row in labels.values())] for name in names]
+        parts += ["## Labels", table(["", *labels], rows)]
+    rows = [[name, set_, *(row[figure] for figure in FIGURES)] for name, set_, row in answer_rows(results)]
+    parts += ["## Answers", table(["retriever", "set", *FIGURES], rows)]
+    if "budget" in results:
+        heads = list(next(iter(results["budget"].values())))
+        rows = [[k, *(row[head] for head in heads)] for k, row in results["budget"].items()]
+        parts += ["## By the number of triples", table(["K", *heads], rows)]
+    return "\n\n".join(parts)
+
+
+def answer_rows(results: Record) -> Iterator[tuple[str, str, Record]]:
+    """Yield each retriever, the set it was asked, and its figures."""
+    parts = {
+        f"{level}, {results[level]['questions']:,} learned": results[level] for level in LEVELS if level in results
+    }
+    for level, row in results.get("weak", {}).items():
         parts[level if "refined" in level else f"{level}, weak labels"] = row
-    parts |= {f"path, {name} of the set": row for name, row in found.get("shares", {}).items()}
-    parts |= {f"path, labels: {name}": row for name, row in found.get("united", {}).items()}
-    for name, row in {**parts, **found.get("baselines", {}), **found.get("PathQuestion", {})}.items():
-        yield from ((name, set_, one) for set_, one in row.items() if isinstance(one, dict))
+    parts |= {f"path, {name} of the set": row for name, row in results.get("shares", {}).items()}
+    parts |= {f"path, labels: {name}": row for name, row in results.get("united", {}).items()}
+    for name, row in {**parts, **results.get("baselines", {}), **results.get("pathquestion", {})}.items():
+        yield from ((name, set_, figures) for set_, figures in row.items() if isinstance(figures, dict))
 
 
-def table(header, rows):
-    return ["| " + " | ".join(line) + " |" for line in (header, ["---"] * len(header), *rows)]
-
-
-def main():
-    parts = [
-        "labels",
-        "sample",
-        "path",
-        "triple",
-        "entity",
-        "weak",
-        "shares",
-        "united",
-        "budget",
-        "baselines",
-        "pathquestion",
-    ]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--work", type=Path)
+def main() -> None:
+    """Measure the parts asked for."""
+    parser = arguments(__doc__, parts=list(PARTS))
     parser.add_argument("--train", type=int, default=2650)
     parser.add_argument("--questions", type=int, default=500)
-    parser.add_argument("--only", nargs="+", choices=parts, default=parts)
-    given = parser.parse_args()
+    options = parse(parser)
     torch.set_num_threads(1)
-    work = given.work or Path(tempfile.mkdtemp())
-    work.mkdir(parents=True, exist_ok=True)
-    sets = MetaQA(given.data, work, gw.MiniLM(), given.train, given.questions)
-    out = RESULTS / "reg.json"
-    do = {"labels": do_labels, "sample": do_sample, "weak": do_weak, "shares": do_shares}
-    do |= {"united": do_united, "budget": do_budget, "baselines": do_baselines}
-    for part in given.only:
-        found = {}
-        if part in LEVELS:
-            do_level(sets, found, part)
-        elif part == "pathquestion":
-            do_pathquestion(sets, found, given.data)
-        else:
-            do[part](sets, found)
-        found = (json.loads(out.read_text()) if out.exists() else {}) | found
-        out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        out.with_suffix(".md").write_text(markdown(found), encoding="utf-8")
-        print(part, json.dumps(found.get(part, found.get("PathQuestion"))), flush=True)
+    sets, path = MetaQA(options), options.out / "reg.json"
+    for part in options.only:
+        results = read_results(path) | {part: PARTS[part](sets, options)}
+        write_results(path, results, page(results))
+        print(part, results[part], flush=True)
 
 
 if __name__ == "__main__":

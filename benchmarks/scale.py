@@ -3,9 +3,10 @@
     python benchmarks/scale.py --work FOLDER [--sizes 100k 1m 10m 100m] [--keep]
 
 Writes seeded, heavy-tailed triples (degree exponent 2.5, 7,000 relations) of the paper's sizes as TSV, imports each
-file, opens the snapshot in a new process and asks for the PPR top 1,000 of 100 seeds. The recall is against power iteration
-to an L1 error of 1e-8, on 10 seeds (on 100m three). Each step is a process of its own, so that its memory is its own.
-FOLDER takes 60 GB for the largest. python-igraph is asked where it fits. Writes `ppr_scale.json` and `ppr_scale.md`.
+file, opens the snapshot in a new process and asks for the PPR top 1,000 of 100 seeds. The recall is against power
+iteration to an L1 error of 1e-8, on 10 seeds (on 100m three). Each step is a process of its own, so that its memory is
+its own. FOLDER takes 60 GB for the largest. python-igraph is asked where it fits. Writes `ppr_scale.json` and
+`ppr_scale.md`.
 """
 
 from __future__ import annotations
