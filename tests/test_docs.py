@@ -1,0 +1,389 @@
+"""Run the code of the README and of docs/, block by block, and compare links, tables and names with the repository."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib.util
+import inspect
+import io
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.command import graphwright
+from tests.cli.test_indexing import model
+from tests.cli.test_training import LEARNED, TRIPLES, write
+from tests.models.llm_server import LLMServer
+from tests.toys import CORPUS, corpus_index
+
+import graphwright as package
+from graphwright import Rerank, ShortestPaths, evaluate, generate, learn, models, operators, start
+from graphwright.evaluate import MEASURES
+from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, RETRIEVALS, cell, scorer
+from graphwright.methods.registry import METHODS, pipeline
+from graphwright.operators import Composed, Operator
+
+ROOT = Path(__file__).parents[1]
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", *DOCS]
+ADDRESS = "http://localhost:11434/v1"  # stands for the server of the test
+ELSEWHERE = ("pip", "python", "pytest", "ruff", "mypy", "bash", ".")  # commands of a clone; CI runs them
+BLOCK = re.compile(
+    r"(?:^<!-- file: (?P<file>\S+) -->\n)?"
+    r"^```(?P<language>\w*)\n(?P<code>.*?)^```\n"
+    r"(?:\n```text\n(?P<output>.*?)^```)?",
+    re.S | re.M,
+)
+Outputs = list[str]
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+# --- The code of each page, in its order, in a folder of its own
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs the blocks of a page in the current folder; `outputs` are those of its commands and Python blocks."""
+
+    address: str
+    outputs: Outputs
+    names: dict[str, Any]
+
+    def run(self, block: re.Match[str]) -> None:
+        code = block["code"].replace(ADDRESS, self.address)
+        if block["file"]:
+            Path(block["file"]).parent.mkdir(parents=True, exist_ok=True)
+            Path(block["file"]).write_text(code, encoding="utf-8")
+        elif block["language"] == "python":
+            self._python(code, block["output"])
+        elif block["language"] == "sh":
+            for line in code.splitlines():
+                self._command(line)
+        else:
+            assert block["language"] in ("text", "sql"), f"a block of {block['language']!r} is not run: name its file"
+
+    def _python(self, code: str, output: str | None) -> None:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, "<docs>", "exec", dont_inherit=True), self.names)
+        self.outputs.append(printed.getvalue())
+        if output is not None:
+            options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+            assert doctest.OutputChecker().check_output(output, printed.getvalue(), options), printed.getvalue()
+
+    def _command(self, line: str) -> None:
+        words = shlex.split(line, comments=True)
+        if not words or words[0] in ELSEWHERE:
+            return
+        if words[0] != "graphwright":
+            subprocess.run(["bash", "-c", line], check=True)
+            return
+        if words[1] == "train" and not importlib.util.find_spec("torch"):
+            pytest.skip("torch is not installed")
+        done = graphwright(*words[1:])
+        # The scripted model follows no schema but its own, and the doctor reports it.
+        assert done.returncode == 0 or (words[1] == "doctor" and "schema" in done.stdout), done.stderr
+        self.outputs.append(done.stdout)
+
+
+def readme_inputs() -> None:
+    Path("docs").mkdir()
+    shutil.copy(ROOT / "docs" / "index-lifecycle.md", "docs")
+    question = {"id": "1", "question": "What does verify do?", "gold_ids": ["index-lifecycle.md"]}
+    Path("questions.jsonl").write_text(json.dumps(question) + "\n", encoding="utf-8")
+
+
+def cli_inputs() -> None:
+    Path("docs").mkdir()
+    for row in CORPUS:
+        Path("docs", f"{row['id']}.txt").write_text(f"{row['title']}\n\n{row['text']}", encoding="utf-8")
+
+
+def lifecycle_inputs() -> None:
+    cli_inputs()
+    Path("docs").rename("notes")
+    Path("notes", "lotharingia.txt").write_text("Lotharingia\n\nA kingdom in the west of Europe.", encoding="utf-8")
+
+
+def evaluate_inputs() -> None:
+    rivers = {
+        "mur.txt": "The Mur flows through Graz.",
+        "drava.txt": "The Mur joins the Drava.",
+        "history.txt": "Abbey.",
+    }
+    for folder in ("docs", "musique"):
+        Path(folder).mkdir()
+    for name, text in rivers.items():
+        Path("docs", name).write_text(text, encoding="utf-8")
+    write(Path("musique/corpus.jsonl"), [{"id": name, "text": text} for name, text in rivers.items()])
+    Path("musique/questions.jsonl").write_text(next(blocks("docs/evaluate.md"))["code"], encoding="utf-8")
+    assert graphwright("index", "docs", "--into", "my-index").returncode == 0
+
+
+def data_inputs() -> None:
+    context = [["Mur", ["The Mur flows through Graz."]], ["Drava", ["The Drava is longer."]]]
+    record = {"_id": "1", "question": "What flows through Graz?", "answer": "the Mur", "type": "bridge"}
+    record |= {"context": context, "supporting_facts": [["Mur", 0]]}
+    Path("hotpot_dev_distractor_v1.json").write_text(json.dumps([record]), encoding="utf-8")
+
+
+def training_inputs() -> None:
+    Path("kb.tsv").write_text("".join("\t".join(row) + "\n" for row in TRIPLES), encoding="utf-8")
+    write(Path("questions.jsonl"), LEARNED)
+
+
+INPUTS: dict[str, Callable[[], None]] = {
+    "README": readme_inputs,
+    "cli": cli_inputs,
+    "data": data_inputs,
+    "evaluate": evaluate_inputs,
+    "index-lifecycle": lifecycle_inputs,
+    "training": training_inputs,
+}
+
+
+def check_lifecycle(outputs: Outputs) -> None:
+    count = len(CORPUS) + 1
+    assert f"{count} added" in outputs[0] and "Erstein" in outputs[1]
+    assert f"1 added, 1 replaced, {count - 2} unchanged, 1 removed" in outputs[2]
+    assert f"chunks: {count}\n" in outputs[4] and f"{count} chunks read by the model" in outputs[6]
+    assert "It was founded [1]" in outputs[8] and "It was founded" not in outputs[9]
+    assert "Erstein" in outputs[10] and Path("graph.graphml").stat().st_size > 1000
+    assert "removed 1 document" in outputs[13]
+    assert "no problems" in outputs[14] and "no problems" in outputs[15]
+
+
+def check_evaluate(outputs: Outputs) -> None:
+    def measured(run: str) -> dict[str, Any]:
+        return dict(json.loads(Path("runs", run, "summary.json").read_text(encoding="utf-8"))["methods"])
+
+    assert list(measured("mine")) == ["ppr", "bubblerag", "vector"] and Path("runs/mine/report.html").exists()
+    assert list(measured("expressions")) == ["vector", "ppr(top_k=40)", "mine"]
+    assert list(measured("planned")) == ["vector", "wide(restart=0.3)", "wide(restart=0.5)", "mine"]
+    done = graphwright("evaluate", "runs/mine/experiment.toml", "--index", "my-index", "--out", "runs/again")
+    assert done.returncode == 0, done.stderr
+    again, first = measured("again"), measured("mine")
+    assert [again[name]["metrics"] for name in first] == [first[name]["metrics"] for name in first]
+
+
+CHECKS: dict[str, Callable[[Outputs], None]] = {"index-lifecycle": check_lifecycle, "evaluate": check_evaluate}
+
+
+def blocks(page: str) -> Iterator[re.Match[str]]:
+    return BLOCK.finditer(text_of(page))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    INPUTS.get(page.stem, lambda: None)()
+    with LLMServer(model) as server:
+        runner = Runner(server.url, [], {"__name__": "docs"})
+        for block in blocks(str(page.relative_to(ROOT))):
+            runner.run(block)
+    CHECKS.get(page.stem, lambda outputs: None)(runner.outputs)
+
+
+# --- References to files, tests, scripts and names
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.stem)
+def test_links_of_a_page_lead_to_files_and_headings(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if link.startswith("http"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        assert not anchor or anchor in headings(target), link
+
+
+def headings(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
+def test_tests_and_scripts_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for path, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text):
+        assert f"def {name}" in (ROOT / path).read_text(encoding="utf-8"), f"{path}::{name}"
+    for command in re.findall(r"python ((?:benchmarks|scripts)/[^`\n]+)", text):
+        script, *words = shlex.split(command, comments=True)
+        source = (ROOT / script).read_text(encoding="utf-8") + text_of("benchmarks/harness.py")
+        for option in (word for word in words if word.startswith("--")):
+            assert f'"{option}"' in source, f"{script} has no {option}"
+    assert not re.search(r"/(?:work|home|root|tmp)/", text)
+
+
+def test_the_two_commands_of_the_readme_are_marked_for_ci() -> None:
+    text = text_of("README.md")
+    assert re.search(r"<!-- demo -->\n```sh\npip install \. && graphwright demo\n", text)
+    assert re.search(r"<!-- tests -->\n```sh\npip install -e .* && pytest\n", text)
+    assert len(text.splitlines()) <= 150
+
+
+# --- docs/datamodel.md and docs/methods.md against the operators and methods of the package
+
+BASES = {"Both", "Cut", "Keep", "Operator", "Ranker", "Then", "Wrapper"}
+
+
+@cache
+def public_operators() -> dict[str, type[Operator]]:
+    values = {name: getattr(room, name) for room in (operators, generate, learn) for name in room.__all__}
+    return {name: value for name, value in values.items() if inspect.isclass(value) and issubclass(value, Operator)}
+
+
+def rows_of_operators() -> dict[str, tuple[list[str], str, str]]:
+    rows = re.findall(r"^\| `(\w+)\((.*?)\)` \| ([^|]*) \| ([^|]*) \| .* \|$", text_of("docs/datamodel.md"), re.M)
+    return {
+        name: (re.findall(r"\w+", arguments), needs.strip(), gives.strip()) for name, arguments, needs, gives in rows
+    }
+
+
+def test_every_operator_is_in_the_data_model() -> None:
+    text = text_of("docs/datamodel.md")
+    assert {name for name in public_operators() if f"`{name}(" not in text} <= BASES
+    assert set(rows_of_operators()) <= set(public_operators())
+
+
+@pytest.mark.parametrize("name", sorted(rows_of_operators()))
+def test_arguments_needs_and_gives_of_the_data_model_are_those_of_the_code(name: str) -> None:
+    operator, (arguments, needs, gives) = public_operators()[name], rows_of_operators()[name]
+    parameters = inspect.signature(operator).parameters
+    if not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters.values()):
+        assert set(arguments) <= set(parameters)
+    for words, declared in ((needs, operator.needs), (gives, operator.gives)):
+        if isinstance(declared, tuple):  # that of a composite follows from its parts
+            assert tuple(filter(None, words.replace(" or ", "|").split(", "))) == declared
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
+def test_names_that_a_page_calls_are_public(page: Path) -> None:
+    rooms = (package, operators, generate, learn, models, evaluate, importlib.import_module("graphwright.index"))
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    for code in re.findall(r"`([^`\n]+)`", text):
+        for name in re.findall(r"(?<![\w.])([A-Z][a-z]\w+)\(", code):
+            assert any(hasattr(room, name) for room in rooms) or name in CLASSES, f"{name} in {code}"
+
+
+CLASSES = {"Passage", "Citation", "Summaries", "SummaryTree"}  # values that operators return or take
+
+
+def test_every_method_is_in_the_page_on_methods() -> None:
+    table = text_of("docs/methods.md").partition("\n## ")[0]
+    families = ("lego-", "lightrag-", "graphrag-")
+    missing = [name for name in METHODS if f"`{name}`" not in table and not name.startswith(families)]
+    assert not missing
+    for name in re.findall(r"^\| `([a-z][\w-]+)`", table, re.M):
+        assert name in METHODS
+
+
+def test_metrics_of_the_page_on_evaluation_exist() -> None:
+    page = text_of("docs/evaluate.md")
+    table = page[page.index("| documents | `recall") : page.index("| a judge, with")]
+    for name in re.findall(r"`([^`]+)`", table.replace("`bench`", "")):
+        assert name in MEASURES, name
+
+
+# --- docs/lego.md: its expressions are those of the named cells and systems
+
+LEGO = text_of("docs/lego.md")
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[str, Any]:
+    """The names that the code of the page defines."""
+    defined: dict[str, Any] = {}
+    for block in blocks("docs/lego.md"):
+        if block["language"] == "python":
+            exec(compile(block["code"], "docs/lego.md", "exec", dont_inherit=True), defined)
+    return defined
+
+
+def expressions() -> list[tuple[str, str]]:
+    rows = []
+    for line in LEGO.splitlines():
+        cells = [part.strip() for part in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) == 3 and re.fullmatch(r"`[A-Za-z(].*\)(?: % \d+)?`", cells[2]):
+            rows.append((cells[1].strip("`"), cells[2].strip("`").replace("\\|", "|")))
+    return rows
+
+
+def test_tables_of_expressions_are_read() -> None:
+    assert len(expressions()) >= 30
+
+
+@pytest.mark.parametrize(("name", "code"), expressions())
+def test_an_expression_is_an_operator_that_runs(name: str, code: str, known: dict[str, Any]) -> None:
+    operator = eval(code, known)
+    assert isinstance(operator, Operator)
+    state = operator(start("Who starred in a film that Mann directed?", known["graph"], entities=["Mann"]))
+    assert state.evidence is None or len(state.evidence) or "PPR" not in name
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [row for row in expressions() if re.match("[A-Z]|none|communities", row[0]) and " + " not in row[0]],
+)
+def test_a_named_row_or_column_is_the_cell_of_that_name(name: str, code: str, known: dict[str, Any]) -> None:
+    operator, parts = eval(code, known), known["models"]
+    kind = name.partition("-")[0]
+    if name in EXTRACTIONS:
+        after = ShortestPaths()
+        assert cell(name, after, parts) == (after if name == "none" else operator >> after)
+    elif kind in PRUNINGS:
+        assert cell(f"PPR+{name}", "SPR", parts) == cell("PPR", operator >> cell("none", "SPR"))
+    elif kind in RETRIEVALS:
+        assert cell("none", name, parts) == operator
+    else:
+        pytest.fail(f"{name} is no row or column")
+
+
+SYSTEMS = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| `(.+)` \|$", LEGO, re.M)
+
+
+@pytest.mark.parametrize(("name", "code"), SYSTEMS)
+def test_a_system_is_part_of_its_method(name: str, code: str, known: dict[str, Any]) -> None:
+    bare = replace(corpus_index().snapshot, encoder=known["E"], names=None, triples=None)
+    assert repr(eval(code, known)) in repr(pipeline(name, bare))
+
+
+@pytest.mark.parametrize("name", ["lego-2", "lego-12", "kelp", "grag-m"])
+def test_stored_vectors_score_paths(name: str) -> None:
+    index = corpus_index().snapshot
+    assert repr(Rerank(scorer(index))) in repr(pipeline(name, index)) and isinstance(scorer(index), Composed)
+    assert "Composed" not in repr(pipeline(name, replace(index, names=None, triples=None)))
+
+
+def test_every_name_is_on_the_map() -> None:
+    for name in (*EXTRACTIONS, *RETRIEVALS):
+        assert re.search(rf"\| `{re.escape(name)}(?:-[A-Z0-9]+)?` \|", LEGO), name
+    for name in PRUNINGS:
+        assert f"| `{name}-E` |" in LEGO
+    for name in ("rog", "gsr", "kelp", "tog", "grag-m"):
+        assert name in METHODS and f"| `{name}` |" in LEGO
+
+
+def test_the_table_of_instances_is_that_of_the_code() -> None:
+    rows = {"PPR": "`PPR`", "E": "`PPR+TP-E`", "L": "`PPR+TP-L`"}
+    columns = ["SPR", "OSAR-E", "OSAR-L", "ISAR-E", "ISAR-L"]
+    for extraction, name in rows.items():
+        line = next(line for line in LEGO.splitlines() if line.startswith(f"| {name} | 1"))
+        for column, number in zip(columns, re.findall(r"\d+", line.partition("|")[2].partition("|")[2]), strict=True):
+            instance = INSTANCES[int(number)]
+            assert instance.extraction == extraction
+            assert column == (f"{instance.retrieval}-{instance.judge}" if instance.judge else instance.retrieval)
