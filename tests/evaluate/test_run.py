@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from graphwright.errors import DataError, GraphwrightError, ModelError, NeedsError, OptionError, StoreError
+from graphwright.evaluate import judge as judge_module
+from graphwright.evaluate import statistics
+from graphwright.evaluate import summary as summary_module
 from graphwright.evaluate.entries import Entry
 from graphwright.evaluate.experiment import Experiment, read_plan
 from graphwright.evaluate.judges import OverlapJudge
@@ -676,3 +679,21 @@ def test_what_cannot_be_built_is_refused_before_anything_is_indexed(data: Path, 
         with pytest.raises(GraphwrightError, match=says):
             ask(Experiment(data, ("bm25", method)), tmp_path / "run")
         assert not (tmp_path / "run").exists()
+
+
+def test_a_run_without_scipy_has_everything_but_intervals_and_p_values(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (statistics, summary_module, judge_module):
+        monkeypatch.setattr(module, "available", lambda: False)
+    write_lines(
+        data / "questions.jsonl", [{"id": "q", "question": "Which river flows through Graz?", "answers": ["Mur"]}]
+    )
+    summary = ask(Experiment(data, ("bm25", "vector")), tmp_path / "run", judge=OverlapJudge())
+    assert summary["statistics"] is False
+    assert summary["methods"]["bm25"]["metrics"]["hit"].keys() == {"mean"}
+    assert summary["methods"]["vector"]["against_baseline"]["hit"].keys() == {"difference"}
+    assert summary["judge"]["accuracy"]["bm25"].keys() == {"mean", "questions"}
+    for name in ("report.html", "report.md"):
+        assert "graphwright[stats]" in (tmp_path / "run" / name).read_text(encoding="utf-8").replace("\\", "")
+    assert (tmp_path / "run" / "results.csv").exists() and (tmp_path / "run" / "results.parquet").exists()
