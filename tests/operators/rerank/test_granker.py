@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
-import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +14,13 @@ from tests.toys import GRAPHS, as_networkx
 from graphwright import Evidence, GRanker, Graph, start
 from graphwright.errors import ModelError, OptionError
 from graphwright.models import OverlapCrossEncoder
-from graphwright.operators.rerank.granker import retrieved
+from graphwright.operators.rerank.granker import evidence_nodes
+from graphwright.operators.run import Run
 
 
 @dataclass(frozen=True)
-class Given:
-    """A cross-encoder whose latents are told by name, with a head that is not linear, as an MLP is none."""
+class ByName:
+    """A cross-encoder with given latents by name, and a head that is not linear, like an MLP."""
 
     table: tuple[tuple[str, tuple[float, ...]], ...]
 
@@ -33,8 +32,8 @@ class Given:
         return np.tanh(latents).sum(axis=1, dtype=np.float32)
 
 
-def told(graph: Graph, rows) -> Given:
-    return Given(tuple(zip(graph.names, map(tuple, rows), strict=True)))
+def by_name(graph: Graph, rows) -> ByName:
+    return ByName(tuple(zip(graph.names, map(tuple, rows), strict=True)))
 
 
 def algorithm_2(graph: Graph, nodes: list[int], rows: list[list[float]], alpha: float) -> list[list[float]]:
@@ -59,7 +58,7 @@ def test_worked_numbers_of_each_line() -> None:
         [("hub", "r", "a"), ("hub", "r", "b"), ("a", "r", "b"), ("b", "r", "far"), ("alone", "r", "other")]
     )
     h = {"hub": 0.0, "a": 1.0, "b": 3.0, "far": 9.0, "alone": 0.7, "other": 9.0}
-    model = told(graph, [[v] for v in h.values()])
+    model = by_name(graph, [[v] for v in h.values()])
     nodes = [graph.id(name) for name in ("hub", "a", "b", "alone")]
     found = GRanker(model, alpha=0.5)(start("?", graph, evidence=Evidence.of_nodes(nodes))).evidence
     # deg: hub 2, a 2, b 3. W(hub) = {a: 1/2, b: 1/3}, P(hub) = {a: 3/5, b: 2/5}, P H = 9/5
@@ -75,7 +74,7 @@ def test_agrees_with_algorithm_2(name, alpha, data) -> None:
     graph = GRAPHS[name]
     nodes = data.draw(st.lists(st.sampled_from(range(len(graph))), unique=True, min_size=1, max_size=12))
     rows = np.random.default_rng(len(nodes)).normal(size=(len(graph), 3)).astype(np.float32)
-    found = GRanker(told(graph, rows), alpha)(start("?", graph, evidence=Evidence.of_nodes(nodes))).evidence
+    found = GRanker(by_name(graph, rows), alpha)(start("?", graph, evidence=Evidence.of_nodes(nodes))).evidence
     fused = algorithm_2(graph, nodes, [rows[v].tolist() for v in nodes], alpha)
     expected = dict(zip(nodes, np.tanh(fused).sum(axis=1), strict=True))
     assert sorted(found.nodes.tolist()) == sorted(nodes)
@@ -83,7 +82,7 @@ def test_agrees_with_algorithm_2(name, alpha, data) -> None:
 
 
 def test_alpha_0_is_the_cross_encoder_alone_and_1_the_neighbours_alone() -> None:
-    graph, model = GRAPHS["line"], told(GRAPHS["line"], [[5.0], [4.0], [3.0], [2.0], [1.0]])
+    graph, model = GRAPHS["line"], by_name(GRAPHS["line"], [[5.0], [4.0], [3.0], [2.0], [1.0]])
     state = start("?", graph, evidence=Evidence.of_nodes([4, 3, 2, 1, 0]))
     alone = GRanker(model, 0)(state).evidence
     assert alone.nodes.tolist() == [0, 1, 2, 3, 4]
@@ -95,7 +94,7 @@ def test_alpha_0_is_the_cross_encoder_alone_and_1_the_neighbours_alone() -> None
 
 
 def test_degrees_and_neighbours_are_the_snapshots_in_a_part_of_it() -> None:
-    graph, model = GRAPHS["club"], told(GRAPHS["club"], np.eye(34)[:, :5] + np.arange(34)[:, None] / 50)
+    graph, model = GRAPHS["club"], by_name(GRAPHS["club"], np.eye(34)[:, :5] + np.arange(34)[:, None] / 50)
     evidence = Evidence.of_nodes([0, 1, 2, 5, 33])
     whole = GRanker(model)(start("?", graph, evidence=evidence)).evidence
     part = GRanker(model)(start("?", graph.part([0, 33]), evidence=evidence)).evidence
@@ -103,7 +102,7 @@ def test_degrees_and_neighbours_are_the_snapshots_in_a_part_of_it() -> None:
 
 
 def test_the_order_of_the_evidence_does_not_matter() -> None:
-    graph, model = GRAPHS["club"], told(GRAPHS["club"], np.random.default_rng(0).normal(size=(34, 4)))
+    graph, model = GRAPHS["club"], by_name(GRAPHS["club"], np.random.default_rng(0).normal(size=(34, 4)))
     nodes = np.random.default_rng(1).permutation(34)
     states = [start("?", graph, evidence=Evidence.of_nodes(ids)) for ids in (nodes, np.sort(nodes))]
     found = [GRanker(model)(state).evidence for state in states]
@@ -114,45 +113,35 @@ def test_a_triple_stands_for_both_its_ends() -> None:
     graph = GRAPHS["family"]
     state = start("Gisela", graph, evidence=Evidence.of_pieces([([], [5]), ([2, 4], [4]), ([0], [])]))
     names = ["Waldrada", "Gisela", "Lothair II", "Lothair I"]
-    assert graph.names.take(retrieved(state)) == names
+    assert graph.names.take(evidence_nodes(state)) == names
     assert sorted(graph.names.take(GRanker(OverlapCrossEncoder())(state).evidence.nodes)) == sorted(names)
 
 
-def test_a_text_is_read_once_for_a_question_and_never_for_another_graph(monkeypatch) -> None:
-    read = []
-    reading = Graph.reading
-    monkeypatch.setattr(Graph, "reading", lambda graph, node: (read.append(node), reading(graph, node))[1])
-    graph, ranker = GRAPHS["line"], GRanker(OverlapCrossEncoder())
+def test_each_text_is_read_once_in_a_run() -> None:
+    graph, ranker, run = GRAPHS["line"], GRanker(OverlapCrossEncoder()), Run()
     for nodes in ([0, 1], [2, 1, 0], [3, 2]):
-        ranker(start("a b", graph, evidence=Evidence.of_nodes(nodes)))
-    assert read == [0, 1, 2, 3]
+        ranker(start("a b", graph, evidence=Evidence.of_nodes(nodes)), run)
+    assert run.usage.texts == 4
     other = Graph.from_triples([("x", "r", "b a")])
     for snapshot in (other, graph, other.part([0, 1])):
         state = start("a b", snapshot, evidence=Evidence.of_nodes([1, 0]))
-        found, fresh = ranker(state).evidence, GRanker(OverlapCrossEncoder())(state).evidence
-        assert found.nodes.tolist() == fresh.nodes.tolist() and found.scores.tolist() == fresh.scores.tolist()
-    again = pickle.loads(pickle.dumps(ranker))
-    assert again == ranker == GRanker(OverlapCrossEncoder()) and repr(again) == "GRanker(OverlapCrossEncoder())"
-    assert b"a b" not in pickle.dumps(ranker) and again(state).evidence.nodes.tolist() == found.nodes.tolist()
+        again, fresh = ranker(state, run).evidence, ranker(state).evidence
+        assert again.nodes.tolist() == fresh.nodes.tolist() and again.scores.tolist() == fresh.scores.tolist()
 
 
-def test_what_is_remembered_does_not_keep_a_graph_alive() -> None:
-    graph, ranker = Graph.from_triples([("a", "r", "b")]), GRanker(OverlapCrossEncoder())
-    ranker(start("a", graph, evidence=Evidence.of_nodes([0])))
-    gone = weakref.ref(graph.columns)
-    del graph
-    gc.collect()
-    assert gone() is None
+def test_it_is_a_value() -> None:
+    ranker = GRanker(OverlapCrossEncoder())
+    assert pickle.loads(pickle.dumps(ranker)) == ranker and repr(ranker) == "GRanker(OverlapCrossEncoder())"
 
 
-def test_what_cannot_be_used_is_refused() -> None:
-    with pytest.raises(OptionError, match=r"alpha=1\.5"):
+def test_invalid_models_and_options_are_refused() -> None:
+    with pytest.raises(OptionError, match=r"alpha is 1\.5"):
         GRanker(OverlapCrossEncoder(), 1.5)
     with pytest.raises(OptionError, match="latents and head"):
         GRanker("a name")  # type: ignore[arg-type]
 
     class Flat(OverlapCrossEncoder):
-        def latents(self, query, texts):
+        def latents_metered(self, query, texts, usage):
             return np.zeros(len(texts), np.float32)
 
     with pytest.raises(ModelError, match=r"shape \(1,\) for 1 texts"):

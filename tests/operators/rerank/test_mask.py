@@ -1,4 +1,4 @@
-"""What a judge is shown of a question, and what further edges cost."""
+"""Masked names in questions, and the penalty for edges."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ LINE = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
 
 
 def shown(text: str, anchors: list[Anchor], mask: str = "X") -> str:
-    said: list[str] = []
+    prompts: list[str] = []
 
     def model(system: str, user: str) -> str:
-        said.append(user.splitlines()[1])
+        prompts.append(user.splitlines()[1])
         return '{"numbers": [1]}'
 
     state = start(text, LINE, anchors=anchors, evidence=Evidence.of_edges([0, 1]))
     after = MaskEntities(Choose(ScriptedLLM(model)), mask)(state)
-    # The question itself stays, and so do anchors and the number that was chosen.
+    # The question itself and the anchors stay, and the selection is kept.
     assert after.question == state.question and after.anchors == state.anchors
     assert after.evidence is not None and after.evidence.edges.tolist() == [0]
-    return said[0]
+    return prompts[0]
 
 
 @pytest.mark.parametrize(
@@ -38,31 +38,31 @@ def shown(text: str, anchors: list[Anchor], mask: str = "X") -> str:
         ("what is it", [""], "what is it"),
     ],
 )
-def test_names_are_hidden_whole_and_the_longest_first(text: str, names: list[str], left: str) -> None:
+def test_whole_names_are_masked_the_longest_first(text: str, names: list[str], left: str) -> None:
     assert shown(text, [Anchor(name) for name in names]) == f'{{"question": "{left}"}}'
 
 
-def test_a_question_that_is_nothing_but_a_name_is_shown_as_it_is() -> None:
+def test_a_question_of_a_name_alone_is_not_masked() -> None:
     assert shown("Heat", [Anchor("Heat")], mask=" ") == '{"question": "Heat"}'
 
 
-def test_a_further_edge_costs_less_where_more_is_asked() -> None:
+def test_the_penalty_is_divided_by_the_content_words_of_the_question() -> None:
     paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1]), ([0, 1, 2, 3], [0, 1, 2])], [0.5, 0.58, 0.6])
 
-    def scores(text: str, each: float) -> list[float]:
-        found = LengthPenalty(Keep(), each)(start(text, LINE, anchors=[Anchor("Heat")], evidence=paths)).evidence
+    def scores(text: str, penalty: float) -> list[float]:
+        found = LengthPenalty(Keep(), penalty)(start(text, LINE, anchors=[Anchor("Heat")], evidence=paths)).evidence
         assert found is not None and found.scores is not None
         assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
         by = dict(zip(map(len, (e for _, e in found)), found.scores.tolist(), strict=True))
         return [round(by[n], 6) for n in (1, 2, 3)]
 
-    # One telling word: "directed"; of four, each edge costs a quarter of that.
+    # One content word, "directed"; with four, each edge costs a quarter of that.
     assert scores("who directed Heat", 0.12) == [0.38, 0.34, 0.24]
     assert scores("actors of movies directed by writers of Heat", 0.12) == [0.47, 0.52, 0.51]
     assert scores("what is Heat", 0.0) == [0.5, 0.58, 0.6]
 
 
-def test_the_cut_comes_after_the_cost_and_what_has_no_scores_stays() -> None:
+def test_the_cut_follows_the_penalty_and_unscored_evidence_stays() -> None:
     paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.5, 0.51])
     state = start("who directed it", LINE, evidence=paths)
     cut = (LengthPenalty(Keep()) % 1)(state).evidence
@@ -71,7 +71,7 @@ def test_the_cut_comes_after_the_cost_and_what_has_no_scores_stays() -> None:
     assert kept is not None and kept.scores is None and kept.piece(0)[1].tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("each", [-0.1, float("inf"), float("nan")])
-def test_a_cost_is_a_number(each: float) -> None:
-    with pytest.raises(OptionError, match="what a further edge costs"):
-        LengthPenalty(Keep(), each)
+@pytest.mark.parametrize("penalty", [-0.1, float("inf"), float("nan")])
+def test_an_invalid_penalty_is_refused(penalty: float) -> None:
+    with pytest.raises(OptionError, match=f"LengthPenalty: penalty is {penalty}; it must be a number, at least 0"):
+        LengthPenalty(Keep(), penalty)

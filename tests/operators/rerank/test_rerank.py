@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphwright.models.base import metered
 from tests.toys import GRAPHS
 
 from graphwright import Evidence, Rerank, start
@@ -23,7 +22,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", sorted(SHAPES))
 @pytest.mark.parametrize("model", [HashEncoder(), OverlapCrossEncoder()], ids=repr)
-def test_pieces_are_ranked_by_what_the_model_says_of_their_texts(model, shape) -> None:
+def test_items_are_ranked_by_the_score_of_their_texts(model, shape) -> None:
     evidence = SHAPES[shape]
     state = start(QUESTION, FAMILY, evidence=evidence)
     found = Rerank(model)(state).evidence
@@ -42,17 +41,16 @@ def test_pieces_are_ranked_by_what_the_model_says_of_their_texts(model, shape) -
         assert cut.identities() == found.identities()[:k] and cut.scores.tolist() == found.scores[:k].tolist()
 
 
-def test_ties_fall_by_the_pieces_even_under_a_cut() -> None:
+def test_ties_are_ordered_by_id_under_a_cut_too() -> None:
     state = start("nothing shared", FAMILY, evidence=Evidence.of_edges([6, 2, 4, 0]))
     assert (Rerank(OverlapCrossEncoder()) % 2)(state).evidence.edges.tolist() == [0, 2]
 
 
-def test_a_text_that_comes_twice_is_read_once() -> None:
+def test_equal_texts_are_read_once() -> None:
     graph = GRAPHS["apart"]  # nodes a, b, c, x, y, z: each its own text
     state = start("a", graph, evidence=Evidence.of_pieces([([0], []), ([0], []), ([1], [])]))
-    with metered() as usage:
-        found = Rerank(OverlapCrossEncoder())(state).evidence
-    assert usage.texts == 2 and found.nodes.tolist() == [0, 0, 1]
+    after = Rerank(OverlapCrossEncoder())(state)
+    assert after.usage.texts == 2 and after.evidence.nodes.tolist() == [0, 0, 1]
 
 
 def test_the_cosine_ignores_length_and_a_text_without_a_word_scores_0() -> None:
@@ -75,8 +73,10 @@ def test_a_model_that_is_both_is_used_as_a_cross_encoder() -> None:
     assert len(Rerank(BothKinds())(start(QUESTION, FAMILY, evidence=SHAPES["nodes"])).evidence) == 7
 
 
-def test_what_cannot_be_used_is_refused() -> None:
-    with pytest.raises(OptionError, match="an encoder or a cross-encoder is needed"):
+def test_invalid_models_are_refused() -> None:
+    with pytest.raises(
+        OptionError, match="Rerank: model is 'all-MiniLM-L6-v2'; it must be an encoder, a cross-encoder or a scorer"
+    ):
         Rerank("all-MiniLM-L6-v2")  # type: ignore[arg-type]
 
     class Broken(OverlapCrossEncoder):

@@ -1,30 +1,28 @@
-"""BM25 as a model: the formula, and that pieces at hand are the corpus."""
+"""BM25 as a scorer: the formula, with the items scored together as the corpus."""
 
 from __future__ import annotations
 
 import math
 
 import pytest
-from graphwright.models.base import metered
 
 from graphwright import BeamSearch, Evidence, Graph, Rerank, start
-from graphwright.models.protocols import CrossEncoder
 from graphwright.operators import BM25
+from graphwright.operators.run import Run
 
 GRAPH = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Heat", "starred_actors", "Pacino"), ("Ali", "by", "M")])
 
 
 def test_the_score_is_that_of_the_formula() -> None:
-    model = BM25()
     # heat directed mann; heat starred actor pacino; ali m: of three, four and two words, as "by" is a stop word.
-    with metered() as usage:
-        scores = model.head(model.latents("who directed Heat", [GRAPH.edge_text(e) for e in range(3)]))
+    run = Run()
+    scores = BM25().prepare(start("who directed Heat", GRAPH), run)(Evidence.of_edges([0, 1, 2]))
 
     def weight(df: int, length: int) -> float:
         return math.log(1 + (3 - df + 0.5) / (df + 0.5)) / (1 + 1.2 * (1 - 0.75 + 0.75 * length / 3))
 
     assert scores.tolist() == pytest.approx([weight(2, 3) + weight(1, 3), weight(2, 4), 0.0], abs=1e-6)
-    assert usage.texts == 3 and isinstance(model, CrossEncoder) and len({model, BM25()}) == 1
+    assert run.usage.texts == 3 and len({BM25(), BM25()}) == 1
 
 
 def test_it_ranks_evidence_and_steps_of_a_beam() -> None:
@@ -36,5 +34,7 @@ def test_it_ranks_evidence_and_steps_of_a_beam() -> None:
 
 
 def test_no_text_no_score() -> None:
-    assert BM25().head(BM25().latents("who", [])).tolist() == []
-    assert BM25().head(BM25().latents("who is it", ["", "the"])).tolist() == [0.0, 0.0]
+    graph = Graph.from_triples([("the", "r", "a")])
+    score = BM25().prepare(start("who is it", graph), Run())
+    assert score(Evidence.of_nodes([])).tolist() == []
+    assert score(Evidence.of_nodes(graph.nodes)).tolist() == [0.0, 0.0]

@@ -1,4 +1,4 @@
-"""Choosing by number: rounds, numbers that are not there, and what the model is shown."""
+"""Selection by a language model: rounds, invalid numbers, and the prompts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.toys import GRAPHS
 
 from graphwright import Evidence, Rerank, State, start
-from graphwright.errors import LLMResponseError, OptionError
+from graphwright.errors import OptionError
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Choose
 
@@ -37,34 +37,38 @@ def test_the_order_is_the_models_and_the_score_one_over_the_rank() -> None:
     assert found.edges.tolist() == [2, 0, 4] and found.scores.tolist() == [1, 1 / 2, 1 / 3]
 
 
-def test_numbers_that_are_not_there_are_passed_over_and_noted() -> None:
+def test_invalid_numbers_are_ignored_and_noted() -> None:
     state = asked(replies([9, 2, 0, 2, -1, 1, 3]), 3, k=2)
     assert state.evidence is not None and state.evidence.edges.tolist() == [1, 0]
-    assert state.trace[-1].notes == ("5 of 7 numbers chosen were passed over: not there, or too many",)
+    assert state.trace[-1].notes == ("5 of 7 selected numbers were ignored: unknown, repeated or too many",)
     none = asked(replies([]), 3)
     assert none.evidence is not None and len(none.evidence) == 0 and none.trace[-1].notes == ()
-    with pytest.raises(LLMResponseError):
-        asked(ScriptedLLM(["the second", "the second!"]), 3)
 
 
-def test_more_than_a_call_shows_is_chosen_in_rounds() -> None:
+def test_without_a_usable_reply_the_order_stays() -> None:
+    state = asked(ScriptedLLM(["the second", "the second!"]), 3, k=2)
+    assert state.evidence is not None and state.evidence.edges.tolist() == [0, 1]
+    assert state.trace[-1].notes == ("the model's reply did not fit the schema; the step was done without a model",)
+
+
+def test_more_items_than_a_prompt_shows_are_selected_in_rounds() -> None:
     calls: list[list[str]] = []
-    wanted = [GRAPH.edge_text(e) for e in (17, 4, 11)]
+    expected = [GRAPH.edge_text(e) for e in (17, 4, 11)]
 
     def model(system: str, user: str) -> str:
         texts = shown(user)
         calls.append(texts)
         most = int(re.search(r"at most (\d+)", user)[1])  # type: ignore[index]
-        liked = [texts.index(text) + 1 for text in wanted if text in texts]
-        return json.dumps({"numbers": (liked + [n for n in range(1, len(texts) + 1) if n not in liked])[:most]})
+        preferred = [texts.index(text) + 1 for text in expected if text in texts]
+        return json.dumps({"numbers": (preferred + [n for n in range(1, len(texts) + 1) if n not in preferred])[:most]})
 
     found = asked(ScriptedLLM(model), 20, k=3, batch=8).evidence
-    assert found is not None and found.texts(GRAPH) == wanted
+    assert found is not None and found.texts(GRAPH) == expected
     # 8 + 8 + 4 texts, of which 3 each; then these nine, eight and one; then the four that are left.
     assert list(map(len, calls)) == [8, 8, 4, 8, 1, 4]
 
 
-def test_a_model_that_refuses_nothing_still_comes_to_an_end() -> None:
+def test_a_model_that_selects_everything_ends() -> None:
     def everything(system: str, user: str) -> str:
         return json.dumps({"numbers": list(range(1, len(shown(user)) + 1))})
 
@@ -74,15 +78,15 @@ def test_a_model_that_refuses_nothing_still_comes_to_an_end() -> None:
     assert found.edges.tolist()[:4] == [0, 8, 16, 1]
 
 
-def test_further_rounds_add_to_what_was_kept() -> None:
+def test_further_rounds_add_to_the_selection() -> None:
     calls: list[tuple[list[str], list[str], int]] = []
-    wanted = iter([[GRAPH.edge_text(4)], [GRAPH.edge_text(9), GRAPH.edge_text(2)], [GRAPH.edge_text(0)]])
+    expected = iter([[GRAPH.edge_text(4)], [GRAPH.edge_text(9), GRAPH.edge_text(2)], [GRAPH.edge_text(0)]])
 
     def model(system: str, user: str) -> str:
         texts = shown(user)
         kept = [json.loads(line)["text"] for line in user.split("\n") if line.startswith('{"text"')]
         calls.append((kept, texts, int(re.search(r"at most (\d+)", user)[1])))  # type: ignore[index]
-        return json.dumps({"numbers": [texts.index(text) + 1 for text in next(wanted)]})
+        return json.dumps({"numbers": [texts.index(text) + 1 for text in next(expected)]})
 
     op = Choose(ScriptedLLM(model), rounds=3) % 4
     found = op(start("Who?", GRAPH, evidence=Evidence.of_edges(range(10)))).evidence
@@ -115,7 +119,7 @@ def test_rounds_end_when_there_is_enough(
     assert found is not None and found.edges.tolist() == kept and len(calls) == asked_times
 
 
-def test_a_scorer_fills_up_what_the_model_leaves() -> None:
+def test_a_scorer_fills_up_the_selection() -> None:
     state = start("member 0 knows member 31", GRAPH, evidence=Evidence.of_edges(range(20)))
     best = (Rerank(HashEncoder()) % 5)(state).evidence
     assert best is not None

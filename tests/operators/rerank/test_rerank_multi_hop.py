@@ -1,4 +1,4 @@
-"""Reading on against its formula in plain Python, what is asked with, and what cannot be used."""
+"""MultiHopRerank against its formula in plain Python, the names added to the question, and invalid options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from graphwright.models.base import metered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index
@@ -24,8 +23,8 @@ QUESTION = "Where did the husband of Ida live?"
 
 
 @dataclass(frozen=True)
-class Told:
-    """A cross-encoder whose scores are told by text, and by what the question was prolonged with."""
+class Scripted:
+    """A cross-encoder with given scores by text, and by the names added to the question."""
 
     scores: tuple[tuple[str, tuple[float, ...]], ...]
 
@@ -52,7 +51,7 @@ def test_the_formula(rows: list[list[float]], contexts: int, temperature: float)
     # a - b - c - d, a path: each names its neighbours and itself.
     graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
     asked = {"": rows[0], "a b": rows[1], "b a c": rows[2], "c b d": rows[3], "d c": rows[4]}
-    model = Told(tuple((query, tuple(row)) for query, row in asked.items()))
+    model = Scripted(tuple((query, tuple(row)) for query, row in asked.items()))
     state = start("q", graph, evidence=Evidence.of_nodes([3, 0, 1, 2]))
     found = MultiHopRerank(model, contexts, temperature)(state).evidence
     own = [float(np.float32(score)) for score in rows[0]]
@@ -69,21 +68,21 @@ def test_the_formula(rows: list[list[float]], contexts: int, temperature: float)
     assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
 
 
-def test_the_question_is_asked_with_the_names_that_it_lacks_in_the_order_of_the_text() -> None:
-    asked: list[str] = []
+def test_the_names_that_the_question_lacks_are_added_in_the_order_of_the_text() -> None:
+    questions: list[str] = []
 
     @dataclass(frozen=True)
     class Listening(OverlapCrossEncoder):
-        def latents(self, query, texts):
-            asked.append(query)
-            return super().latents(query, texts)
+        def latents_metered(self, query, texts, usage):
+            questions.append(query)
+            return super().latents_metered(query, texts, usage)
 
     MultiHopRerank(Listening(), contexts=1)(start(QUESTION, KIN, evidence=Evidence.of_edges([0, 1, 2])))
     # Of "Ida wife of Udo": Ida is in the question; Graz and Mur do not stand in the text, and come last.
-    assert asked == [QUESTION, f"{QUESTION} Udo Graz Mur"]
+    assert questions == [QUESTION, f"{QUESTION} Udo Graz Mur"]
 
 
-def test_what_is_far_from_the_question_is_found_by_what_the_best_piece_names() -> None:
+def test_the_second_hop_is_found_by_the_names_of_the_first() -> None:
     state = start(QUESTION, KIN, evidence=Evidence.of_edges([2, 1, 0]))
     plain, best = (
         MultiHopRerank(OverlapCrossEncoder(), contexts, 0.1)(state).evidence.texts(KIN) for contexts in (0, 1)
@@ -97,78 +96,84 @@ def test_a_name_counts_as_a_whole_word() -> None:
     state = start("Which court burned?", graph, evidence=Evidence.of_nodes([graph.id("Ur"), graph.id("Iraq")]))
     # "court" and "burned" hold no Ur. Iraq has Ur as its only neighbour.
     notes = MultiHopRerank(OverlapCrossEncoder())(state).trace[-1].notes
-    assert notes == ("read on with Ur, Elam, Iraq", "read on with Iraq, Ur")
+    assert notes == ("read again with Ur, Elam, Iraq", "read again with Iraq, Ur")
 
 
-def test_from_a_piece_that_names_nothing_new_nothing_is_read() -> None:
+def test_an_item_without_a_new_name_is_no_context() -> None:
     state = start("Udo Ida Graz Mur Lyon Ugo", KIN, evidence=Evidence.of_edges([0, 1]))
-    with metered() as usage:
-        found = MultiHopRerank(OverlapCrossEncoder())(state).evidence
-    assert usage.texts == 2 and found.scores.sum() == pytest.approx(1)
+    after = MultiHopRerank(OverlapCrossEncoder())(state)
+    assert after.usage.texts == 2 and after.evidence.scores.sum() == pytest.approx(1)
 
 
-def test_a_hub_is_not_asked_with_its_neighbours() -> None:
+def test_neighbours_of_a_hub_are_not_added() -> None:
     hub = Graph.from_triples([("hub", "r", f"n{at}") for at in range(101)])
     state = start("q", hub, evidence=Evidence.of_nodes([hub.id("hub"), hub.id("n5")]))
     assert set(MultiHopRerank(OverlapCrossEncoder())(state).trace[-1].notes) == {
-        "read on with hub",
-        "read on with n5, hub",
+        "read again with hub",
+        "read again with n5, hub",
     }
 
 
-def test_where_a_model_rules_all_out_the_scores_are_0() -> None:
+def test_without_a_finite_score_all_scores_are_0() -> None:
     @dataclass(frozen=True, repr=False)
     class Never(Scorer):
-        def judge(self, state):
-            return lambda pieces: np.full(len(pieces), -np.inf)
+        def prepare(self, state, run):
+            return lambda items: np.full(len(items), -np.inf)
 
     found = MultiHopRerank(Never())(start(QUESTION, KIN, evidence=Evidence.of_edges([0, 1]))).evidence
     assert found.scores.tolist() == [0.0, 0.0]
 
 
-def test_passages_are_read_on_from_by_the_entities_that_they_mention() -> None:
+def test_entities_that_a_passage_mentions_are_added() -> None:
     ix = corpus_index().snapshot
     passages = Evidence.of_nodes(ix.graph.passages.nodes)
     state = MultiHopRerank(OverlapCrossEncoder())(
         start("Who founded the abbey of Erstein?", ix.graph, evidence=passages)
     )
-    names = [name for said in state.trace[-1].notes for name in said.removeprefix("read on with ").split(", ")]
+    names = [name for note in state.trace[-1].notes for name in note.removeprefix("read again with ").split(", ")]
     assert "Ermengarde of Tours" in names and not any(name in "Who founded the abbey of Erstein?" for name in names)
 
 
-def test_what_is_outside_of_a_narrowed_graph_is_not_asked_with() -> None:
+def test_names_outside_the_graph_are_not_added() -> None:
     part = KIN.part([KIN.id(name) for name in ("Ida", "Udo", "Graz")])
     state = start(QUESTION, part, evidence=Evidence.of_nodes([KIN.id("Ida"), KIN.id("Udo")]))
     notes = MultiHopRerank(OverlapCrossEncoder())(state).trace[-1].notes
-    assert notes == ("read on with Udo", "read on with Udo, Graz")  # and not with Mur, where Ida was born
+    assert notes == ("read again with Udo", "read again with Udo, Graz")  # and not with Mur, where Ida was born
 
 
 @pytest.mark.parametrize("contexts", [0, 1, 3, 50])
-def test_each_context_that_names_something_has_every_text_read_once_more(contexts: int) -> None:
+def test_each_context_with_a_new_name_reads_every_text_once_more(contexts: int) -> None:
     evidence = Evidence.of_nodes(range(len(GRAPHS["family"])))
-    with metered() as usage:
-        MultiHopRerank(OverlapCrossEncoder(), contexts)(start("Who was Gisela?", GRAPHS["family"], evidence=evidence))
-    assert usage.texts == len(evidence) * (1 + min(contexts, len(evidence)))
+    state = start("Who was Gisela?", GRAPHS["family"], evidence=evidence)
+    assert MultiHopRerank(OverlapCrossEncoder(), contexts)(state).usage.texts == len(evidence) * (
+        1 + min(contexts, len(evidence))
+    )
 
 
-def test_one_piece_or_none_is_left_as_it_is() -> None:
+def test_one_item_or_none_stays() -> None:
     for nodes in ([], [2]):
         found = MultiHopRerank(OverlapCrossEncoder())(start(QUESTION, KIN, evidence=Evidence.of_nodes(nodes))).evidence
         assert found.nodes.tolist() == nodes and found.scores.tolist() == [1.0] * len(nodes)
 
 
 @pytest.mark.parametrize(
-    ("made", "says"),
+    ("make", "message"),
     [
-        (lambda: MultiHopRerank("bge"), "an encoder or a cross-encoder is needed"),
-        (lambda: MultiHopRerank(HashEncoder(), contexts=-1), "whole number of pieces"),
-        (lambda: MultiHopRerank(HashEncoder(), contexts=1.5), "whole number of pieces"),
-        (lambda: MultiHopRerank(HashEncoder(), temperature=0), "a number above 0"),
-        (lambda: MultiHopRerank(HashEncoder(), temperature=float("inf")), "a number above 0"),
-        (lambda: MultiHopRerank(HashEncoder(), temperature="x"), "a number above 0"),
-        (lambda: MultiHopRerank(HashEncoder(), temperature=True), "a number above 0"),
+        (lambda: MultiHopRerank("bge"), "model is 'bge'; it must be an encoder, a cross-encoder or a scorer"),
+        (lambda: MultiHopRerank(HashEncoder(), contexts=-1), "contexts is -1; it must be a whole number, at least 0"),
+        (lambda: MultiHopRerank(HashEncoder(), contexts=1.5), "contexts is 1.5; it must be a whole number"),
+        (lambda: MultiHopRerank(HashEncoder(), temperature=0), "temperature is .*; it must be a number, more than 0"),
+        (
+            lambda: MultiHopRerank(HashEncoder(), temperature=float("inf")),
+            "temperature is .*; it must be a number, more than 0",
+        ),
+        (lambda: MultiHopRerank(HashEncoder(), temperature="x"), "temperature is .*; it must be a number, more than 0"),
+        (
+            lambda: MultiHopRerank(HashEncoder(), temperature=True),
+            "temperature is .*; it must be a number, more than 0",
+        ),
     ],
 )
-def test_what_cannot_be_used_is_refused(made, says) -> None:
-    with pytest.raises(OptionError, match=says):
-        made()
+def test_invalid_options_are_refused(make, message) -> None:
+    with pytest.raises(OptionError, match=message):
+        make()

@@ -1,4 +1,4 @@
-"""Scores by the vectors of parts and by relations alone, against the same worked out piece by piece."""
+"""Scores by the vectors of parts and by relations alone, against the same computed item by item."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS, vectors_of
 
-from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, State, Triples, VectorIndex, metered, start
+from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, State, Triples, VectorIndex, start
 from graphwright.errors import OptionError
 from graphwright.models import HashEncoder
 from graphwright.operators import Composed, Patterns
-from graphwright.operators.rerank.masked import masked
+from graphwright.operators.rerank.mask import mask_names
+from graphwright.operators.run import ModelMemory, Run
 
 QUESTION = "which a r b s c t d"
 FAMILY = GRAPHS["family"]
@@ -31,14 +32,14 @@ def triples_of(graph: Graph) -> VectorIndex:
     )
 
 
-def cosine(one: str, other: str) -> float:
-    a, b = HashEncoder().encode([one, other]).astype(float)
+def cosine(first: str, second: str) -> float:
+    a, b = HashEncoder().encode([first, second]).astype(float)
     return float(a @ b / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-12))
 
 
 @settings(deadline=None, max_examples=60)
 @given(triples, st.booleans(), st.booleans())
-def test_a_piece_scores_the_mean_cosine_of_its_parts(
+def test_an_item_scores_the_mean_cosine_of_its_parts(
     rows: list[tuple[str, str, str]], names: bool, by_edge: bool
 ) -> None:
     graph = Graph.from_triples(rows)
@@ -58,25 +59,26 @@ def test_a_piece_scores_the_mean_cosine_of_its_parts(
             parts += [graph.edge_text(e) for e in edges.tolist()]
         expected.append(float(np.mean([cosine(QUESTION, part) for part in parts])) if parts else 0.0)
     scorer = Composed(vectors_of(graph) if names else None, triples_of(graph) if by_edge else None)
-    assert scorer.judge(state)(pieces).tolist() == pytest.approx(expected, abs=1e-6)
+    assert scorer.prepare(state, Run())(pieces).tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_only_the_question_is_read_once_relations_are_known() -> None:
+def test_only_the_question_is_read_if_the_relations_are_known() -> None:
     operator = EnumeratedPaths(3) >> Rerank(Composed(vectors_of(FAMILY))) % 5
-    state = start(QUESTION, FAMILY, entities=["Lothair II"])
-    with metered() as first:
-        operator(state)
-    with metered() as second:
-        found = operator(state).evidence
-    assert first.texts == 1 + 3 and second.texts == 1 and found is not None and len(found) == 5
+    memory = ModelMemory()
+    first, second = (
+        operator(start(question, FAMILY, entities=["Lothair II"]), Run(memory=memory))
+        for question in (QUESTION, f"{QUESTION}?!")
+    )
+    assert first.usage.texts == 1 + 3 and second.usage.texts == 1
+    assert second.evidence is not None and len(second.evidence) == 5
 
 
-def test_parts_without_a_vector_count_nothing() -> None:
+def test_parts_without_a_vector_score_0() -> None:
     graph = Graph.from_triples([("fox", "r", "hen")])
     some = VectorIndex(HashEncoder().encode(["fox"]), np.array([0, -1], np.int32), HashEncoder())
     state = start("fox", graph, evidence=Evidence.of_nodes([0, 1]))
-    assert Composed(some).judge(state)(Evidence.of_nodes([0, 1])).tolist() == pytest.approx([1, 0])
-    assert Composed(some).judge(state)(Evidence.of_nodes([])).tolist() == []
+    assert Composed(some).prepare(state, Run())(Evidence.of_nodes([0, 1])).tolist() == pytest.approx([1, 0])
+    assert Composed(some).prepare(state, Run())(Evidence.of_nodes([])).tolist() == []
 
 
 def test_names_are_masked_in_question_and_pattern() -> None:
@@ -92,14 +94,14 @@ def test_names_are_masked_in_question_and_pattern() -> None:
         "y starred Actors z",
         "",
     ]
-    found = Patterns(HashEncoder()).judge(state)(pieces)
+    found = Patterns(HashEncoder()).prepare(state, Run())(pieces)
     asked = "Who acted in films by the director of x?"
     texts = [
         "x directed by y",
         "x directed by y; z directed by y",
         "x directed by y; z directed by y; z starred Actors w",
     ]
-    assert masked(state, "x") == asked
+    assert mask_names(state, "x") == asked
     assert found[:3].tolist() == pytest.approx([cosine(asked, text) for text in texts], abs=1e-6) and found[4] == 0
 
 
@@ -118,14 +120,14 @@ def test_paths_by_the_same_relations_tie() -> None:
     ("what is C++?", [Anchor("+"), Anchor("C++ (language)")], "what is C++?"),
     ("who?", [Anchor("nobody")], "who?"),
 ])  # fmt: skip
-def test_what_is_masked(question: str, anchors: list[Anchor], expected: str) -> None:
-    assert masked(start(question, FAMILY, anchors=anchors), "x") == expected
+def test_mask_names(question: str, anchors: list[Anchor], expected: str) -> None:
+    assert mask_names(start(question, FAMILY, anchors=anchors), "x") == expected
 
 
 @pytest.mark.parametrize("scorer", [
     Composed(vectors_of(FAMILY)), Composed(triples=triples_of(FAMILY)), Patterns(HashEncoder())
 ], ids=lambda scorer: type(scorer).__name__)  # fmt: skip
-def test_a_scorer_pickles_with_what_it_remembers_left_behind(scorer: Composed | Patterns) -> None:
+def test_a_scorer_pickles(scorer: Composed | Patterns) -> None:
     state: State = (Triples() >> Rerank(scorer))(start(QUESTION, FAMILY))
     again = (Triples() >> Rerank(pickle.loads(pickle.dumps(scorer))))(start(QUESTION, FAMILY))
     assert state.evidence is not None and again.evidence is not None

@@ -21,6 +21,7 @@ from graphwright.errors import OptionError
 from graphwright.index.extraction import Extraction
 from graphwright.index.word_index import WordIndex
 from graphwright.operators import Complement
+from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 DEFAULTS: dict[str, float] = {
@@ -182,7 +183,7 @@ def test_a_gain_worked_by_hand() -> None:
     assert found(op(told.state([1]))) == [(at, pytest.approx(gain, abs=1e-6)) for at, gain in expected]
 
 
-def test_a_score_is_never_more_than_the_one_before() -> None:
+def test_a_score_is_less_than_the_one_before() -> None:
     w = two(["Anna", "Bert"], [["Bert"], []])
     (first, best), (second, score) = found(complement(w, unnamed=0, joined=0.3)(w.state([1])))
     # Nothing is covered here, so that C alone counts: the gain of the second is above that of the first.
@@ -191,7 +192,7 @@ def test_a_score_is_never_more_than_the_one_before() -> None:
     assert f + 0.5 + 0.15 > best and score == np.nextafter(best, -np.inf)
 
 
-def test_what_nothing_connects_is_left_out() -> None:
+def test_unconnected_passages_are_left_out() -> None:
     apart = two(["Anna", "Bert"], [[], []])
     assert found(complement(apart)(apart.state([0]))) == [(0, pytest.approx(1.125))]
     assert [at for at, _ in found(complement(apart)(apart.state([0, 1])))] == [1, 0]
@@ -203,7 +204,7 @@ def test_what_nothing_connects_is_left_out() -> None:
     assert found(complement(apart)(apart.state([]))) == []
 
 
-def test_each_passage_taken_opens_the_next() -> None:
+def test_each_selected_passage_makes_those_connected_candidates() -> None:
     titles = ["Anna", "Bert", "Cleo", "Dora", "Emil"]
     chain = [["Bert"], ["Cleo"], ["Dora"], [], []]
     vectors = np.tile(np.array([[0.6, 0.8]], np.float32), (5, 1))
@@ -212,13 +213,13 @@ def test_each_passage_taken_opens_the_next() -> None:
     assert {at for at, _ in found(complement(w, unnamed=0)(w.state([0], [0, 1, 3, 4])))} == {0, 1}
 
 
-def test_of_equals_the_smaller_id_comes_first() -> None:
+def test_ties_are_ordered_by_id() -> None:
     vectors = np.tile(np.array([[0.6, 0.8]], np.float32), (4, 1))
     w = World([""] * 4, [[]] * 4, [["zz"]] * 4, vectors, np.array([1, 0], np.float32), "lake", [], {}, [[]] * 4)
     assert [at for at, _ in found(complement(w)(w.state([2, 3, 1])))] == [1, 2, 3]
 
 
-def test_statements_count_by_the_largest_share_among_the_first_that_say_something() -> None:
+def test_statements_are_scaled_by_the_largest_share_of_the_first_with_any() -> None:
     # 0 begins and says nothing of the question; 1 says half of it, and has all that counts then.
     titles = ["Anna", "Bert", "Cleo"]
     vectors = np.array([[0.6, 0.8, 0], [0.6, 0, 0.8], [0.6, -0.8, 0]], np.float32)
@@ -290,7 +291,7 @@ def test_every_option_makes_a_difference_that_the_formula_has_too(changed: dict[
 SNAPSHOT = corpus_index().snapshot
 
 
-def test_pieces_without_passages_begin_nowhere() -> None:
+def test_items_without_passages_select_nothing() -> None:
     op = Complement(SNAPSHOT.passages, SNAPSHOT.words)
     state = start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph)
     graph = SNAPSHOT.graph
@@ -300,7 +301,7 @@ def test_pieces_without_passages_begin_nowhere() -> None:
         assert after.passages is not None and len(after.passages) == 0 and after.evidence is pieces
 
 
-def test_passages_of_any_piece_begin() -> None:
+def test_selection_begins_with_the_passages_of_any_item() -> None:
     op = Complement(SNAPSHOT.passages, SNAPSHOT.words)
     graph = SNAPSHOT.graph
     mixed = Evidence.of_pieces([([graph.id("Lothair II"), 3], []), ([1], []), ([graph.id("Teutberga")], [])])
@@ -309,7 +310,7 @@ def test_passages_of_any_piece_begin() -> None:
     assert found(op(state.with_(evidence=mixed))) == found(alone) and len(found(alone)) > 2
 
 
-def test_passages_that_state_an_edge_of_a_piece_begin() -> None:
+def test_selection_begins_with_the_passages_that_state_an_edge() -> None:
     op, graph = Complement(SNAPSHOT.passages, SNAPSHOT.words), SNAPSHOT.graph
     edge = int(graph.columns.stated.values[0])
     state = start("Which abbey did the mother of Lothair II found?", graph)
@@ -327,9 +328,9 @@ def test_a_graph_without_entities_has_no_connections() -> None:
     assert found(op(state.with_(graph=bare.part([])))) == []
 
 
-def test_where_nobody_looked_nothing_is_taken() -> None:
+def test_without_evidence_the_state_stays() -> None:
     state = start("red fox?", SNAPSHOT.graph)
-    assert Complement(SNAPSHOT.passages, SNAPSHOT.words).ranked(state, None) is state
+    assert Complement(SNAPSHOT.passages, SNAPSHOT.words).ranked(state, Run(), None) is state
 
 
 @pytest.mark.parametrize(
@@ -346,9 +347,9 @@ def test_where_nobody_looked_nothing_is_taken() -> None:
     ],
     ids=str,
 )
-def test_nonsense_is_refused_with_its_value(wrong: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(wrong: dict[str, Any]) -> None:
     ((name, value),) = wrong.items()
-    with pytest.raises(OptionError, match=rf"Complement\({name}={value!r}\)"):
+    with pytest.raises(OptionError, match=f"Complement: {name} is {value!r}; it must be a number, at least 0"):
         Complement(SNAPSHOT.passages, SNAPSHOT.words, **wrong)
 
 

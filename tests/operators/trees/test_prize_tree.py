@@ -15,6 +15,7 @@ from graphwright import Evidence, Graph, State, ToPassages, VectorIndex, start
 from graphwright.errors import OptionError
 from graphwright.models import HashEncoder
 from graphwright.operators import PrizedItems, Prizes, PrizeTree
+from graphwright.operators.run import Run
 
 SNAPSHOT = corpus_index().snapshot
 ENCODER = HashEncoder()
@@ -49,9 +50,9 @@ def best_worth(graph: Graph, nodes: dict[int, float], edges: dict[int, float], c
 
 
 def worth(graph: Graph, piece: tuple[np.ndarray, np.ndarray], prizes: Prizes, state: State, cost: float) -> float:  # type: ignore[type-arg]
-    of_nodes, of_edges = prizes(state)
-    total = sum(of_nodes.get(v, 0.0) for v in piece[0].tolist())
-    return total + sum(of_edges.get(e, 0.0) - cost for e in piece[1].tolist())
+    node_prizes, edge_prizes = prizes(state, Run())
+    total = sum(node_prizes.get(v, 0.0) for v in piece[0].tolist())
+    return total + sum(edge_prizes.get(e, 0.0) - cost for e in piece[1].tolist())
 
 
 @settings(max_examples=150, deadline=None)
@@ -73,20 +74,20 @@ def test_the_tree_is_connected_and_near_the_best(
     tree.add_nodes_from(nodes.tolist())
     tree.add_edges_from(graph.ends([e]).tolist() for e in edges.tolist())
     assert set(tree) == set(nodes.tolist()) and nx.is_connected(tree)
-    found = evidence.scores[0]  # type: ignore[index]
-    assert found == pytest.approx(worth(graph, (nodes, edges), prizes, state, cost))
-    of_nodes, of_edges = prizes(state)
-    best = best_worth(graph, of_nodes, of_edges, cost)
-    above = sum(max(p - cost, 0.0) for e, p in of_edges.items() if len(set(graph.ends([e]).tolist())) == 2)
-    every = sum(of_nodes.values()) + above
-    assert found <= best + 1e-9
-    assert every - found <= 2 * (every - best) + 1e-9  # the bound of Goemans and Williamson
+    score = evidence.scores[0]  # type: ignore[index]
+    assert score == pytest.approx(worth(graph, (nodes, edges), prizes, state, cost))
+    node_prizes, edge_prizes = prizes(state, Run())
+    best = best_worth(graph, node_prizes, edge_prizes, cost)
+    above = sum(max(p - cost, 0.0) for e, p in edge_prizes.items() if len(set(graph.ends([e]).tolist())) == 2)
+    every = sum(node_prizes.values()) + above
+    assert score <= best + 1e-9
+    assert every - score <= 2 * (every - best) + 1e-9  # the bound of Goemans and Williamson
 
 
 class TestPrizes:
-    def test_the_nearest_have_k_then_one_less_each(self) -> None:
+    def test_the_prizes_are_k_to_1_in_order_of_similarity(self) -> None:
         graph = GRAPHS["family"]
-        nodes, edges = prizes_of(graph, 3)(start("Who was the mother of Bertha, Bertha?", graph))
+        nodes, edges = prizes_of(graph, 3)(start("Who was the mother of Bertha, Bertha?", graph), Run())
         assert list(nodes.values()) == [3.0, 2.0, 1.0] and list(edges.values()) == [3.0, 2.0, 1.0]
         assert next(iter(nodes)) == graph.id("Bertha")
         assert graph.edge_text(next(iter(edges))) == "Waldrada mother of Bertha"
@@ -95,15 +96,15 @@ class TestPrizes:
         graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d")])
         vectors = ENCODER.encode(["red fox", "tax law"])
         triples = VectorIndex(vectors, np.array([0, 0, 1], np.int32), ENCODER)
-        _, edges = Prizes(index_of(list(graph.names)), triples, k=2)(start("a red fox", graph))
+        _, edges = Prizes(index_of(list(graph.names)), triples, k=2)(start("a red fox", graph), Run())
         assert edges == {0: 1.0, 1: 1.0, 2: 1.0}
 
-    def test_only_what_is_in_the_graph_has_one(self) -> None:
+    def test_only_items_of_the_graph_have_a_prize(self) -> None:
         graph = GRAPHS["family"]
         part = graph.part([graph.id("Waldrada"), graph.id("Gisela"), graph.id("Lothair I")])
-        nodes, edges = prizes_of(graph, 5)(start("Bertha", part))
+        nodes, edges = prizes_of(graph, 5)(start("Bertha", part), Run())
         assert sorted(nodes) == part.nodes.tolist() and sorted(edges) == part.edges.tolist()
-        assert Prizes(index_of(list(graph.names)))(start("Bertha", part))[1] == {}
+        assert Prizes(index_of(list(graph.names)))(start("Bertha", part), Run())[1] == {}
 
     def test_k_is_checked(self) -> None:
         with pytest.raises(OptionError, match="k is 0"):
@@ -122,7 +123,7 @@ class TestPrizeTree:
         far = PrizeTree(prizes, cost=0.75)(state).evidence
         assert far is not None and far.identities() == [((0,), ())] and far.scores.tolist() == [2.0]  # type: ignore[union-attr]
 
-    def test_an_edge_whose_prize_is_above_its_cost_pulls_its_ends_in(self) -> None:
+    def test_an_edge_with_a_prize_above_its_cost_includes_its_ends(self) -> None:
         graph = Graph.from_triples([("x", "r", "y"), ("y", "s", "z")])
         triples = index_of(["red fox", "tax law"])
         nodes = VectorIndex.from_array(np.zeros((3, 64)), ENCODER)
@@ -137,7 +138,7 @@ class TestPrizeTree:
         evidence = PrizeTree(Prizes(index_of(["a", "b"]), k=2))(start("a b", graph)).evidence
         assert evidence is not None and evidence.identities() == [((0, 1), (0,))]
 
-    def test_it_is_the_same_whether_it_looks_at_a_part_or_at_all_of_the_graph(self) -> None:
+    def test_a_limited_search_finds_the_tree_of_the_whole_graph(self) -> None:
         state = start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph)
         prizes = Prizes(SNAPSHOT.passages, SNAPSHOT.triples, k=3)
         near, every = (PrizeTree(prizes, nodes=n)(state).evidence for n in (25, 10_000))
@@ -151,7 +152,7 @@ class TestPrizeTree:
         assert evidence is not None and part.holds(evidence.nodes).all()
         assert set(evidence.edges.tolist()) <= set(part.edges.tolist())
 
-    def test_where_nothing_has_a_vector_nothing_is_found(self) -> None:
+    def test_without_vectors_there_is_no_evidence(self) -> None:
         nothing = VectorIndex.from_array(np.empty((0, 64)), ENCODER)
         state = start("?", GRAPHS["line"])
         for step in (PrizeTree(Prizes(nothing)), PrizeTree(Prizes(nothing, nothing))):
@@ -159,24 +160,24 @@ class TestPrizeTree:
             assert evidence is not None and len(evidence) == 0
 
     @pytest.mark.parametrize("options", [{"cost": -1.0}, {"cost": float("inf")}, {"nodes": 0}])
-    def test_what_cannot_be_used_is_refused(self, options: dict[str, float]) -> None:
+    def test_invalid_options_are_refused(self, options: dict[str, float]) -> None:
         with pytest.raises(OptionError, match=next(iter(options))):
             PrizeTree(Prizes(SNAPSHOT.passages), **options)  # type: ignore[arg-type]
 
 
-class TestPrizeSources:
+class TestPrizedItems:
     prizes = Prizes(SNAPSHOT.passages, SNAPSHOT.triples, k=3)
 
-    def test_passages_have_the_prizes_that_come_from_them(self) -> None:
+    def test_passages_score_the_prizes_of_the_items_behind_which_they_are(self) -> None:
         state = PrizeTree(self.prizes)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
         chunks, graph = ToPassages(items=PrizedItems(self.prizes), summed=True)(state).passages, SNAPSHOT.graph
-        of_nodes, of_edges = self.prizes(state)
+        node_prizes, edge_prizes = self.prizes(state, Run())
         nodes, edges = state.evidence.piece(0)  # type: ignore[union-attr]
         expected: dict[int, float] = {}
         for part, behind in [(("node", v), graph.chunks_of([v])) for v in nodes.tolist()] + [
             (("edge", e), graph.chunks_of((), [e])) for e in edges.tolist()
         ]:
-            prize = (of_nodes if part[0] == "node" else of_edges).get(part[1], 0.01)
+            prize = (node_prizes if part[0] == "node" else edge_prizes).get(part[1], 0.01)
             for chunk in behind.tolist():
                 expected[chunk] = expected.get(chunk, 0.0) + prize
         assert chunks is not None and len(chunks) > 1
@@ -184,12 +185,8 @@ class TestPrizeSources:
         few = ToPassages(1, items=PrizedItems(self.prizes), summed=True)(state).passages
         assert few is not None and few.ids.tolist() == chunks.ids[:1].tolist()
 
-    def test_nodes_take_the_place_of_passages_that_are_not_there(self) -> None:
+    def test_nodes_replace_missing_passages(self) -> None:
         graph = GRAPHS["family"]
         state = start("Gisela", graph, evidence=Evidence.of_pieces([([4, 5], [5])], [1.0]))
         chunks = ToPassages(items=PrizedItems(prizes_of(graph, 1)), summed=True)(state).passages
         assert chunks is not None and chunks.ids[0] == graph.id("Gisela")
-
-    def test_prizes_are_needed(self) -> None:
-        with pytest.raises(OptionError, match="prizes is None"):
-            PrizedItems()

@@ -259,13 +259,14 @@ class Choose(Ranker):
             candidates = merged
 
     def _selected(self, run: Run, values: dict[str, str], texts: Sequence[str], limit: int) -> list[int]:
-        """Return the positions of the texts that one prompt selects, best first; all where the reply is unusable."""
+        """Return the positions of the texts that one prompt selects, best first; the first without a usable reply."""
         lines = "\n".join(data_line({"number": number, "text": text}) for number, text in enumerate(texts, 1))
         prompt = "choose_again" if "kept" in values else "choose"
         reply = run.reply(self.model, prompt, **values, candidates=lines, most=str(min(limit, len(texts))))
-        numbers = range(1, len(texts) + 1) if reply is None else reply.numbers
-        valid = list(dict.fromkeys(number for number in numbers if 1 <= number <= len(texts)))[:limit]
-        if len(valid) < len(numbers):
-            ignored = len(numbers) - len(valid)
-            run.note(f"{ignored} of {len(numbers)} selected numbers were ignored: unknown, repeated or too many")
-        return [number - 1 for number in valid]
+        if reply is None:
+            return list(range(min(limit, len(texts))))
+        numbers = list(dict.fromkeys(number for number in reply.numbers if 1 <= number <= len(texts)))[:limit]
+        ignored = len(reply.numbers) - len(numbers)
+        if ignored:
+            run.note(f"{ignored} of {len(reply.numbers)} selected numbers were ignored: unknown, repeated or too many")
+        return [number - 1 for number in numbers]
