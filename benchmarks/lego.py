@@ -1,339 +1,330 @@
-"""Graph retrieval by LEGO-GraphRAG on knowledge graphs: what each module keeps, what is answered first, what it costs.
+"""Measure LEGO-GraphRAG on knowledge graphs: what each module keeps, what is answered first, and what it costs.
 
-    python benchmarks/lego.py --data DIR/kgqa --set metaqa --cache DIR --out DIR \\
-        [--systems 'lego-*' 'PPR / *'] [--sweeps 'TP by *'] [--questions 1000] [--minutes 40] [--workers 2]
+    python benchmarks/lego.py --data DIR [--set metaqa] [--systems 'lego-*' 'PPR / *'] [--sweeps 'TP by *']
+                              [--questions 1000] [--minutes 40] [--workers 2] [--quiet] [--page]
 
-Asks the first questions of one seeded order, of MetaQA as many of one hop as of more, and keeps a line for each
-question and system in --out: broken off, the same call goes on. Every call ends with a summary of all that --out holds,
-benchmarks/results/lego.json, of which `benchmarks/lego_page.py` makes the page and the figures; what lies in `quiet`
-inside --out, asked with --out DIR/quiet while nothing else ran, gives the times of its own. Systems and sweeps are
-named in lego_systems.py; those that begin alike, up to the graph that they search, have that part done once for all.
+Asks the first questions of one seeded order, of MetaQA as many of one hop as of more, and keeps a row for each question
+and system below --work: interrupted, the same call continues. Every call ends with a summary of all rows, `lego.json`;
+--page makes `lego.md` and its figures of it. With --quiet rows go to a place of their own, for times measured while
+nothing else runs. Systems and sweeps are named in lego_systems.py; systems with the same extraction share it.
 
-All is offline: E is the sentence encoder, C the embedded cross-encoder, and what the paper has a language model do is
-done by C, another model than E: findings about language models are not testable here. Entities are those given with the
-questions. Vectors of names and triples are made once and kept in --cache, as an index has them.
+All is offline: E is the sentence encoder, C the embedded cross-encoder, and what the paper lets a language model do is
+done by C, another model than E: findings about language models are not testable here. Entities are the gold ones.
+Vectors of names and triples are made once and kept, as an index has them.
 """
 
-import argparse
+from __future__ import annotations
+
 import json
 import os
 import re
 import resource
 import time
+from argparse import Namespace
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from graphwright.models.base import metered
+from harness import Record, Rows, arguments, evidence_of, parse, read_results, write_results
 from lego_findings import PAIRS
-from lego_systems import ACCELERATED, EDGES_KEPT, SETS, Kit, questions, sweeps, systems
+from lego_page import write_page
+from lego_systems import EDGES_KEPT, PREPARED, SETS, Kit, Sweep, questions, sweeps, systems
 
-import graphwright as gw
+from graphwright.evaluate.measures import path_quality, subgraph_quality
+from graphwright.evaluate.metrics import hits_at_1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
+from graphwright.generate.targets import TargetAnswer
+from graphwright.graph.graph import Graph
 from graphwright.kernels.hops import components
-from graphwright.operators.operator import Keep, Then
+from graphwright.operators.operator import Keep, Operator, Then
+from graphwright.operators.run import Run
+from graphwright.operators.state import State, start
+from graphwright.operators.subgraph.walk import KHop
 
-RESULTS = Path(__file__).parent / "results"
 KEPT = 32  # paths that are judged and answered from, N_p
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
-TOLD = ("se recall", "se f1", "se tokens", "pr recall", "pr f1", "pr hits@1", "pr tokens")
+BY_KIND = ("se recall", "se f1", "se tokens", "pr recall", "pr f1", "pr hits@1", "pr tokens")
 COST = ("ms", "cpu ms", "texts", "tokens", "peak MB")
 
 
-def split(operator):
-    """Return the steps up to the last that narrows the graph, and those after it: extraction and retrieval."""
+def split(operator: Operator) -> tuple[Operator, Operator]:
+    """Return extraction and retrieval: the steps up to the last that narrows the graph, and those after it."""
     steps = operator.steps if isinstance(operator, Then) else (operator,)
     last = max((at for at, step in enumerate(steps, 1) if "graph" in step.gives), default=0)
-    return tuple(Then(part) if part else Keep() for part in (steps[:last], steps[last:]))
+    first, second = (Then(part) if part else Keep() for part in (steps[:last], steps[last:]))
+    return first, second
 
 
-def run(operator, state):
-    """Return the state after an operator, and what it cost; `peak MB` is of the whole process meanwhile."""
-    with suppress(OSError):  # the high-water mark of memory is set back to what is held now
-        Path("/proc/self/clear_refs").write_text("5")
-    begun, used = time.perf_counter(), time.process_time()
-    with metered() as usage:
-        state = operator(state)
-    spent = (time.perf_counter() - begun) * 1e3, (time.process_time() - used) * 1e3
-    return state, dict(zip(COST, (*spent, usage.texts, usage.tokens, peak()), strict=True))
-
-
-def peak():
+def peak() -> float:
+    """Return the largest memory of the process in MB since it was last reset."""
     with suppress(OSError):
-        return int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+        if match := re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text()):
+            return int(match[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def subgraph(state, answers):
-    """Return what is known of the graph that is searched, None if it is all of it."""
+def measured(step: Any, state: State) -> tuple[Any, Record]:
+    """Return the result of a step, and its cost; `peak MB` is of the whole process meanwhile."""
+    with suppress(OSError):  # resets the largest memory to the current one
+        Path("/proc/self/clear_refs").write_text("5")
+    run, begun, used = Run(), time.perf_counter(), time.process_time()
+    result = step(state, run) if isinstance(step, Operator) else step(state)
+    times = (time.perf_counter() - begun) * 1e3, (time.process_time() - used) * 1e3
+    return result, dict(zip(COST, (*times, run.usage.texts, run.usage.tokens, peak()), strict=True))
+
+
+def subgraph(state: State, answers: Sequence[str]) -> Record:
+    """Return the quality and the size of the graph that is searched, nothing if it is the whole one."""
     graph = state.graph
     if graph.whole:
-        return None
-    apart = int(components(*graph.adjacency).max(initial=-1)) + 1
-    sizes = {"nodes": len(graph), "edges": len(graph.edges), "components": apart}
-    return gw.subgraph_quality(graph, answers)._asdict() | sizes
+        return {}
+    parts = int(components(*graph.adjacency).max(initial=-1)) + 1
+    sizes = {"nodes": len(graph), "edges": len(graph.edges), "components": parts}
+    return subgraph_quality(graph, answers)._asdict() | sizes
 
 
-def paths(state, answers):
-    """Return what is known of the first 32 paths, and F1 for other numbers of them."""
-
-    def first(n):
-        return state.with_(evidence=state.evidence.top(n))
-
-    few, held = first(KEPT), len(state.evidence)
-    targets = [cited.text for cited in gw.TargetAnswer()(few).answer.citations]
-    return gw.path_quality(few, answers)._asdict() | {
-        "paths": min(held, KEPT),
+def paths(state: State, answers: Sequence[str]) -> Record:
+    """Return the quality of the first 32 paths, and F1 of other numbers of them."""
+    evidence = evidence_of(state)
+    few = state.with_(evidence=evidence.top(KEPT))
+    answer = TargetAnswer()(few).answer
+    targets = [citation.text for citation in answer.citations] if answer else []
+    return path_quality(few, answers)._asdict() | {
+        "paths": min(len(evidence), KEPT),
         "targets": len(targets),
-        "hits@1": gw.hits_at_1(targets, answers),
-        "f1 by paths": [gw.path_quality(first(n), answers).f1 for n in COUNTS],
+        "hits@1": hits_at_1(targets, answers),
+        "f1 by paths": [path_quality(state.with_(evidence=evidence.top(n)), answers).f1 for n in COUNTS],
     }
 
 
-def lines_of(file):
-    """Return what the whole lines of a file say; one that was being written when a run was broken off is cut off."""
-    held = file.read_bytes() if file.exists() else b""
-    end = held.rfind(b"\n") + 1
-    if end < len(held):
-        file.write_bytes(held[:end])
-    return [json.loads(line) for line in held[:end].splitlines()]
+def about(at: int, question: Any) -> Record:
+    """Return the fields of a row that describe its question."""
+    sizes = {"answers": len(question.answers), "entities": len(question.entities)}
+    return {"question": question.id, "at": at, "hops": question.hops, **sizes, "load": os.getloadavg()[0]}
 
 
-class Rows:
-    """The lines of one system or sweep on one set: the first says what it is, each other what came of a question."""
-
-    def __init__(self, file, name, expression):
-        self.file, head = file, {"name": name, "expression": expression}
-        file.parent.mkdir(parents=True, exist_ok=True)
-        held = lines_of(file)
-        if held and held[0] != head:
-            raise SystemExit(f"{file} is of {held[0]}, not of {head}: remove it, or give another --out.")
-        if not held:
-            file.write_text(json.dumps(head) + "\n", encoding="utf-8")
-        self.done = {row["question"] for row in held[1:]}
-
-    def add(self, row):
-        with self.file.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(row, default=float) + "\n")
-        self.done.add(row["question"])
+def begin(question: Any, graph: Graph) -> State:
+    """Return the start state of a question with its gold entities."""
+    return start(question.text, graph, entities=question.entities)
 
 
-def about(at, question):
-    return {
-        "question": question.id,
-        "at": at,
-        "hops": question.hops,
-        "answers": len(question.answers),
-        "entities": len(question.entities),
-        "load": os.getloadavg()[0],
-    }
+def rows_of(options: Namespace, kind: str, name: str) -> Rows:
+    """Return the rows of a system or sweep on a set."""
+    return Rows(place(options) / kind / f"{name.replace(' ', '_').replace('/', '-')}.jsonl", "question")
 
 
-def begin(kit, question, graph=None):
-    return gw.start(question.text, graph or kit.graph, entities=question.entities)
+def place(options: Namespace) -> Path:
+    """Return the folder of the rows of a set."""
+    folder: Path = options.work / "lego" / ("quiet" if options.quiet else "rows") / options.set
+    return folder
 
 
-def warmed(kit, operators, question):
-    """Run everything once on a few nodes: what is compiled and loaded once is no question's cost."""
-    near = gw.KHop(1)(begin(kit, question)).evidence.nodes[:30]
-    for operator in operators:
-        operator(begin(kit, question, kit.graph.part(near)))
-
-
-def asked(kit, names, sweep, given):
-    """Ask what was not asked yet, of systems of one extraction and of a sweep of it; yield after each question."""
-    made = {name: systems(kit)[name]() for name in names}
-    rows = {name: Rows(file_of(given, "systems", name), name, repr(operator)) for name, operator in made.items()}
-    parts = {name: split(operator) for name, operator in made.items()}
-    many = sweeps(kit)[sweep]() if sweep else None
-    if many:
-        rows[sweep] = Rows(file_of(given, "sweeps", sweep), sweep, repr(many))
-    every = questions(kit.folder, given.questions)
-    warmed(kit, [*made.values(), *([many.ranked] if many else [])], every[0])
+def ask(kit: Kit, names: Sequence[str], sweep: str, options: Namespace) -> Iterator[None]:
+    """Ask systems of one extraction and a sweep of it what has no row yet; yield after each question."""
+    operators = {name: systems(kit)[name]() for name in names}
+    parts = {name: split(operator) for name, operator in operators.items()}
+    extraction = parts[names[0]][0] if names else Keep()
+    sizes = sweeps(kit)[sweep]() if sweep else None
+    rows = {name: rows_of(options, "systems", name) for name in names}
+    swept = rows_of(options, "sweeps", sweep) if sweep else None
+    every = questions(kit.folder, options.questions)
+    warm(kit, [*operators.values(), *([sizes.ranked] if sizes else [])], every[0])
     for at, question in enumerate(every):
-        todo = [name for name in rows if question.id not in rows[name].done]
-        state, extraction = begin(kit, question), None
-        if sweep in todo:
-            ranked, cost = run(many.ranked, state)
-            points = {size: subgraph(many.cut(ranked, size), question.answers) for size in many.sizes}
-            rows[sweep].add(about(at, question) | {"points": points} | cost)
-            if EDGES_KEPT in points:
-                state, extraction = many.cut(ranked, EDGES_KEPT), cost | points[EDGES_KEPT]
-        if extraction is None and set(todo) & set(names):
-            # One extraction for all: that is what they have in common.
-            state, cost = run(next(iter(parts.values()))[0], state)
+        state, cost = begin(question, kit.graph), None
+        missing = [name for name in names if (question.id,) not in rows[name]]
+        if sizes is not None and swept is not None and (question.id,) not in swept:
+            ranked, cost = measured(sizes.ranked, state)
+            points = {size: subgraph(sizes.cut(ranked, size), question.answers) for size in sizes.sizes}
+            swept.add(about(at, question) | {"expression": repr(sizes), "points": points} | cost)
+            if EDGES_KEPT in points and missing:
+                state = sizes.cut(ranked, EDGES_KEPT)
+        if missing:
+            if cost is None or state.graph.whole:
+                state, cost = measured(extraction, state)
             found = subgraph(state, question.answers)
-            extraction = cost | found if found else None
-        for name in names:
-            if name in todo:
-                after, cost = run(parts[name][1], state)
-                row = {"se": extraction, "pr": paths(after, question.answers) | cost}
-                rows[name].add(about(at, question) | row)
+            for name in missing:
+                after, own = measured(parts[name][1], state)
+                row = {"se": cost | found if found else None, "pr": paths(after, question.answers) | own}
+                rows[name].add(about(at, question) | {"expression": repr(operators[name])} | row)
         yield
 
 
-def file_of(given, kind, name):
-    return given.out / given.set / kind / f"{name.replace(' ', '_').replace('/', '-')}.jsonl"
+def warm(kit: Kit, steps: Sequence[Any], question: Any) -> None:
+    """Run everything once on a few nodes, so that compiling and loading is no question's cost."""
+    near = evidence_of(KHop(1)(begin(question, kit.graph))).nodes[:30]
+    for step in steps:
+        step(begin(question, kit.graph.part(near)))
 
 
-def job(names, sweep, given, until):
-    """Do one job until the questions or the time are at an end; return what was done."""
-    kit, count = Kit.open(given.data / given.set, given.cache), 0
-    for _ in asked(kit, names, sweep, given):
+def job(names: Sequence[str], sweep: str, options: Namespace, until: float) -> str:
+    """Do one job until its questions or the time are over; return a line about it."""
+    kit, count = Kit.open(options.data / "kgqa" / options.set, options.work / "lego" / "vectors"), 0
+    for _ in ask(kit, names, sweep, options):
         count += 1
         if time.time() > until:
             break
-    return f"{given.set}: {', '.join([*names, *([sweep] if sweep else [])])}: {count} questions, {peak():.0f} MB"
+    return f"{options.set}: {', '.join([*names, *([sweep] if sweep else [])])}: {count} questions, {peak():.0f} MB"
 
 
-def jobs(given):
-    """Return the jobs: systems that share their extraction together, a sweep with those whose extraction it holds.
+def jobs(options: Namespace) -> list[tuple[list[str], str]]:
+    """Return the jobs: systems that share their extraction, and a sweep with those whose extraction it includes.
 
-    Of systems that are the same expression only the first is asked; `names.json` says which stands for which.
+    Of systems with the same expression only the first is asked; `names.json` has the name of the first for each.
     """
-    kit = Kit.open(given.data / given.set, given.cache)
-    groups, first, called = defaultdict(list), {}, {}
-    for name, make in systems(kit).items():
-        operator = make()
-        called[name] = first.setdefault(repr(operator), name)
-        if chosen(name, given.systems) and called[name] not in groups[split(operator)[0]]:
-            groups[split(operator)[0]].append(called[name])
-    listed = {extraction: (names, None) for extraction, names in groups.items() if names}
-    for name, make in sweeps(kit).items():
-        sweep = make()  # here, once: workers find the vectors that it needs
-        if chosen(name, given.sweeps):
-            alike = sweep.at(EDGES_KEPT) if EDGES_KEPT in sweep.sizes else name
-            listed[alike] = (listed.get(alike, ([], None))[0], name)
-    (given.out / given.set).mkdir(parents=True, exist_ok=True)
-    (given.out / given.set / "names.json").write_text(json.dumps(called), encoding="utf-8")
-    file = given.out / given.set / "before.json"
-    if not file.exists() and any(chosen(name, given.systems) for name in ACCELERATED):
-        each = {what: kit.seconds(what) for what in sorted({what for made in ACCELERATED.values() for what in made})}
-        before = {name: sum(each[what] for what in made) for name, made in ACCELERATED.items()}
-        file.write_text(json.dumps(before), encoding="utf-8")
+    kit = Kit.open(options.data / "kgqa" / options.set, options.work / "lego" / "vectors")
+    groups: dict[str, list[str]] = defaultdict(list)
+    first: dict[str, str] = {}
+    same_as: dict[str, str] = {}
+    for name, build in systems(kit).items():
+        operator = build()
+        same_as[name] = first.setdefault(repr(operator), name)
+        group = groups[repr(split(operator)[0])]
+        if matches(name, options.systems) and same_as[name] not in group:
+            group.append(same_as[name])
+    listed = {extraction: (names, "") for extraction, names in groups.items() if names}
+    for name, build_sweep in sweeps(kit).items():
+        sweep: Sweep = build_sweep()  # workers find the vectors that it needs
+        if matches(name, options.sweeps):
+            key = repr(sweep.at(EDGES_KEPT)) if EDGES_KEPT in sweep.sizes else name
+            listed[key] = (listed.get(key, ([], ""))[0], name)
+    write_results(place(options) / "names.json", same_as)
+    before = place(options) / "before.json"
+    if not before.exists() and any(matches(name, options.systems) for name in PREPARED):
+        seconds = {part: kit.seconds(part) for part in sorted({p for parts in PREPARED.values() for p in parts})}
+        write_results(before, {name: sum(seconds[part] for part in parts) for name, parts in PREPARED.items()})
     return list(listed.values())
 
 
-def chosen(name, patterns):
+def matches(name: str, patterns: Sequence[str]) -> bool:
+    """Return whether a name fits a pattern."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def summarised(out):
-    """Return all that a folder of results holds, as the page and the figures take it."""
-    found = {}
-    for folder in sorted(path for path in out.iterdir() if path.name in SETS):
-        held = {kind: read_all(folder / kind) for kind in ("systems", "sweeps")}
-        called, before = json.loads((folder / "names.json").read_text("utf-8")), folder / "before.json"
-        every = {name: held["systems"][at] for name, at in called.items() if at in held["systems"]}
-        common = min((len(rows) for name, (_, rows) in every.items() if name.startswith("lego-")), default=0)
-        first = {name: one for name, one in every.items() if called[name] == name}
-        found[folder.name] = {
-            "called": {name: called[name] for name in every if name not in first},
-            "systems": {name: {"expression": at} | of_system(rows, common) for name, (at, rows) in first.items()},
-            "sweeps": {name: {"expression": at} | of_sweep(rows) for name, (at, rows) in held["sweeps"].items()},
-            "quiet": timed(out / "quiet" / folder.name / "systems"),
-            "before": json.loads(before.read_text("utf-8")) if before.exists() else {},
-            "pairs": {f"{a} | {b}": paired(every[a][1], every[b][1]) for a, b in PAIRS if a in every and b in every},
+def read_rows(folder: Path) -> dict[str, list[Record]]:
+    """Return the rows of every file of a folder by the name of the file, in the order of the questions."""
+    rows = {file.stem: list(Rows(file, "question").rows.values()) for file in sorted(folder.glob("*.jsonl"))}
+    return {name: sorted(own, key=lambda row: row["at"]) for name, own in rows.items() if own}
+
+
+def summarised(work: Path) -> Record:
+    """Return the summary of all rows, as the page takes it."""
+    results: Record = {}
+    for name in SETS:
+        folder = work / "rows" / name
+        if not (folder / "names.json").exists():
+            continue
+        same_as: dict[str, str] = read_results(folder / "names.json")
+        rows = named(read_rows(folder / "systems"), same_as)
+        every = {system: rows[first] for system, first in same_as.items() if first in rows}
+        common = min((len(own) for system, own in every.items() if system.startswith("lego-")), default=0)
+        kit_sweeps = read_rows(folder / "sweeps")
+        results[name] = {
+            "called": {system: same_as[system] for system in every if same_as[system] != system},
+            "systems": {system: of_system(own, common) for system, own in rows.items()},
+            "sweeps": {system.replace("_", " "): of_sweep(own) for system, own in kit_sweeps.items()},
+            "quiet": timed(named(read_rows(work / "quiet" / name / "systems"), same_as)),
+            "before": read_results(folder / "before.json"),
+            "pairs": {f"{a} | {b}": paired(every[a], every[b]) for a, b in PAIRS if a in every and b in every},
         }
-    return found
+    return results
 
 
-def read_all(folder):
-    """Return the expression and the rows, in the order of the questions, of everything in a folder, by name."""
-    held = {}
-    for file in sorted(folder.glob("*.jsonl")):
-        head, *rows = lines_of(file)
-        if rows:
-            each = {row["question"]: row for row in rows}.values()  # two runs at once may have asked the same
-            held[head["name"]] = head["expression"], sorted(each, key=lambda row: row["at"])
-    return held
+def named(rows: Mapping[str, list[Record]], names: Mapping[str, str]) -> dict[str, list[Record]]:
+    """Return rows by the name of their system instead of that of their file."""
+    of_file = {name.replace(" ", "_").replace("/", "-"): name for name in names}
+    return {of_file[file]: own for file, own in rows.items() if file in of_file}
 
 
-def timed(folder):
-    """Return the median times of each system in a folder of results, which a quiet machine made."""
-    held = {name: rows for name, (_, rows) in (read_all(folder) if folder.exists() else {}).items()}
-    return {
-        name: {"questions": len(rows)}
-        | {at: round(float(np.median([row[at]["ms"] for row in rows])), 2) for at in ("se", "pr") if rows[0][at]}
-        for name, rows in held.items()
-    }
+def timed(systems: Mapping[str, list[Record]]) -> Record:
+    """Return the median times of each system, which a quiet machine made."""
+    times: Record = {}
+    for name, rows in systems.items():
+        times[name] = {"questions": len(rows)}
+        for module in ("se", "pr"):
+            if rows[0][module]:
+                times[name][module] = round(float(np.median([row[module]["ms"] for row in rows])), 2)
+    return times
 
 
-def paired(ours, theirs):
-    """Return the differences between two systems on the questions that both were asked, with p-values."""
-    other = {row["question"]: row["pr"] for row in theirs}
-    both = [(row["pr"], other[row["question"]]) for row in ours if row["question"] in other]
-    found = {"questions": len(both)}
-    for name in ("recall", "f1", "hits@1"):
-        a, b = np.array([(one[name], two[name]) for one, two in both], float).T
-        found[name] = [round(float((a - b).mean()), 4), round(paired_test(a, b), 4)]
-    return found
+def paired(ours: Sequence[Record], theirs: Sequence[Record]) -> Record:
+    """Return the differences between two systems on the questions that both were asked, with p values."""
+    others = {row["question"]: row["pr"] for row in theirs}
+    both = [(row["pr"], others[row["question"]]) for row in ours if row["question"] in others]
+    result: Record = {"questions": len(both)}
+    for metric in ("recall", "f1", "hits@1"):
+        a, b = np.array([(first[metric], second[metric]) for first, second in both], float).T
+        result[metric] = [round(float((a - b).mean()), 4), round(paired_test(a, b), 4)]
+    return result
 
 
-def of_system(rows, common):
-    """Return the means of a system, of all questions and of each kind of them; `common` are the first of all."""
+def of_system(rows: Sequence[Record], common: int) -> Record:
+    """Return the means of a system over all questions and over each kind; `common` are the first of all systems."""
     kinds = {f"hops {hops}": [row for row in rows if row["hops"] == hops] for hops in (1, 2, 3)}
     kinds |= {
         "one answer": [row for row in rows if row["answers"] == 1],
         "several answers": [row for row in rows if row["answers"] > 1],
-        "common": rows[:common] if len(rows) >= common else [],
+        "common": list(rows[:common]) if len(rows) >= common else [],
     }
-    kinds |= {f"entities {n}": [row for row in rows if row["entities"] == n] for n in {row["entities"] for row in rows}}
-    return means(rows) | {"by": {name: means(some, TOLD) for name, some in kinds.items() if some}}
+    kinds |= {f"entities {n}": [row for row in rows if row["entities"] == n] for n in {r["entities"] for r in rows}}
+    load = {"load": round(float(np.median([row["load"] for row in rows])), 2)}
+    by = {name: means(some, BY_KIND) for name, some in kinds.items() if some}
+    return {"expression": rows[0]["expression"]} | means(rows) | load | {"by": by}
 
 
-def means(rows, told=None):
-    """Return the means of all that is known of a system, with intervals, or of what is told of a kind of question."""
-    values = {"questions": len(rows)}
+def means(rows: Sequence[Record], names: Sequence[str] = ()) -> Record:
+    """Return the means of all values with intervals, or of some values without."""
+    values: Record = {"questions": len(rows)}
     for module in ("se", "pr"):
         for name in rows[0][module] or ():
             each, key = np.array([row[module][name] for row in rows], float), f"{module} {name}"
-            if told is None or key in told:
+            if not names or key in names:
                 values[key] = each.mean(axis=0).round(5).tolist()
             if name in ("ms", "cpu ms"):
                 values[f"{key} p50"] = round(float(np.median(each)), 3)
-            if told is None and name in ("recall", "f1", "hits@1"):
+            if not names and name in ("recall", "f1", "hits@1"):
                 values[f"{key} interval"] = [round(end, 4) for end in bootstrap_interval(each)]
-    return values if told else values | {"load": round(float(np.median([row["load"] for row in rows])), 2)}
+    return values
 
 
-def of_sweep(rows):
-    points = {}
+def of_sweep(rows: Sequence[Record]) -> Record:
+    """Return the means of a sweep at each size."""
+    points: Record = {}
     for size in rows[0]["points"]:
-        held = [row["points"][size] for row in rows]
-        points[size] = {name: round(float(np.mean([one[name] for one in held])), 5) for name in held[0]}
-        points[size]["recall interval"] = [round(end, 4) for end in bootstrap_interval([one["recall"] for one in held])]
+        at_size = [row["points"][size] for row in rows]
+        points[size] = {name: round(float(np.mean([point[name] for point in at_size])), 5) for name in at_size[0]}
+        ends = bootstrap_interval([point["recall"] for point in at_size])
+        points[size]["recall interval"] = [round(end, 4) for end in ends]
     cost = {name: round(float(np.mean([row[name] for row in rows])), 3) for name in COST}
     p50 = {f"{name} p50": round(float(np.median([row[name] for row in rows])), 3) for name in ("ms", "cpu ms")}
-    return {"questions": len(rows), "points": points} | cost | p50
+    return {"expression": rows[0]["expression"], "questions": len(rows), "points": points} | cost | p50
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--set", choices=SETS, default="metaqa")
-    parser.add_argument("--cache", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
+def main() -> None:
+    """Ask, summarise, and write the page."""
+    parser = arguments(__doc__)
+    parser.add_argument("--set", choices=list(SETS), default="metaqa")
     parser.add_argument("--systems", nargs="*", default=[], help="names, or patterns of them")
     parser.add_argument("--sweeps", nargs="*", default=[], help="names, or patterns of them")
     parser.add_argument("--questions", type=int, default=1000)
-    parser.add_argument("--minutes", type=float, default=1e6, help="then no further question is begun")
+    parser.add_argument("--minutes", type=float, default=1e6, help="no question is begun after that")
     parser.add_argument("--workers", type=int, choices=(1, 2), default=2)
-    parser.add_argument("--summary", type=Path, default=RESULTS / "lego.json")
-    return parser.parse_args()
-
-
-def main():
-    given = arguments()
-    todo, until = jobs(given), time.time() + 60 * given.minutes
-    with ProcessPoolExecutor(given.workers, get_context("spawn"), max_tasks_per_child=1) as pool:
-        for done in as_completed([pool.submit(job, names, sweep, given, until) for names, sweep in todo]):
-            print(done.result(), flush=True)
-    given.summary.write_text(json.dumps(summarised(given.out), indent=1) + "\n", encoding="utf-8")
+    parser.add_argument("--quiet", action="store_true", help="measure times while nothing else runs")
+    parser.add_argument("--page", action="store_true", help="write the page and the figures too")
+    options = parse(parser)
+    if options.systems or options.sweeps:
+        todo, until = jobs(options), time.time() + 60 * options.minutes
+        with ProcessPoolExecutor(options.workers, get_context("spawn"), max_tasks_per_child=1) as pool:
+            for done in as_completed([pool.submit(job, names, sweep, options, until) for names, sweep in todo]):
+                print(done.result(), flush=True)
+        write_results(options.out / "lego.json", summarised(options.work / "lego"))
+    if options.page:
+        write_page(json.loads((options.out / "lego.json").read_text("utf-8")), options.out)
 
 
 if __name__ == "__main__":

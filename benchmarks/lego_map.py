@@ -1,168 +1,179 @@
-"""The figures of docs/lego.md on MetaQA: extractions, what prunings leave, how plans are ranked, published systems.
+"""Measure extractions, prunings, plans and published systems on MetaQA: the figures of docs/lego.md.
 
-    python benchmarks/lego_map.py --data DIR/kgqa/metaqa [--only extractions prunings plans systems] [--questions 50]
+    python benchmarks/lego_map.py --data DIR [--only extractions plans systems prunings] [--questions 50]
 
 Questions are drawn by seed, as many of each number of hops (--questions; 20 for the prunings); of the training set
-where plans are ranked, since the default of `Shorter` was chosen there, else of the dev set. The entities are those
-given with them. All is offline, with the embedded encoder. Writes benchmarks/results/lego_map.json, part by part.
+where plans are ranked, because the default of LengthPenalty was chosen there, else of the dev set. Entities are the gold
+ones. All is offline, with the embedded encoder. Writes `lego_map.json`, part by part.
 """
 
-import argparse
-import json
+from __future__ import annotations
+
 import random
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from graphwright.models.base import metered
+from harness import Record, arguments, parse, read_results, write_results
 
-import graphwright as gw
-from graphwright.data.questions import read_questions
+from graphwright.data.datasets import read_dataset
+from graphwright.evaluate.measures import answer_quality
+from graphwright.evaluate.metrics import hits_at_1, recall_at_k
+from graphwright.generate.targets import TargetAnswer
+from graphwright.graph.graph import Graph
 from graphwright.kernels.hops import components
 from graphwright.methods.papers.lego import cell, lego
 from graphwright.methods.papers.lego_systems import explored, planned, selected
-from graphwright.models.cache import CachedEncoder
+from graphwright.models.embedded.encoder import MiniLM
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.paths.paths import ShortestPaths
+from graphwright.operators.paths.relation_paths import EdgesBy, Instances, RelationPaths, Relations
+from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities
+from graphwright.operators.rerank.rerank import BM25, Rerank
+from graphwright.operators.run import ModelMemory, Run
+from graphwright.operators.state import State, start
+from graphwright.operators.subgraph.narrow import Induce, InduceEdges
+from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank
 
-RESULTS = Path(__file__).parent / "results" / "lego_map.json"
-PPR = gw.PersonalizedPageRank(each=True) % 1000 >> gw.Induce()
-REACHED = gw.ShortestPaths() >> gw.TargetAnswer()
+Measure = Callable[[Operator, Graph, int, Any], Record]
+Part = tuple[Mapping[str, Operator], Measure, Sequence[tuple[int, Any]]]
+MEMORY = ModelMemory(200_000)
+REACHED = ShortestPaths() >> TargetAnswer()
 
 
-def read_graph(folder):
-    with (folder / "kb.tsv").open(encoding="utf-8") as lines:
-        return gw.Graph.from_triples(tuple(line.rstrip("\n").split("\t")) for line in lines)
-
-
-def sample(folder, count, split="dev", seed=0):
-    """Draw `count` questions of each number of hops, each with that number."""
-    drawn = []
+def sample(folder: Path, count: int, split: str = "dev", seed: int = 0) -> list[tuple[int, Any]]:
+    """Draw `count` questions of each number of hops."""
+    drawn: list[tuple[int, Any]] = []
     for hops in (1, 2, 3):
-        every = read_questions(folder / f"{hops}hop_{split}.jsonl")
-        drawn += [(hops, q) for q in random.Random(seed + hops).sample(every, count)]
+        every = read_dataset(folder, f"{hops}hop_{split}").questions
+        drawn += [(hops, question) for question in random.Random(seed + hops).sample(every, count)]
     return drawn
 
 
-def begin(graph, question):
-    return gw.start(question.text, graph, entities=question.metadata["topic_entities"])
+def run(operator: Operator, graph: Graph, question: Any) -> tuple[State, Run, float]:
+    """Return the state after an operator, the run, and its milliseconds."""
+    run, begun = Run(memory=MEMORY), time.perf_counter()
+    state = operator(start(question.text, graph, entities=question.entities), run)
+    return state, run, 1000 * (time.perf_counter() - begun)
 
 
-def targets(state):
+def targets(state: State) -> list[str]:
+    """Return the names that are answered."""
     return [] if state.answer is None else [citation.text for citation in state.answer.citations]
 
 
-def share(found, wanted):
-    return len(set(found) & set(wanted)) / len(wanted)
-
-
-def f1(found, wanted):
-    common = len(set(found) & set(wanted))
-    return 2 * common / (len(set(found)) + len(set(wanted))) if common else 0.0
-
-
-def summary(rows):
-    """Return the mean of each figure, of times the median, and the first figures by hops."""
+def summary(rows: Sequence[Record]) -> Record:
+    """Return the mean of each figure, of times the median, and the first figure by hops."""
     names = [name for name in rows[0] if name != "hops"]
-    made = {n: round(float((np.median if n == "ms" else np.mean)([row[n] for row in rows])), 3) for n in names}
-    by = {h: [row[names[0]] for row in rows if row["hops"] == h] for h in (1, 2, 3)}
-    return made | {f"{names[0]} by hops": [round(float(np.mean(values)), 3) for values in by.values()]}
+    result: Record = {
+        n: round(float((np.median if n == "ms" else np.mean)([row[n] for row in rows])), 3) for n in names
+    }
+    by_hops = [[row[names[0]] for row in rows if row["hops"] == hops] for hops in (1, 2, 3)]
+    return result | {f"{names[0]} by hops": [round(float(np.mean(values)), 3) for values in by_hops]}
 
 
-def subgraph(operator, graph, hops, question):
-    """Return how many answers an extraction leaves, to how many a path leads, and what it costs."""
-    state = begin(graph, question)
-    begun = time.perf_counter()
-    state = operator(state)
-    seconds = time.perf_counter() - begun
+def subgraph(operator: Operator, graph: Graph, hops: int, question: Any) -> Record:
+    """Return the answers that an extraction keeps, those that a path leads to, and its cost."""
+    state, _, milliseconds = run(operator, graph, question)
+    names, gold = graph.names.take(state.graph.nodes), question.answers
     return {
-        "answers left": share(graph.names.take(state.graph.nodes), question.answers),
-        "a path leads there": share(targets(REACHED(state)), question.answers),
+        "answers left": recall_at_k(names, gold, max(len(names), 1)),
+        "a path leads there": answer_quality(targets(REACHED(state)), gold).recall,
         "nodes": len(state.graph),
         "parts": int(components(*state.graph.adjacency).max(initial=-1)) + 1,
-        "ms": 1000 * seconds,
+        "ms": milliseconds,
         "hops": hops,
     }
 
 
-def extractions(graph, folder, count, encoder):
-    made = {name: cell(name, gw.Keep()) for name in ("PPR", "KSE-PPR", "RW", "KSE", "communities")}
-    made["KSE, 2 hops"] = gw.KHop(2) % 1000 >> gw.Induce()
-    return {name: (operator, subgraph) for name, operator in made.items()}, sample(folder, count)
+def extractions(folder: Path, count: int, encoder: MiniLM) -> Part:
+    """Return extractions by structure."""
+    operators = {name: cell(name, Keep()) for name in ("PPR", "KSE-PPR", "RW", "KSE", "communities")}
+    operators["KSE, 2 hops"] = KHop(2) % 1000 >> Induce()
+    return operators, subgraph, sample(folder, count)
 
 
-def prunings(graph, folder, count, encoder):
-    made = {}
-    for kept in (64, 256):
-        for by, model in (("E", encoder), ("BM25", gw.BM25())):
+def prunings(folder: Path, count: int, encoder: MiniLM) -> Part:
+    """Return prunings of PPR-1000."""
+    operators: dict[str, Operator] = {}
+    ppr = PersonalizedPageRank(each=True) % 1000 >> Induce()
+    for size in (64, 256):
+        for name, model in (("E", encoder), ("BM25", BM25())):
             for kind in ("TP", "EP", "NP"):
-                made[f"{kind}-{by} {kept}"] = cell(f"PPR+{kind}-{by}", gw.Keep(), {by: model}, edges=kept)
-        hidden = gw.Relations() >> gw.MaskEntities(gw.Rerank(encoder)) >> gw.EdgesBy() % kept >> gw.InduceEdges()
-        made[f"EP-E masked {kept}"] = PPR >> hidden
-    return {name: (operator, subgraph) for name, operator in made.items()}, sample(folder, min(count, 20))
+                operators[f"{kind}-{name} {size}"] = cell(f"PPR+{kind}-{name}", Keep(), {name: model}, edges=size)
+        masked = Relations() >> MaskEntities(Rerank(encoder)) >> EdgesBy() % size >> InduceEdges()
+        operators[f"EP-E masked {size}"] = ppr >> masked
+    return operators, subgraph, sample(folder, min(count, 20))
 
 
-def first_plan(operator, graph, hops, question):
-    """Return how well the nodes that the first relation path leads to are the answers."""
-    found = (operator % 1 >> gw.Instances() >> gw.TargetAnswer())(begin(graph, question))
-    return {"F1": f1(targets(found), question.answers), "hops": hops}
+def first_plan(operator: Operator, graph: Graph, hops: int, question: Any) -> Record:
+    """Return F1 of the nodes that the first relation path leads to."""
+    state, _, _ = run(operator % 1 >> Instances() >> TargetAnswer(), graph, question)
+    return {"F1": answer_quality(targets(state), question.answers).f1, "hops": hops}
 
 
-def plans(graph, folder, count, encoder):
-    ranked, paths = gw.Rerank(encoder), gw.RelationPaths(3)
-    made = {"as it is": paths >> ranked, "masked": paths >> gw.MaskEntities(ranked)}
-    for each in (0.1, 0.15, 0.2):
-        made[f"masked, shorter {each}"] = paths >> gw.LengthPenalty(gw.MaskEntities(ranked), each)
-    return {name: (operator, first_plan) for name, operator in made.items()}, sample(folder, count, "train", seed=1)
+def plans(folder: Path, count: int, encoder: MiniLM) -> Part:
+    """Return rankings of relation paths."""
+    ranked, paths = Rerank(encoder), RelationPaths(3)
+    operators: dict[str, Operator] = {"as it is": paths >> ranked, "masked": paths >> MaskEntities(ranked)}
+    for penalty in (0.1, 0.15, 0.2):
+        operators[f"masked, shorter {penalty}"] = paths >> LengthPenalty(MaskEntities(ranked), penalty)
+    return operators, first_plan, sample(folder, count, "train", seed=1)
 
 
-def answered(operator, graph, hops, question):
-    """Return what is answered first, how many answers paths lead to, and what it costs."""
-    state = begin(graph, question)
-    begun = time.perf_counter()
-    with metered() as usage:
-        found = targets((operator >> gw.TargetAnswer())(state))
-    seconds = time.perf_counter() - begun
+def answers(operator: Operator, graph: Graph, hops: int, question: Any) -> Record:
+    """Return the quality of the answers, and their cost."""
+    state, usage, milliseconds = run(operator >> TargetAnswer(), graph, question)
+    names, quality = targets(state), answer_quality(targets(state), question.answers)
     return {
-        "Hits@1": gw.hits_at_1(found, question.answers),
-        "recall": share(found, question.answers),
-        "F1": f1(found, question.answers),
-        "ms": 1000 * seconds,
-        "texts": usage.texts,
+        "Hits@1": hits_at_1(names, question.answers),
+        "recall": quality.recall,
+        "F1": quality.f1,
+        "ms": milliseconds,
+        "texts": usage.usage.texts,
         "hops": hops,
     }
 
 
-def systems(graph, folder, count, encoder):
-    made = {
-        "rog": planned(encoder) >> gw.Instances() % 100,
-        "rog, one plan": planned(encoder, 1) >> gw.Instances() % 100,
-        "gsr": planned(encoder) >> gw.Instances() >> gw.InduceEdges() >> gw.ShortestPaths() % 32,
+def systems(folder: Path, count: int, encoder: MiniLM) -> Part:
+    """Return published systems."""
+    operators = {
+        "rog": planned(encoder) >> Instances() % 100,
+        "rog, one plan": planned(encoder, 1) >> Instances() % 100,
+        "gsr": planned(encoder) >> Instances() >> InduceEdges() >> ShortestPaths() % 32,
         "tog": explored(encoder),
         "lego-1": lego(1, encoder),
         "kelp": selected(encoder, encoder),
     }
-    return {name: (operator, answered) for name, operator in made.items()}, sample(folder, count, seed=7)
+    return operators, answers, sample(folder, count, seed=7)
 
 
-PARTS = {"extractions": extractions, "plans": plans, "systems": systems, "prunings": prunings}
+PARTS: Mapping[str, Callable[[Path, int, MiniLM], Part]] = {
+    "extractions": extractions,
+    "plans": plans,
+    "systems": systems,
+    "prunings": prunings,
+}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS))
+def main() -> None:
+    """Measure the parts asked for."""
+    parser = arguments(__doc__, parts=list(PARTS))
     parser.add_argument("--questions", type=int, default=50)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    graph, encoder = read_graph(given.data), CachedEncoder(gw.MiniLM(), memory=200_000)
-    found = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
-    for part in given.only:
-        operators, questions = PARTS[part](graph, given.data, given.questions, encoder)
-        found[part] = {"questions": len(questions)}
-        for name, (operator, measure) in operators.items():
+    options = parse(parser)
+    folder, path = options.data / "kgqa" / "metaqa", options.out / "lego_map.json"
+    graph, encoder = Graph.from_triples(read_dataset(folder, "1hop_dev").triples or ()), MiniLM()
+    results = read_results(path)
+    for part in options.only:
+        operators, measure, questions = PARTS[part](folder, options.questions, encoder)
+        results[part] = {"questions": len(questions)}
+        for name, operator in operators.items():
             measure(operator, graph, *questions[0])  # the first question pays for what is compiled and made once
-            found[part][name] = summary([measure(operator, graph, *one) for one in questions])
-            print(part, name, found[part][name], flush=True)
-            given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            results[part][name] = summary([measure(operator, graph, *question) for question in questions])
+            print(part, name, results[part][name], flush=True)
+            write_results(path, results)
 
 
 if __name__ == "__main__":

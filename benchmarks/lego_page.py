@@ -1,22 +1,21 @@
-"""The page and the figures of benchmarks/lego.py, of its summary.
+"""Write the page and the figures of lego.py from its summary."""
 
-    python benchmarks/lego_page.py
+from __future__ import annotations
 
-Reads benchmarks/results/lego.json; writes lego.md and the figures beside it. Needs the extra `bench` (matplotlib).
-"""
-
-import json
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
+from typing import Any
 
-from lego_figures import draw
+import numpy as np
+from harness import Record, figure, shared_legend, table
 from lego_findings import findings
-from lego_systems import cells
+from lego_systems import RETRIEVALS, cells
 
-RESULTS = Path(__file__).parent / "results"
 ABOUT = """# Graph retrieval taken apart: LEGO-GraphRAG on knowledge graphs
 
-What each module keeps of the answers, what is answered first, and what it costs, on MetaQA (films: 43,234 nodes,
+Answers that each module keeps, the first answer, and costs, on MetaQA (films: 43,234 nodes,
 133,582 triples) and PathQuestion (pq-2h: 1,056 nodes, 1,211 triples; pql-2h: 5,034 and 4,247). Questions are drawn by
 seed, from the development questions of MetaQA as many of one hop as of two and three together; the entities are those
 given with them. Systems that read many texts were asked fewer questions, the first of the same order; how many stands
@@ -75,10 +74,10 @@ Milliseconds by the clock, medians of a few questions that were asked again whil
 
 ## Other cells of the map, published systems, and what is ours
 
-A name "A / B" is extraction A with retrieval B, as `graphwright.methods.papers.lego.cell` takes them; what each is stands at
-the end. Besides E, C and BM25, S scores the steps of a path one by one (triple-level scoring), D prunes beams by how
-their scores lie (dynamic pruning), both by E, and V, T and P read next to nothing (see below). Of `rog`, `gsr`, `kelp`
-and `tog` the language model is left out, and E or C is in its place.
+A name "A / B" is extraction A with retrieval B, as `graphwright.methods.papers.lego.cell` takes them; their expressions
+are at the end. Besides E, C and BM25, S scores the steps of a path one by one (triple-level scoring), D prunes beams by
+the distribution of their scores (dynamic pruning), both by E, and V, T and P read next to nothing (see below). Of
+`rog`, `gsr`, `kelp` and `tog` the language model is left out, and E or C is in its place.
 
 ### MetaQA
 
@@ -147,8 +146,8 @@ a beam search gives 8 paths of each of 4 lengths).
 ## Findings of the paper
 
 By the figures of MetaQA; instances are compared on the questions that all were asked, pairs of systems on those that
-both were (p: paired randomisation test). The words "holds here" follow from fixed rules, which
-`benchmarks/lego_findings.py` has; of two systems a difference counts where p < 0.05.
+both were (p: paired randomisation test). The words "holds here" follow from the fixed rules in
+`benchmarks/lego_findings.py`; of two systems a difference counts where p < 0.05.
 
 {findings}
 
@@ -159,7 +158,7 @@ begun again, and each writes the summary anew. The last makes this page and the 
 
 {commands}
 
-## What the names stand for
+## Expressions
 
 In every expression 128 paths are kept, of which the tables judge the first 32: the same as with `% 32`.
 
@@ -170,7 +169,7 @@ MetaQA:
 
 
 COMMANDS = """\
-    run="python benchmarks/lego.py --data DIR/kgqa --cache DIR --out DIR"
+    run="python benchmarks/lego.py --data DIR"
     $run --set metaqa --questions 1000 --systems 'PPR / [SE]PR' 'PPR / [OI]SAR-[BVTP]*' 'PPR / OSAR/EPR-P' \\
         'PPR+TP-E / [SE]PR' 'PPR+TP-E / *BM25' rog gsr --sweeps 'TP by E'
     $run --set metaqa --questions 300 --systems 'PPR+TP-E / *' 'RW / *' 'KSE*' 'comm*' '* by vectors*' 'PPR+[NE]*' \\
@@ -185,150 +184,268 @@ COMMANDS = """\
     done
     $run --set pq-2h --questions 20 --minutes 9 --systems 'PPR / [OI]SAR-[EC]' 'PPR+TP-C / SPR' \\
         'PPR+TP-C / [OI]SAR-[EC]'
-    run="$run/quiet --set metaqa --workers 1"
+    run="$run --quiet --set metaqa --workers 1"
     $run --questions 20 --systems 'PPR / [SE]PR' 'PPR / [OI]SAR-[BVTP]*' 'PPR / OSAR/EPR-P' 'PPR+TP-E / *' rog gsr
     $run --questions 8 --systems 'PPR / [OI]SAR-[ECSD]'
     $run --questions 8 --systems 'PPR+TP-C / SPR' 'PPR+TP-C / [OI]SAR-[EC]'
-    python benchmarks/lego_page.py"""
+    python benchmarks/lego.py --data DIR --page"""
+
+MODELS = {"BM25": "#7f7f7f", "E": "#1f77b4", "C": "#d62728", "P": "#2ca02c"}
+OURS_SHOWN = ("OSAR-P", "ISAR-P")
+PRUNINGS = {"NP": ("nodes", ":"), "EP": ("relations", "--"), "TP": ("triples", "-")}
+STRUCTURE = {
+    "RW": ("#ff7f0e", "-", "RW: all that 1 to 3,000 random walks visit"),
+    "KSE": ("#2ca02c", "-", "KSE: one, two and three hops"),
+    "PPR": ("#9467bd", "-", "PPR: the best by personalised PageRank"),
+    "RW-cut": ("#000000", ":", "the most visited of 20,000 walks"),
+}
+SEARCHED = {
+    "PPR": ("PPR-1000", "#9467bd"),
+    "PPR+TP-E": ("64 triples of it by E", "#1f77b4"),
+    "PPR+TP-C": ("64 triples of it by C", "#d62728"),
+}
+COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
+ENOUGH = 60  # percent of the answers that a subgraph has to hold, section 4.1
 
 
-def table(header, rows):
-    """Return a table; the first column is text, the others are numbers."""
-    marks = ["---", *["---:"] * (len(header) - 1)]
-    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in (header, marks, *rows))
+def label_pair(panels: Any, title: str) -> None:
+    """Label the panels of F1 and of recall."""
+    for panel, up in zip(panels, ("F1, %", "recall, %"), strict=True):
+        panel.set(xlabel="nodes of the subgraph, mean", ylabel=up, xscale="log")
+        panel.set_title(title, fontsize=9)
+        panel.grid(alpha=0.3)
+    panels[1].axhline(ENOUGH, color="gold", linewidth=6, alpha=0.4, zorder=0)
+    panels[1].set_ylim(0, 103)
 
 
-def percent(values, name):
+def draw_curve(panels: Any, points: Iterable[Record], **look: Any) -> None:
+    """Draw F1 and recall against the size."""
+    ordered = sorted(points, key=lambda point: point["nodes"])
+    for panel, name in zip(panels, ("f1", "recall"), strict=True):
+        panel.plot([p["nodes"] for p in ordered], [100 * p[name] for p in ordered], marker=".", **look)
+
+
+def draw_structures(path: Path, results: Record) -> None:
+    """Draw figure 8, a row for each set."""
+    sets = {name: of["sweeps"] for name, of in results.items() if "PPR" in of["sweeps"]}
+    with figure(path, len(sets), 2, (9, 3.1 * len(sets) + 0.5)) as (drawn, rows):
+        for (name, sweeps), panels in zip(sets.items(), rows, strict=True):
+            label_pair(panels, f"{name}, {sweeps['PPR']['questions']} questions")
+            for method, (colour, line, label) in STRUCTURE.items():
+                sizes = [sweep["points"].values() for at, sweep in sweeps.items() if at.split(" ")[0] == method]
+                points = [point for some in sizes for point in some]
+                draw_curve(panels, points, color=colour, linestyle=line, label=label)
+        shared_legend(drawn, rows[0, 0], 2)
+
+
+def draw_models(path: Path, results: Record) -> None:
+    """Draw figure 9: PPR-1000 after pruning of nodes, relations or triples by each model."""
+    sweeps, counts = results["metaqa"]["sweeps"], set()
+    with figure(path, 1, 2, (9.5, 4.2)) as (drawn, panels):
+        for (pruning, (what, line)), model in product(PRUNINGS.items(), ("BM25", "E", "C")):
+            sweep = sweeps.get(f"{pruning} by {model}")
+            if sweep is not None:
+                counts.add(sweep["questions"])
+                label = f"{pruning} ({what}) by {model}"
+                draw_curve(panels[0], sweep["points"].values(), color=MODELS[model], linestyle=line, label=label)
+        label_pair(panels[0], f"metaqa, {min(counts)} to {max(counts)} questions")
+        shared_legend(drawn, panels[0, 0], 3)
+
+
+def draw_retrievals(path: Path, results: Record) -> None:
+    """Draw figure 11: F1 of 32 paths for each retrieval, on the graphs of three extractions."""
+    systems, names = results["metaqa"]["systems"], cells()
+    with figure(path, 1, 1, (10, 3.9)) as (drawn, panels):
+        panel = panels[0, 0]
+        for at, (searched, (label, colour)) in enumerate(SEARCHED.items()):
+            of = [(i, systems.get(names.get((searched, retrieval)))) for i, retrieval in enumerate(RETRIEVALS)]
+            measured = [(i + 0.27 * (at - 1), system) for i, system in of if system is not None]
+            if not measured:
+                continue
+            high = np.array([100 * system["pr f1"] for _, system in measured])
+            ends = 100 * np.array([system["pr f1 interval"] for _, system in measured])
+            places, spread = [place for place, _ in measured], np.abs(ends.T - high)
+            panel.bar(places, high, 0.25, color=colour, label=label, yerr=spread, ecolor="#444444", capsize=2)
+            for (place, system), end in zip(measured, ends[:, 1], strict=True):
+                panel.text(place, end + 0.4, system["questions"], ha="center", fontsize=6.5, color="#555555")
+        panel.set_xticks(range(len(RETRIEVALS)), [name.replace("-", "\n") for name in RETRIEVALS], fontsize=8)
+        panel.set_ylabel("F1 of 32 paths, %")
+        panel.set_title("metaqa; over the bars the number of questions, lines are 95 % intervals", fontsize=9)
+        panel.grid(alpha=0.3, axis="y")
+        panel.set_axisbelow(True)
+        shared_legend(drawn, panel, 3)
+
+
+def draw_path_counts(path: Path, results: Record) -> None:
+    """Draw figure 12: F1 against the number of paths, on PPR-1000."""
+    systems = results["metaqa"]["systems"]
+    with figure(path, 1, 1, (7.6, 4.4)) as (drawn, panels):
+        panel = panels[0, 0]
+        for (searched, retrieval), name in cells().items():
+            if searched == "PPR" and name in systems and retrieval in (*RETRIEVALS, *OURS_SHOWN):
+                along = np.array(systems[name]["pr f1 by paths"])
+                # Beyond the number of paths that a beam search gives the curve is flat.
+                last = max(i for i in range(len(along)) if not i or along[i] != along[i - 1]) + 1
+                label = f"{retrieval} ({systems[name]['questions']})"
+                panel.plot(COUNTS[:last], 100 * along[:last], marker=".", label=label, **look(retrieval))
+        panel.set(xlabel="paths", ylabel="F1, %", xscale="log")
+        panel.set_xticks(COUNTS, COUNTS)
+        panel.minorticks_off()
+        panel.set_title("metaqa, paths in PPR-1000; in brackets the number of questions", fontsize=9)
+        panel.grid(alpha=0.3)
+        shared_legend(drawn, panel, 3)
+
+
+def look(retrieval: str) -> Record:
+    """Return the colour by model, and the line by method."""
+    method, _, by = retrieval.partition("-")
+    colour = MODELS.get(by, "#222222" if method == "SPR" else "#8c564b")
+    return {"color": colour, "linestyle": "-" if method in ("SPR", "OSAR") else "--"}
+
+
+FIGURES: Mapping[str, Callable[[Path, Record], None]] = {
+    "lego-8.png": draw_structures,
+    "lego-9.png": draw_models,
+    "lego-11.png": draw_retrievals,
+    "lego-12.png": draw_path_counts,
+}
+
+
+def share(values: Record, name: str) -> str:
+    """Return a value in percent; nothing where there is none."""
     return "" if values.get(name) is None else f"{100 * values[name]:.1f}"
 
 
-def within(values, name):
-    """A mean in percent with its interval."""
+def within(values: Record, name: str) -> str:
+    """Return a mean in percent with its interval."""
     if values.get(name) is None:
         return ""
     low, high = values[f"{name} interval"]
     return f"{100 * values[name]:.1f} ({100 * low:.0f}–{100 * high:.0f})"
 
 
-def number(values, name):
+def number(values: Record, name: str) -> str:
+    """Return a number with about two digits."""
     value = values.get(name)
     return "" if value is None else f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
-def quality(systems):
-    header = ("system", "questions", "SE precision", "SE recall", "SE F1", "nodes", "edges", "components")
-    header += ("paths", "PR precision", "PR recall", "PR F1", "Hits@1")
+def quality(systems: Record) -> str:
+    """Return the table of quality."""
+    header = ["system", "questions", "SE precision", "SE recall", "SE F1", "nodes", "edges", "components"]
+    header += ["paths", "PR precision", "PR recall", "PR F1", "Hits@1"]
     rows = []
-    for name, held in systems.items():
-        parts = [percent(held, f"se {part}") for part in ("precision", "recall", "f1")]
-        parts += [number(held, f"se {part}") for part in ("nodes", "edges", "components")]
-        parts += [
-            number(held, "pr paths"),
-            percent(held, "pr precision"),
-            within(held, "pr recall"),
-            within(held, "pr f1"),
-        ]
-        rows.append((name, held["questions"], *parts, within(held, "pr hits@1")))
+    for name, values in systems.items():
+        cells = [share(values, f"se {part}") for part in ("precision", "recall", "f1")]
+        cells += [number(values, f"se {part}") for part in ("nodes", "edges", "components")]
+        cells += [number(values, "pr paths"), share(values, "pr precision")]
+        cells += [within(values, f"pr {part}") for part in ("recall", "f1", "hits@1")]
+        rows.append((name, values["questions"], *cells))
     return table(header, rows)
 
 
-def cost(systems):
+def cost(systems: Record) -> str:
+    """Return the table of costs."""
     header = ("system", "SE ms", "PR ms", "SE CPU ms", "PR CPU ms", "SE texts", "PR texts", "SE tokens", "PR tokens")
     names = [f"{module} {what}" for what in ("ms p50", "cpu ms p50", "texts", "tokens") for module in ("se", "pr")]
     rows = [
-        (name, *(number(held, of) for of in names), number(held, "pr peak MB"), f"{held['load']:.1f}")
-        for name, held in systems.items()
+        (name, *(number(of, key) for key in names), number(of, "pr peak MB"), f"{of['load']:.1f}")
+        for name, of in systems.items()
     ]
     return table((*header, "peak MB", "load"), rows)
 
 
-def kinds(systems, wanted, metric):
-    header = ("system", *wanted)
+def kinds(systems: Record, names: Sequence[str], metric: str) -> str:
+    """Return a metric by kind of question."""
     rows = [
-        (name, *(percent(held["by"].get(kind, {}), metric) for kind in wanted))
-        for name, held in systems.items()
-        if len(held["by"]) > 1
+        (name, *(share(values["by"].get(kind, {}), metric) for kind in names))
+        for name, values in systems.items()
+        if len(values["by"]) > 1
     ]
-    return table(header, rows)
+    return table(("system", *names), rows)
 
 
-def accelerations(held):
+def accelerations(of: Record) -> str:
+    """Return the table of prepared extractions."""
     header = ("extraction", "before, s", "questions", "ms", "CPU ms", "recall", "F1", "nodes", "edges", "components")
     rows = []
-    for name, seconds in held["before"].items():
-        one = held["systems"].get(name)
-        if one is not None:
-            shown = [number(one, of) for of in ("se ms p50", "se cpu ms p50")]
-            shown += [within(one, "se recall"), f"{100 * one['se f1']:.2f}"]
-            shown += [number(one, f"se {of}") for of in ("nodes", "edges", "components")]
-            rows.append((name.removesuffix(" / SPR"), f"{seconds:.1f}", one["questions"], *shown))
+    for name, seconds in of["before"].items():
+        values = of["systems"].get(name)
+        if values is not None:
+            cells = [number(values, key) for key in ("se ms p50", "se cpu ms p50")]
+            cells += [within(values, "se recall"), f"{100 * values['se f1']:.2f}"]
+            cells += [number(values, f"se {key}") for key in ("nodes", "edges", "components")]
+            rows.append((name.removesuffix(" / SPR"), f"{seconds:.1f}", values["questions"], *cells))
     return table(header, rows)
 
 
-def quiet(held):
-    of = defaultdict(list)
-    for name, at in held["called"].items():
-        of[at].append(name.removeprefix("lego-"))
-    header = ("system", "No.", "questions", "SE ms", "PR ms")
-    return table(
-        header,
-        [
-            (name, ", ".join(of[name]), one["questions"], number(one, "se"), number(one, "pr"))
-            for name, one in held["quiet"].items()
-        ],
-    )
+def quiet(of: Record) -> str:
+    """Return the times of a quiet machine."""
+    numbers = defaultdict(list)
+    for name, first in of["called"].items():
+        numbers[first].append(name.removeprefix("lego-"))
+    rows = [
+        (name, ", ".join(numbers[name]), values["questions"], number(values, "se"), number(values, "pr"))
+        for name, values in of["quiet"].items()
+    ]
+    return table(("system", "No.", "questions", "SE ms", "PR ms"), rows)
 
 
-def scorers(held):
+def scorers(of: Record) -> str:
+    """Return the table of scorers that read next to nothing."""
     header = ("system", "questions", "PR F1", "p", "Hits@1", "p", "texts read", "by E", "CPU ms", "by E")
     rows = []
-    for pair, found in held["pairs"].items():
+    for pair, differences in of["pairs"].items():
         name, other = pair.split(" | ")
         if name[-2:] in ("-V", "-T", "-P") and other[-2:] == "-E":
-            told = [held["systems"][at][of] for of in ("pr texts", "pr cpu ms p50") for at in (name, other)]
-            (f1, p), (hits, q) = found["f1"], found["hits@1"]
-            shown = [f"{100 * f1:+.1f}", f"{p:.3f}", f"{100 * hits:+.1f}", f"{q:.3f}"]
-            rows.append((name, found["questions"], *shown, *(f"{value:,.0f}" for value in told)))
+            costs = [of["systems"][at][key] for key in ("pr texts", "pr cpu ms p50") for at in (name, other)]
+            (f1, p), (hits, q) = differences["f1"], differences["hits@1"]
+            cells = [f"{100 * f1:+.1f}", f"{p:.3f}", f"{100 * hits:+.1f}", f"{q:.3f}"]
+            rows.append((name, differences["questions"], *cells, *(f"{value:,.0f}" for value in costs)))
     return table(header, rows)
 
 
-def page(found):
-    parts = {}
-    for name, held in found.items():
-        systems, key = held["systems"], name.replace("-", "_")
-        instances = {f"{at}: {of}": systems[at] for at, of in held["called"].items()}
-        others = {at: one for at, one in systems.items() if at not in (*held["called"], *held["called"].values())}
-        parts |= {f"{key}_quality": quality(instances), f"{key}_cost": cost(instances)}
-        parts |= {f"{key}_others": quality(others), f"{key}_others_cost": cost(others)}
-        shown = [(at, f"`{one['expression']}`".replace("|", "\\|")) for at, one in systems.items()]
-        parts[f"{key}_expressions"] = table(("system", "expression"), shown)
-    systems = found["metaqa"]["systems"]
-    common = {at: one["by"]["common"] for at, one in systems.items() if "common" in one["by"]}
-    shown = [at for at in common if at not in found["metaqa"]["called"].values()]
-    shown.sort(key=lambda at: not at.startswith("lego-"))
-    parts["common"] = quality_common({at: common[at] for at in shown})
-    every = ("hops 1", "hops 2", "hops 3", "one answer", "several answers")
-    parts |= {"kinds_hits": kinds(systems, every, "pr hits@1"), "kinds_recall": kinds(systems, every, "pr recall")}
-    parts["quiet"] = quiet(found["metaqa"])
-    parts["scorers"] = scorers(found["metaqa"])
-    parts["accelerations"] = accelerations(found["metaqa"])
-    parts |= {"findings": findings(found), "commands": COMMANDS}
-    return ABOUT.format(**parts)
-
-
-def quality_common(systems):
+def common(systems: Record) -> str:
+    """Return the table of the questions that all instances were asked."""
     header = ("system", "questions", "SE recall", "SE F1", "PR recall", "PR F1", "Hits@1")
     names = ("se recall", "se f1", "pr recall", "pr f1", "pr hits@1")
-    return table(header, [(at, one["questions"], *(percent(one, of) for of in names)) for at, one in systems.items()])
+    return table(header, [(at, of["questions"], *(share(of, name) for name in names)) for at, of in systems.items()])
 
 
-def main():
-    found = json.loads((RESULTS / "lego.json").read_text("utf-8"))
-    for held in found.values():
-        held["systems"] |= {name: held["systems"][at] for name, at in held["called"].items()}
-    draw(found, cells(), RESULTS)
-    (RESULTS / "lego.md").write_text(page(found), encoding="utf-8")
+def page(results: Record) -> str:
+    """Return the page."""
+    parts: dict[str, str] = {}
+    for name, of in results.items():
+        systems, key = of["systems"], name.replace("-", "_")
+        instances = {f"{at}: {first}": systems[at] for at, first in of["called"].items()}
+        others = {at: values for at, values in systems.items() if at not in {*of["called"], *of["called"].values()}}
+        parts |= {f"{key}_quality": quality(instances), f"{key}_cost": cost(instances)}
+        parts |= {f"{key}_others": quality(others), f"{key}_others_cost": cost(others)}
+        expressions = [(at, f"`{v['expression']}`".replace("|", "\\|")) for at, v in systems.items()]
+        parts[f"{key}_expressions"] = table(("system", "expression"), expressions)
+    metaqa = results["metaqa"]
+    systems = metaqa["systems"]
+    shared = {at: v["by"]["common"] for at, v in systems.items() if "common" in v["by"]}
+    shown = sorted(set(shared) - set(metaqa["called"].values()), key=list(shared).index)
+    shown.sort(key=lambda at: not at.startswith("lego-"))
+    every = ("hops 1", "hops 2", "hops 3", "one answer", "several answers")
+    parts |= {
+        "common": common({at: shared[at] for at in shown}),
+        "kinds_hits": kinds(systems, every, "pr hits@1"),
+        "kinds_recall": kinds(systems, every, "pr recall"),
+        "quiet": quiet(metaqa),
+        "scorers": scorers(metaqa),
+        "accelerations": accelerations(metaqa),
+        "findings": findings(results),
+        "commands": COMMANDS,
+    }
+    return ABOUT.format(**{name: part.rstrip("\n") for name, part in parts.items()})
 
 
-if __name__ == "__main__":
-    main()
+def write_page(results: Record, out: Path) -> None:
+    """Write the page and the figures of a summary."""
+    for of in results.values():
+        of["systems"] |= {name: of["systems"][first] for name, first in of["called"].items()}
+    for name, draw in FIGURES.items():
+        draw(out / name, results)
+    (out / "lego.md").write_text(page(results), encoding="utf-8")
