@@ -109,7 +109,7 @@ class Work:
             problems = ["it was reported open"] if "opened" in output else []
             return "creating", problems + ["half an index"] * folder.exists()
         with self.open(folder) as index:
-            messages = [problem.what for problem in index.verify()]
+            messages = [problem.problem for problem in index.verify()]
             problems = [message for message in messages if "older than what is stored" not in message]
             if index.ask(QUESTION).answer is None:
                 problems.append("no answer")

@@ -3,8 +3,8 @@
     python benchmarks/lego_map.py --data DIR [--only extractions plans systems prunings] [--questions 50]
 
 Questions are drawn by seed, as many of each number of hops (--questions; 20 for the prunings); of the training set
-where plans are ranked, because the default of LengthPenalty was chosen there, else of the dev set. Entities are the gold
-ones. All is offline, with the embedded encoder. Writes `lego_map.json`, part by part.
+where plans are ranked, because the default of LengthPenalty was chosen there, else of the dev set. Entities are the
+gold ones. All is offline, with the embedded encoder. Writes `lego_map.json`, part by part.
 """
 
 from __future__ import annotations
