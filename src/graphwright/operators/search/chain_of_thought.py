@@ -14,7 +14,7 @@ from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import LLM, Encoder
 from graphwright.operators.operator import Operator, Wrapper
-from graphwright.operators.rerank.granker import retrieved
+from graphwright.operators.rerank.granker import evidence_nodes
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts.templates import data_line
@@ -73,7 +73,7 @@ class Think(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Add the thought; none if nothing was retrieved, or no more is needed."""
-        anchors, nodes = state.anchors or (), retrieved(state)[: self.passages].tolist()
+        anchors, nodes = state.anchors or (), evidence_nodes(state)[: self.passages].tolist()
         thought = ""
         if nodes:
             write = _written if isinstance(self.model, LLM) else _nearest

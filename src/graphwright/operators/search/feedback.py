@@ -12,7 +12,7 @@ from graphwright.graph.evidence import Evidence
 from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import LLM, Floats
 from graphwright.operators.operator import Ranker
-from graphwright.operators.rerank.granker import retrieved
+from graphwright.operators.rerank.granker import evidence_nodes
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import State
@@ -46,7 +46,7 @@ class Feedback(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Move the vector and search; without evidence the result is empty."""
-        nodes = retrieved(state)
+        nodes = evidence_nodes(state)
         if not len(nodes):
             return state.with_(evidence=Evidence.of_nodes([], []))
         query, vectors = self.index.encode(state.question.text, run), []

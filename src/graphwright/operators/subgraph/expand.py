@@ -13,7 +13,7 @@ from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.frontier import Around, products
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Ranker, Wrapper, top_of
-from graphwright.operators.rerank.granker import retrieved
+from graphwright.operators.rerank.granker import evidence_nodes
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
@@ -47,7 +47,7 @@ class STeX(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the neighbours that have a vector."""
-        nodes = retrieved(state)
+        nodes = evidence_nodes(state)
         if not len(nodes):
             return state.with_(evidence=Evidence.of_nodes([], []))
         adjacency, query = state.graph.columns.adjacency, self.index.encode(state.question.text, run)
