@@ -21,6 +21,7 @@ Steps of language models run as their offline twins. Interrupted runs continue.
 from __future__ import annotations
 
 import random
+import textwrap
 import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -66,7 +67,8 @@ from graphwright.operators.state import State, start
 from graphwright.text.sentences import sentence_spans
 
 # Read by a model, or made for knowledge graphs.
-LEFT_OUT = {"rerank", "multihop-rerank", "gar", "fastinsight", "fastinsight-entities", "reg"}
+LEFT_OUT = {"rerank", "multihop-rerank", "gar", "fastinsight", "fastinsight-entities", "tog"}
+LEFT_OUT |= {"reg", "rog", "gsr", "kelp", "grag-m"}
 ASKED = [name for name in METHODS if name not in LEFT_OUT and not name.startswith("lego-")]
 
 
@@ -174,8 +176,8 @@ def short_page(results: Record) -> str:
 
 def about(part: str) -> str:
     """Return the description of a part."""
-    text = (__doc__ or "").partition(f"- {part}: ")[2].split("\n- ")[0].split("\n\n")[0]
-    return " ".join(text.split()).split(" Writes")[0]
+    text = " ".join((__doc__ or "").partition(f"- {part}: ")[2].split("\n- ")[0].split("\n\n")[0].split())
+    return textwrap.fill(text[0].upper() + text[1:].split(" Writes")[0], 120)
 
 
 # Long answers

@@ -197,7 +197,8 @@ def overview(results: Mapping[str, Record]) -> str:
         if summaries:
             header = ["method", *(f"{name}: {SETS[name][3]}" for name in summaries), "p50 ms"]
             rows = [["questions", *(summary["data"]["questions"] for summary in summaries.values()), ""]]
-            rows += [overview_row(method, summaries) for method in methods]
+            measured = {name for summary in summaries.values() for name in summary["methods"]}
+            rows += [overview_row(method, summaries) for method in methods if method in measured]
             parts += [f"## {TITLES[part]}", table(header, rows)]
     return "\n\n".join(parts)
 

@@ -42,7 +42,7 @@ def push_ppr(
 
     The cost depends on k, not on n. Where it would exceed a quarter of the edges (twice all edges, while it stays among
     an eighth of the nodes), as on small and dense graphs, sweeps as below continue from π̂ instead, until two more leave
-    99 % of the top k the same, or the bound on the L1 error is a tenth of k times the k-th score. benchmarks/ppr.py
+    99 % of the top k the same, or the bound on the L1 error is a tenth of k times the k-th score. benchmarks/kernels.py
     measures the recall of the exact top k: 0.98 to 1 on average, 0.97 where a top 1,000 is cut from blocks of 10,000
     similar nodes.
 
