@@ -85,10 +85,11 @@ class Pairs(Operator):
         """Return strength less `unnamed` of connected pairs, minus infinity for others: float64[p, p]."""
         topics, every = support.topics, np.arange(len(support.nodes))
         first, second, strengths = connections(graph, support, every, self, pooled=True)
-        table = np.full(len(topics) ** 2, -np.inf)
-        np.maximum.at(table, first * len(topics) + second, strengths)
-        table = table.reshape(len(topics), -1)
-        return np.maximum(table, table.T) - self.unnamed * (1 - np.maximum(topics[:, None], topics[None]))
+        best = np.full(len(topics) ** 2, -np.inf)
+        np.maximum.at(best, first * len(topics) + second, strengths)
+        table = best.reshape(len(topics), -1)
+        strengths = np.maximum(table, table.T) - self.unnamed * (1 - np.maximum(topics[:, None], topics[None]))
+        return strengths
 
 
 @dataclass(frozen=True, repr=False)
@@ -237,7 +238,7 @@ def connections(
     few = np.flatnonzero(rare)
     if pooled:
         inverse = Csr(*group(len(entities), mentioned, owner.astype(np.int32)))
-        row, others = expand(inverse, mentioned[few])
+        row, others = expand(inverse, mentioned[few].astype(np.int64))
     else:
         row, holders = _mentioning(graph, entities[mentioned[few]])
         others = _positions(support.nodes, holders)
