@@ -257,7 +257,8 @@ def test_the_schema_is_made_once_and_pydantic_is_not_loaded_before() -> None:
     made = answer_schema().model_validate_json(reply("A", (1, "b")))
     assert (made.found, made.text, made.citations[0].passage, made.citations[0].quote) == (True, "A", 1, "b")
     code = (
-        "import sys, graphwright; from graphwright import Generate, Quote, HashEncoder\n"
+        "import sys, graphwright; from graphwright.generate import Generate, Quote\n"
+        "from graphwright.models import HashEncoder\n"
         "from graphwright.methods.registry import METHODS\n"
         "print([m for m in ('pydantic', 'pydantic_core', 'openai', 'httpx') if m in sys.modules])"
     )

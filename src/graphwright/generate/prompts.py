@@ -194,7 +194,7 @@ class Room:
 
     >>> room = Room(8)
     >>> room.take(["a line of words", "a line that is much too long", "short"]), room.tokens
-    (['a line of words', 'short'], 1)
+    (['a line of words', 'short'], 0)
     """
 
     def __init__(self, tokens: int, template: Iterable[str] = ()) -> None:

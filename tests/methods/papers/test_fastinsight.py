@@ -91,10 +91,11 @@ def test_entities_are_searched_by_the_vectors_of_their_passages() -> None:
 
 @pytest.mark.parametrize("name", ["fastinsight", "gar"])
 def test_a_pair_is_read_once_however_large_the_budget(name: str) -> None:
-    line = Graph.from_triples([(f"n{at}", "next", f"n{at + 1}") for at in range(5200)])
-    vectors = VectorIndex.from_array(np.ones((len(line), 4)), HashEncoder(4))
-    snapshot = replace(SNAPSHOT, graph=line, passages=vectors, names=None, triples=None)
+    # The search finds the first node of each pair, and the expansion the second.
+    pairs = Graph.from_triples([(f"a{at}", "next", f"b{at}") for at in range(2600)])
+    vectors = VectorIndex.from_array(np.tile([[1.0], [0.5]], (2600, 4)), HashEncoder(4))
+    snapshot = replace(SNAPSHOT, graph=pairs, passages=vectors, names=None, triples=None)
     op = retrieval_part(pipeline(name, snapshot, batch=2500, budget=5000, cross_encoder=OverlapCrossEncoder()))
     run = Run()
-    op(start("n1 next", line), run)
+    op(start("a1 next", pairs), run)
     assert 5000 <= run.usage.texts < 5010

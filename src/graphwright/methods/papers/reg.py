@@ -9,10 +9,9 @@ from graphwright.generate.chains import ChainAnswer, ChainPrompt
 from graphwright.generate.targets import TargetAnswer
 from graphwright.index.snapshot import Snapshot
 from graphwright.learn.checkpoint import Checkpoint
-from graphwright.learn.retriever import Explain
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.registry import load_retriever
-from graphwright.learn.retriever import LastNode, Retriever
+from graphwright.learn.retriever import Explain, LastNode, Retriever
 from graphwright.methods.house.baselines import answering
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
