@@ -88,8 +88,8 @@ class Pairs(Operator):
         best = np.full(len(topics) ** 2, -np.inf)
         np.maximum.at(best, first * len(topics) + second, strengths)
         table = best.reshape(len(topics), -1)
-        strengths = np.maximum(table, table.T) - self.unnamed * (1 - np.maximum(topics[:, None], topics[None]))
-        return strengths
+        largest: Scores = np.maximum(table, table.T)
+        return largest - self.unnamed * (1 - np.maximum(topics[:, None], topics[None]))
 
 
 @dataclass(frozen=True, repr=False)
