@@ -30,7 +30,6 @@ from graphwright import (
     Keep,
     KHop,
     MergeChains,
-    OrElse,
     PersonalizedPageRank,
     RandomWalk,
     Rerank,
@@ -80,8 +79,10 @@ from graphwright.operators import (
     FollowUp,
     Frontier,
     Grow,
+    HasEvidence,
     HopFirst,
     HypotheticalPassage,
+    If,
     InduceEdges,
     Instances,
     Keywords,
@@ -143,7 +144,9 @@ class Burned:
 
     id: str = "burned"
 
-    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+    def complete(
+        self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
+    ) -> Completion:
         said = '{"found": true, "text": "It burned [1].", "citations": [{"passage": 2, "quote": "destroyed in 1525"}]}'
         return Completion(said, schema.model_validate_json(said))
 
@@ -154,7 +157,9 @@ class SecondFirst:
 
     id: str = "second-first"
 
-    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+    def complete(
+        self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
+    ) -> Completion:
         said = '{"numbers": [2, 1]}'
         return Completion(said, schema.model_validate_json(said))
 
@@ -165,7 +170,9 @@ class GoesOn:
 
     id: str = "goes-on"
 
-    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+    def complete(
+        self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
+    ) -> Completion:
         said = '{"numbers": [2, 1], "enough": false}'
         return Completion(said, schema.model_validate_json(said))
 
@@ -202,7 +209,9 @@ class PlansOneStep:
 
     id: str = "plans-one-step"
 
-    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+    def complete(
+        self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
+    ) -> Completion:
         first = user.partition("with these relations:\n")[2].splitlines()[0]
         said = f'{{"plans": [[{first}], ["nowhere"]]}}'
         return Completion(said, schema.model_validate_json(said))
@@ -214,7 +223,9 @@ class WritesOfAlsace:
 
     id: str = "writes-of-alsace"
 
-    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+    def complete(
+        self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
+    ) -> Completion:
         said = '{"passage": "The abbey of Erstein stood in Alsace."}'
         return Completion(said, schema.model_validate_json(said))
 
@@ -225,7 +236,9 @@ class ThinksOfErmengarde:
 
     id: str = "thinks-of-ermengarde"
 
-    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+    def complete(
+        self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
+    ) -> Completion:
         said = (
             '{"enough": false, "thought": "Ermengarde of Tours was his mother.", "reasoning": "She was.", '
             '"found": true, "text": "Erstein"}'
@@ -239,7 +252,9 @@ class RatesTheLast:
 
     id: str = "rates-the-last"
 
-    def complete(self, system: str, user: str, *, schema: Any = None, on_text: Any = None) -> Completion:
+    def complete(
+        self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
+    ) -> Completion:
         last = user.count('{"number": ')
         said = '{"summary": "Of Erstein."}'
         if last:
@@ -389,7 +404,7 @@ def every_operator() -> list[Operator]:
         CommunitySearch(SUMMARIES, level=0) >> RateCommunities(RatesTheLast(), WRITTEN, level=0, batch=2),
         RateCommunities(RatesTheLast(), WRITTEN),
         ToPassages(index=SNAPSHOT.passages),
-        ToPassages(4, SNAPSHOT.passages, weight=0.0),
+        ToPassages(4, index=SNAPSHOT.passages, weight=0.0),
         ReportPrompt(CommunityReports(WRITTEN)),
         ReportPrompt(TreeReports(TREE), passages=2),
         TreeSearch(TREE),
@@ -397,8 +412,8 @@ def every_operator() -> list[Operator]:
         PrizeTree(PRIZES),
         PrizeTree(Prizes(SNAPSHOT.passages), cost=1.0, nodes=20),
         ToPassages(items=PrizedItems(PRIZES), summed=True),
-        OrElse(Triples() % 3, SEARCH),
-        OrElse(Choose(SecondFirst()), Frontier()),
+        If(HasEvidence(), Keep(), SEARCH),
+        If(HasEvidence(), Choose(SecondFirst()), Frontier()),
         TripleSearch(SNAPSHOT.triples),
         TripleSearch(None, limit=3),
         Keywords() >> TripleSearch(SNAPSHOT.triples, 7),

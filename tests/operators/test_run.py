@@ -43,11 +43,14 @@ class Unhashable(Slow):
     __hash__ = None  # type: ignore[assignment]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Exact:
     """An encoder with as many tokens as characters, so that the cost of each text of a batch is known."""
 
     id: str = "exact"
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
     def encode(self, texts: Sequence[str]) -> Floats:
         return self.encode_metered(texts, Usage())
@@ -185,6 +188,26 @@ def test_no_model_is_called_with_nothing() -> None:
     run = Run()
     assert len(run.encode(Refuses(), [])) == len(run.scores(Refuses(), "q", [])) == 0  # type: ignore[arg-type]
     assert run.read(Refuses(), "q", []) == [] and run.usage == Usage()  # type: ignore[arg-type]
+
+
+def test_an_encoder_that_cannot_be_hashed_is_remembered_by_identity() -> None:
+    @dataclass
+    class Unhashed(Exact):
+        __hash__ = None  # type: ignore[assignment]
+
+    first, second, run = Unhashed(), Unhashed(), Run()
+    for encoder in (first, first, second):
+        run.encode(encoder, ["a"])
+    assert run.usage.texts == 2
+
+
+def test_a_subclass_that_overrides_the_plain_method_alone_is_called() -> None:
+    class Zero(Exact):
+        def encode(self, texts: Sequence[str]) -> Floats:
+            return 0 * HashEncoder().encode(texts)
+
+    run = Run()
+    assert not run.encode(Zero(), ["a"]).any() and run.usage.texts == 1
 
 
 def test_an_encoder_that_returns_too_few_rows_is_named() -> None:

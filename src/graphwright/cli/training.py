@@ -13,7 +13,7 @@ from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
     from graphwright.index.snapshot import Snapshot
-    from graphwright.learn.examples import Examples
+    from graphwright.learn.candidates import Examples
     from graphwright.learn.labels import Labels
     from graphwright.learn.refine import Refiner
 
@@ -48,7 +48,7 @@ class LabelOptions:
         import numpy as np
 
         from graphwright.cli.terminal import counted, note
-        from graphwright.learn.examples import Examples, read_examples
+        from graphwright.learn.candidates import Examples, read_examples
 
         examples = read_examples(questions, snapshot.graph, names=snapshot.names, max_unusable=self.max_unusable)
         if examples.left_out:
@@ -148,7 +148,7 @@ def _add_command(level: str) -> None:
         as_json: AsJson = False,
     ) -> None:
         from graphwright.cli.terminal import progress_bar
-        from graphwright.learn.arrays import import_torch
+        from graphwright.learn.gates import import_torch
         from graphwright.learn.labels import make_labels, read_labels
         from graphwright.learn.registry import train_retriever
         from graphwright.learn.training import Schedule

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from graphwright.data.document import Document
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import DataError, LLMResponseError, OptionError
-from graphwright.generate.quotes import find
+from graphwright.generate.citations import find
 from graphwright.models.protocols import LLM
 from graphwright.prompts.templates import data_line, messages
 from graphwright.text.sentences import sentence_spans

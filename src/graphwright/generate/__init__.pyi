@@ -3,6 +3,7 @@ from .answer import Generate as Generate
 from .answer import Unaided as Unaided
 from .chains import ChainAnswer as ChainAnswer
 from .chains import ChainPrompt as ChainPrompt
+from .chains import TargetAnswer as TargetAnswer
 from .path_prompts import FlatPrompt as FlatPrompt
 from .path_prompts import GlobalEdges as GlobalEdges
 from .path_prompts import PathPrompt as PathPrompt
@@ -14,4 +15,3 @@ from .prompts import TreeReports as TreeReports
 from .readers import NOTHING as NOTHING
 from .readers import Quote as Quote
 from .readers import ReadSpans as ReadSpans
-from .targets import TargetAnswer as TargetAnswer

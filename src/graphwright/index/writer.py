@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from graphwright.data.chunking import split
-from graphwright.data.document import Chunk, Document
+from graphwright.data.document import Chunk, Document, split
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.index.build import Built, Progress, build_from_chunks
 from graphwright.index.changes import Changes, Source, count_unsuitable, is_new, possibly_present, read_sources

@@ -68,7 +68,8 @@ class Usage:
 def call_metered(usage: Usage, model: Any, method: str, *arguments: Any) -> Any:
     """Return `model.method(*arguments)` and add its work to `usage`; the last argument is a sequence of texts.
 
-    A model with a method `<method>_metered` counts its own work. For another, calls, texts and seconds are counted.
+    A model with a method `<method>_metered` counts its own work, unless a subclass overrides `<method>` alone. For
+    another, calls, texts and seconds are counted.
 
     >>> class Lengths:
     ...     def encode(self, texts):
@@ -77,9 +78,9 @@ def call_metered(usage: Usage, model: Any, method: str, *arguments: Any) -> Any:
     >>> call_metered(usage, Lengths(), "encode", ["fox", "hen"]), usage.texts
     ([3, 3], 2)
     """
-    metered = getattr(model, f"{method}_metered", None)
-    if metered is not None:
-        return metered(*arguments, usage)
+    owner = next((kind for kind in type(model).__mro__ if {method, f"{method}_metered"} & vars(kind).keys()), object)
+    if hasattr(model, f"{method}_metered") and (f"{method}_metered" in vars(owner) or method not in vars(owner)):
+        return getattr(model, f"{method}_metered")(*arguments, usage)
     texts: Sequence[Any] = arguments[-1]
     started = time.perf_counter()
     result = getattr(model, method)(*arguments)

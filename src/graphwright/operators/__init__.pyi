@@ -58,11 +58,11 @@ from .rerank.scorer import Steps as Steps
 from .run import ModelMemory as ModelMemory
 from .run import Run as Run
 from .run import SharedSteps as SharedSteps
-from .search.chain_of_thought import FollowUp as FollowUp
-from .search.chain_of_thought import HasThoughts as HasThoughts
-from .search.chain_of_thought import Think as Think
 from .search.feedback import Feedback as Feedback
+from .search.feedback import FollowUp as FollowUp
+from .search.feedback import HasThoughts as HasThoughts
 from .search.feedback import HypotheticalPassage as HypotheticalPassage
+from .search.feedback import Think as Think
 from .search.hipporag import PhraseSeeds as PhraseSeeds
 from .search.hipporag import SharedWords as SharedWords
 from .search.hipporag import SpecificSeeds as SpecificSeeds
@@ -95,11 +95,11 @@ from .subgraph.narrow import Nodes as Nodes
 from .subgraph.narrow import Only as Only
 from .subgraph.narrow import Triples as Triples
 from .subgraph.views import CONTINUES as CONTINUES
+from .subgraph.views import EntityGraph as EntityGraph
 from .subgraph.views import NAMES as NAMES
+from .subgraph.views import PassageGraph as PassageGraph
 from .subgraph.views import RELATIONS as RELATIONS
 from .subgraph.views import SHARES as SHARES
-from .subgraph.views import EntityGraph as EntityGraph
-from .subgraph.views import PassageGraph as PassageGraph
 from .subgraph.views import StatementGraph as StatementGraph
 from .subgraph.walk import KHop as KHop
 from .subgraph.walk import PersonalizedPageRank as PersonalizedPageRank
@@ -108,6 +108,6 @@ from .trees.bubble import Bubble as Bubble
 from .trees.coverage import Coverage as Coverage
 from .trees.coverage import Unite as Unite
 from .trees.grow import Grow as Grow
+from .trees.prize_tree import PrizeTree as PrizeTree
 from .trees.prize_tree import PrizedItems as PrizedItems
 from .trees.prize_tree import Prizes as Prizes
-from .trees.prize_tree import PrizeTree as PrizeTree

@@ -124,7 +124,7 @@ class Run:
             vectors: Floats = call_metered(usage, encoder, "encode", missing)
             return vectors
 
-        return self._rows(texts, ("encode", encoder), compute, repr(encoder))
+        return self._rows(texts, ("encode", _hashable(encoder)), compute, repr(encoder))
 
     def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
         """Return one sparse row per question."""
@@ -138,7 +138,7 @@ class Run:
             rows: Floats = call_metered(usage, model, "latents", query, missing)
             return rows
 
-        return self._rows(texts, ("latents", model, query), compute, repr(model))
+        return self._rows(texts, ("latents", _hashable(model), query), compute, repr(model))
 
     def scores(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> Scores:
         """Return the cross-encoder's score of each text: float64[len(texts)]."""
@@ -287,6 +287,28 @@ def _replayed(done: _Done, run: Run) -> Step:
     run.paid |= due
     run.usage.add(usage)
     return replace(step, seconds=seconds, usage=usage)
+
+
+class _ByIdentity:
+    """Stands for an object that cannot be hashed, as itself."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByIdentity) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _hashable(model: object) -> Hashable:
+    """Return the model as a key: models that are equal share their outputs."""
+    try:
+        hash(model)
+    except TypeError:
+        return _ByIdentity(model)
+    return model
 
 
 def _identity(state: State) -> Hashable:

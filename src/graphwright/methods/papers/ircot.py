@@ -9,7 +9,7 @@ from graphwright.methods.house.multihop import DEPTH
 from graphwright.models.protocols import LLM
 from graphwright.operators.control import Repeat
 from graphwright.operators.operator import Operator
-from graphwright.operators.search.chain_of_thought import FollowUp, HasThoughts, Think
+from graphwright.operators.search.feedback import FollowUp, HasThoughts, Think
 
 __all__ = ["ircot"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from graphwright.generate.answer import Generate
-from graphwright.generate.chains import ChainAnswer, ChainPrompt
-from graphwright.generate.targets import TargetAnswer
+from graphwright.generate.chains import ChainAnswer, ChainPrompt, TargetAnswer
 from graphwright.index.snapshot import Snapshot
 from graphwright.learn.checkpoint import Checkpoint
 from graphwright.learn.path import PathRetriever

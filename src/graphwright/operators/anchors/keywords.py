@@ -20,8 +20,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts.templates import data_line
 from graphwright.text.names import normal_form
-from graphwright.text.stopwords import NOT_NAMES
-from graphwright.text.words import COMPOUND, words
+from graphwright.text.words import COMPOUND, NOT_NAMES, words
 
 __all__ = [
     "Keywords",

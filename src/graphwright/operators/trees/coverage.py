@@ -32,7 +32,9 @@ class Coverage(Operator):
     of two or more nodes that covers one anchor only is divided by 1.1. `index`: vectors of nodes. `alpha`: α, 1 is
     balanced; far above 1 all anchors are required (AND), near 0 any one suffices (OR).
 
-    >>> from graphwright.graph.evidence import Evidence;     >>> from graphwright.operators.state import start; from graphwright.models.fake import HashEncoder
+    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> items = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])])

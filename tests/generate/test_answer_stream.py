@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.generate.stream import Draft
+from graphwright.generate.answer import Draft
 
 
 def streamed(pieces: list[str], final: str | None = None) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.generate.quotes import Place, find, locate, renumbered
+from graphwright.generate.citations import Place, find, locate, renumbered
 from graphwright.text.words import words
 
 TEXT = (
