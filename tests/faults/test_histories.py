@@ -27,7 +27,7 @@ from graphwright import Document, Index, start
 from graphwright.errors import DataError
 from graphwright.index import LexicalExtractor
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.registry import pipeline
+from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models import HashEncoder
 
 ENCODER = HashEncoder(8)
@@ -65,9 +65,11 @@ class Held:
 
 
 def replies(snapshot: Snapshot) -> list[Any]:
-    """What an index answers, to be compared later."""
-    answer = pipeline("ppr", snapshot)(start(QUESTION, snapshot.graph)).answer
-    return [answer, snapshot.words.scores(QUESTION).tolist(), snapshot.graph.checksum]
+    """What an index finds, to be compared later."""
+    passages = retrieval_part(pipeline("ppr", snapshot))(start(QUESTION, snapshot.graph)).passages
+    assert passages is not None and passages.scores is not None
+    ranking = passages.ids.tolist(), passages.scores.tolist()
+    return [ranking, snapshot.words.scores(QUESTION).tolist(), snapshot.graph.checksum]
 
 
 class History(RuleBasedStateMachine):
