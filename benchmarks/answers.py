@@ -272,6 +272,8 @@ def measure_long(options: Namespace) -> None:
                 except GraphwrightError as error:
                     failures[method] = str(error)
         print(every[at].id, flush=True)
+    if BASELINE in failures:
+        raise SystemExit(failures[BASELINE])
     stories = {every[at].id for at in drawn}
     of: dict[str, list[Record]] = {method: [] for method in methods if method not in failures}
     for row in rows.rows.values():

@@ -49,7 +49,6 @@ PREVIEW = 40  # passages that others are joined to
 LARGE_BUDGET = 50  # items, for the shares of evidence
 SWEEPS: Mapping[str, Sequence[float]] = {
     "budget": (5, 10, 20, 50),
-    "depth": (0, 2, 4, 6, 8),
     "alpha": (0.1, 1.0, 2.0, 5.0),
     "hops": (1, 2, 4, 6),
 }
@@ -150,7 +149,6 @@ def shares(steps: Steps) -> Iterator[tuple[str, dict[str, float]]]:
     anchored = steps.run(steps.groups(), steps.first)
     large = steps.run(Bubble(steps.vectors, budget=LARGE_BUDGET), anchored)
     best = steps.run(Bubble(steps.vectors) >> Coverage(steps.vectors) % 3, anchored)
-    grown = steps.run(steps.items(), anchored)
     both = steps.with_items(steps.groups(), steps.items())[1]
     order = Complement(steps.ix.passages, steps.ix.words) % 300
     for at, question in enumerate(steps.questions):
@@ -166,7 +164,6 @@ def shares(steps: Steps) -> Iterator[tuple[str, dict[str, float]]]:
             "next to an anchor": recall(graph, at_anchors, gold),
             f"next to an item, B = {LARGE_BUDGET}": recall(graph, near(large[at]), gold),
             "next to the best 3 of B = 10": recall(graph, near(best[at]), gold),
-            "next to these, grown": recall(graph, near(grown[at]), gold),
         }
         present |= {f"first {k} of completion": recall(graph, completed, gold, k) for k in (300, 15, 10, 5)}
         yield question.type or f"{len(set(gold))} passages", present
