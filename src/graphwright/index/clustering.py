@@ -145,7 +145,7 @@ def _k_means(vectors: Floats, ids: Ints, count: int, rng: np.random.Generator) -
 
 def _divided(columns: Columns, max_size: int, resolution: float, seed: int) -> Communities:
     entities, network = _network(columns)
-    found: list[tuple[int, int, Ints]] = []  # level, position of the parent, members
+    parts: list[tuple[int, int, Ints]] = []  # level, position of the parent, members
     queue: list[tuple[int, int, Any, Ints]] = [(0, -1, network, entities)]
     with _seeded(seed):
         while queue:
@@ -155,10 +155,10 @@ def _divided(columns: Columns, max_size: int, resolution: float, seed: int) -> C
                 continue
             for group in groups:
                 if part.degree(group[0]):
-                    found.append((level, parent, nodes[group]))
+                    parts.append((level, parent, nodes[group]))
                 if len(group) > max_size:
-                    queue.append((level + 1, len(found) - 1, part.induced_subgraph(group), nodes[group]))
-    return _sorted(len(columns.names), found)
+                    queue.append((level + 1, len(parts) - 1, part.induced_subgraph(group), nodes[group]))
+    return _sorted(len(columns.names), parts)
 
 
 def _network(columns: Columns) -> tuple[Ints, Any]:
@@ -183,16 +183,16 @@ def _leiden(part: Any, resolution: float) -> list[list[int]]:
     return sorted(sorted(group) for group in groups)
 
 
-def _sorted(nodes: int, found: Sequence[tuple[int, int, Ints]]) -> Communities:
-    order = sorted(range(len(found)), key=lambda i: (found[i][0], int(found[i][2][0])))
-    number = np.full(len(found) + 1, -1, np.int32)  # the last one is that of parent -1
-    number[order] = np.arange(len(found))
-    sizes = [len(found[i][2]) for i in order]
-    members = np.concatenate([np.empty(0, np.int64), *(found[i][2] for i in order)])
+def _sorted(nodes: int, parts: Sequence[tuple[int, int, Ints]]) -> Communities:
+    order = sorted(range(len(parts)), key=lambda i: (parts[i][0], int(parts[i][2][0])))
+    number = np.full(len(parts) + 1, -1, np.int32)  # the last one is that of parent -1
+    number[order] = np.arange(len(parts))
+    sizes = [len(parts[i][2]) for i in order]
+    members = np.concatenate([np.empty(0, np.int64), *(parts[i][2] for i in order)])
     return Communities(
         nodes,
-        np.array([found[i][0] for i in order], np.int32),
-        number[[found[i][1] for i in order]] if order else np.empty(0, np.int32),
+        np.array([parts[i][0] for i in order], np.int32),
+        number[[parts[i][1] for i in order]] if order else np.empty(0, np.int32),
         Csr(np.concatenate(([0], np.cumsum(sizes))).astype(np.int64), members.astype(np.int32)),
     )
 
