@@ -90,7 +90,7 @@ def paths(ix: Snapshot) -> Operator:
 
 def by_nearness(ix: Snapshot, *, themes: bool = True) -> ToPassages:
     """Return the step that ranks passages by nearness to the question, those of the themes' edges among them."""
-    edges = WithEdges(GlobalEdges(ix.triples, asked=True)) if themes else None
+    edges = WithEdges(GlobalEdges(ix.triples, by_question=True)) if themes else None
     return ToPassages(20, index=ix.passages, weight=0.0, items=edges)
 
 
@@ -131,7 +131,7 @@ def recalls(operator: Operator, ix: Snapshot, questions: Questions) -> NDArray[n
 
 def stages(ix: Snapshot, questions: Questions) -> Record:
     """Return the share of gold passages after each stage."""
-    graph, themes, ranked = ix.graph, GlobalEdges(ix.triples, asked=True), by_nearness(ix)
+    graph, themes, ranked = ix.graph, GlobalEdges(ix.triples, by_question=True), by_nearness(ix)
     rows = []
     for question in questions:
         begun = nodes(ix)(start(question.text, graph))
@@ -171,7 +171,7 @@ def methods(ix: Snapshot, questions: Questions) -> Record:
 
 def prompts(ix: Snapshot, questions: Questions) -> Record:
     """Return where gold statements and the answer stand, for each order and either form."""
-    edges, retrieval = GlobalEdges(ix.triples, asked=True), retrieval_part(pathrag(ix))
+    edges, retrieval = GlobalEdges(ix.triples, by_question=True), retrieval_part(pathrag(ix))
     states = [retrieval(start(question.text, ix.graph)) for question in questions]
     orders: dict[str, Sequence[Operator | None]] = {
         "flow": [None], "hop-first": [HopFirst()], "random": [Shuffled(seed) for seed in range(10)]
@@ -222,7 +222,7 @@ def position(prompt: str, text: str) -> float | None:
 
 def tokens(ix: Snapshot, questions: Questions) -> Record:
     """Return the estimated tokens of a prompt with five passages, by method."""
-    shown = PathPrompt(edges=GlobalEdges(ix.triples, asked=True), passages=5)
+    shown = PathPrompt(edges=GlobalEdges(ix.triples, by_question=True), passages=5)
     pipelines = {
         "pathrag": retrieval_part(pathrag(ix)) >> shown,
         "vector": retrieval_part(vector(ix)) >> PassagePrompt(),

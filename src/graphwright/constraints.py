@@ -88,7 +88,7 @@ class OneOf(Constraint):
 
 
 class Has(Constraint):
-    """An object with these methods or attributes; `expected` says what it should be."""
+    """An object with these methods or attributes; `expected`: a description for the error."""
 
     def __init__(self, expected: str, *names: str) -> None:
         """Set the names that the object must have."""
@@ -127,7 +127,7 @@ def check(instance: object) -> None:
 
 
 def _problem(value: Any, kinds: tuple[Any, ...], constraints: tuple[Constraint, ...]) -> str:
-    """Return what the value must be, or an empty string where it is that."""
+    """Return a description of the valid values, or an empty string if the value is valid."""
     if value is None and NoneType in kinds:
         return ""
     number = "a whole number" if int in kinds and float not in kinds else "a number" if float in kinds else ""

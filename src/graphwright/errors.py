@@ -1,15 +1,15 @@
-"""Everything that graphwright raises on purpose.
+"""Exceptions of graphwright.
 
     GraphwrightError
-    ├── NeedsError     a pipeline is wired wrongly: a step needs what nothing gives
+    ├── NeedsError     a pipeline is wired wrongly: no earlier step gives what a step needs
     ├── OptionError    an argument's value or name is not usable (also a ValueError)
     ├── DataError      a file or a record cannot be read, or a file not be written
     ├── StoreError     an index folder is missing, damaged, locked, or of another version or encoder
     └── ModelError     a model could not be loaded, or did not answer
         ├── LLMResponseError  a language model replied, but not as requested
-        └── BudgetError       the tokens or the money allowed are spent
+        └── BudgetError       the budget of tokens or money is spent
 
-Every message says what was asked, what was found, and what to do.
+Every message names the requested value, the finding, and the remedy.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class GraphwrightError(Exception):
-    """Base of all errors that graphwright raises on purpose."""
+    """Base of all exceptions of graphwright."""
 
 
 class NeedsError(GraphwrightError):
@@ -41,7 +41,7 @@ class OptionError(GraphwrightError, ValueError):
 
 
 class DataError(GraphwrightError):
-    """A file or a record cannot be read as what it was said to be, or a file cannot be written."""
+    """A file or a record cannot be read in its format, or a file cannot be written."""
 
 
 class StoreError(GraphwrightError):
@@ -49,7 +49,7 @@ class StoreError(GraphwrightError):
 
 
 class ModelError(GraphwrightError):
-    """A model could not be loaded or did not answer; `usage` is what the failed call took, as far as it is known."""
+    """A model could not be loaded or did not answer; `usage`: the usage of the failed call, where it is known."""
 
     usage: Any = None  # a graphwright.models.protocols.Usage
 
@@ -61,7 +61,7 @@ class LLMResponseError(ModelError):
 
 
 class BudgetError(ModelError):
-    """The tokens or the money that were allowed for are spent; what was done before is kept."""
+    """The budget of tokens or money is spent; results obtained before are kept."""
 
 
 def meant(name: object, known: Iterable[str]) -> str:

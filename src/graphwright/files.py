@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and files of lines that outlive a process that is killed."""
+"""Atomic writes of files, and JSON lines files that survive a killed process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BLOCK = 1 << 16
 
 @contextmanager
 def scratch(path: Path) -> Iterator[Path]:
-    """Give a name beside a file for a draft of it, which is gone when the block ends."""
+    """Yield a path beside a file for a draft of it. The draft is removed when the block ends."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
         yield draft
@@ -31,15 +31,15 @@ def scratch(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole(path: Path | str) -> Iterator[Path]:
-    """Give a draft to be written, which takes the place of a file when the block ends; where that fails, nothing does.
+    """Yield the path of a draft that replaces a file when the block ends. After an error the file is unchanged.
 
-    A link stays, and what it points to is replaced. Raises DataError where the file cannot be written.
+    If the path is a symbolic link, its target is replaced. Raises DataError if the file cannot be written.
 
-    >>> import tempfile; path = Path(tempfile.mkdtemp()) / "said.txt"
+    >>> import tempfile; path = Path(tempfile.mkdtemp()) / "notes.txt"
     >>> with whole(path) as draft:
     ...     _ = draft.write_text("all of it"), path.exists()
-    >>> path.read_text(), [held.name for held in path.parent.iterdir()]
-    ('all of it', ['said.txt'])
+    >>> path.read_text(), [file.name for file in path.parent.iterdir()]
+    ('all of it', ['notes.txt'])
     """
     place = Path(path).resolve()
     with scratch(place) as draft:
@@ -49,22 +49,22 @@ def whole(path: Path | str) -> Iterator[Path]:
             os.replace(draft, place)
         except OSError as error:
             raise DataError(
-                f"{path} cannot be written ({error}); see that its folder is there, may be written to, and has space."
+                f"{path} cannot be written ({error}). Check that its folder exists, is writable, and has free space."
             ) from error
 
 
 def write_text(path: Path | str, text: str) -> None:
-    """Write a text, whole or not at all. Raises DataError where that cannot be done."""
+    """Write a text file atomically. Raises DataError if it cannot be written."""
     with whole(path) as draft:
         draft.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 @contextmanager
 def growing(path: Path) -> Iterator[Callable[[Any], None]]:
-    """Open a file of JSON lines at its end; a value that is added is a line of it when `add` returns.
+    """Open a JSON lines file for appending, and yield `add`, which writes one value as one line.
 
-    A line that was being written when a process died is cut off first. Raises DataError where the file cannot be
-    written; the lines before that hold.
+    An incomplete last line, left by a killed process, is removed first. Raises DataError if the file cannot be written;
+    the lines written before remain.
 
     >>> import tempfile; path = Path(tempfile.mkdtemp()) / "rows.jsonl"
     >>> with growing(path) as add:
@@ -84,39 +84,40 @@ def growing(path: Path) -> Iterator[Callable[[Any], None]]:
                 left = left[file.write(left) :]
         except OSError as error:
             raise DataError(
-                f"{path} cannot be written ({error}). The lines that it holds are kept: free some space or mend the "
-                f"permissions, and the same command goes on from there."
+                f"{path} cannot be written ({error}). The lines written so far are kept. Free some space or change the "
+                f"permissions, then run the same command again to resume."
             ) from error
 
     try:
         file = path.open("a+b", buffering=0)
     except OSError as error:
-        said = f"{path} cannot be written ({error}); mend its permissions, or choose another place."
-        raise DataError(said) from error
+        raise DataError(
+            f"{path} cannot be written ({error}). Change its permissions, or choose another path."
+        ) from error
     with file:
         _cut(file)
         yield add
 
 
 def whole_lines(path: Path) -> list[bytes]:
-    """Return the lines of a file, without one that was not ended; none where there is no file."""
+    """Return the complete lines of a file, without an unfinished last one; none if the file does not exist."""
     return path.read_bytes().split(b"\n")[:-1] if path.exists() else []
 
 
 def _cut(file: RawIOBase) -> None:
-    """Cut off what stands after the last end of line."""
+    """Truncate the file after its last line end."""
     end = at = file.seek(0, os.SEEK_END)
-    kept = -1
-    while at and kept < 0:
+    newline = -1
+    while at and newline < 0:
         begin = max(at - _BLOCK, 0)
         file.seek(begin)
-        kept, at = (file.read(at - begin) or b"").rfind(b"\n"), begin
-    if at + kept + 1 < end:
-        file.truncate(at + kept + 1)
+        newline, at = (file.read(at - begin) or b"").rfind(b"\n"), begin
+    if at + newline + 1 < end:
+        file.truncate(at + newline + 1)
 
 
 def clean(folder: Path) -> None:
-    """Remove the drafts of a folder that a process left which was killed. Nothing else may write there meanwhile."""
+    """Remove the drafts that a killed process left in a folder. Call only while nothing else writes there."""
     for left in folder.glob(".*.draft"):
         left.unlink(missing_ok=True)
 

@@ -98,7 +98,7 @@ def test_vectors_of_triples_are_those_of_the_edges_that_are_left() -> None:
     for (_, (edge,)), score in zip(found, found.scores.tolist(), strict=True):
         text = SNAPSHOT.encoder.encode([sparser.graph.edge_text(int(edge))])[0]
         assert float(text @ encoded) == pytest.approx(score, abs=1e-5)
-    assert len(GlobalEdges(sparser.triples, asked=True)(start(QUESTION, sparser.graph), Run()))
+    assert len(GlobalEdges(sparser.triples, by_question=True)(start(QUESTION, sparser.graph), Run()))
 
 
 @pytest.mark.parametrize("method", ["pathrag", "ppr", "vector"])

@@ -122,7 +122,7 @@ def test_a_comparison_that_does_not_decide_each_dimension_once_is_asked_for_once
 def test_what_is_missing_is_named_to_the_model() -> None:
     judge, asked = recorded(verdicts(wit="A"), verdicts(wit="A", ease_of_use="A"))
     judge.compare("Why?", (), "one", "two", TWO, Run())
-    assert "one verdict, and no more, for each of ease of use" in asked[1][1]
+    assert "exactly one verdict for each of ease of use" in asked[1][1]
 
 
 def test_the_dimensions_are_those_of_the_papers_and_can_be_chosen_or_replaced() -> None:

@@ -161,8 +161,8 @@ def test_asked_themes_are_the_question_whatever_else_there_is() -> None:
     )
     assert GlobalEdges(index, limit=1)(state, Run()).tolist() == [1]
     for triples in (index, None):
-        assert GlobalEdges(triples, limit=1, asked=True)(state, Run()).tolist() == [2]
-    assert GlobalEdges(index, asked=True)(state.with_(anchors=None), Run()).tolist()[0] == 2
+        assert GlobalEdges(triples, limit=1, by_question=True)(state, Run()).tolist() == [2]
+    assert GlobalEdges(index, by_question=True)(state.with_(anchors=None), Run()).tolist()[0] == 2
 
 
 def test_the_flat_form_has_each_text_once_and_the_best_last() -> None:
@@ -186,7 +186,7 @@ def test_the_flat_form_has_each_text_once_and_the_best_last() -> None:
 
 
 def test_the_flat_form_keeps_the_room_the_passages_and_the_relations_of_themes() -> None:
-    op = FlatPrompt(edges=GlobalEdges(SNAPSHOT.triples, limit=2, asked=True), passages=2)
+    op = FlatPrompt(edges=GlobalEdges(SNAPSHOT.triples, limit=2, by_question=True), passages=2)
     state = found()
     shown = lines(state, op)
     kinds = [next(iter(line)) for line in shown]

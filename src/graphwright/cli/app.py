@@ -1,7 +1,7 @@
 """The command line: `graphwright --help`.
 
-Data goes to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage. Commands import what
-they need when they run, so that help appears at once.
+Data goes to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage. Commands import
+their modules when they run, so that `--help` is fast.
 """
 
 from __future__ import annotations

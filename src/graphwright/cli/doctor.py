@@ -1,6 +1,7 @@
-"""Check the installation, an index and a language model, and say how to repair what fails.
+"""Check the installation, an index and a language model, and name a remedy for each failure.
 
-Nothing is changed. Imports stand inside the checks, because a package that cannot be imported is one of the faults.
+Nothing is changed. The checks import packages themselves, because a package that cannot be imported is one of the
+failures.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its name, its status, what was found, and how to repair it."""
+    """One check: its name, its status, the finding, and the remedy."""
 
     name: str
     status: Status
@@ -277,7 +278,7 @@ def _check_reply(client: LLM, name: str) -> Check:
     completion = client.complete(*prompt)
     detail = f"{name}, in {time.perf_counter() - start:.1f} s"
     tokens = completion.usage.prompt_tokens, completion.usage.completion_tokens
-    # The client estimates what a server does not report. A real count is higher, because of the chat template.
+    # Counts equal to the client's estimate mean that the server reports none; the chat template makes real ones larger.
     if tokens == (sum(map(estimated_tokens, prompt)), estimated_tokens(completion.text)):
         remedy = "No action needed; tokens, costs and budgets are estimates with this server."
         return Check("answers", Status.NOTE, f"{detail}; reports no tokens", remedy)

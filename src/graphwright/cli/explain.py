@@ -1,4 +1,4 @@
-"""Explanation of a state, printed for people: anchors, items of evidence, and what each step did."""
+"""Print the explanation of a state: anchors, items of evidence, and the result of each step."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _brief(operator: str) -> str:
 
 
 def _result(before: State | None, step: Step) -> str:
-    """Return the size of what a step gave with its best nodes or passages, and the step's notes."""
+    """Return the size of a step's result, its best nodes or passages, and the step's notes."""
     result = "" if step.after is None else _size(_changed(before, step.after), step.after)
     return "; ".join(filter(None, (result, *map(clean, step.notes))))
 

@@ -59,7 +59,7 @@ def add_documents(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Add documents to an index, or in a dry run print what extraction by a language model would cost.
+    """Add documents to an index, or in a dry run print the estimated cost of extraction by a language model.
 
     `settings` and `encoder` are those of a new index. `openie`: a file of extractions, instead of a model.
     """
@@ -212,7 +212,7 @@ def import_graph(
     encoder: str | None,
     as_json: bool,
 ) -> None:
-    """Create an index from files of triples, with progress, and report what it contains."""
+    """Create an index from files of triples, with progress, and report its contents."""
     dumps = [dump_of(file, **file_options) for file in files]
     start = time.perf_counter()
     with progress_bar() as show:
@@ -296,7 +296,7 @@ def _first(names: list[str]) -> str:
 
 
 def _show_notes(changes: Changes, into: Path) -> None:
-    """Print to stderr what the counts alone do not say."""
+    """Print the details of the counts to stderr: skipped files, kept documents, a resumed run."""
     for item in changes.skipped[:_MAX_SKIPPED]:
         note(f"skipped {item.path}: {item.reason}")
     if len(changes.skipped) > _MAX_SKIPPED:
@@ -306,7 +306,7 @@ def _show_notes(changes: Changes, into: Path) -> None:
         note(
             f"note: {counted(len(changes.retained), 'document')} not found in the folder, but kept, because files that "
             f"cannot be read may contain them: {_first(changes.retained)}. Repair {unreadable} and sync again, or "
-            f"remove what is gone: graphwright remove {retained} --index {shlex.quote(clean(str(into)))}"
+            f"remove deleted documents: graphwright remove {retained} --index {shlex.quote(clean(str(into)))}"
         )
     if changes.resumed:
         note("note: an interrupted run was finished; the documents that it had stored count as unchanged.")

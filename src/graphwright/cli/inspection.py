@@ -28,7 +28,7 @@ _STDOUT = Path("-")
 
 
 def open_index(folder: Path) -> Index:
-    """Open an index for questions; a note on stderr says if some documents cannot be searched yet."""
+    """Open an index for questions; print a note to stderr if some documents cannot be searched yet."""
     index = Index.open(folder)
     if index.imported is not None:
         return index
@@ -74,7 +74,7 @@ def _span(characters: str) -> tuple[int, int]:
 
 
 def show_info(folder: Path, *, as_json: bool) -> None:
-    """Print what an index contains."""
+    """Print the contents of an index."""
     with Index.open(folder) as index:
         info = index.info()
     if as_json:
@@ -92,7 +92,7 @@ def _plain(value: Any) -> str:
 
 
 def show_problems(folder: Path, *, repair: bool, as_json: bool) -> None:
-    """Print what is wrong with an index. Exits with 1 if anything is."""
+    """Print the problems of an index. Exits with 1 if there are any."""
     with Index.open(folder) as index:
         problems = index.verify(repair=repair)
     if as_json:

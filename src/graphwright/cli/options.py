@@ -125,7 +125,7 @@ class QueryOptions:
     where: Annotated[list[str] | None, "Search only documents with this metadata, as NAME=VALUE. Repeatable."] = None
     retriever: Annotated[Path | None, "Trained retriever for --method reg; see 'graphwright train'."] = None
     as_json: AsJson = False
-    explain: Annotated[bool, "Show what each step did, its time and its tokens."] = False
+    explain: Annotated[bool, "Show the result, time and tokens of each step."] = False
 
     def index_options(self) -> dict[str, Any]:
         """Return the options that are given, as arguments of `Index.ask` and `Index.retrieve`."""

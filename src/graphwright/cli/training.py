@@ -193,7 +193,7 @@ def _llm_refiner(index: Path, model: ModelOptions) -> Refiner:
 
 
 def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
-    """Print what the labels contain, and of a trained retriever its best scores and its file."""
+    """Print the counts of the labels; for a trained retriever also its best scores and its file."""
     from graphwright.cli.terminal import print_json
 
     summary = labels.summary()

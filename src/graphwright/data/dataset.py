@@ -46,7 +46,7 @@ class Dataset:
     remarks: tuple[str, ...] = ()
 
     def documents(self, skip: Callable[[Skipped], None]) -> Iterator[Document]:
-        """Return an iterator over the documents; `skip` gets what cannot be read (see `read_documents`)."""
+        """Return an iterator over the documents; `skip` is called with each unreadable one (see `read_documents`)."""
         if self.pool is not None or self.corpus is None:
             return iter(self.pool or ())
         return read_documents([self.corpus], skip)

@@ -50,7 +50,7 @@ class FolderFormat:
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A format of one file, told by its first record."""
+    """A format of one file, detected from its first record."""
 
     name: str
     files: str

@@ -75,7 +75,7 @@ def _replacement(match: re.Match[str]) -> str:
 def decode(data: bytes, declared: str = "") -> str | None:
     """Return the bytes as text, or None if no encoding fits.
 
-    Tried in this order: a byte order mark; UTF-16, told by its zero bytes; UTF-8; UTF-8 with a few damaged
+    Tried in this order: a byte order mark; UTF-16, detected by its zero bytes; UTF-8; UTF-8 with a few damaged
     bytes (which become U+FFFD); the `declared` encoding, as HTML pages name one; a guess.
 
     >>> decode("Füße".encode("cp1252"))

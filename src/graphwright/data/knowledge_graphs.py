@@ -143,7 +143,7 @@ class Delimited(_Columns, _Lines):
 
     def rows(self, rejects: int = 0) -> str:
         """Return the query of all rows."""
-        # Trimming costs more than all the rest; parts between tabs are taken as they are.
+        # Trimming takes more time than all other work; parts between tabs are not trimmed.
         trim = "" if self.delimiter == "\t" else "trim"
         head, relation, tail = (f"{trim}(part[{place + 1}])" for place in self.places)
         relation = sql_text(NO_RELATION) if self.places[1] < 0 else relation
@@ -308,12 +308,12 @@ _FORMATS = {
 def dump_of(
     path: Path | str, *, columns: Sequence[str] | None = None, mark: str | None = None, header: bool | None = None
 ) -> Dump:
-    """Return the file of triples at a path; its suffix tells the format (`.gz` may follow).
+    """Return the file of triples at a path; its suffix determines the format (`.gz` may follow).
 
     `columns` are head, relation and tail, or head and tail, by their names in the header or their numbers from 1; by
     default the first three of TSV and CSV, unless a header names them. `mark` is the delimiter: by default a tab in
-    TSV and a comma in CSV, or another one that the first line has. `header` says whether the first line names the
-    columns; by default it does if it has such names (head, subject, source, …).
+    TSV and a comma in CSV, or another one that the first line has. `header`: whether the first line names the
+    columns; detected by default from such names (head, subject, source, …).
 
     Raises DataError for a file that is missing, has an unknown format, or lacks one of `columns`.
     """
@@ -458,7 +458,7 @@ def unescaped(text: str) -> str:
 
 
 def iri_name(iri: str) -> str:
-    """Return the last part of an IRI as a name; other text stays as it is.
+    """Return the last part of an IRI as a name; other text is returned unchanged.
 
     >>> iri_name("http://dbpedia.org/resource/Graz_Hauptbahnhof"), iri_name("http://schema.org/birthPlace")
     ('Graz Hauptbahnhof', 'birthPlace')

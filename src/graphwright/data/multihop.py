@@ -97,7 +97,7 @@ def read_over(
     """Return the questions of a file over a corpus, and remarks on them.
 
     Questions in our own format name documents by id. For those that carry passages, `id_of` is called with every
-    passage; gold are the ids of those marked as evidence, and with `unmarked` of those that say nothing about it.
+    passage; gold are the ids of passages marked as evidence, and with `unmarked` also of passages without a mark.
     `records` are the records of the file, if it was opened already.
     """
     unanswerable = []
@@ -173,7 +173,7 @@ def _supporting(record: Record, where: str, id_of: PassageId) -> tuple[str, ...]
 
 
 def _rows(value: object, first: str, others: Sequence[str]) -> object:
-    """Return pairs for rows that are objects, or one object of two columns; any other value as it is."""
+    """Return pairs for rows that are objects, or one object of two columns; any other value unchanged."""
 
     def second(row: Record) -> Any:
         return next((row[name] for name in others if name in row), None)

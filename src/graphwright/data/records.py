@@ -38,7 +38,7 @@ SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
 Record = Mapping[str, Any]
 
 Records = Iterator[tuple[int, dict[str, Any] | str]]
-"""Records with their line, or their place from 1 where a file has no lines; a text says why one cannot be read."""
+"""Records with their line, or their place from 1 where a file has no lines; for an unreadable one its error."""
 
 _BATCH = 64  # rows of Parquet in memory
 
@@ -109,7 +109,7 @@ def _json_lines(path: Path) -> Records:
 
 
 def _parsed(text: str) -> Any:
-    """Parse a JSON object or array; anything else gives a text that says why it is neither."""
+    """Parse a JSON object or array; return an error text for anything else."""
     try:
         value = json.loads(text)
     except RecursionError:

@@ -84,14 +84,14 @@ class Asker:
                 ) from error
 
     def ask(self, question: QuestionRecord, names: Iterable[str], add: Callable[[Row], None]) -> None:
-        """Ask a question by these methods, and add a row for each as soon as it is known.
+        """Answer a question with each of these methods, and add a row as soon as a method finishes.
 
         The row of a method that fails has the error, and metrics of 0. A spent budget ends the run.
         """
-        state, wanted = self._start(question, question.text), self._wanted(question)
+        state, targets = self._start(question, question.text), self._targets(question)
         shared = SharedSteps() if self._together else None
         for name in names:
-            add(self._row(name, question, state, wanted, shared))
+            add(self._row(name, question, state, targets, shared))
 
     def _run(self, name: str, shared: SharedSteps | None = None) -> Run:
         return Run(memory=self._memory, charged=self._charged[name], shared=shared)
@@ -101,7 +101,7 @@ class Asker:
         return start(Question(text, question.id, entities, question.answers), self._snapshot.graph)
 
     def _row(
-        self, name: str, question: QuestionRecord, state: State, wanted: list[Ints], shared: SharedSteps | None
+        self, name: str, question: QuestionRecord, state: State, targets: list[Ints], shared: SharedSteps | None
     ) -> Row:
         """Return the result of one method for one question."""
         error, result, run = "", state, self._run(name, shared)
@@ -119,22 +119,22 @@ class Asker:
             "method": name,
             "question": question.id,
             **_about(question),
-            **self._outcome(name, question, result, wanted, error),
+            **self._outcome(name, question, result, targets, error),
             **_costs(run.usage, seconds),
             "peak_mb": peak,
-            "steps": [_step(step, share) for step, share in zip(result.trace, _shares(result, wanted), strict=True)],
+            "steps": [_step(step, share) for step, share in zip(result.trace, _shares(result, targets), strict=True)],
         }
 
-    def _outcome(self, name: str, question: QuestionRecord, state: State, wanted: list[Ints], error: str) -> Row:
+    def _outcome(self, name: str, question: QuestionRecord, state: State, targets: list[Ints], error: str) -> Row:
         """Return the documents, evidence, answer and metrics of a result; empty ones of a failure."""
         graph = self._snapshot.graph
         if error:
-            nothing = Outcome(question, state, graph, [], (), "", wanted)
+            nothing = Outcome(question, state, graph, [], (), "", targets)
             empty: Row = {"documents": [], "evidence": [], "answer": None}
             return {**empty, **self._measured(name, nothing, failed=True), "error": error}
         documents, answers = _documents(state), _answers(state)
         text = "" if state.answer is None else state.answer.text
-        outcome = Outcome(question, state, graph, [name for name, _ in documents], answers, text, wanted)
+        outcome = Outcome(question, state, graph, [name for name, _ in documents], answers, text, targets)
         return {
             "documents": documents[:_DOCUMENTS],
             "evidence": _evidence(state),
@@ -159,8 +159,8 @@ class Asker:
                 values[measure.name] = 0.0 if failed else round(float(value), 6)
         return {"metrics": values, **({"ratios": ratios} if ratios else {})}
 
-    def _wanted(self, question: QuestionRecord) -> list[Ints]:
-        """Return the nodes of each wanted thing: the passages of a gold document, or all nodes of an answer's name."""
+    def _targets(self, question: QuestionRecord) -> list[Ints]:
+        """Return the nodes of each target: the passages of a gold document, or all nodes with the name of an answer."""
         passages = self._snapshot.graph.passages
         if passages is None:
             return [self._snapshot.graph.ids(name) for name in dict.fromkeys(question.answers)]
@@ -254,23 +254,23 @@ def _step(step: Step, share: float | None) -> Row:
     }
 
 
-def _shares(state: State, wanted: list[Ints]) -> list[float | None]:
-    """Return the share of the wanted things that the state holds after each step; None where that is undefined."""
+def _shares(state: State, targets: list[Ints]) -> list[float | None]:
+    """Return the share of the targets in the state after each step (recall); None where it is undefined."""
     shares: list[float | None] = []
     known: dict[tuple[int, ...], float | None] = {}
     for step in state.trace:
         after = step.after
-        if after is None or not wanted:
+        if after is None or not targets:
             shares.append(None)
             continue
         key = id(after.passages), id(after.evidence), *after.graph.place
         if key not in known:
-            known[key] = _share(after, wanted)
+            known[key] = _share(after, targets)
         shares.append(known[key])
     return shares
 
 
-def _share(state: State, wanted: list[Ints]) -> float | None:
+def _share(state: State, targets: list[Ints]) -> float | None:
     graph, evidence = state.graph, state.evidence
     if state.passages is not None:
         inside = set(state.passages.ids.tolist())
@@ -278,15 +278,15 @@ def _share(state: State, wanted: list[Ints]) -> float | None:
         nodes = np.concatenate((evidence.nodes, graph.ends(evidence.edges)))
         inside = set(nodes.tolist())
         if graph.passages is not None and not (graph.columns.kinds[nodes] == Kind.CHUNK).any():
-            return _share_behind(graph, wanted, inside, set(evidence.edges.tolist()))
+            return _share_behind(graph, targets, inside, set(evidence.edges.tolist()))
     elif not graph.whole:
-        return sum(bool(graph.holds(nodes).any()) for nodes in wanted) / len(wanted)
+        return sum(bool(graph.holds(nodes).any()) for nodes in targets) / len(targets)
     else:
         return None
-    return sum(not inside.isdisjoint(nodes.tolist()) for nodes in wanted) / len(wanted)
+    return sum(not inside.isdisjoint(nodes.tolist()) for nodes in targets) / len(targets)
 
 
-def _share_behind(graph: Graph, wanted: list[Ints], nodes: set[int], edges: set[int]) -> float:
+def _share_behind(graph: Graph, targets: list[Ints], nodes: set[int], edges: set[int]) -> float:
     """Return the share of documents with a passage that names one of the nodes, or states one of the edges."""
     columns = graph.columns
     return sum(
@@ -294,8 +294,8 @@ def _share_behind(graph: Graph, wanted: list[Ints], nodes: set[int], edges: set[
             nodes.isdisjoint(columns.adjacency.rows(passages).tolist())
             and edges.isdisjoint(columns.stated.rows(passages).tolist())
         )
-        for passages in wanted
-    ) / len(wanted)
+        for passages in targets
+    ) / len(targets)
 
 
 _STATUS, _REFERENCES = "/proc/self/status", "/proc/self/clear_refs"  # of Linux; elsewhere the peak is unknown

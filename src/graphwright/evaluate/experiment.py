@@ -57,7 +57,7 @@ EXTRACTIONS: Mapping[str, Callable[[Dataset, Callable[[Skipped], None]], Extract
 
 @dataclass(frozen=True)
 class Subject:
-    """The data of an experiment as it is used: documents or triples, questions, and metrics.
+    """The data that an experiment measures on: documents or triples, questions, and metrics.
 
     `over`: "documents" (with their extractor), "graph" (its triples), or "index", where an index is given and the data
     are questions only. `answered`: whether methods answer, or only retrieve. `unjudged`: questions left out because no
@@ -117,7 +117,7 @@ class Experiment(Checked):
     index: Path | None = None
 
     def __post_init__(self) -> None:
-        """Check what relates several fields."""
+        """Check the constraints between fields."""
         super().__post_init__()
         if not isinstance(self.questions, str | Path):
             raise OptionError(f"questions is {self.questions!r}; it must be the name or the path of a file.")

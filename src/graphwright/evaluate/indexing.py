@@ -89,7 +89,7 @@ def _model_costs(usage: Usage) -> dict[str, Any]:
 def sample_index(experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> Iterator[Snapshot]:
     """Make an index of three documents or triples, to try methods on before the real one is built.
 
-    All vectors are equal, so searches are meaningless; but what cannot be built or run over it fails early.
+    All vectors are equal, so results are meaningless, but methods that cannot be built or run fail early.
     """
     constant = _ConstantEncoder(encoder.id, encoder.encode(["text"]).shape[1])
     with TemporaryDirectory() as temporary:
@@ -119,7 +119,8 @@ def _import_graph(
 
 
 def check_index(folder: Path, experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> None:
-    """Check that an index holds exactly the documents or the graph, with the extractor and embeddings asked for.
+    """Check that an index holds exactly the documents or the graph, with the extractor and embeddings of the
+    experiment.
 
     For questions alone, check that it holds the documents that they name. Raises OptionError where it does not, and
     StoreError for a folder that is no index, or one with another encoder.

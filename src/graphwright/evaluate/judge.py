@@ -71,7 +71,7 @@ class Key(NamedTuple):
 
 
 class Judgement(BaseModel):
-    """A line of the file of judgements: its key, verdicts by "accuracy" or dimension, and what the call took.
+    """A line of the file of judgements: its key, verdicts by "accuracy" or dimension, and the usage of the call.
 
     `verdicts` is None for a reply that could not be read, for the reason `unreadable`.
     """
@@ -163,16 +163,16 @@ def judge_run(
 ) -> dict[str, Any]:
     """Judge the answers of a run, and return the figures as JSON values.
 
-    `rows`: the run's results; methods without any answer are passed over, and a missing or negative answer of other
+    `rows`: the run's results; methods without any answer are skipped, and a missing or negative answer of other
     methods counts as an empty one. `llm`: a language model, or a Judge such as OverlapJudge(). `accuracy`: judge each
     answer against the accepted ones, where there are any. `against`: a method to compare every other one with, question
     by question, on `dimensions`: names with descriptions, or names of DIMENSIONS. `threads`: calls at a time. Where
     methods often give the same answer, put the model inside a CachedLLM.
 
-    Each judgement is a line of `judgements.jsonl` in the folder `out` as soon as it is made, so that an interrupted
+    Each judgement is appended to `judgements.jsonl` in the folder `out` at once, so that an interrupted
     call resumes. A line counts only for the same methods in the same order, question, accepted answers, answers,
-    dimensions, prompt and judge; other judges may share the file. A reply that could not be read has a line that says
-    so; remove it to ask again. Only one process at a time may judge in a folder.
+    dimensions, prompt and judge; other judges may share the file. An unreadable reply has a line with
+    the reason; remove the line to repeat the request. Only one process at a time may judge in a folder.
 
     Returned is {"model": the judge's id,
     "accuracy": {method: {"mean", "low", "high", "questions"}},
@@ -270,7 +270,7 @@ def _tasks(
             if name not in questions:
                 raise OptionError(
                     f"The rows hold an answer to question {name!r}, which is not among the {len(questions):,} "
-                    f"questions given; give those that the run asked."
+                    f"questions given. Pass the questions of the run."
                 )
             question = questions[name]
             if accuracy and question.answers:

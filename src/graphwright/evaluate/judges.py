@@ -22,12 +22,12 @@ __all__ = ["DIMENSIONS", "Grade", "Judge", "ModelJudge", "OverlapJudge", "Verdic
 
 DIMENSIONS: Mapping[str, str] = MappingProxyType(
     {
-        "comprehensiveness": "How much of what the question asks about does the answer cover, part by part?",
+        "comprehensiveness": "How completely does the answer cover all parts of the question?",
         "diversity": "How varied are the points of view and the kinds of knowledge that the answer brings together?",
         "empowerment": "How well does the answer let its reader understand the matter and judge of it for themselves?",
         "logicality": "How sound is the reasoning: does each conclusion follow, without gaps or contradictions?",
-        "coherence": "How well do the sentences of the answer hang together and lead from one to the next?",
-        "relevance": "How closely does the answer keep to what the question asks for, without what is beside it?",
+        "coherence": "How well do the sentences of the answer connect and lead from one to the next?",
+        "relevance": "How closely does the answer address the question, without irrelevant content?",
     }
 )
 """Dimensions on which two answers are compared: three of GraphRAG and LightRAG, three more of PathRAG."""
@@ -85,7 +85,7 @@ class Judge(Protocol):
     def compare(
         self, question: str, accepted: Sequence[str], first: str, second: str, dimensions: Mapping[str, str], run: Run
     ) -> dict[str, Verdict]:
-        """Return which of two answers is better on each dimension, without those that it cannot judge."""
+        """Return which of two answers is better on each dimension; dimensions that it cannot judge are left out."""
         ...
 
 
@@ -158,7 +158,7 @@ def _comparison(dimensions: tuple[str, ...]) -> type[Any]:
     def complete(verdicts: list[Any]) -> list[Any]:
         counts = Counter(item.dimension for item in verdicts)
         if wrong := [name for name in dimensions if counts[name] != 1]:
-            raise ValueError(f"there must be one verdict, and no more, for each of {', '.join(wrong)}")
+            raise ValueError(f"there must be exactly one verdict for each of {', '.join(wrong)}")
         return verdicts
 
     name: Any = Literal[dimensions]
@@ -177,7 +177,7 @@ def _short(why: str) -> str:
 class OverlapJudge(Checked):
     """Judge answers offline by counting words, as a stand-in for a language model.
 
-    An answer is right where the words of an accepted one stand in it in a row, or where its token F1 with one is at
+    An answer is right where it contains the words of an accepted one in a row, or where its token F1 with one is at
     least `threshold`; for an accepted "yes" or "no" its first word decides. So an answer that denies or only lists what
     is accepted counts as right, and a paraphrase as wrong.
 
@@ -197,11 +197,11 @@ class OverlapJudge(Checked):
 
     @property
     def id(self) -> str:
-        """Name, which says that no model was asked, and threshold."""
+        """Name of the stand-in, with its threshold."""
         return f"stand-in for a model: words shared with accepted answers (F1 >= {self.threshold:g})"
 
     def accuracy(self, question: str, accepted: Sequence[str], answer: str, run: Run | None = None) -> Verdict:
-        """Return whether an answer is right, as far as its words show."""
+        """Return whether an answer is right, judged by its words."""
         match = next((text for text in accepted if self._agrees(answer, text)), None)
         if match is None:
             return Verdict(0.0, "shares too little")

@@ -1,4 +1,4 @@
-"""Every metric of a run by its name: rankings, answers, subgraphs, paths and summaries, and what each needs."""
+"""Metrics of a run by name: of rankings, answers, subgraphs, paths and summaries."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Outcome:
     """The result of a question.
 
     `graph`: the whole graph of the snapshot; `documents`: ids, best first; `answers`: short texts, best first, None
-    where nothing was to be answered; `answer`: the whole text; `wanted`: the nodes of each wanted thing, empty for one
-    that the graph does not have.
+    where nothing was to be answered; `answer`: the whole text; `targets`: the nodes of each gold document or accepted
+    answer, empty for one that the graph does not have.
     """
 
     question: QuestionRecord
@@ -57,7 +57,7 @@ class Outcome:
     documents: Sequence[str]
     answers: Sequence[str] | None
     answer: str
-    wanted: Sequence[Ints]
+    targets: Sequence[Ints]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Measure:
         return replace(self, needs="answers") if kind == "graph" else replace(self, needs="gold", kind="retrieval")
 
     def fits(self, question: QuestionRecord) -> bool:
-        """Return whether a question has what the metric needs."""
+        """Return whether a question has the data that the metric needs."""
         return bool((self.needs != "answers" and question.gold) or (self.needs != "gold" and question.answers))
 
 
@@ -226,12 +226,12 @@ def _near(outcome: Outcome) -> float:
     answer that the index does not hold counts as one node that nothing is near to.
     """
     evidence, graph = outcome.state.evidence, PassageGraph()(outcome.graph)
-    oracle = np.concatenate([np.empty(0, np.int64), *outcome.wanted])
+    oracle = np.concatenate([np.empty(0, np.int64), *outcome.targets])
     nodes: Sequence[int] | Ints = [] if outcome.state.passages is None else outcome.state.passages.ids[:10]
     if graph.passages is None and evidence is not None:
         best = evidence.top(10)
         nodes = np.concatenate((best.nodes, graph.ends(best.edges)))
-    absent = sum(not len(of) for of in outcome.wanted)
+    absent = sum(not len(of) for of in outcome.targets)
     return metrics.topological_recall(graph, nodes, oracle) * len(oracle) / max(len(oracle) + absent, 1)
 
 

@@ -68,7 +68,7 @@ def recall_at_k(ranked_ids: Iterable[Hashable], gold_ids: Iterable[Hashable], k:
 
 
 def capped_recall_at_k(ranked_ids: Iterable[Hashable], gold_ids: Iterable[Hashable], k: int) -> float:
-    """Return recall relative to what k places can hold: |top k ∩ gold| / min(k, |gold|).
+    """Return recall relative to the best possible in k places: |top k ∩ gold| / min(k, |gold|).
 
     BEIR (Thakur et al., 2021); the R@k of FastInsight, section 4.3.1.
 

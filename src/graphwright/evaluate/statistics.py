@@ -56,8 +56,8 @@ def paired_test(a: ArrayLike, b: ArrayLike, resamples: int = 10_000, seed: int =
     """Return the two-sided p value of the difference of two methods on the same questions.
 
     Paired permutation test (Fisher, 1935; for retrieval Smucker, Allan and Carterette, 2007): if the methods were
-    alike, each difference would be as likely with the other sign. All patterns of signs are tried where they are no
-    more than `resamples`, else so many random ones, the observed one counted (Phipson and Smyth, 2010).
+    alike, each difference would be as likely with the other sign. All patterns of signs are tried where there are at
+    most `resamples`, else that number of random ones, the observed one included (Phipson and Smyth, 2010).
     Raises OptionError where a and b differ in length, for values that are not finite, and without scipy.
 
     >>> paired_test([1, 1, 1, 1, 1], [0, 0, 0, 0, 0])  # 2 of 2**5 patterns
@@ -66,7 +66,7 @@ def paired_test(a: ArrayLike, b: ArrayLike, resamples: int = 10_000, seed: int =
     first, second = _pair(a, b, "a", "b")
     _check_resamples(resamples)
     difference = first - second
-    difference = difference[difference != 0]  # a sign there changes nothing
+    difference = difference[difference != 0]  # zero differences have no sign
     if difference.size < 2:
         return 1.0
     options = {"vectorized": True, "alternative": "greater", "n_resamples": resamples, "batch": _rows(difference.size)}

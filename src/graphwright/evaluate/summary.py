@@ -44,8 +44,8 @@ def summarised(
     """Return the summary of a finished run, as JSON values.
 
     For each method `metrics` (mean and, with scipy, the 95 % bootstrap interval over questions), `milliseconds` and
-    `model_milliseconds` of a question (p50, p95, mean), those of each of its `steps` with the share of the wanted nodes
-    or documents that is `held` after it, means of tokens, calls and money, `peak_mb`, and `breakdown` by groups of
+    `model_milliseconds` of a question (p50, p95, mean), those of each of its `steps` with the recall of gold nodes
+    or documents after it (`held`), means of tokens, calls and money, `peak_mb`, and `breakdown` by groups of
     questions. `against_baseline`: for each metric that is a mean the difference and, with scipy, the p value of the
     paired permutation test, alone and `corrected` for the number of methods (Holm). `sweeps`: the grids. `statistics`:
     whether there are intervals and p values.
@@ -133,18 +133,18 @@ def _against(
     rows: Mapping[str, Sequence[Row]], baseline: str, measures: Sequence[Measure], seed: int
 ) -> dict[str, dict[str, Any]]:
     """Return by method and metric the difference to the baseline, with its p values where scipy is installed."""
-    found: dict[str, dict[str, Any]] = {name: {} for name in rows if name != baseline}
+    differences: dict[str, dict[str, Any]] = {name: {} for name in rows if name != baseline}
     for measure in measures:
         if _is_ratio(rows[baseline], measure.name) or not _has(rows[baseline], measure):
             continue
         base = _values(rows[baseline], measure.name)
-        values = {name: _values(rows[name], measure.name) for name in found if _has(rows[name], measure)}
+        values = {name: _values(rows[name], measure.name) for name in differences if _has(rows[name], measure)}
         p = {name: paired_test(of, base, seed=seed) for name, of in values.items()} if available() else {}
         corrected = dict(zip(p, holm(list(p.values())), strict=True))
         for name, of in values.items():
             tested = {"p": p[name], "corrected": corrected[name]} if name in p else {}
-            found[name][measure.name] = {"difference": float(np.mean(of) - np.mean(base)), **tested}
-    return found
+            differences[name][measure.name] = {"difference": float(np.mean(of) - np.mean(base)), **tested}
+    return differences
 
 
 def _breakdown(rows: Sequence[Row], measures: Sequence[Measure]) -> dict[str, Any]:

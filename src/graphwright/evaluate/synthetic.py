@@ -1,8 +1,8 @@
 """Generate questions that need two linked documents, for corpora with links and without questions.
 
-In FastInsight (section 4.2.1) a language model writes them: a question describes the document that refers, and asks for
-what only the other one tells, without naming it. Offline, a question is made of the most informative words of the most
-central sentence of each document.
+In FastInsight (section 4.2.1) a language model writes them: a question describes the first document, which refers to
+the second, and asks for a fact that only the second contains, without naming it. Offline, a question is made of the
+most informative words of the most central sentence of each document.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SHOWN = 4096  # characters of a document that a model reads, the length of a no
 _TRIES = 3  # pairs that a model is asked about per question
 _OWN = 2  # words of a question that only one of the documents holds, for each of them
 _RUN = 8  # words in a row that a question may not share with a document
-_MIN_WORDS = 3  # words of either document in a question of words
+_MIN_WORDS = 3  # of each document in a question made of words
 _TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _FORMS = (
     "Which results on {target} does work on {source} build on?",
@@ -50,7 +50,7 @@ def two_document_questions(
     Pairs are drawn by `seed`, and no document is in two questions; a larger `count` gives the same first ones. `llm`
     writes them, with an answer each; without one they are made of words (see TermWriter) and have no answer. Those that
     do not need both documents are left out (see needs_both), so that there may be fewer than `count`; a model is asked
-    about three pairs at most for each that is wanted.
+    about 3 · `count` pairs at most.
 
     Raises DataError where no document refers to another, OptionError for a count below 1, and what a model raises,
     except that a malformed reply only skips its pair.
@@ -97,7 +97,7 @@ def linked_pairs(documents: Iterable[Document], seed: int = 0) -> list[tuple[Doc
 
 
 def needs_both(question: str, source: Document, target: Document) -> bool:
-    """Return whether a question needs both documents, as far as its words show.
+    """Return whether a question needs both documents, judged by its words.
 
     Each of them holds two words or more of the question that the other does not; the question does not name the target,
     which would be found at once; and it copies neither, no sentence and no eight words in a row.

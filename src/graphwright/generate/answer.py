@@ -44,7 +44,7 @@ class Draft:
 
     @property
     def listener(self) -> Callable[[str], None] | None:
-        """The function to give to a language model as its `on_text`; None where nobody listens."""
+        """The function to give to a language model as its `on_text`; None without a listener."""
         return None if self._on_text is None else self.feed
 
     def feed(self, piece: str) -> None:
@@ -102,11 +102,11 @@ class Generate(Operator):
 
     A **language model** is given the state's prompt. It replies with an answer whose markers [1], [2] number its
     citations, each of them a passage and a quote. Every quote is looked up (see `generate.quotes`), and the citation
-    is what the document has there. A quote that is in no passage is dropped with its markers, and the trace says so.
+    has the text of the document. A quote that is in no passage is dropped with its markers, with a note in the trace.
     An answer left without citations is still given: `found` is True, `citations` is empty, and the trace notes that
     no citation could be verified. A **reader** answers with its best span, which cites the sentence around it.
 
-    If nothing answers, the answer says so, cites nothing, and its `found` is False.
+    Without an answer in the passages, the text is a message, `citations` is empty, and `found` is False.
 
     `passages`: the number of passages that a reader reads, and that a model may cite if its prompt numbers none.
 
@@ -149,7 +149,7 @@ class Generate(Operator):
 
 @dataclass(frozen=True, repr=False)
 class AnswerIfEnough(Operator):
-    """Answer from the best `passages` if a language model finds them sufficient, else leave the state as it is.
+    """Answer from the best `passages` if a language model finds them sufficient, else leave the state unchanged.
 
     The check of BubbleRAG, section 3.2; the step needs a language model. The model is asked once, for an answer with
     quotes (see Generate) or for the statement that the passages do not suffice. An answer without a verified quote is
@@ -170,7 +170,7 @@ class AnswerIfEnough(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state as it is."""
+        """Set the answer, or leave the state unchanged."""
         if state.passages is None or not len(state.passages):
             return state
         lines = "\n".join(PassagePrompt(self.passages).lines(state).values())
@@ -194,7 +194,7 @@ class AnswerIfEnough(Operator):
 
 @dataclass(frozen=True, repr=False)
 class Unaided(Operator):
-    """Answer from what a language model knows, without passages and citations: the baseline of retrieval.
+    """Answer from the knowledge of a language model, without passages and citations: the baseline of retrieval.
 
     `reasoning`: the model writes down its reasoning first (chain of thought), which the trace then holds.
 

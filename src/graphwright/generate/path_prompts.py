@@ -37,7 +37,7 @@ class GlobalEdges(Checked):
     `triples`: vectors of edges (`Snapshot.triples`). An edge's score is its largest cosine with any theme; of edges
     with the same text the first counts. `limit`: the largest number of edges. Without vectors the edges at the nodes
     of the evidence are compared by words: by the share of the themes' words that an edge's text holds.
-    `asked`: take the question itself as the only theme, as is done without a language model.
+    `by_question`: take the question itself as the only theme, as is done without a language model.
 
     >>> from graphwright import Evidence, start
     >>> from graphwright.operators.anchors.keywords import Keywords
@@ -50,11 +50,11 @@ class GlobalEdges(Checked):
 
     triples: VectorIndex | None
     limit: Annotated[int, AtLeast(1)] = 10
-    asked: bool = False
+    by_question: bool = False
 
     def __call__(self, state: State, run: Run) -> Ints:
         """Return the edges, best first."""
-        queries = [state.question.text] if self.asked else [theme.text for theme in themes(state)]
+        queries = [state.question.text] if self.by_question else [theme.text for theme in themes(state)]
         if not queries:
             return np.empty(0, np.int64)
         if self.triples is None:

@@ -30,11 +30,11 @@ _MAX_HEADING = 7  # words of a line without a full stop
 
 @dataclass(frozen=True, repr=False)
 class ReadSpans(Operator):
-    """Answer with the best span that a reader finds, if its score reaches `threshold`; else leave the state as it is.
+    """Answer with the best span that a reader finds, if its score reaches `threshold`; else leave the state unchanged.
 
     The answer is the span; its citation is the sentence around it. `passages`: the number of passages that are read.
-    The default threshold was set with MiniLMReader on open question sets that are not reported on: 7 % of the questions
-    had such a span, and about two in three of these were right.
+    The default threshold was set with MiniLMReader on open question sets that no reported figure uses: 7 % of the
+    questions had such a span, and about two in three of these were right.
 
     """
 
@@ -45,7 +45,7 @@ class ReadSpans(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state as it is."""
+        """Set the answer, or leave the state unchanged."""
         answer = read_answer(self.reader, state, run, self.passages, self.threshold)
         if answer is None:
             run.note(f"no span has a score of {self.threshold:g} or more")

@@ -204,7 +204,7 @@ class Evidence:
     def take(self, positions: Sequence[int], scores: ArrayLike | None = None) -> Evidence:
         """Return the items at `positions`: with new scores ranked by them, else in the order given.
 
-        Without new scores the items keep those that they have.
+        Without new scores the items keep their scores.
         """
         if scores is not None:
             return Evidence.of_pieces([self.piece(i) for i in positions], scores, self.render)
@@ -291,7 +291,7 @@ def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
 
 
 def _sealed(array: NDArray[Any]) -> NDArray[Any]:
-    """Make an array that nobody else holds read-only."""
+    """Make an array read-only, in place; only for arrays without other references."""
     array.flags.writeable = False
     return array
 

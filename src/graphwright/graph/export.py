@@ -143,7 +143,7 @@ FORMATS: dict[str, Callable[[Graph, TextIO, Evidence | None], Exported]] = {
 
 
 class _Part:
-    """The nodes and edges to write, with the rank and score of those that evidence holds."""
+    """The nodes and edges to write, with the rank and score of those in the evidence."""
 
     def __init__(self, graph: Graph, evidence: Evidence | None) -> None:
         self.graph = graph

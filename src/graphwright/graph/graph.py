@@ -20,7 +20,7 @@ from graphwright.kernels.csr import group, induced, undirected
 
 __all__ = ["ABOUT", "ALIAS", "MENTIONS", "REFERS", "SYNONYM", "WRITTEN", "Columns", "Csr", "Graph", "Kind"]
 
-# Relations that an index adds to those that texts state.
+# Relations that an index adds to those extracted from texts.
 ABOUT = "about"  # from a chunk to the entity that its title names
 MENTIONS = "mentions"  # from a chunk to any other entity in it
 ALIAS = "alias"  # from a shorter name to the entities that it may mean
@@ -29,7 +29,7 @@ REFERS = "refers to"  # from a chunk to the first chunk of a document that its o
 
 Ids32 = NDArray[np.int32]
 WRITTEN = 20
-"""Number of triples of a node that stand for its passage, on a graph without passages."""
+"""Number of triples of a node that replace its passage, on a graph without passages."""
 
 
 class Kind(IntEnum):
@@ -117,7 +117,7 @@ class Columns:
         return Csr(*group(len(self.names), self.tails, np.arange(len(self.tails), dtype=np.int32)))
 
     def between_entities(self, edges: Ints | Ids32) -> NDArray[np.bool_]:
-        """Return which edges join two entities, and not a passage with what it mentions."""
+        """Return which edges join two entities, rather than a passage and an entity."""
         heads, tails = self.kinds[self.heads[edges]], self.kinds[self.tails[edges]]
         inside: NDArray[np.bool_] = (heads != Kind.CHUNK) & (tails != Kind.CHUNK)
         return inside
@@ -323,7 +323,7 @@ class Graph:
             around = self.names.take(order[max(first - 1, 0) : first + 2])
             beside = near or [other for other in around if len(self.ids(other))]
             hint = f" Near it in alphabetical order: {', '.join(map(repr, beside)) or '-'}."
-        raise DataError(f"No node of {self!r} is named {name!r}; give a name as it is written in the graph.{hint}")
+        raise DataError(f"No node of {self!r} is named {name!r}; give a name as the graph spells it.{hint}")
 
     def text(self, node: int) -> str:
         """Return a node's text, by default its name."""
@@ -399,7 +399,7 @@ class Graph:
 
     @property
     def checksum(self) -> str:
-        """Sixteen hexadecimal digits that change with what is here."""
+        """Sixteen hexadecimal digits that change with the nodes and edges."""
         if self._nodes is None:
             return self.columns.checksum
         digest = hashlib.blake2b(self.columns.checksum.encode(), digest_size=8)

@@ -237,7 +237,7 @@ def relation_paths(
     """Return all relation paths of at most `length` relations from a node, and how many were not extended for cost.
 
     Breadth first over fronts: all nodes of a path are extended at once by every relation in either direction, so the
-    cost is that of the edges at fronts, and not of walks, of which a hub has millions. `max_edges`: edges looked at;
+    cost grows with the edges at fronts, not with the walks (a hub has millions). `max_edges`: edges looked at;
     the paths that lead to the fewest are extended first, and those beyond the limit are not. `edges`:
     `labelled_edges(graph)`, where it is known. Ordered by length, then by ways; with `k` the first k, at no higher cost
     than they need.

@@ -56,7 +56,7 @@ def bubble(
     """Return the candidates where groups of terminals meet as they grow, in the order found (BubbleRAG, Algorithm 1).
 
     `origins: int[t, 3]`, a row for each terminal: its group (numbered from 0, none empty), its node, and for a terminal
-    that stands for an edge the node at the other end, which is a terminal of the group too, else -1.
+    that represents an edge the node at the other end, which is a terminal of the group too, else -1.
 
     Dijkstra's search with a state for each (group, node): distance, predecessor, source terminal. Entering a node costs
     `costs`; a terminal of any group costs 0 (Eq. 4). States are settled by distance, then smaller node, then group.

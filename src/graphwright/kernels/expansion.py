@@ -43,7 +43,7 @@ class Costs(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Scratch of one expansion; `marks` and `queue` are the workspace's, the others grow with what is touched."""
+    """Scratch of one expansion; `marks` and `queue` are the workspace's, the others grow with the nodes touched."""
 
     nodes: Table
     labels: Table

@@ -84,7 +84,7 @@ def settled(walk: Walk) -> tuple[Ids, Floats]:
 
 
 def swept(walk: Walk, k: int, touched: Ids, scores: Floats) -> tuple[Ids, Floats]:
-    """Return the k nodes of highest PageRank, and those that tie with the last.
+    """Return the k nodes of highest PageRank, and all that tie with the last.
 
     Starts from the scores of the nodes `touched`, more than k. Sweeps end when two more leave 99 % of the top k the
     same, or when the bound on the L1 error is a tenth of k times the k-th score, where only near-ties change places.
@@ -159,7 +159,7 @@ _RESIDUAL, _ESTIMATE, _DEGREE, _INVERSE = 0, 1, 2, 3  # columns of rows
 _GOLDEN, _LOWER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xFFFFFFFF)
 _HALF, _ONE, _FREE = np.uint64(32), np.uint64(1), np.uint64(0)
 _AHEAD = 3  # pushes between prefetching a row of the adjacency and walking it
-_PLACES = 128  # initial places for each of the top k: four times what most pushes touch
+_PLACES = 128  # initial places for each of the top k: four times as many nodes as most pushes touch
 _GROWN = 2  # bits added to a table half full
 _WIDE = 8  # a push that has touched one node in 8 is no longer local
 _LOCAL = 2  # sweeps' worth of edges that a local push may walk; other pushes a quarter

@@ -5,8 +5,8 @@ way ^ 1 is the same relation in the other direction.
 
 Valid walks never return to their source, never go straight back by the relation that they came by (from v to u by
 way ^ 1 after u to v by way), and have no step from a node to itself. By another relation they may go back: from a
-director to a film of theirs, and to its writer, who may be the same person. Of parallel edges of one relation the first
-stands for all.
+director to a film of theirs, and to its writer, who may be the same person. Of parallel edges of one relation only the
+first counts.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _merge(steps: Ids, starts: Pointers, marks: Ids, ptr: Pointers) -> None:
 def leading(
     graph: Labelled, relations: int, front: Front, before: Ids, source: int, came: int = _NONE, way: int = _ANY
 ) -> dict[int, Front]:
-    """Return the fronts that one more step leads to, by way; with `way` that one alone, empty where it leads nowhere.
+    """Return the fronts after one more step, by way; with `way` only its front, which may be empty.
 
     These are exactly the ends of the valid walks from `source`, since a step depends only on the one before it: a walk
     may go straight back from v to u where v was also reached from another node than u. `before`: the node that each

@@ -132,8 +132,8 @@ def prize_tree(n: int, heads: ArrayLike, tails: ArrayLike, costs: ArrayLike, pri
 
     The growth of Goemans and Williamson (1995), without a root as in G-Retriever: a moat grows around each node with a
     prize, all at the same rate, until its prize is used up; where moats fill an edge, their clusters merge and share
-    what is left; growth ends when at most one cluster grows. Of the forest of these edges the connected part of the
-    highest worth is selected, by the strong pruning of Johnson, Minkoff and Phillips (2000). Equal times by smaller
+    the unused prizes; growth ends when at most one cluster grows. Of the forest of these edges the connected part of
+    the highest worth is selected, by the strong pruning of Johnson, Minkoff and Phillips (2000). Equal times by smaller
     edge, equal worth by smaller node.
 
     `heads`, `tails`: the ends of each edge, int[m], walked either way; `costs`: float[m], `prizes`: float[n], 0 or

@@ -35,7 +35,7 @@ from graphwright.operators.subgraph.narrow import Triples
 
 __all__ = ["EntityRetriever", "degree_scales", "entity_logits", "train_entity"]
 
-_MORE = 200  # triples beyond k, since parallel ones are not told apart (ReG, appendix E)
+_MORE = 200  # triples beyond k, since parallel ones are not distinguished (ReG, appendix E)
 _GATES = 128  # numbers by which the gates read a question
 
 
@@ -187,7 +187,7 @@ def train_entity(
 def _initial(
     torch: Any, generator: Any, dimension: int, features: int, hidden: int, layers: int, named: bool
 ) -> dict[str, Any]:
-    """Return the initial weights; the order of the draws is part of what a seed means."""
+    """Return the initial weights; the result for a seed depends on the order of the draws."""
 
     def weight(rows: int, columns: int, unit: bool = False) -> Any:
         return initial_weight(torch, generator, rows, columns, unit=unit)

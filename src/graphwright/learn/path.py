@@ -261,7 +261,7 @@ def train_path(
 
 
 def _initial(torch: Any, generator: Any, dimension: int, hidden: int) -> dict[str, Any]:
-    """Return the initial weights; the order of the draws is part of what a seed means."""
+    """Return the initial weights; the result for a seed depends on the order of the draws."""
     sizes = {
         "question": (dimension, hidden),
         "again": (dimension, hidden),

@@ -1,4 +1,4 @@
-"""Refinement: choose the candidate paths that explain the answers, not those that reach them by chance (ReG, 4.1)."""
+"""Refinement: choose the candidate paths that explain the answers, not chance connections (ReG, 4.1)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Refiner(Protocol):
         ...
 
     def prepare(self, graph: Graph, examples: Sequence[Example], pools: Sequence[Pool]) -> RefineOne:
-        """Look at all questions, and return a function that refines one of them."""
+        """Prepare for all questions, and return a function that refines the labels of one."""
         ...
 
 
@@ -181,7 +181,7 @@ class _Neighbourhoods:
     def support(self, at: int, ways: Ways) -> float:
         """Return the mean F1 of a relation path over the neighbours of a question, weighted by their cosines."""
         others, cosines = (column[at] for column in self.neighbours)
-        # The fourth power: questions that ask the same count, those that are merely alike hardly.
+        # The fourth power: near-identical questions dominate, and merely similar ones hardly count.
         weights = np.maximum(cosines.astype(np.float64), 0.0) ** 4
         f1 = np.array([self.f1(other, ways) for other in others.tolist()])
         return float(weights @ f1 / max(weights.sum(), 1e-12))

@@ -131,7 +131,7 @@ def train_triple(
     The loss is the binary cross-entropy over all positive triples and `schedule.negatives` times as many drawn from the
     rest, whose log-odds are corrected for the draw, plus that of the gates against the steps of the labelled paths. The
     epoch is chosen by the recall of positive triples of the held-out questions. `names`: vectors of nodes, read for
-    heads and tails; without them nodes are told apart by their distances only.
+    heads and tails; without them nodes differ by their distances only.
     """
     setup = Setup(samples, schedule or Schedule())
     torch, learned, held_out = setup.torch, setup.learned, setup.held_out
@@ -175,7 +175,7 @@ def train_triple(
 
 
 def _initial(torch: Any, generator: Any, samples: Samples, hidden: int, steps: int, named: bool) -> dict[str, Any]:
-    """Return the initial weights; the order of the draws is part of what a seed means."""
+    """Return the initial weights; the result for a seed depends on the order of the draws."""
     dimension, features = samples.questions.shape[1], encoding_width(samples.rounds)
     sizes = {"question": dimension, "relation": dimension, "head near": features, "tail near": features}
     if named:

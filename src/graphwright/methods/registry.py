@@ -1,4 +1,4 @@
-"""Registry of all methods by name, and the pipelines that names stand for."""
+"""Registry of all methods by name, and the pipeline of each name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices of language models, and a budget for what their calls may cost."""
+"""Prices of language models, and a budget for the cost of their calls."""
 
 from __future__ import annotations
 

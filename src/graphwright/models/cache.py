@@ -153,7 +153,7 @@ class CachedEncoder(Checked):
         return vectors if len(positions) == len(texts) else vectors[[positions[key] for key in keys]]
 
     def _rows(self, texts: dict[bytes, str], usage: Usage) -> Iterator[_Rows]:
-        """Yield the vectors that are cached, then the others, which are cached as soon as they are computed."""
+        """Yield the vectors that are cached, then the others, which are cached at once."""
         missing = dict(texts)
         for keys, rows in self._remembered(texts) if self.path is None else self._stored(self.path, texts):
             for key in keys:

@@ -1,4 +1,4 @@
-"""Cancellation of work whose result nobody waits for any more."""
+"""Cancellation of model calls whose result is no longer needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protocols of the models that operators use, the values that pass between them, and the record of what a call took.
+"""Protocols of the models that operators use, the values that pass between them, and the usage of a call.
 
 Any object with the methods of a protocol serves. A model that knows its token counts has a second method beside that
 of its protocol, named `<method>_metered`, which takes a `Usage` as its last argument and adds its work to it.
@@ -205,8 +205,8 @@ class Reader(Protocol):
 class Completion:
     """The reply of a language model.
 
-    `value`: the reply as an instance of the schema asked for, None without a schema. `usage`: what the call took;
-    empty where the reply came from a cache.
+    `value`: the reply as an instance of the requested schema, None without a schema. `usage`: of the call; empty where
+    the reply came from a cache.
     """
 
     text: str
@@ -237,6 +237,6 @@ class LLM(Protocol):
         `schema`: a pydantic model that the reply must be an instance of; a reply that does not fit is corrected by the
         model once. `on_text` receives the text of the reply piece by piece as it is generated. `cancel` ends waiting.
         Raises LLMResponseError where the corrected reply does not fit either, BudgetError where a budget is exhausted,
-        and ModelError where there is no reply. `error.usage` is what a failed call took.
+        and ModelError where there is no reply. `error.usage` is the usage of the failed call.
         """
         ...

@@ -202,7 +202,7 @@ _KEYS = {
     "tokens_per_minute": (100_000, "prompts and replies together; no limit if not set"),
     "concurrency": ("", "requests at a time"),
     "max_tokens": ("", "longest reply"),
-    "temperature": ("", "0 for the same reply to the same prompt, as far as the server supports it"),
+    "temperature": ("", "0 for the same reply to the same prompt, where the server supports it"),
     "prompt_price": (0.15, "price of a million tokens read, for the cost of runs"),
     "completion_price": (0.6, "price of a million tokens written"),
     "currency": ("USD", "currency of both prices"),

@@ -1,4 +1,4 @@
-"""Structured replies: language models asked for JSON that is an instance of a pydantic model.
+"""Structured replies: JSON from a language model, validated by a pydantic model.
 
 Broken JSON is not repaired: json-repair would complete a reply that was cut off, and half a list would pass for the
 whole. The model is asked to correct its reply instead.
@@ -61,8 +61,8 @@ class Ask(Protocol):
 def complete_with(ask: Ask, schema: type[Any] | None, name: str, usage: Usage) -> Completion:
     """Ask a model, and once more where the reply does not fit the schema.
 
-    `name` stands for the model in errors. `usage` is what `ask` counts its work in: it becomes that of the completion,
-    or of the error. Raises LLMResponseError where the corrected reply does not fit either, and whatever `ask` raises.
+    `name`: of the model, for errors. `usage`: filled by `ask`, and passed on with the completion or the error. Raises
+    LLMResponseError where the corrected reply does not fit either, and whatever `ask` raises.
 
     >>> from pydantic import BaseModel
     >>> class Place(BaseModel):
@@ -98,7 +98,7 @@ def _instance_of(ask: Ask, schema: type[Any], name: str) -> tuple[str, Any]:
         value = parse_reply(schema, reply.text)
     if isinstance(value, Mismatch):
         error = LLMResponseError(
-            f"{name} was asked for {schema.__name__} as JSON, and once more to correct it, but the reply does not fit"
+            f"{name} was asked for {schema.__name__} as JSON, then to correct its reply, which still does not fit"
             f"{_ending(reply)}: {value.reason.replace(chr(10), '; ')}. It begins with {beginning(reply.text)}. "
             f"{_REMEDY}"
         )
@@ -181,7 +181,7 @@ def _problems(error: ValidationError) -> str:
 def _correction(reply: RawReply, mismatch: Mismatch) -> str:
     cut = "It was cut off because it was too long; write a shorter one.\n" if reply.finish == "length" else ""
     return (
-        f"Your reply does not fit the JSON schema that was asked for:\n{cut}{mismatch.reason}\n"
+        f"Your reply does not fit the requested JSON schema:\n{cut}{mismatch.reason}\n"
         f"Reply with the corrected JSON object only."
     )
 

@@ -34,9 +34,9 @@ class _Fusion(Operator):
             yield from part.unmet(fields)
 
     def capped(self, cap: int) -> Operator:
-        made = copy(self)
-        object.__setattr__(made, "parts", tuple(part.capped(cap) for part in self.parts))
-        return made
+        fusion = copy(self)
+        object.__setattr__(fusion, "parts", tuple(part.capped(cap) for part in self.parts))
+        return fusion
 
     def apply(self, state: State, run: Run) -> State:
         return self.execute(state, run)
@@ -45,35 +45,35 @@ class _Fusion(Operator):
         """Run the parts, each a step of the trace, and fuse their evidence."""
         if state.answer is not None:
             return state
-        found = [part.execute(state, run) for part in self.parts]
-        steps = [step for one in found for step in one.trace[len(state.trace) :]]
+        states = [part.execute(state, run) for part in self.parts]
+        steps = [step for result in states for step in result.trace[len(state.trace) :]]
         begun = state.with_(trace=(*state.trace, *steps))
-        fused = [one.evidence or Evidence.of_nodes([]) for one in found]
+        fused = [result.evidence or Evidence.of_nodes([]) for result in states]
         return self.traced(begun, run, k, lambda _: top_of(begun.with_(evidence=self._fuse(fused)), self.gives, k))
 
-    def _fuse(self, found: list[Evidence]) -> Evidence:
-        if all(evidence.only_nodes for evidence in found):
-            return self._fuse_nodes(found)
+    def _fuse(self, parts: list[Evidence]) -> Evidence:
+        if all(evidence.only_nodes for evidence in parts):
+            return self._fuse_nodes(parts)
         totals: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
-        for at, evidence in enumerate(found):
+        for at, evidence in enumerate(parts):
             for key, score in zip(evidence.identities(), self.scores(at, evidence).tolist(), strict=True):
                 totals[key] = totals.get(key, 0.0) + score
         return Evidence.of_pieces(totals, list(totals.values()))
 
-    def _fuse_nodes(self, found: list[Evidence]) -> Evidence:
-        """Fuse pieces that are single nodes, by arrays: thousands of passages in a millisecond."""
-        nodes, at = np.unique(np.concatenate([evidence.nodes for evidence in found]), return_inverse=True)
-        scores = np.concatenate([self.scores(i, evidence) for i, evidence in enumerate(found)])
+    def _fuse_nodes(self, parts: list[Evidence]) -> Evidence:
+        """Fuse items that are single nodes, with arrays: thousands of passages in a millisecond."""
+        nodes, at = np.unique(np.concatenate([evidence.nodes for evidence in parts]), return_inverse=True)
+        scores = np.concatenate([self.scores(i, evidence) for i, evidence in enumerate(parts)])
         return Evidence.of_nodes(nodes, np.bincount(at, scores, len(nodes)))
 
     @abstractmethod
     def scores(self, at: int, evidence: Evidence) -> Scores:
-        """Return what part `at` adds to the score of each of its pieces."""
+        """Return the addend of part `at` to the score of each of its items."""
 
 
 @dataclass(frozen=True, repr=False, init=False)
 class ReciprocalRank(_Fusion):
-    """Fuse by rank: a piece scores the sum of 1/(constant + rank) over the parts that found it.
+    """Fuse by rank: the score of an item is the sum of 1/(constant + rank) over the parts that return it.
 
     Reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009), whose constant is 60.
 
@@ -102,7 +102,7 @@ class ReciprocalRank(_Fusion):
 
 @dataclass(frozen=True, repr=False, init=False)
 class ScoreSum(_Fusion):
-    """Fuse by score: a piece scores the weighted sum of its scores, each part's divided by its largest.
+    """Fuse by score: the weighted sum of an item's scores, each part's scores divided by its largest.
 
     `weights`: one per part, 1 each by default. A part whose largest score is not above 0 adds nothing;
     a part without scores counts as 1/rank.
@@ -112,17 +112,17 @@ class ScoreSum(_Fusion):
     weights: tuple[float, ...]
 
     def __init__(self, *parts: Operator, weights: tuple[float, ...] | None = None) -> None:
-        given = (1.0,) * len(parts) if weights is None else tuple(weights)
-        if len(given) != len(parts):
-            raise OptionError(f"ScoreSum has {len(parts)} parts and {len(given)} weights; give one weight for each.")
+        weights = (1.0,) * len(parts) if weights is None else tuple(weights)
+        if len(weights) != len(parts):
+            raise OptionError(f"ScoreSum has {len(parts)} parts and {len(weights)} weights; give one weight for each.")
         object.__setattr__(self, "parts", _checked(parts))
-        object.__setattr__(self, "weights", given)
+        object.__setattr__(self, "weights", weights)
 
     def scores(self, at: int, evidence: Evidence) -> Scores:
         """Return weight · score / largest score."""
-        found = evidence.ranked_scores
-        largest = found.max(initial=0.0)
-        return self.weights[at] * found / largest if largest > 0 else np.zeros(len(found))
+        ranked = evidence.ranked_scores
+        largest = ranked.max(initial=0.0)
+        return self.weights[at] * ranked / largest if largest > 0 else np.zeros(len(ranked))
 
     def __repr__(self) -> str:
         weights = "" if set(self.weights) <= {1.0} else f", weights={self.weights}"

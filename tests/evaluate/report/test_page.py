@@ -130,7 +130,7 @@ def test_charts_are_well_formed_and_say_what_they_are(tmp_path: Path) -> None:
     assert all(one.get("aria-label") and one.get("role") == "img" for one in found)
     tips = [one.text or "" for chart in found for one in chart.iter(f"{SVG}title")]
     recall = of["methods"]["ppr"]["metrics"]["recall@5"]["mean"]
-    assert f"ppr\nrecall@5 {100 * recall:.1f} %, 20 milliseconds of a question, median" in tips
+    assert f"ppr\nrecall@5 {100 * recall:.1f} %, 20 median milliseconds per question" in tips
 
 
 def test_a_reader_sees_the_primary_metric_until_another_is_chosen(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_memory_is_drawn_where_methods_differ_in_it_and_no_value_of_it_is_the_be
 def test_logarithmic_axes_say_so(tmp_path: Path) -> None:
     written(tmp_path, rows())
     names = [text.text or "" for chart in svgs(tmp_path) for text in chart.iter(f"{SVG}text")]
-    assert "milliseconds of a question, median, logarithmic" in names
+    assert "median milliseconds per question, logarithmic" in names
 
 
 def test_what_is_ranked_is_named_by_what_was_searched(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_further_edges_add_the_passages_that_state_them() -> None:
     graph = SNAPSHOT.graph
     state = start("Which river flows through Graz?", graph, evidence=Evidence.of_nodes([]))
     assert len(ToPassages(index=SNAPSHOT.passages, weight=0.0)(state).passages) == 0  # type: ignore[arg-type]
-    themes = GlobalEdges(SNAPSHOT.triples, limit=2, asked=True)
+    themes = GlobalEdges(SNAPSHOT.triples, limit=2, by_question=True)
     passages = ToPassages(index=SNAPSHOT.passages, weight=0.0, items=WithEdges(themes))(state).passages
     assert passages is not None
     assert set(passages.ids.tolist()) == set(graph.chunks_of((), themes(state, Run())).tolist())

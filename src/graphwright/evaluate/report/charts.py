@@ -99,7 +99,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis as the caller wants it: its name, the format of values, and its kind.
+    """Settings of an axis: its name, the format of values, and its kind.
 
     `log`: logarithmic. `limits`: values that it never passes. `zero`: it begins at 0.
     """
@@ -212,7 +212,7 @@ class Chart:
         return self.x.at(mark.x), self.y.at(mark.y)
 
     def spot(self, mark: Mark, shape: str, kind: str = "") -> Spot:
-        """Return a mark as it is drawn."""
+        """Return a mark in drawing coordinates."""
         return Spot(*self.position(mark), self.y.at(mark.low), self.y.at(mark.high), mark.tip, shape, kind)
 
 

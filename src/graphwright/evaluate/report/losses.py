@@ -1,4 +1,4 @@
-"""Follow the share of the wanted nodes or documents through the steps of each method: where is it lost?"""
+"""Recall after each step of each method, to locate the step that loses gold documents or answers."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _merged(ends: Sequence[Ends]) -> tuple[int, ...]:
 
 
 def _arguments(text: str) -> Iterator[str]:
-    """Yield the arguments of a call, without their names; nothing for what is not a call."""
+    """Yield the arguments of a call, without their names; none for other text."""
     call = _CALL.match(text)
     inner = None if call is None else _inside_brackets(text[call.end() :])
     for part in _split(inner, ", ") if inner else ():

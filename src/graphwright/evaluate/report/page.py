@@ -103,7 +103,8 @@ def page(summary: Summary, manifest: Mapping[str, Any], results: QuestionResults
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates: every text is escaped, and cleaned of what a browser may misread."""
+    """Return the environment of the templates: every text is escaped, and characters that a browser may
+    misread are removed."""
     loader = PackageLoader(__package__)
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalized)
     environment.filters |= {
@@ -202,7 +203,7 @@ def _costs(summary: Summary) -> list[tuple[str, Value, Callable[[float], str], b
     tokens: Value = llm_tokens if with_llm else lambda of: of.get("tokens")
     what = "tokens of language models" if with_llm else "tokens that encoders read"
     return [
-        ("milliseconds of a question, median", lambda of: of["milliseconds"]["p50"], milliseconds, True),
+        ("median milliseconds per question", lambda of: of["milliseconds"]["p50"], milliseconds, True),
         (f"{what}, of a question", tokens, amount, True),
         (_MEMORY, lambda of: of.get("peak_mb"), amount, False),
     ]
@@ -227,10 +228,10 @@ def _cost_charts(summary: Summary, metric: str) -> Iterator[list[Chart]]:
 
 def _marks(summary: Summary, metric: str, name: str, value: Value, write: Callable[[float], str]) -> Iterator[Mark]:
     for method, of in summary["methods"].items():
-        found, cost = of["metrics"].get(metric), value(of)
-        if found is not None and cost is not None and not failed_wholly(of):
-            text = f"{metric} {_metric_text(summary, metric, found['mean'])}, {write(cost)} {name}"
-            yield Mark(method, cost, *_interval(found), f"{method}\n{text}")
+        scores, cost = of["metrics"].get(metric), value(of)
+        if scores is not None and cost is not None and not failed_wholly(of):
+            text = f"{metric} {_metric_text(summary, metric, scores['mean'])}, {write(cost)} {name}"
+            yield Mark(method, cost, *_interval(scores), f"{method}\n{text}")
 
 
 def _interval(metric: Mapping[str, float]) -> tuple[float, float, float]:
@@ -251,7 +252,7 @@ def _metric_text(summary: Summary, metric: str, value: float) -> str:
 
 
 def _alike(summary: Summary, name: str, value: Value, write: Callable[[float], str]) -> bool:
-    """Return whether a cost, as it is written, is the same for all methods; of memory, nearly the same."""
+    """Return whether all methods show the same cost, or for memory nearly the same."""
     values = [value(of) for of in summary["methods"].values()]
     known = [cost for cost in values if cost is not None]
     if name == _MEMORY and known and max(known) <= _CLOSE * min(known):
@@ -330,15 +331,15 @@ def _sweep(summary: Summary, option: str, sweeps: Sequence[Mapping[str, Any]]) -
 
     def quality(metric: str) -> Chart | None:
         def value(of: Mapping[str, Any]) -> tuple[float, float, float, str] | None:
-            found = of["metrics"].get(metric)
-            if found is None:
+            scores = of["metrics"].get(metric)
+            if scores is None:
                 return None
-            return *_interval(found), f"{metric} {_metric_text(summary, metric, found['mean'])}"
+            return *_interval(scores), f"{metric} {_metric_text(summary, metric, scores['mean'])}"
 
         return _sweep_chart(option, lines, _metric_scale(summary, metric), value)
 
     unlimited = (0.0, float("inf"))
-    scale = Scale("milliseconds of a question, median", lambda value: f"{value:,g}", limits=unlimited, zero=True)
+    scale = Scale("median milliseconds per question", lambda value: f"{value:,g}", limits=unlimited, zero=True)
     charts = {metric: quality(metric) for metric in metric_names(summary)}
     return {"option": option, "lines": list(lines), "charts": charts, "time": _sweep_chart(option, lines, scale, time)}
 
@@ -371,10 +372,10 @@ def _sweep_chart(
     for name, points in lines.items():
         marks = []
         for value, method in points:
-            found, text = measure(method), _option_text(value)
-            if found is not None:
+            point, text = measure(method), _option_text(value)
+            if point is not None:
                 x = float(value) if numeric else float(categories.index(text))
-                marks.append(Mark(name, x, *found[:3], f"{name}, {option} = {text}\n{found[3]}"))
+                marks.append(Mark(name, x, *point[:3], f"{name}, {option} = {text}\n{point[3]}"))
         drawn.append(Curve(name, tuple(sorted(marks, key=lambda mark: mark.x))))
     at = [mark.x for line in drawn for mark in line.marks]
     if not at:

@@ -1,7 +1,7 @@
 """Collect the results of single questions for the page: a list to search, and two methods side by side.
 
-A page of all results would be too large to open. The list has the text of every question and what each method reached;
-the rest is there for as many questions as fit, those on which the methods differ most.
+A page of all results would be too large to open. The list has the text of every question and the score of each method;
+details are included for as many questions as fit, those on which the methods differ most first.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class QuestionResults:
         }
 
     def _result(self, row: Row) -> dict[str, Any]:
-        """Return what the page shows of a result."""
+        """Return the part of a result that the page shows."""
         documents, evidence = row.get("documents") or (), row.get("evidence") or ()
         rank = {document: at for at, (document, _) in enumerate(documents, 1)}
         metrics = row.get("metrics") or {}
@@ -122,7 +122,7 @@ class QuestionResults:
         return [operator, *figures, *([notes] if notes else [])]
 
     def selected(self) -> list[str]:
-        """Return the questions that can be opened: as many as fit, failed ones and those that differ most first."""
+        """Return the questions with details, as many as fit: failed ones, then those with the largest differences."""
         sizes: dict[str, int] = dict.fromkeys(self._known, 0)
         for (question, _), (_, size) in self._at.items():
             sizes[question] += size + 1

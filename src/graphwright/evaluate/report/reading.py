@@ -61,7 +61,7 @@ def heading(summary: Summary) -> str:
 
 
 def searched(summary: Summary) -> str:
-    """Return what was searched: "documents", "graph", "index", or "" where that is not known."""
+    """Return the searched data: "documents", "graph", "index", or "" where that is not known."""
     data = summary["data"]
     return str(data.get("over") or ("documents" if data.get("documents") else "graph" if data.get("nodes") else ""))
 
@@ -117,7 +117,7 @@ def _comparisons(summary: Summary) -> Iterator[str]:
 
 
 def _best(summary: Summary, order: list[str]) -> str:
-    """Return what the best method reaches, how far it is ahead of the baseline, and what it takes."""
+    """Return the score of the best method, its lead over the baseline, and its costs."""
     best, baseline = order[0], summary["baseline"]
     time = f"{milliseconds(_p50(summary, best))} ms a question"
     claim = (
@@ -158,7 +158,7 @@ def _difference(summary: Summary, against: Mapping[str, Any], than: str = "") ->
 
 
 def _differences(summary: Summary, order: list[str]) -> Iterator[str]:
-    """Say how many methods differ from the baseline, where several were tested."""
+    """Count the methods that differ from the baseline, where several were tested."""
     tests = [against for name in order if (against := _against(summary, name)) is not None]
     values = [(against["difference"], p) for against in tests if (p := corrected_p(against)) is not None]
     if len(values) < 2:
@@ -183,7 +183,7 @@ def _fastest(summary: Summary, order: list[str]) -> Iterator[str]:
 
 
 def _failures(summary: Summary) -> Iterator[str]:
-    """Say which methods failed on how many questions, and most often of what."""
+    """Name the failed methods, with their numbers of failures and the most frequent error."""
     failed = {name: method for name, method in summary["methods"].items() if method.get("failed")}
     for name, method in list(failed.items())[:_NAMED]:
         text = " ".join(main_error(method).split()).rstrip(".")
@@ -207,7 +207,7 @@ def _against(summary: Summary, name: str) -> Mapping[str, float] | None:
 
 
 def _claim(summary: Summary, name: str) -> str:
-    """Return what a method reaches, in words."""
+    """Return the score of a method in words."""
     primary, value = summary["primary"], _value(summary, name)
     recall = re.fullmatch(r"recall@(\d+)", primary)
     if recall:

@@ -62,7 +62,7 @@ class Column:
     marked: bool = True
 
     def winners(self) -> frozenset[int]:
-        """Return the rows with the best value as it is written; none where all are equal."""
+        """Return the rows whose written value is the best; none where all are equal."""
         known = {at: cell for at, cell in enumerate(self.cells) if cell.value is not None}
         if not self.best or not self.marked or len({cell.text for cell in known.values()}) < 2:
             return frozenset()
@@ -155,9 +155,9 @@ def _costs(summary: Summary) -> Iterator[Column]:
 
 
 def terminal(summary: Summary, width: int = 120) -> tuple[str, Table]:
-    """Return what a terminal of `width` columns shows: a heading with sentences on the result, and a table.
+    """Return the report for a terminal of `width` columns: a heading with sentences on the result, and a table.
 
-    The table always has the primary metric, the difference to the baseline and the median time; then, as far as they
+    The table always has the primary metric, the difference to the baseline and the median time; then, where they
     fit, the interval of the metric, the 95th percentile of time, money, tokens, four more metrics, and other costs.
     """
     columns = leaderboard(summary)
@@ -202,7 +202,7 @@ def _cell_text(column: Column, at: int, interval: bool) -> str:
 
 
 def brief(summary: Summary) -> str:
-    """Return the first part of `markdown`: what was compared, sentences on the result, and the leaderboard."""
+    """Return the first part of `markdown`: a heading, sentences on the result, and the leaderboard."""
     return "\n\n".join(_first_parts(summary)) + "\n"
 
 
@@ -234,8 +234,8 @@ def markdown(summary: Summary) -> str:
     steps = _steps(summary)
     if len(steps) > 1:
         legend = (
-            "“Held” is the share, in percent, of what is to be found that a step still holds; in the row of the answer "
-            "it is the metric named there."
+            "“Held” is the recall after a step, in percent: the share of gold documents or accepted answers that its "
+            "result contains. In the row of the answer it is the metric named there."
         )
         parts += ["## Steps", legend, _markdown(steps, code=1)]
     for name, table in _breakdowns(summary):
@@ -305,13 +305,13 @@ def _breakdowns(summary: Summary) -> Iterator[tuple[str, Table]]:
 
 def groupings(summary: Summary) -> dict[str, dict[str, int]]:
     """Return the ways in which questions are grouped: for each, the groups with their numbers of questions."""
-    found: dict[str, dict[str, int]] = {}
+    sizes: dict[str, dict[str, int]] = {}
     for method in summary["methods"].values():
         for name, groups in method.get("breakdown", {}).items():
-            counts = found.setdefault(name, {})
+            counts = sizes.setdefault(name, {})
             for group, of in groups.items():
                 counts[group] = max(counts.get(group, 0), of["questions"])
-    return {name: dict(sorted(groups.items(), key=lambda item: _natural(item[0]))) for name, groups in found.items()}
+    return {name: dict(sorted(groups.items(), key=lambda item: _natural(item[0]))) for name, groups in sizes.items()}
 
 
 def _natural(text: str) -> list[tuple[float, str]]:
@@ -338,5 +338,5 @@ def _code(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text that Markdown shows as it is, also in a table."""
+    """Escape a text for Markdown, also for a table."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(clean(text).split()))

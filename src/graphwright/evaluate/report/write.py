@@ -50,7 +50,7 @@ def write_report(
     `summary`: the contents of `summary.json`. `rows`: the results of the run, read once and one at a time; a row may
     have, as "judged", a judge's verdict on its answer: a number, 1 for right, and the reason. `questions`: "text",
     "answers" and "gold" of each question by its id. The page shows a `manifest.json` in the folder, and how to repeat
-    an `experiment.toml`. Each file is written whole or not at all, the page last, and replaces an earlier one.
+    an `experiment.toml`. Each file is written atomically, the page last, and replaces an earlier one.
     """
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)

@@ -75,9 +75,9 @@ def bubblerag(
         preview >>= AnswerIfEnough(llm, top_k)
     subgraphs = groups or anchor_groups(ix, llm)
     subgraphs >>= pieces or evidence_graphs(ix, n, hops, budget, alpha, depth, llm)
-    if ix.graph.passages is None:  # the nodes of the subgraphs stand for passages
+    if ix.graph.passages is None:  # the nodes of the subgraphs serve as passages
         return preview >> subgraphs >> answering(ix, llm, sources=ToPassages(top_k), prompt=HybridPrompt())
-    # Keep() leaves the names as anchors, which say what passages are about; the subgraphs join the preview.
+    # Keep() leaves the names as anchors, the topics of passages; the subgraphs join the preview.
     sources = Complement(ix.passages, ix.words) % top_k
     prompt = HybridPrompt(passages=top_k)
     return preview >> (Keep() | subgraphs) >> answering(ix, llm, sources=sources, prompt=prompt)

@@ -29,7 +29,7 @@ def graphrag_local(
 
     `entities`, `relations`: the number of each; `communities`: communities of `level` whose summaries are shown. A
     language model writes these when they are first needed, and answers from them, the relations and the best passages;
-    without one a community stands for its most central statements. Needs the extra `communities`.
+    without one a community gives its most central statements. Needs the extra `communities`.
     """
     summaries = Summaries(ix.passages, ix.triples, llm)
     search = EntitySearch(ix.passages, ix.names, ix.triples) % entities

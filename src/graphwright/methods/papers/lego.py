@@ -92,14 +92,15 @@ EXTRACTIONS: Mapping[str, Callable[[int], Operator]] = {
     "KSE-PPR": lambda nodes: KHop(3) >> Induce() >> PersonalizedPageRank(each=True) % nodes >> Induce(),
     "communities": lambda nodes: CommunityOf(max_nodes=nodes) >> Induce(),
 }
-"""Structure-based extraction by name (SBE, section 3.2.1, and 5.2), from anchors to a graph of so many nodes."""
+"""Structure-based extraction by name (SBE, section 3.2.1, and 5.2), from anchors to a graph of limited size."""
 
 PRUNINGS: Mapping[str, Callable[[Best, int], Operator]] = {
-    "NP": lambda best, kept: (best(Nodes(), kept) | KHop(0)) >> Induce(),
-    "EP": lambda best, kept: best(Relations()) >> EdgesBy() % kept >> InduceEdges(),
-    "TP": lambda best, kept: best(Triples(), kept) >> InduceEdges(),
+    "NP": lambda best, limit: (best(Nodes(), limit) | KHop(0)) >> Induce(),
+    "EP": lambda best, limit: best(Relations()) >> EdgesBy() % limit >> InduceEdges(),
+    "TP": lambda best, limit: best(Triples(), limit) >> InduceEdges(),
 }
-"""Semantic pruning of a narrowed graph by name (SAE, section 3.2.2): what a model prefers, so many nodes or edges."""
+"""Semantic pruning of a narrowed graph by name (SAE, section 3.2.2): a model ranks nodes or edges, and a limited number
+stays."""
 
 RETRIEVALS: Mapping[str, Callable[[Best | None, int], Operator]] = {
     "SPR": lambda best, paths: ShortestPaths() % paths,
@@ -108,7 +109,7 @@ RETRIEVALS: Mapping[str, Callable[[Best | None, int], Operator]] = {
     "OSAR/EPR": lambda best, paths: _needed(best, "OSAR/EPR")(EnumeratedPaths(2), paths),
     "ISAR": lambda best, paths: BeamSearch(_needed(best, "ISAR").model) % paths,
 }
-"""Path retrieval by name (SBR, OSAR and ISAR, section 3.3), from anchors on a graph to so many paths."""
+"""Path retrieval by name (SBR, OSAR and ISAR, section 3.3), from anchors on a graph to a limited number of paths."""
 
 
 def cell(

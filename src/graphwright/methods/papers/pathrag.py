@@ -44,7 +44,7 @@ def pathrag(
     Settings(embed=("passages", "names", "triples")).
     """
     paths = Keywords(llm) >> AnchorSearch(ix.names) % n >> OnGraph(StatementGraph(), FlowPaths(decay, threshold) % k)
-    edges = GlobalEdges(ix.triples, asked=llm is None)
+    edges = GlobalEdges(ix.triples, by_question=llm is None)
     sources = ToPassages(top_k, index=ix.passages, weight=0.0, items=WithEdges(edges))
     shown = prompt(edges=edges, passages=_SHOWN)
     return (paths if order is None else paths >> order) >> answering(ix, llm, sources=sources, prompt=shown)

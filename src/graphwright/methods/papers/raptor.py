@@ -15,9 +15,9 @@ __all__ = ["raptor"]
 def raptor(ix: Snapshot, top_k: int = 20, size: int = 10, per_summary: int = 1, *, llm: LLM | None = None) -> Operator:
     """Rank passages by a search over the passages and a tree of summaries of them (RAPTOR, collapsed tree).
 
-    `size`: the approximate size of a cluster; `per_summary`: passages that a retrieved summary stands for. A language
-    model writes the summaries at the first question, with one call for about `size` passages, and answers from the
-    nearest summaries and the best passages; without one a summary is the most central sentences of its cluster.
+    `size`: the approximate size of a cluster; `per_summary`: number of passages that a retrieved summary gives. A
+    language model writes the summaries at the first question, with one call for about `size` passages, and answers from
+    the nearest summaries and the best passages; without one a summary is the most central sentences of its cluster.
     SummaryTree lists the differences from the paper.
     """
     tree = SummaryTree(ix.passages, llm, size)

@@ -45,7 +45,7 @@ Request = Callable[["OpenAI"], AbstractContextManager[Any]]
 _MAX_WAIT = 600.0  # seconds; a server that asks for more is given up
 _MAX_BACKOFF = 60.0
 _CONNECT_TIMEOUT = 10.0
-_GRACE = 1.0  # seconds in which a response may still arrive after a cancellation, as it is paid for
+_GRACE = 1.0  # seconds to wait after a cancellation for a response, which is paid for
 _MIN_KEY = 4  # characters; a shorter key is not hidden, as it may stand in any text
 _NO_KEY = "none"  # the client requires a key, which a local server ignores
 _MAX_SHOWN = 300  # characters shown of a body
@@ -318,7 +318,7 @@ class Response:
             yield part
 
     def stop(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._stopped = True
 
     def status_error(self, status: int, body: str) -> HTTPStatusError:

@@ -128,5 +128,5 @@ def _advice(status: int, body: str, model: str) -> tuple[str, str]:
     if status >= 500:
         return "failed", "Try again later."
     shorter = "Shorten the prompt, or lower max_tokens."
-    options = "Check the options of the request against what the server accepts."
+    options = "Check the options of the request against those that the server accepts."
     return f"refused the request for {model!r}", shorter if "context" in body else options

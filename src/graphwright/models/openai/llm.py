@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ChatParser", "OpenAILLM"]
 
 _FORMATS = ("json_schema", "json_object", "prompt")  # ways to ask for a schema, best first
-_SLACK = 65_536  # bytes beyond what max_tokens allows
+_SLACK = 65_536  # bytes beyond the limit by max_tokens
 _BYTES_PER_TOKEN = 16  # of text; the longest usual tokens have fewer
 _BYTES_PER_EVENT = 1_024  # of the event that streams one token
 _TIMED_OUT = {408, 504, 524}  # sent by a proxy, while the model behind it may have written
@@ -34,7 +34,7 @@ _FORMAT_WORDS = ("response_format", "json_schema", "json_object", "schema", "gra
 
 @dataclass(frozen=True)
 class _Dialect:
-    """Parameters that a server accepts, as far as they are known."""
+    """Parameters that a server is known to accept."""
 
     limit: str = "max_tokens"
     temperature: bool = True
@@ -189,7 +189,7 @@ class OpenAILLM(OpenAIModel):
         return body
 
     def _send(self, body: dict[str, Any], call: _Call) -> RawReply:
-        """Send one request, with retries, and count what each attempt took."""
+        """Send one request, with retries, and count the usage of each attempt."""
         prompt = sum(estimated_tokens(message["content"]) for message in body["messages"])
         per_token = _BYTES_PER_TOKEN if call.on_text is None else _BYTES_PER_EVENT
 
@@ -237,7 +237,7 @@ def _create(body: dict[str, Any], client: OpenAI) -> Any:
 
 
 class ChatParser:
-    """A parser of one reply, whole or streamed, that hands the text of a stream to `on_text` as it arrives.
+    """A parser of one reply, whole or streamed, that passes the text of a stream to `on_text` as it arrives.
 
     `prompt_estimate`: tokens of the prompt, for servers that do not count. `max_bytes`: bytes of text above which a
     reply is taken to be endless. `on_text`: None where the reply comes whole.
@@ -292,8 +292,8 @@ class ChatParser:
             if not self._pieces:
                 raise
             raise ModelError(
-                f"The reply broke off after {len(self.text):,} characters, which were handed over already, so it was "
-                f"not asked for again. {error}"
+                f"The reply broke off after {len(self.text):,} characters. They were passed on already, so the "
+                f"request was not repeated. {error}"
             ) from error
         return RawReply(self.text, self._finish)
 

@@ -94,7 +94,7 @@ class RateLimiter:
                 entry.tokens = tokens
 
     def pause(self, seconds: float) -> None:
-        """Let nothing through for a time, because the server asked for it."""
+        """Hold all requests for a time, as the server demanded."""
         with self._lock:
             self._resume = max(self._resume, self._clock.now() + seconds)
 

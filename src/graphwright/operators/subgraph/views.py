@@ -190,11 +190,11 @@ def _sharing(columns: Columns, passages: Ints, most: int) -> Ints:
     owners, entities = owners[rare], entities[rare]
     order = np.lexsort((owners, entities))
     owners, entities = owners[order], entities[order]
-    found = [np.empty((0, 2), np.int64)]
+    pairs = [np.empty((0, 2), np.int64)]
     for apart in range(1, min(most, len(owners))):
         same = entities[apart:] == entities[:-apart]
-        found.append(np.stack((owners[:-apart][same], owners[apart:][same]), axis=1))
-    return np.unique(np.concatenate(found), axis=0)
+        pairs.append(np.stack((owners[:-apart][same], owners[apart:][same]), axis=1))
+    return np.unique(np.concatenate(pairs), axis=0)
 
 
 def _continuing(passages: Passages) -> Ints:
@@ -231,10 +231,10 @@ def _between_entities(columns: Columns, sentences: int) -> Columns:
     entity = columns.kinds == Kind.ENTITY
     edges = np.flatnonzero(entity[columns.heads] & entity[columns.tails])
     heads, tails = columns.heads[edges], columns.tails[edges]
-    said = None if columns.edge_text is None else columns.edge_text[edges]
+    edge_sentence = None if columns.edge_text is None else columns.edge_text[edges]
     texts = columns.names if columns.texts is None else columns.texts
-    if said is not None and columns.sentences is not None:
-        texts = _with_sentences(texts, heads, tails, said, columns.sentences, sentences)
+    if edge_sentence is not None and columns.sentences is not None:
+        texts = _with_sentences(texts, heads, tails, edge_sentence, columns.sentences, sentences)
     return Columns(
         names=columns.names,
         heads=heads,
@@ -243,7 +243,7 @@ def _between_entities(columns: Columns, sentences: int) -> Columns:
         relations=columns.relations,
         kinds=columns.kinds,
         texts=texts,
-        edge_text=said,
+        edge_text=edge_sentence,
         sentences=columns.sentences,
         node_chunks=columns.node_chunks,
         passages=columns.passages,
@@ -253,15 +253,15 @@ def _between_entities(columns: Columns, sentences: int) -> Columns:
 
 
 def _with_sentences(
-    texts: TextColumn, heads: Ids32, tails: Ids32, said: Ids32, sentences: TextColumn, most: int
+    texts: TextColumn, heads: Ids32, tails: Ids32, edge_sentence: Ids32, sentences: TextColumn, most: int
 ) -> TextColumn:
     """Return the text of each node with the first `most` sentences of its edges behind it, each on a line."""
-    stated = said >= 0
+    stated = edge_sentence >= 0
     node = np.concatenate((heads[stated], tails[stated])).astype(np.int64)
-    pairs = np.unique(node * len(sentences) + np.tile(said[stated], 2))
+    pairs = np.unique(node * len(sentences) + np.tile(edge_sentence[stated], 2))
     node, sentence = pairs // max(len(sentences), 1), pairs % max(len(sentences), 1)
-    kept = np.arange(len(node)) - np.searchsorted(node, node) < most
-    node, sentence = node[kept], sentence[kept]
+    among_first = np.arange(len(node)) - np.searchsorted(node, node) < most
+    node, sentence = node[among_first], sentence[among_first]
     line = TextColumn.of(["\n"]).gather(np.zeros(len(node), np.int64))
     parts = TextColumn.joined((texts, TextColumn.paired(line, sentences.gather(sentence))))
     owner = np.concatenate((np.arange(len(texts)), node))
