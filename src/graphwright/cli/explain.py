@@ -19,7 +19,7 @@ _MAX_NAMES, _MAX_EDGES = 4, 3  # of an anchor
 _MAX_ITEMS, _MAX_TRIPLES = 8, 12  # of a step; of an item
 _NAME_WIDTH, _RESULT_WIDTH = 44, 100
 _SCORES = {"FlowPaths": "reliability"}  # names of scores that have one of their own
-_FIELDS = ("answer", "prompt", "passages", "evidence", "anchors", "graph")  # most telling first
+_FIELDS = ("answer", "prompt", "passages", "evidence", "anchors", "graph")  # most informative first
 
 
 def show_explanation(console: Console, state: State) -> None:

@@ -64,11 +64,11 @@ class Asker:
         self._charged: dict[str, set[Hashable]] = {name: set() for name in pipelines}
 
     def warm(self, question: QuestionRecord, names: Iterable[str]) -> None:
-        """Ask a question that does not count, so that kernels are compiled and files are open.
+        """Run an unmeasured question, so that kernels are compiled and files are open.
 
         Raises OptionError for a method that can be built, but not asked.
         """
-        # Another text, so that the vector of the question itself is not remembered.
+        # A different text, so that the vector of the measured question is not cached.
         state = self._start(question, f"{question.text} (not counted)")
         for name in names:
             try:
@@ -111,7 +111,7 @@ class Asker:
             result = self._pipelines[name](state, run)
         except BudgetError:
             raise
-        except Exception as failure:  # a fault of ours or of the user's operator, too: other methods go on
+        except Exception as failure:  # any failure, also in a user's operator; other methods continue
             error = f"{type(failure).__name__}: {failure}"
         seconds = time.perf_counter() - begun + run.usage.saved
         peak = _peak() if can_measure_peak else None  # before the metrics, which may hold a graph of passages
@@ -145,7 +145,7 @@ class Asker:
     def _measured(self, name: str, outcome: Outcome, *, failed: bool = False) -> Row:
         """Return the metrics of an outcome, and separately those that are ratios of sums; 0 for a failure.
 
-        A metric is left out where the question, or the method, lacks what it needs.
+        A metric is left out where the question has no gold data for it, or the method no such result.
         """
         values: dict[str, float] = {}
         ratios: dict[str, list[float]] = {}
@@ -310,7 +310,7 @@ def _reset_peak() -> bool:
 
 
 def _peak() -> float | None:
-    """Return the peak memory of the process since its last reset, in MB; None where the system does not say."""
+    """Return the peak memory of the process since its last reset, in MB; None where the system does not report it."""
     with suppress(OSError), open(_STATUS, "rb", 0) as file:
         if match := _PEAK.search(file.read()):
             return round(int(match[1]) / 1024, 1)
@@ -318,10 +318,10 @@ def _peak() -> float | None:
 
 
 class Results:
-    """The rows of a run, in a file of JSON lines that grows by one line for each.
+    """The rows of a run, appended to a file of JSON lines.
 
-    A half-written last line is dropped, and its question asked again. So is a row with an `error`, which the new row
-    replaces.
+    An incomplete last line is dropped, and its question asked again. A question whose row has an `error` is asked again
+    too, and the new row replaces the old one.
     """
 
     def __init__(self, path: Path, methods: Sequence[str], questions: Sequence[str]) -> None:

@@ -80,7 +80,7 @@ def entries(
     """Return the methods to compare, each under its own name.
 
     `methods`: names of the registry, `ppr`, with options, `ppr(restart=0.5)`, expressions (see `read_expression`), each
-    after a label if wanted, `wide = ppr(top_k=40)`; functions, under their own name; entries. `sweep`: values of
+    optionally after a label, `wide = ppr(top_k=40)`; functions, under their own name; entries. `sweep`: values of
     options, named alone or with their method, `ppr.restart`: a method with such options becomes one entry for every
     combination of values.
 
@@ -174,7 +174,7 @@ def plain(value: object) -> bool:
 
 
 def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
-    """Return one method as an entry, under `name` or the name that it brings. Arguments and errors as in `entries`."""
+    """Return one method as an entry, under `name` or its own name. Arguments and errors as in `entries`."""
     if isinstance(method, Entry):
         return _checked(method)
     if not isinstance(method, str):

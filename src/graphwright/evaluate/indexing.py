@@ -59,7 +59,7 @@ def build_index(
 ) -> dict[str, Any]:
     """Index the documents or the graph, check the index, and return the costs: seconds, texts, encoder usage.
 
-    A finished index only costs a look at every document, and gives {}; an interrupted one is finished.
+    A finished index is only checked, and the result is {}; an interrupted one is completed.
     """
     if subject.over == "graph":
         return _import_graph(folder, experiment, subject, encoder, progress)

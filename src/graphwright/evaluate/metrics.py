@@ -358,7 +358,7 @@ def recall_by_budget(graph: Graph, rankings: Mapping[int, ArrayLike], oracle: Ar
 
 @dataclass(frozen=True, slots=True)
 class BudgetGain:
-    """The gain of a run after its first batch: a point behind FastInsight's Table 6.
+    """The gain of a run after its first batch: one data point of FastInsight's Table 6.
 
     `recall` and `missed` (MissTR) are the two parts of topological recall after the first batch; `gained` (ΔR) is the
     recall at the end minus `recall`.

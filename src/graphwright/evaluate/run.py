@@ -217,9 +217,9 @@ class _Job:
 
 @dataclass
 class _FailureGuard:
-    """Passes rows on, and ends the run where a method fails from the beginning.
+    """Passes rows on, and stops the run if a method fails on all of its first questions.
 
-    A method that worked once goes on, whatever happens on other questions.
+    A method that succeeded once does not stop the run.
     """
 
     write: Callable[[Row], None]

@@ -178,9 +178,9 @@ def best_walks(
 def step_scores(graph: Graph, view: GraphView, walks: WalkScores, nodes: Ints, edges: Ints) -> Scores:
     """Return the score of the best walk that takes each step of some walks, each at its place: [walks, steps].
 
-    `nodes`: [walks, steps + 1], `edges`: [walks, steps], by snapshot id. A walk of one edge stands for any step, in
-    either direction. The score is 0 where there is no such edge or no walk is so long. It tells at which step an edge
-    is taken, and which of several relations between two nodes is meant; the probability of a triple or node does not.
+    `nodes`: [walks, steps + 1], `edges`: [walks, steps], by snapshot id. A walk of one edge represents any step,
+    in either direction. The score is 0 where there is no such edge or all walks are shorter. Unlike the probability of
+    a triple or node, it depends on the step at which an edge is taken, and on its relation.
     """
     scores = np.zeros(edges.shape)
     local = graph.local(nodes.ravel()).reshape(nodes.shape)

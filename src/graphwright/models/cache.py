@@ -127,7 +127,7 @@ class CachedEncoder(Checked):
         return dimension
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        """Return what the encoder returns: float32, shape (len(texts), dimension).
+        """Return the vectors of the encoder: float32, shape (len(texts), dimension).
 
         Raises StoreError where the file cannot be used, and whatever the encoder raises.
         """

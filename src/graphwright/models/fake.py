@@ -167,10 +167,10 @@ class _Position:
 class ScriptedLLM:
     """A language model with prepared replies.
 
-    `replies`: a function of system and user prompt, or replies that are given in order. As with a real model, a reply
-    that does not fit the schema is asked for once more: the function then gets the prompt with the first reply and the
-    correction below it, a script goes on to its next reply. Tokens are words. Threads may share the object; a script
-    is then given in the order of the calls.
+    `replies`: a function of system and user prompt, or replies that are given in order. As with a real model, the
+    request is repeated once if the reply does not fit the schema: the function then gets the prompt with the first
+    reply and the correction below it, a script goes on to its next reply. Tokens are words. Threads may share the
+    object; a script is then given in the order of the calls.
 
     >>> llm = ScriptedLLM(lambda system, user: user.upper())
     >>> pieces = []

@@ -20,7 +20,7 @@ __all__ = ["ReciprocalRank", "ScoreSum"]
 
 
 class _Fusion(Operator):
-    """Runs its parts on the same state and gives each of their pieces one score; all else stays as it was."""
+    """Runs its parts on the same state and scores each of their items; the other fields do not change."""
 
     parts: tuple[Operator, ...]
     gives: ClassVar[tuple[str, ...]] = ("evidence",)

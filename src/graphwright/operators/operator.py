@@ -23,7 +23,7 @@ from graphwright.operators.state import State, Step
 
 __all__ = ["Both", "Cut", "Keep", "Operator", "Ranker", "Then", "Wrapper", "source_of", "top_of"]
 
-# What to put before a step that lacks a field.
+# Remedy for a step that lacks a field.
 _REMEDY = {
     "anchors": "Put LinkEntities() before it, or call start(..., entities=[...])",
     "evidence": "Put a search such as VectorSearch(index) before it",
@@ -37,7 +37,7 @@ class Operator(Checked, ABC):
     """Maps a State to a State. Subclasses are frozen dataclasses: the constructor is the configuration.
 
     `needs`: fields of the state that must be set, alternatives separated by "|" ("evidence|anchors").
-    `gives`: the fields that it sets; `clears`: those that it unsets.
+    `gives`: the fields that it sets; `clears`: the fields that it unsets.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -125,7 +125,7 @@ class Ranker(Operator):
 
 @dataclass(frozen=True, repr=False)
 class Keep(Operator):
-    """Leave the state as it is.
+    """Return the state unchanged.
 
     >>> (Keep() | Keep()) >> Keep() % 3
     (Keep() | Keep()) >> Keep() % 3
@@ -284,9 +284,9 @@ def _steps(operator: Operator) -> tuple[Operator, ...]:
 
 
 def top_of(state: State, gives: tuple[str, ...], k: int | None) -> State:
-    """Return the state cut to the k best of what was set: evidence, else passages.
+    """Return the state cut to the k best items of the field that was set: evidence, else passages.
 
-    After an operator that sets neither, such as Keep, whatever the state has is cut.
+    After an operator that sets neither, such as Keep, the evidence or passages that the state has are cut.
     """
     if k is None:
         return state
@@ -323,5 +323,5 @@ def _is_default(field: Any, value: object) -> bool:
     default = field.default if field.default is not MISSING else field.default_factory()
     try:
         return bool(value == default)
-    except ValueError:  # arrays do not say whether they are equal
+    except ValueError:  # arrays have no single truth value
         return False

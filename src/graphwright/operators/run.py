@@ -41,9 +41,9 @@ Costs = dict[Any, Usage]
 
 
 class ModelMemory:
-    """The most recent vectors and latents, each with what it cost; threads may share it.
+    """Cache of the most recent vectors and latents, each with its cost; threads may share it.
 
-    `rows`: how many are kept.
+    `rows`: the maximum number of vectors and latents.
     """
 
     def __init__(self, rows: int = _ROWS) -> None:
@@ -69,16 +69,16 @@ class ModelMemory:
 
 
 class Run:
-    """One run of a pipeline over one question: what its operators share.
+    """One run of a pipeline over one question: the context of its operators.
 
-    Operators call models through it, so that their usage is counted. A text that the run, or an earlier run with the
-    same `memory`, had encoded already is not encoded again.
+    Operators call models through it, so that their usage is counted. A text is encoded once per run, or once for all
+    runs with the same `memory`.
 
-    `memory`: vectors and latents kept between runs; by default of this run alone. `scratch`: values that operators keep
-    for later steps of the same run. `charged`: keys of the model
-    outputs that the pipeline has paid for; if given, an output made for another pipeline is charged with
-    what it cost there, so that a comparison is fair (cost attribution). `shared`: steps done once for several
-    pipelines. `on_text`: called with the text of an answer as it is written. `cancel`: stops model calls.
+    `memory`: cache of vectors and latents, by default for this run alone. `scratch`: values that operators keep
+    for later steps of the same run. `charged`: keys of the model outputs that the pipeline has paid for; if given, an
+    output from another pipeline is charged with its cost there, so that a comparison is fair (cost attribution).
+    `shared`: steps computed once for several pipelines. `on_text`: called with each piece of a streamed answer.
+    `cancel`: stops model calls.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Run:
         return child
 
     def absorb(self, child: Run) -> None:
-        """Add what a step used."""
+        """Add the usage of a step."""
         self.usage.add(child.usage)
         self.outputs |= child.outputs
         self.paid |= child.paid
@@ -162,7 +162,7 @@ class Run:
         schema: type[Any] | None = None,
         on_text: Callable[[str], None] | None = None,
     ) -> Completion:
-        """Return a language model's reply; what it cost is counted also where it fails."""
+        """Return a language model's reply; the usage is counted even if the call fails."""
         try:
             completion = llm.complete(system, user, schema=schema, on_text=on_text, cancel=self.cancel)
         except LLMResponseError as error:
@@ -228,7 +228,7 @@ class Run:
 
 @dataclass
 class _Done:
-    """A step that was done: the state it was given, the state it gave, and the model outputs it used and paid for."""
+    """A completed step: its input state, its output state, and the model outputs it used and paid for."""
 
     before: State
     after: State
@@ -239,9 +239,8 @@ class _Done:
 class SharedSteps:
     """Steps that several pipelines have in common, done once while one question is asked.
 
-    Two pipelines that begin alike are in the same state until they part, so a step is identified by its operator, its
-    cut and the state it is given. A replayed step stands in the trace with the seconds and the usage that it would
-    have had alone. Operators that cannot be hashed are not shared.
+    Pipelines with a common prefix have the same states there, so a step is identified by its operator, its cut and its
+    input state. A reused step has in the trace the seconds and the usage of its computation. Operators that cannot be hashed are not shared.
     """
 
     def __init__(self) -> None:
@@ -249,7 +248,7 @@ class SharedSteps:
         self._done: dict[Hashable, _Done] = {}
 
     def once(self, operator: Operator, state: State, k: int | None, run: Run, work: Callable[[], State]) -> State:
-        """Return what the step gives, from an earlier pipeline where one did it; its own step ends the trace."""
+        """Return the result of the step, reused from an earlier pipeline if possible; its own step ends the trace."""
         try:
             key = operator, k, _identity(state)
             done = self._done.get(key)
@@ -290,7 +289,7 @@ def _replayed(done: _Done, run: Run) -> Step:
 
 
 class _ByIdentity:
-    """Stands for an object that cannot be hashed, as itself."""
+    """Key for an object that cannot be hashed: equal only for the same object."""
 
     def __init__(self, value: object) -> None:
         self.value = value

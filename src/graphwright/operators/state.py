@@ -34,8 +34,8 @@ class Question:
 class Anchor(Checked):
     """Something that the question refers to: its words, the nodes and edges they may mean, and a weight.
 
-    `kind`: "entity" for what has a name; "theme" for a topic, which stands for no node; "thought" for a sentence of
-    a chain of thought.
+    `kind`: "entity" for a named thing; "theme" for a topic, without a node; "thought" for a sentence of a chain of
+    thought.
 
     >>> Anchor("Lothair II", nodes=[7])
     Anchor('Lothair II', nodes=[7], edges=[], weight=1.0)
@@ -76,7 +76,7 @@ class Anchor(Checked):
 class Citation:
     """Verified source of a statement: characters `start` to `end` of a document, in one of its chunks.
 
-    `text` is what stands there, to the letter; `path` is the walk in the graph that led to the chunk, as names and
+    `text` is copied from there; `path` is the walk in the graph that led to the chunk, as names and
     relations in turn.
     """
 
@@ -188,7 +188,7 @@ class State:
         return total
 
     def to_dict(self, *, method: str | None = None, top_k: int | None = None) -> dict[str, Any]:
-        """Return what the command line prints with --json: answer, citations, passages, evidence, usage, trace.
+        """Return the output of the command line with --json: answer, citations, passages, evidence, usage, trace.
 
         `method`: its name, if known. `top_k`: the number of passages; all unless given.
         """

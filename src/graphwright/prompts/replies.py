@@ -107,7 +107,7 @@ class PassageReply(BaseModel):
 
 
 class ThoughtReply(BaseModel):
-    """The next sentence of a chain of thought, or that no more is needed (`ircot`)."""
+    """The next sentence of a chain of thought, or its end (`ircot`)."""
 
     enough: bool
     thought: str

@@ -18,16 +18,16 @@ from graphwright.errors import OptionError
 __all__ = ["checksum", "data_line", "messages"]
 
 _SEPARATOR = "\n---\n"
-# Characters that JSON leaves as they are, and a model or a server may interpret: line ends, lone surrogates, which
-# cannot be sent, and the first character of what could be mark-up or a token of a chat template.
+# Characters that JSON does not escape and a model or a server may interpret: line ends, lone surrogates (which cannot
+# be sent), and the first character of possible mark-up or chat-template tokens.
 _SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]|<(?=\\S)|\\[(?=/?[A-Za-z_]+\\])")
 
 
 def messages(name: str, /, **values: str) -> tuple[str, str]:
     """Return the system and the user prompt of a file with the values filled in.
 
-    Values are inserted as they are: neither a `$` nor a line of `---` in them has a meaning. Raises OptionError where
-    there is no such prompt, a value is missing, or the file has not two parts.
+    Values are inserted verbatim: a `$` or a line of `---` in them has no meaning. Raises OptionError if there is no
+    such prompt, a value is missing, or the file does not have two parts.
 
     >>> system, user = messages("extract", passage='{"title": "", "text": "$cost"}')
     >>> user.splitlines()
@@ -41,7 +41,7 @@ def messages(name: str, /, **values: str) -> tuple[str, str]:
 
 
 def data_line(value: object) -> str:
-    """Return a value as one line of JSON without anything that could have a meaning outside of it.
+    """Return a value as one line of JSON, with line ends, mark-up and chat-template tokens escaped.
 
     >>> print(data_line({"text": "It is \\"on\\" the Mur.\\n</text><|end|> [INST] a < b [1]"}))
     {"text": "It is \\"on\\" the Mur.\\n\\u003c/text>\\u003c|end|> \\u005bINST] a < b [1]"}

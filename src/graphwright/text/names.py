@@ -13,7 +13,7 @@ from graphwright.text.words import NOT_NAMES
 __all__ = ["ARTICLES", "aliases_of", "capitals_problem", "name_spans", "name_words", "normal_form", "surface_words"]
 
 ARTICLES = frozenset({"the", "a", "an"})
-"""Leading words that do not tell names apart."""
+"""Leading words that are ignored when names are compared."""
 
 _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
@@ -67,8 +67,8 @@ def _fold(text: str) -> str:
 def normal_form(name: str) -> str:
     """Return the form under which names are merged, empty for a name without a letter or digit.
 
-    Case, accents, punctuation and a leading article do not tell names apart. A qualifier in brackets
-    does: `Madonna (book)` and `Madonna` stay two entities, related through `aliases_of`.
+    Case, accents, punctuation and a leading article are ignored. A qualifier in brackets is
+    not: `Madonna (book)` and `Madonna` stay two entities, related through `aliases_of`.
 
     >>> normal_form("The Café de Flore"), normal_form("Madonna (book)"), normal_form("The Who")
     ('cafe de flore', 'madonna book', 'who')
@@ -155,7 +155,7 @@ def _letter_counts(text: str) -> tuple[int, int, int]:
 
 
 def surface_words(text: str) -> frozenset[str]:
-    """Return the words of a text as they are written, for `name_spans`."""
+    """Return the words of a text with their spelling unchanged, for `name_spans`."""
     return frozenset(_LETTERS.findall(text))
 
 

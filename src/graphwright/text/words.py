@@ -17,7 +17,7 @@ STOP_WORDS = frozenset(
         " whom whose why will with would you your"
     ).split()
 )
-"""Words that say nothing about a passage; `graphwright.text.words` drops them."""
+"""Words without information about a passage (stop words); `graphwright.text.words` drops them."""
 
 NOT_NAMES = STOP_WORDS - frozenset("doing down himself itself me s same t".split()) | frozenset(
     (

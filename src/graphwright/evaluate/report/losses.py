@@ -23,7 +23,7 @@ _KEYWORD = re.compile(r"[^\W\d]\w*=(?!=)")
 
 @dataclass(frozen=True)
 class Stage:
-    """A step with the share that it holds, its change against the step before, and whether it is the largest loss."""
+    """A step with its recall, the change against the step before, and whether it is the largest loss."""
 
     name: str
     tip: str
@@ -60,7 +60,7 @@ def _stages(method: Mapping[str, Any], metric: str | None) -> list[Stage]:
 
 
 def _answer(method: Mapping[str, Any], metric: str | None, inputs: Sequence[tuple[int, ...]]) -> Stage:
-    """Return the metric of the answers, compared with the steps that no other step takes up."""
+    """Return the metric of the answers, compared with the steps whose results no other step uses."""
     mean = method["metrics"][metric]["mean"]
     used = {step for before in inputs for step in before}
     ends = [step.get("held") for at, step in enumerate(method["steps"]) if at not in used]

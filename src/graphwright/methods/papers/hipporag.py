@@ -49,9 +49,9 @@ def hipporag2(
 ) -> Operator:
     """Rank passages by PageRank from the triples nearest to the question, and from all passages (HippoRAG 2).
 
-    `pool`, `triples`: triples that are considered, and selected at most; a language model selects them (recognition
-    memory), without one those that share rare words with the question. `weight`: the weight of passages beside the
-    entities of these triples; `restart`: 1 minus the damping factor; `nodes`: nodes that are ranked. If no triple is
+    `pool`, `triples`: numbers of triples to consider, and to select at most; a language model selects them (recognition
+    memory), or else rare words shared with the question. `weight`: of passages, relative to the entities of these
+    triples; `restart`: 1 minus the damping factor; `nodes`: nodes that are ranked. If no triple is
     selected, passages are ranked by their vectors.
     """
     recognised = SharedWords(ix.words) if llm is None else Choose(llm)

@@ -99,8 +99,7 @@ PRUNINGS: Mapping[str, Callable[[Best, int], Operator]] = {
     "EP": lambda best, limit: best(Relations()) >> EdgesBy() % limit >> InduceEdges(),
     "TP": lambda best, limit: best(Triples(), limit) >> InduceEdges(),
 }
-"""Semantic pruning of a narrowed graph by name (SAE, section 3.2.2): a model ranks nodes or edges, and a limited number
-stays."""
+"""Semantic pruning of a narrowed graph by name (SAE, section 3.2.2): the best nodes or edges by a model stay."""
 
 RETRIEVALS: Mapping[str, Callable[[Best | None, int], Operator]] = {
     "SPR": lambda best, paths: ShortestPaths() % paths,
@@ -126,7 +125,7 @@ def cell(
     """Return one cell of the map, `extraction >> retrieval`, from anchors to paths; docs/lego.md has the map.
 
     `extraction`: a name of EXTRACTIONS, alone or followed by `+`, a name of PRUNINGS, `-` and a model, as "PPR+TP-E".
-    `retrieval`: a name of RETRIEVALS, for those that need a model followed by `-` and the model, as "OSAR-C". Either
+    `retrieval`: a name of RETRIEVALS; where it needs a model, followed by `-` and the model, as "OSAR-C". Either
     may be an operator, Keep() for none. `models`: the models by name; a language model is shown the best by "E", if
     there is one. `nodes`, `edges`, `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `shown`, `triples`: those of Best.
 
@@ -211,11 +210,11 @@ def lego(
 ) -> Operator:
     """Return instance `number`, from anchors to paths.
 
-    `encoder` is E; `judge` is L: a language model, or without one a cross-encoder that is another model than E, which
-    tables have to say; only the instances with an L need it. `nodes`, `edges` and `paths` are N_ppr, N_e and N_p; beams
-    are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the paper does not state
-    the restart of PPR: 0.15. A language model selects from the `shown` best by E, in one call (section 3.2.2 b.1).
-    `triples`: a search that ranks the triples of the graph by E with stored vectors, so that E reads none.
+    `encoder` is E; `judge` is L: a language model, or without one a cross-encoder that is another model than E (state
+    this beside reported figures); only the instances with an L need it. `nodes`, `edges` and `paths` are N_ppr, N_e and
+    N_p; beams are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the paper does
+    not state the restart of PPR: 0.15. A language model selects from the `shown` best by E, in one call (section 3.2.2
+    b.1). `triples`: a search that ranks the triples of the graph by E with stored vectors, so that E reads none.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> lego(12, HashEncoder())
@@ -239,8 +238,8 @@ def answered(
     """Return a whole method: link the question, find paths, rank their passages, and answer.
 
     `search`: from anchors to paths. On a graph without passages the answer is the names that the paths lead to, or that
-    of a language model that is shown the paths. `tied`: of these names, only those that the best paths lead to, by
-    their scores; `search` must then leave the graph as it is.
+    of a language model that is shown the paths. `tied`: of these names, only the ends of the best-scored paths;
+    `search` must then not change the graph.
     """
     # Keep() leaves the graph whole for the steps after the paths.
     linked = LinkEntities(ix.names) >> (Keep() | search)

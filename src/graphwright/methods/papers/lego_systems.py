@@ -31,7 +31,7 @@ Model = Encoder | CrossEncoder | Scorer | LLM
 def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool: int = 1000) -> Operator:
     """Return the planning step: from anchors to the relation paths that a model prefers.
 
-    A language model writes plans, of which those remain that the graph can carry out. Any other model ranks the
+    A language model writes plans; those that the graph cannot carry out are dropped. Any other model ranks the
     relation paths of the graph against the question with its entity names masked, the `pool` shortest of them. A path
     retriever, trained on the graph as RoG's planner is, decodes them.
 

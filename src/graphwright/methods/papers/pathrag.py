@@ -36,7 +36,7 @@ def pathrag(
     `n`: nodes of all keywords, N; `k`: paths, K; `decay` and `threshold` as in FlowPaths. A language model lists the
     keywords and answers from the paths, the edges nearest to the question's themes, and five passages, which it
     quotes. Without one keywords are words of the question, which is its only theme, and the answer is quoted. The paper
-    shows no passages: here they are ranked by nearness to the question, about which paths say nothing. `order`
+    shows no passages: here they are ranked by similarity to the question. `order`
     (HopFirst(), Shuffled(seed)) and `prompt` (FlatPrompt) are the paper's ablations (RQ2); for its sparser graphs (RQ3)
     see `graphwright.evaluate.indexing.thinned`.
 

@@ -78,9 +78,9 @@ class OpenAILLM(OpenAIModel):
     "prompt" (the prompt alone); by default the first that the server accepts, which is remembered, as are other
     parameters that it refuses. The other arguments are those of OpenAIModel.
 
-    With `on_text` the reply is streamed, and so is its correction. A stream that breaks off is repeated only while none
-    of its text was handed over; after that a ModelError says how much arrived. A reply beyond `max_tokens` is cut off,
-    with an LLMResponseError. A reply without a schema that `max_tokens` cut off is returned as it is. An attempt whose
+    With `on_text` the reply is streamed, and so is its correction. An interrupted stream is repeated only if none of
+    its text was passed on; otherwise a ModelError states how much arrived. A server that sends more than `max_tokens`
+    causes an LLMResponseError. Without a schema, a reply that the server cut off at `max_tokens` is returned. An attempt whose
     token count is unknown counts as the most that it may be charged for: the prompt and `max_tokens`. Threads may share
     the object.
 
@@ -280,8 +280,8 @@ class ChatParser:
         """Return the reply.
 
         Raises LLMResponseError where there is none or it is too long; IncompleteResponse or HTTPStatusError where it
-        breaks off before any text was handed over, and ModelError where it does so later: a repetition would hand over
-        text twice.
+        breaks off before any text was passed on, and ModelError where it does so later, because a retry would pass on
+        the text twice.
         """
         try:
             if self._on_text is None:

@@ -51,7 +51,7 @@ class Keywords(Operator):
     """Set the keywords of the question as anchors: names, then themes (PathRAG, "Node Retrieval"; LightRAG's levels).
 
     Names and noun phrases become anchors with the nodes of exactly that name; themes become anchors of the kind
-    "theme", without nodes. A language model (`model`) lists both. Without one, names are those that LinkEntities
+    "theme", without nodes. A language model (`model`) lists both. Without one, names are the entities that LinkEntities
     finds, phrases are the words between stop words (with half the weight, unless written as names), and the one theme
     is the rest of the question; the same if the model lists nothing. Existing anchors stay, before the new ones.
 

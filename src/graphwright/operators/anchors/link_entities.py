@@ -53,7 +53,7 @@ class LinkEntities(Operator):
 
     The longest names win. A capitalised or quoted phrase that equals no name or alias is compared by spelling (`fuzzy`:
     least similarity; 1 disables it), then, if `names` is given, by the vectors of names (`near`: least cosine). An
-    anchor's weight is the confidence of the link. A state whose anchors have nodes is left as it is.
+    anchor's weight is the confidence of the link. A state whose anchors have nodes is returned unchanged.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.operators.state import start
@@ -194,7 +194,7 @@ class AnchorSearch(Ranker):
 
 
 def _nearest(anchor: Anchor, state: State, ids: Ints, name_scores: NameScores, k: int | None) -> list[int]:
-    """Return the k nodes of the graph nearest to an anchor: those that it has, then others by their names."""
+    """Return the k nodes of the graph nearest to an anchor: its own nodes, then others by their names."""
     seeds = anchor.seeds(state.graph)
     scores = name_scores(anchor.text)
     eligible = (scores > -np.inf) & ~np.isin(ids, seeds)

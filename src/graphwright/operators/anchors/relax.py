@@ -36,8 +36,8 @@ Matches = tuple[list[int], list[int]]
 class Specialise(Operator):
     """Make vague keywords specific with words of the question (BubbleRAG, section 3.2, "Anchor Specialization").
 
-    Only the texts of anchors change, and only of those that are not definite: that are not written as a name, have no
-    node or more than three, or whose nodes are mentioned in more than 2 % of the passages. A language model (`model`)
+    Only texts change, of anchors that are not definite: that are not written as a name, have no node or more than
+    three, or whose nodes are mentioned in more than 2 % of the passages. A language model (`model`)
     rewrites them: "mother" becomes "mother of Lothair II". Without one, names stay, and another keyword becomes the
     part of the question from it to the nearest name, at most six words away, else three words on either side; a
     keyword that is not a part of the question, such as a theme of several words, becomes the whole question.
@@ -133,7 +133,7 @@ class Relax(Operator):
 
     The entities and edges of the first `passages` passages become nodes and edges of the anchors that are not definite
     (see Specialise), so that "second marriage" may mean an edge "spouse" near the rest of the question. A language
-    model (`model`) chooses them; the step needs one. If its reply is unusable, the anchors stay as they are.
+    model (`model`) chooses them; the step needs one. If its reply is unusable, the anchors do not change.
 
     >>> from graphwright.graph.evidence import Ranking
     >>> from graphwright.graph.graph import Graph

@@ -47,7 +47,7 @@ class SummaryTree(Checked):
     vectors of its cluster, and its text their first sentences; so without a language model no text is encoded. A
     `model` writes the summaries, which are then encoded by the encoder of `passages`: one call for each, several at a
     time, when the tree is first searched, counted in that step of the trace. After an empty or unusable reply the
-    summary is the first kind, with a note. `seed`: of the clusters. A tree is made once for a snapshot.
+    summary consists of first sentences, with a note. `seed`: of the clusters. A tree is made once for a snapshot.
 
     Three things differ from the paper. Clusters are those of k-means on the vectors (see `clusters`), not of Gaussian
     mixtures on a few dimensions made by UMAP, for which two large packages would be needed; the two steps, wide
@@ -110,7 +110,7 @@ class TreeSearch(Ranker):
     """Rank passages by the collapsed tree: leaves and summaries together, by cosine with the question (RAPTOR).
 
     A leaf gives an item of its passage; a summary gives an item of the `per_summary` passages under it that are nearest
-    to the question. A passage is only in the best item that would have it.
+    to the question. A passage is assigned only to its best item.
 
     >>> import tempfile
     >>> from graphwright.index_folder import Index

@@ -101,7 +101,7 @@ class BeamSearch(Operator):
         return state.with_(evidence=_united(levels))
 
     def _pruned(self, best: Evidence) -> Evidence:
-        """Return the paths within the width, and with `slack` those that score about as well as the last of them."""
+        """Return the paths within the width, and with `slack` also paths with about the same score as the last."""
         if self.slack is None or best.scores is None or len(best) <= self.width:
             return best.top(self.width) if self.slack is None else best
         threshold = best.scores[self.width - 1] - self.slack * best.scores.std()

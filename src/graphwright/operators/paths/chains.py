@@ -72,8 +72,8 @@ class MergeChains(Operator):
     same relations in the same directions become one item, their union: `Q → [r] → a → [s] → x; y`. Multi-entity
     merging: in evidence order, each of these paths joins the first earlier group that has no path of its query entity
     and shares a target with it. The paths of a group follow one another; in a group of several paths only the chains to
-    their common targets stay. Items that are not walks stay as they are, and so do walks that reach a node after
-    different hops, where the text of their union would be ambiguous. Unscored.
+    their common targets stay. Items that are not walks stay unchanged, as do walks that reach a node after
+    different hops, since the text of their union would be ambiguous. Unscored.
 
     >>> from graphwright.operators.state import start
     >>> film = Graph.from_triples([("A", "act", "x"), ("A", "act", "y"), ("A", "wife", "C"), ("B", "act", "y")])

@@ -48,7 +48,7 @@ class ShortestPaths(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Find the paths, no more than the first k."""
+        """Find the paths, at most the first k."""
         sources = query_entities(state)
         return _with_paths(
             self, state, k, lambda limit: shortest_paths(*state.graph.adjacency, sources, every=self.all, k=limit)
@@ -75,7 +75,7 @@ class EnumeratedPaths(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Find the paths, no more than the first k."""
+        """Find the paths, at most the first k."""
         sources = query_entities(state)
         return _with_paths(
             self, state, k, lambda limit: simple_paths(*state.graph.adjacency, sources, self.length, limit)

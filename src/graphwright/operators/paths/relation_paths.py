@@ -59,7 +59,7 @@ class RelationPaths(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Find the relation paths, no more than the first k."""
+        """Find the relation paths, at most the first k."""
         graph, shortened = state.graph, 0
         paths: list[RelationPath] = []
         labelled = labelled_edges(graph)
@@ -156,8 +156,8 @@ class Relations(Operator):
 class EdgesBy(Operator):
     """List all edges of the evidence's relations, by the relation's score, then by the traffic of a random walk.
 
-    A relation does not tell its edges apart, and there may be thousands. Those come first that a random walk with
-    restarts at the query entities crosses most often: with π its personalised PageRank, it crosses the edge between u
+    All edges of a relation have the same score, and there may be thousands. They are ordered by how often a random walk
+    with restarts at the query entities crosses them: with π its personalised PageRank, it crosses the edge between u
     and v in proportion to π(u)/deg(u) + π(v)/deg(v). So PPR ranks edges as it ranks nodes. The score is the relation's
     (1/rank without one), plus the traffic scaled to less than the distance between two relations.
 
@@ -206,9 +206,9 @@ class Plan(Ranker):
 
     The planning of RoG (Luo et al., 2024), by a model that was not trained for it: it reads the question and the
     relations of the evidence's relation paths, at most `max_relations`, and writes plans, each a list of relations. A
-    relation path is selected if its relations are those of a plan, in whichever direction each is walked; those of plan
+    relation path is selected if its relations are those of a plan, in either direction; those of plan
     r score 1/r. Plans that the graph cannot carry out, and repeated plans, are ignored with a note in the trace. After
-    an unusable reply the relation paths stay as they are.
+    an unusable reply the relation paths do not change.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start

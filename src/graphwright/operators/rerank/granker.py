@@ -55,7 +55,7 @@ class GRanker(Operator):
 
 
 def evidence_nodes(state: State) -> Ints:
-    """Return the nodes of the evidence, each once, in its order; an item without nodes stands for its edges' ends."""
+    """Return the nodes of the evidence, each once, in its order; for an item without nodes the ends of its edges."""
     evidence = state.evidence
     if evidence is None:
         return np.empty(0, np.int64)

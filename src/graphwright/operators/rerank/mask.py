@@ -21,9 +21,10 @@ __all__ = ["LengthPenalty", "MaskEntities", "mask_names"]
 class MaskEntities(Wrapper):
     """Run a step on the question with entity names replaced by `mask`, then restore the question.
 
-    A name does not tell what is asked about it, but a model weighs its words like any others; relation paths contain
-    no names. On MetaQA's training questions over three relations, the nodes that the first relation path leads to have
-    a mean F1 of 0.46 with the names and of 0.65 without them (benchmarks/lego_map.py; the embedded encoder).
+    A name carries no information about the requested relation, but a model weighs its words like any others; relation
+    paths contain no names. On MetaQA's training questions over three relations, the nodes that the first relation path
+    leads to have a mean F1 of 0.46 with the names and of 0.65 without them (benchmarks/lego_map.py; the embedded
+    encoder).
 
     >>> from graphwright.graph.evidence import Evidence
     >>> from graphwright.graph.graph import Graph

@@ -104,7 +104,7 @@ class MultiHopRerank(Ranker):
 
     The second passage of a two-hop chain shares few words with the question; what connects them is named in the first
     passage. So all items are scored with the question q, and again with q and the names joined in the graph with each
-    of the `contexts` best items s, as far as the question lacks them:
+    of the `contexts` best items s, where the question does not have them:
 
         p(t | q) = softmax_t(m(q, t) / temperature)
         score(t) = p(t | q) + Σ_s p(s | q) · p(t | q + names of s),   t ≠ s,
@@ -192,7 +192,7 @@ def _names(graph: Graph, nodes: Ints) -> list[str]:
 
 
 def _place(name: str, text: str) -> int:
-    """Return where a name stands in a text as whole words, -1 if nowhere."""
+    """Return the position of a name in a text, as whole words; -1 if it is absent."""
     match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
     return -1 if match is None else match.start()
 
@@ -201,7 +201,7 @@ def _place(name: str, text: str) -> int:
 class Choose(Ranker):
     """Keep the items that a language model selects by number, in its order (LEGO-GraphRAG, 3.2.2 b and 3.3.2).
 
-    A prompt shows `batch` texts and asks for at most k of them. The items selected from all prompts meet in further
+    A prompt shows `batch` texts and asks for at most k of them. The items selected from all prompts enter further
     prompts, until one prompt shows all of them, or at most k are left. The r-th item then scores 1/r. Unknown and
     repeated numbers are ignored, with a note in the trace, as are numbers beyond k.
 
@@ -236,7 +236,7 @@ class Choose(Ranker):
                 break
             values = {"question": question}
             if selected:
-                values["kept"] = "\n".join(data_line({"text": texts[i]}) for i in selected)
+                values["selected"] = "\n".join(data_line({"text": texts[i]}) for i in selected)
             added = self._round(run, values, texts, others, limit - len(selected))
             selected += added
             if not added:
@@ -261,7 +261,7 @@ class Choose(Ranker):
     def _selected(self, run: Run, values: dict[str, str], texts: Sequence[str], limit: int) -> list[int]:
         """Return the positions of the texts that one prompt selects, best first; the first without a usable reply."""
         lines = "\n".join(data_line({"number": number, "text": text}) for number, text in enumerate(texts, 1))
-        prompt = "choose_again" if "kept" in values else "choose"
+        prompt = "choose_again" if "selected" in values else "choose"
         reply = run.reply(self.model, prompt, **values, candidates=lines, most=str(min(limit, len(texts))))
         if reply is None:
             return list(range(min(limit, len(texts))))

@@ -86,7 +86,7 @@ class _Sum(Scorer):
 class Steps(Scorer):
     """Score a path by its steps: the mean over its triples of a model's score of each.
 
-    Triple-level scoring (LEGO-GraphRAG, section 4.2), which the paper only names: when a path is extended, only the new
+    Triple-level scoring (LEGO-GraphRAG, section 4.2), which the paper mentions without a formula: when a path is extended, only the new
     step is read. A mean makes paths of different lengths comparable. In a BeamSearch every triple is read once. An item
     without edges is scored by its own text.
 
@@ -277,7 +277,7 @@ def _relation_text(graph: Graph, relation: int) -> str:
     return relation_words(graph, (2 * relation + 1,))
 
 
-_NAME = "x"  # stands for a node that the question names, in question and pattern
+_NAME = "x"  # replaces a node that the question names, in question and pattern
 _LETTERS = "yzwvutsrq"  # other nodes, in the order of the pattern
 
 
@@ -286,8 +286,8 @@ class Patterns(Scorer):
     """Score an item by its relations alone: the cosine of the question and the item's pattern, all names masked.
 
     Entities of the question become x in question and pattern, other nodes y, z and so on: "who acted in films by the
-    director of x" and "x directed by y; z directed by y; z starred actors w". Names would outweigh the relations that
-    are asked for. Paths that differ only in their names have one score, as they answer one question. An item without
+    director of x" and "x directed by y; z directed by y; z starred actors w". Names would outweigh the requested
+    relations. Paths that differ only in their names have one score, as they answer one question. An item without
     edges scores 0. `model`: an Encoder, which reads each distinct pattern once.
 
     >>> from graphwright.models.fake import HashEncoder

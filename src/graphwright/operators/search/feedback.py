@@ -125,8 +125,8 @@ class HasThoughts:
 class Think(Operator):
     """Add the next thought to the anchors: one sentence, given the best passages (IRCoT, "reason step").
 
-    A language model writes it, given the best `passages` passages and the thoughts before, or says that no more is
-    needed. An encoder is the offline twin: the thought is the question followed by the sentence of these passages,
+    A language model writes it, given the best `passages` passages and the thoughts before, or ends the
+    chain. An encoder is the offline twin: the thought is the question followed by the sentence of these passages,
     with its title, that is nearest to the question and is not a thought yet.
 
     >>> from graphwright.models.fake import HashEncoder
@@ -148,7 +148,7 @@ class Think(Operator):
             raise OptionError(f"Think: model is {self.model!r}; it must be a language model or an encoder.")
 
     def apply(self, state: State, run: Run) -> State:
-        """Add the thought; none if nothing was retrieved, or no more is needed."""
+        """Add the thought; none if nothing was retrieved, or the chain is complete."""
         anchors, nodes = state.anchors or (), evidence_nodes(state)[: self.passages].tolist()
         thought = ""
         if nodes:
@@ -208,9 +208,9 @@ def _title_and_text(graph: Graph, node: int) -> tuple[str, str]:
 class FollowUp(Wrapper):
     """Run a search with the last thought as the question, and add its results to the evidence (IRCoT).
 
-    Without a thought it searches with the question. A new item has the score 1/rank, its best over all searches, so
-    that the first results of each search come first, then the second ones; items of the evidence have their scores,
-    1/rank without.
+    Without a thought it searches with the question. The score of a new item is 1/rank, the best over all searches, so
+    that the first results of all searches come first, then the second ones. Items of the evidence keep their scores
+    (1/rank if they have none).
 
     >>> from graphwright.index.vector_index import VectorIndex
     >>> from graphwright.models.fake import HashEncoder

@@ -27,7 +27,7 @@ Near = dict[int, float]
 
 _SPELLING = 0.8  # least similarity of a name that is spelled differently
 _MAX_EDGES = 5_000  # edges that are compared by words
-_DUPLICATES = 8  # so many times k edges are ranked to find k with different texts
+_DUPLICATES = 8  # 8 · k edges are ranked to find k with different texts
 
 _lengths: WeakKeyDictionary[VectorIndex, NDArray[np.floating]] = WeakKeyDictionary()
 _words: SnapshotCache[WordIndex] = SnapshotCache()

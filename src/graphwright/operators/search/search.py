@@ -131,7 +131,7 @@ class SparseSearch(Ranker):
 class TripleSearch(Operator):
     """Find the triples nearest to the question's themes, each text once.
 
-    LightRAG retrieves relations by high-level keywords so, and HippoRAG 2 links a query to triples. Of several edges
+    LightRAG retrieves relations by high-level keywords in this way; HippoRAG 2 links a query to triples. Of several edges
     stated by one sentence it takes the one most like the theme. The score is the largest cosine with any theme.
 
     `triples`: vectors by edge (`Snapshot.triples`); without them the edges at the anchors' nodes are compared by words,
@@ -170,7 +170,7 @@ class OneHop(Operator):
     """Add to the nodes of the evidence all edges at them between entities (LightRAG, "high-order relatedness").
 
     An edge has the sum of the scores of its ends, 0 for an end outside the evidence; a node keeps its score. Evidence
-    without scores counts 1/rank; a triple stands for both its ends.
+    without scores counts 1/rank; a triple counts for both its ends.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.operators.state import start

@@ -31,8 +31,8 @@ class Support:
 
     `near: float32[p]` is the cosine with the question over the best cosine. `terms: float32[p, t]` has the BM25 of each
     word of the question, over the best BM25 of the whole question; words are left out that only name a passage by its
-    title, since `named` covers them. `named: float32[p, a]` is 1 if the passage is about anchor a, and half of that if
-    no title says so; an anchor that more than √N of all N passages mention, and more than five, is no topic.
+    title, since `named` covers them. `named: float32[p, a]` is 1 if the passage is about anchor a, and 0.5 if no title
+    confirms it; an anchor that more than √N of all N passages mention, and more than five, is no topic.
     """
 
     nodes: Ints
@@ -112,7 +112,7 @@ def _common(graph: Graph, entities: Ints) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class SupportSearch(Ranker):
-    """Rank passages by the sum of cosine, BM25, and whether the question names what they are about (see `Support`).
+    """Rank passages by the sum of cosine, BM25, and whether the question names their topics (see `Support`).
 
     `passages`: vectors of the passages; `words`: their word index. Uses the anchors if there are any.
     """
@@ -152,7 +152,7 @@ def expand(rows: Csr, ids: Ints) -> tuple[Ints, Ints]:
 
 
 def frequency(graph: Graph, entities: Ints) -> Scores:
-    """Return the number of passages that mention each entity, those that mention its aliases counted too."""
+    """Return the number of passages that mention each entity or one of its aliases."""
     chunks = graph.columns.node_chunks
     if chunks is None:
         return np.zeros(len(entities))

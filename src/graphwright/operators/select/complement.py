@@ -30,14 +30,14 @@ Connections = tuple[Ints, Ints, Scores]
 class Pairs(Operator):
     """Rerank each passage by its best connected pair.
 
-    Two passages of the evidence are connected if they share an entity (one alias edge allowed), if one is about what
-    the other mentions, or if the question names the topics of both. A pair s, t is scored as one text:
+    Two passages of the evidence are connected if they share an entity (one alias edge allowed), if one mentions the
+    topic of the other, or if the question names the topics of both. A pair s, t is scored as one text:
 
         F(s, t) = cos(q, s + t)/best + Σ_w max(B_s(w), B_t(w)) + anchors that s or t is about + strength(s, t)
                   - unnamed · (1 - named(s, t))
 
-    where cos(q, s + t) = (q·s + q·t)/|s + t| needs no encoding and B is BM25 by word. The strength is `about` if one is
-    about what the other mentions, and at least `shared` times the idf of the rarest entity shared; an entity in more
+    where cos(q, s + t) = (q·s + q·t)/|s + t| needs no encoding and B is BM25 by word. The strength is `about` if one
+    mentions the topic of the other, and at least `shared` times the idf of the rarest entity shared; an entity in more
     than the share `common` of all passages, and in more than five, connects nothing. named is 1 if one of them is
     about an anchor (half if that was inferred, see `Support`), else 0: the pair loses `unnamed` if the question names
     neither topic. With h the sum of the signals of one passage,
@@ -94,7 +94,7 @@ class Pairs(Operator):
 
 @dataclass(frozen=True, repr=False)
 class Complement(Ranker):
-    """Select passages greedily by coverage: next always the passage that adds most to those selected.
+    """Select passages greedily by coverage: each time the passage with the largest gain over those selected.
 
     It starts with the passages of the evidence (nodes of its items, and passages that state their edges) and those
     connected with them; a selected passage makes those connected with it candidates. With h(t) the sum of the signals
@@ -108,8 +108,8 @@ class Complement(Ranker):
 
         gain(t) = J(t) - overlap · Σ_i min(signal_i(t), max_{c in C} signal_i(c)) + joined · max_{c in C} C(c, t)
 
-    over the words and names i: what is covered counts less, like a group of anchors in the penalty of BubbleRAG
-    (Eq. 6). The connection C(s, t) is the largest of: `about`, if one is about what the other mentions; that and
+    over the words and names i: covered words count less, like a group of anchors in the penalty of BubbleRAG
+    (Eq. 6). The connection C(s, t) is the largest of: `about`, if one mentions the topic of the other; that and
     `stated` · r(s, e), if t is about e, where r is the share of the question's words (by idf, over the largest in
     the first passages, at most 1) in the best statement of s on e; `shared` times the rarity of an entity that both
     mention; and 0 if the question names the topics of both. Scores are gains, each less than the one before.
@@ -175,7 +175,7 @@ class _Selection:
         return int(at[gains.argmax()]), float(gains.max())
 
     def add(self, position: int) -> None:
-        """Select a passage: what it covers counts less from now on, and what it is connected with more."""
+        """Select a passage: its words count less from now on, and its connected passages more."""
         self.candidates = self.candidates[self.candidates != position]
         if position not in self.connected:
             self.connect(np.array([position]))
@@ -221,10 +221,10 @@ def connections(
 ) -> Connections:
     """Return the connections of the passages at `positions` with all of `support`; the first index is in `positions`.
 
-    A pair may occur several times, and its largest strength counts: `about` if one is about what the other mentions
+    A pair may occur several times, and its largest strength counts: `about` if one mentions the topic of the other
     (with that of `statements` added, if that is the second), `shared` times the rarity of an entity that both mention,
     and 0 if the question names the topics of both. `pooled`: the positions are all passages, so that only these are
-    searched for those that mention an entity, and a pair by the topic of the first occurs only as its transpose.
+    searched for mentions of an entity, and a pair by the topic of the first occurs only as its transpose.
     """
     nodes, topics = support.nodes[positions], graph.columns.by_relation(ABOUT)
     entities, mentions = reach(graph, nodes)
@@ -250,7 +250,7 @@ def connections(
 
 
 def _by_own_topic(graph: Graph, support: Support, nodes: Ints, topics: Csr, strength: float) -> Connections:
-    """Return the connections of passages with those that mention what they are about."""
+    """Return the connections of passages with other passages that mention their topics."""
     owner, own = expand(topics, nodes)
     row, holders = _mentioning(graph, own)
     return owner[row], _positions(support.nodes, holders), np.full(len(row), strength)

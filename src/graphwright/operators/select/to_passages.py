@@ -1,4 +1,4 @@
-"""Ranking of the passages behind the evidence."""
+"""Ranking of the passages of the evidence."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from graphwright.operators.state import State
 __all__ = ["ItemsOf", "ToPassages"]
 
 ItemsOf = Callable[[State, Run], Evidence]
-"""Items to score passages by, in the place of the state's evidence."""
+"""Items to score passages by, instead of the state's evidence."""
 
 
 @dataclass(frozen=True, repr=False)
 class ToPassages(Ranker):
-    """Rank the passages behind the evidence: those that an item lies on, or that state its edges or name its nodes.
+    """Rank the passages of the evidence: nodes of an item, and passages that state its edges or name its nodes.
 
-    A passage has the score of the best item that it is behind (1/rank where items have no scores). Options:
+    A passage has the score of its best item (1/rank where items have no scores). Options:
 
     - `limit`: the number of passages.
-    - `summed`: the sum over all items behind which it stands, in the place of the best. With entities and their
-      PageRank it is the product with the matrix of which passage mentions which entity (HippoRAG, section 2.3).
+    - `summed`: the sum over all its items, instead of the best. With entities and their PageRank it is the product with
+      the passage-entity incidence matrix (HippoRAG, section 2.3).
     - `mentions`: the share of an item's score for a passage that only names one of its nodes. A node is named in many
       passages that have nothing to do with a path through it.
     - `index`, vectors of the passages, and `weight`: score = cos(question, passage) + weight · score of the items. For
-      items with many passages behind them, such as a community; with weight 0 the cosine alone ranks.
-    - `items`: the items to use, by default the state's evidence, which stays as it is.
+      items with many passages, such as a community; with weight 0 the cosine alone ranks.
+    - `items`: the items to use, by default the state's evidence, which does not change.
 
     On a graph without passages the nodes of the items take their place.
 
@@ -87,13 +87,13 @@ class ToPassages(Ranker):
 
 
 def _behind(graph: Graph, items: Evidence) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """Return each pair of an item and a passage behind it, once, and whether more connects them than a mention."""
+    """Return each pair of an item and one of its passages, once, and whether it is more than a mention."""
     of_node = np.repeat(np.arange(len(items)), np.diff(items.node_ptr))
     of_edge = np.repeat(np.arange(len(items)), np.diff(items.edge_ptr))
     columns = graph.columns
     mentions = of_node[:0], items.nodes[:0]
     if graph.passages is None:
-        bare = np.diff(items.node_ptr)[of_edge] == 0  # an item that lists no nodes stands for the ends of its edges
+        bare = np.diff(items.node_ptr)[of_edge] == 0  # without nodes, the ends of its edges
         pairs = [(of_node, items.nodes), (np.repeat(of_edge[bare], 2), graph.ends(items.edges[bare]))]
     else:
         chunks = columns.kinds[items.nodes] == Kind.CHUNK

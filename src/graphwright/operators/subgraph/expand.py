@@ -51,7 +51,7 @@ class STeX(Ranker):
         if not len(nodes):
             return state.with_(evidence=Evidence.of_nodes([], []))
         adjacency, query = state.graph.columns.adjacency, self.index.encode(state.question.text, run)
-        # A loop asks for the neighbours of the same nodes again and again; the run keeps what it computed.
+        # A loop needs the neighbours of the same nodes repeatedly, so the run caches them.
         key = STeX, state.question.text, self.index, id(adjacency)
         around = run.scratch.get(key)
         if around is None:
@@ -73,8 +73,8 @@ class Frontier(Ranker):
     """Find the new neighbours of the evidence's nodes, each with the score of its best neighbour in the evidence.
 
     The frontier of graph-based adaptive reranking (MacAvaney, Tonellotto and Macdonald, 2022, Algorithm 1): a reranker
-    next reads the neighbours of what it ranked highest. Evidence without scores counts 1/rank; a triple stands for both
-    its ends. Inside `state.graph`.
+    next reads the neighbours of the items that it ranked highest. Evidence without scores counts 1/rank; a triple
+    counts for both its ends. Inside `state.graph`.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "d"), ("b", "r", "c"), ("d", "r", "e")])

@@ -1,4 +1,4 @@
-"""Operators that narrow the graph, or choose what of it is evidence."""
+"""Operators that narrow the graph, or select evidence from it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Triples(Operator):
 class Only(Operator):
     """Keep the items whose nodes are all of one kind; triples and paths by the nodes that they list.
 
-    On a graph without passages every item passes Only(Kind.CHUNK), because its nodes stand for passages.
+    On a graph without passages every item passes Only(Kind.CHUNK), because its nodes serve as passages.
     """
 
     kind: Kind
@@ -144,7 +144,7 @@ class CommunityOf(Operator):
 
     Communities are those of the Leiden algorithm at the deepest level, divided until they have at most `max_nodes`
     nodes or cannot be divided (`resolution`, `seed`: its arguments). They are computed at the first question on a
-    snapshot. Nodes have no scores, those of the best seed's community come first; a seed without a community stands for
+    snapshot. Nodes have no scores, those of the best seed's community come first; a seed without a community gives
     itself. After a search it gives the communities of the results:
 
         (CommunityOf() | VectorSearch(names) % 3 >> CommunityOf()) >> Induce()

@@ -31,28 +31,28 @@ __all__ = [
     "entity_vectors",
 ]
 
-NAMES = "names the topic of"  # a passage and another that is about what it mentions
-SHARES = "shares a name with"  # two passages that name what few others name
+NAMES = "names the topic of"  # a passage that mentions the topic of another
+SHARES = "shares a name with"  # two passages that name the same rare entity
 CONTINUES = "continues"  # a passage and the one before it in its document
 RELATIONS = (REFERS, NAMES, SHARES, CONTINUES)
 _AT_A_TIME = 4096  # entities whose passages' vectors are gathered
 _graphs: SnapshotCache[Graph] = SnapshotCache()
 _averages: SnapshotCache[VectorIndex] = SnapshotCache()
-# Parts of the columns rather than a graph, which would keep alive the columns that it is kept for.
+# Parts of the columns rather than a graph, whose reference to the columns would prevent their release.
 _statements: SnapshotCache[tuple[Ints, Ints, Csr]] = SnapshotCache()
 
 
 @dataclass(frozen=True)
 class PassageGraph(Checked):
-    """The graph of passages alone: each is joined to those that it refers to, names, or continues.
+    """The graph of passages alone: each is joined to the passages that it refers to, names, or continues.
 
-    Edges come from three sources. Documents may list what they refer to (`Document.links`): each of their passages
+    Edges come from three sources. Documents may list references (`Document.links`): each of their passages
     "refers to" the first of the other document, as a paper cites another in a reference network (FastInsight, section
-    4.2.1). Entities connect passages: one "names the topic of" another when it mentions what the other is about (by
+    4.2.1). Entities connect passages: one "names the topic of" another when it mentions the topic of the other (by
     another name too, one alias edge away), and "shares a name with" it when both name an entity that at most `shared`
     passages name. And a passage "continues" the one before it in its document. All are used together, and two passages
     joined by several are neighbours once; `relations` chooses among them, so that ("refers to",) is the reference
-    network alone. Other nodes have no edges. A graph without passages is returned as it is.
+    network alone. Other nodes have no edges. A graph without passages is returned unchanged.
 
     In the graph of an index two passages are two hops apart, by way of an entity; here they are neighbours. Built once
     for a snapshot.
@@ -85,7 +85,7 @@ class PassageGraph(Checked):
 class EntityGraph(Checked):
     """The graph of entities alone, each with the sentences that connect it to others as its text.
 
-    The text-rich knowledge graph on which FastInsight is measured beside reference networks (section 4.2.2). An
+    The text-rich knowledge graph on which FastInsight is evaluated, besides reference networks (section 4.2.2). An
     entity's text is its name and description, then the distinct texts of its edges, the first `sentences` of them, on
     lines of their own. Chunks are there, as the sources of entities, without edges. Built once for a snapshot.
     """
@@ -107,7 +107,7 @@ class StatementGraph:
     """The graph without its passages: entities and the triples between them; ids of nodes and edges stay.
 
     The indexing graph of PathRAG and LightRAG. In an index passages are nodes, joined to all that they name, and walks
-    between entities would lead through them. A graph without passages is returned as it is.
+    between entities would lead through them. A graph without passages is returned unchanged.
 
     >>> graph = Graph.from_triples([("Graz", "on the", "Mur")])
     >>> StatementGraph()(graph) is graph
@@ -135,8 +135,8 @@ class StatementGraph:
 def entity_vectors(graph: Graph, passages: VectorIndex) -> VectorIndex:
     """Return a vector for each entity: the mean of those of the passages that mention it, normalised; built once.
 
-    FastInsight encodes a node's content (V_n), of which a bare name says little. For a graph without passages the
-    vectors are returned as they are: its nodes have their own.
+    FastInsight encodes a node's content (V_n); a name alone has little of it. For a graph without passages the vectors
+    are returned unchanged, because its nodes have their own.
     """
     if graph.passages is None:
         return passages
@@ -172,7 +172,7 @@ def _referring(columns: Columns) -> Ints:
 
 
 def _naming(columns: Columns, passages: Ints) -> Ints:
-    """Return the distinct pairs of a passage and another that is about what it mentions: int64[p, 2]."""
+    """Return the distinct pairs of a passage and another whose topic it mentions: int64[p, 2]."""
     heads, mentioned = _expand(columns.by_relation(MENTIONS), passages, passages)
     again, same = _expand(columns.by_relation(ALIAS), mentioned, heads)
     heads, mentioned = np.concatenate((heads, again)), np.concatenate((mentioned, same))
@@ -180,18 +180,18 @@ def _naming(columns: Columns, passages: Ints) -> Ints:
     return np.unique(np.stack((heads, tails), axis=1)[heads != tails], axis=0)
 
 
-def _sharing(columns: Columns, passages: Ints, most: int) -> Ints:
-    """Return the distinct pairs of passages that name an entity which no more than `most` name: int64[p, 2].
+def _sharing(columns: Columns, passages: Ints, max_passages: int) -> Ints:
+    """Return the distinct pairs of passages that name an entity which at most `max_passages` name: int64[p, 2].
 
-    Sorted by entity those that share one lie side by side, less than `most` places apart.
+    Sorted by entity, passages that share one are neighbours, less than `max_passages` places apart.
     """
     owners, entities = _expand(columns.by_relation(ABOUT, MENTIONS), passages, passages)
-    rare = np.bincount(entities, minlength=1)[entities] <= most
+    rare = np.bincount(entities, minlength=1)[entities] <= max_passages
     owners, entities = owners[rare], entities[rare]
     order = np.lexsort((owners, entities))
     owners, entities = owners[order], entities[order]
     pairs = [np.empty((0, 2), np.int64)]
-    for apart in range(1, min(most, len(owners))):
+    for apart in range(1, min(max_passages, len(owners))):
         same = entities[apart:] == entities[:-apart]
         pairs.append(np.stack((owners[:-apart][same], owners[apart:][same]), axis=1))
     return np.unique(np.concatenate(pairs), axis=0)
@@ -253,14 +253,14 @@ def _between_entities(columns: Columns, sentences: int) -> Columns:
 
 
 def _with_sentences(
-    texts: TextColumn, heads: Ids32, tails: Ids32, edge_sentence: Ids32, sentences: TextColumn, most: int
+    texts: TextColumn, heads: Ids32, tails: Ids32, edge_sentence: Ids32, sentences: TextColumn, max_sentences: int
 ) -> TextColumn:
-    """Return the text of each node with the first `most` sentences of its edges behind it, each on a line."""
+    """Return the text of each node followed by the first `max_sentences` sentences of its edges, each on a line."""
     stated = edge_sentence >= 0
     node = np.concatenate((heads[stated], tails[stated])).astype(np.int64)
     pairs = np.unique(node * len(sentences) + np.tile(edge_sentence[stated], 2))
     node, sentence = pairs // max(len(sentences), 1), pairs % max(len(sentences), 1)
-    among_first = np.arange(len(node)) - np.searchsorted(node, node) < most
+    among_first = np.arange(len(node)) - np.searchsorted(node, node) < max_sentences
     node, sentence = node[among_first], sentence[among_first]
     line = TextColumn.of(["\n"]).gather(np.zeros(len(node), np.int64))
     parts = TextColumn.joined((texts, TextColumn.paired(line, sentences.gather(sentence))))

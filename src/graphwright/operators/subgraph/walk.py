@@ -22,7 +22,7 @@ __all__ = ["KHop", "PersonalizedPageRank", "RandomWalk", "seed_groups", "seeds"]
 def seed_groups(state: State) -> list[tuple[Ints, float]]:
     """Return the seed nodes and the weight of each item of evidence, or of each anchor if there is no evidence.
 
-    Nodes are snapshot ids; an edge stands for both its ends. Weights are the scores if all are 0 or more and one is
+    Nodes are snapshot ids; an edge counts for both its ends. Weights are the scores if all are 0 or more and one is
     above 0, else 1/rank. The nodes of a group share its weight.
     """
     graph = state.graph
@@ -97,7 +97,7 @@ class KHop(Operator):
     """Find the nodes within `k` hops of the seeds, nearest first, scored 1/(1 + hops) (LEGO-GraphRAG, KSE, 3.2.1 b).
 
     One search from all seeds equals the union of one from each. The number of nodes grows with the k-th power of the
-    degrees, and `%` cuts the farthest by id, so LEGO's systems put PPR behind it (footnote 19 of the paper):
+    degrees, and `%` cuts the farthest by id, so LEGO's systems apply PPR after it (footnote 19 of the paper):
 
         KHop(2) >> Induce() >> PersonalizedPageRank(each=True) % 1000 >> Induce()
 

@@ -28,9 +28,9 @@ class Coverage(Operator):
         Score(T) = 1 / (Cost_sem(T) · e^(alpha · r_miss) + 1e-6)
 
     Cost_sem is the mean of 1 - cos(question, node), at least 0, over all nodes of the item (1 for a node without a
-    vector); r_miss is the share of the anchors' weight of which the item has no node and no edge. The score of an item
-    of two or more nodes that covers one anchor only is divided by 1.1. `index`: vectors of nodes. `alpha`: α, 1 is
-    balanced; far above 1 all anchors are required (AND), near 0 any one suffices (OR).
+    vector); r_miss is the weight of the anchors without a node or an edge in the item, as a share of all anchors. The
+    score of an item of two or more nodes that covers one anchor only is divided by 1.1. `index`: vectors of nodes.
+    `alpha`: α, 1 is balanced; far above 1 all anchors are required (AND), near 0 any one suffices (OR).
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder

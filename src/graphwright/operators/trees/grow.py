@@ -25,7 +25,7 @@ __all__ = ["Grow"]
 
 _MAX_NEIGHBOURS = 5_000  # of each kind that are compared with the question
 _PROMPT_EDGES = 64  # candidates, and edges of the item, in a prompt
-_DUPLICATES = 8  # so many times the candidates are ranked to find enough with different texts
+_DUPLICATES = 8  # 8 times the candidates are ranked to find enough with different texts
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,8 +35,8 @@ class Grow(Operator):
     Candidates are the edges between entities at the nodes added last, at first all nodes of the item, and the edges
     that its passages state; each text once. Up to `width` of them join the item with their ends, for `depth` (d) steps
     or until none is selected. A language model (`model`) selects among those nearest to the question, by the vectors of
-    `triples` or without them by words, and says when the item is enough. The step needs a language model; if its reply
-    is unusable, the item stops growing.
+    `triples` or without them by words, and decides when the item suffices. The step needs a language model; if its
+    reply is unusable, the item stops growing.
 
     Anytime: items grow in the order of the evidence; once `seconds`, or `tokens` of the language model, are spent, no
     step starts.

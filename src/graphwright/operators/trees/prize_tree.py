@@ -21,7 +21,7 @@ from graphwright.operators.state import State
 __all__ = ["PrizeTree", "PrizedItems", "Prizes"]
 
 _RESTART = 0.5  # a short walk, so that the search stays near the prizes and small
-_NO_PRIZE = 0.01  # score of a part of the tree without a prize, for the passages behind it
+_NO_PRIZE = 0.01  # score of a node or edge of the tree without a prize
 
 Amounts = dict[int, float]
 """Prizes by node or edge id."""
@@ -162,7 +162,7 @@ class PrizedItems:
     """Nodes and edges of a tree as single items, scored by their prizes, for `ToPassages(items=..., summed=True)`.
 
     A node or edge without a prize scores 0.01, so that of two equal passages the one that states more of the tree
-    ranks first. `prizes`: those that the tree was found by.
+    ranks first. `prizes`: the prizes that the tree was computed with.
     """
 
     prizes: Prizes
