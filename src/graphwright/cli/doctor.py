@@ -220,8 +220,7 @@ def _check_snapshot(index: Index) -> Check:
     if info["current"]:
         return Check("snapshot", Status.OK, f"up to date, {detail}")
     if index.is_being_written:
-        return Check("snapshot", Status.NOTE, f"{detail}; indexing is running; its documents can be searched when it
-        ends")
+        return Check("snapshot", Status.NOTE, f"{detail}; indexing is running, and adds documents when it ends")
     remedy = "Indexing was interrupted; run the same graphwright index command again to resume."
     return Check("snapshot", Status.FAILED, f"{detail}, without the newest documents", remedy)
 

@@ -212,7 +212,8 @@ def _records(path: Path) -> Records:
 
 
 def _table(path: Path, delimiter: str) -> Records:
-    """Yield the rows of a table whose first line names the columns; the delimiter is detected in that line unless given."""
+    """Yield the rows of a table whose first line names the columns; the delimiter is detected in that line unless
+    given."""
     source = lines(path)
     header = next(source, "")
     delimiter = delimiter or max(",;\t|", key=lambda mark: _columns(header, mark))

@@ -217,7 +217,8 @@ class Chart:
 
 
 def pareto_front(marks: Sequence[Mark]) -> list[int]:
-    """Return the Pareto-optimal marks by ascending cost: no other mark is better in one respect and as good in the other.
+    """Return the Pareto-optimal marks by ascending cost: no other mark is better in one respect and as good in the
+    other.
 
     >>> pareto_front([Mark(name, x, y, y, y, "") for name, x, y in [("a", 2, 0.5), ("b", 1, 0.4), ("c", 3, 0.5)]])
     [1, 0]
