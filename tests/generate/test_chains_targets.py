@@ -44,7 +44,7 @@ def test_what_the_question_names_is_no_answer() -> None:
     assert answered(graph, between, "a").text == "c"
     nothing = answered(graph, Evidence.of_nodes([0]), "a")
     assert not nothing.found and nothing.citations == () and "No path" in nothing.text
-    assert "names nothing that is in the graph" in answered(graph, Evidence.of_nodes([])).text
+    assert "names no entity of the graph" in answered(graph, Evidence.of_nodes([])).text
 
 
 def test_nodes_triples_and_trees_have_targets_too() -> None:

@@ -201,7 +201,7 @@ def _hipporag_corpora(source: Source) -> list[Path]:
 def hipporag(source: Source, corpus: Path) -> Dataset:
     """Read `<set>_corpus.json` with the questions in `<set>.json`, which carry their passages.
 
-    The passages that are evidence are found in the corpus by title and text, without regard to white space. Raises
+    The passages that are evidence are looked up in the corpus by title and text, ignoring white space. Raises
     DataError if there are several sets and none is named, or no questions.
     """
     name = corpus.name.removesuffix(_HIPPORAG)

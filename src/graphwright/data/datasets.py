@@ -1,4 +1,4 @@
-"""Data sets to evaluate on, in any format that is read; the files tell the format.
+"""Data sets to evaluate on, in any supported format, detected from the files.
 
 docs/data.md describes the formats.
 """
@@ -40,7 +40,7 @@ _MAX_NAMES = 12  # in an error
 
 @dataclass(frozen=True)
 class FolderFormat:
-    """A format of several files; `main_file` returns the one that tells it, None if it is not there."""
+    """A format of several files; `main_file` returns the file that identifies it, None if it is absent."""
 
     name: str
     files: str

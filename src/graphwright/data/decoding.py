@@ -1,4 +1,4 @@
-"""Text files: opening them, packed or not, and decoding bytes of unknown encoding.
+"""Text files: opening, unpacking, and decoding bytes of unknown encoding.
 
 Byte order marks, UTF-8, UTF-16 and the Latin code pages are detected here: charset-normalizer confuses the
 Latin code pages with one another, and is slow on long ASCII text. It detects the other encodings.
@@ -104,7 +104,7 @@ def encoding_of(head: bytes) -> str:
 
 
 def is_binary(head: bytes) -> bool:
-    """Return whether the first bytes of a file are no text: over one in a hundred is a control byte."""
+    """Return whether a file is binary: more than 1 % of its first bytes are control bytes."""
     return not _marked(head) and _has_controls(head)
 
 
@@ -124,7 +124,7 @@ def open_bytes(path: Path) -> io.BufferedReader:
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix that tells a file's format, in lower case and without `.gz`.
+    """Return the suffix that identifies a file's format, in lower case and without `.gz`.
 
     >>> suffix_of(Path("corpus.JSONL.gz"))
     '.jsonl'

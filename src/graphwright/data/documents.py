@@ -80,7 +80,7 @@ def _read(roots: Sequence[Path], skip: Callable[[Skipped], None], excluded: froz
                     continue
                 item = repeat
             skip(item)
-            if not seen.places:  # only for the error if nothing at all is read
+            if not seen.places:  # needed only for the error if no document is read
                 skipped.append(item)
     if not seen.places:
         raise _nothing_read(roots, len(seen.files), skipped)
@@ -183,7 +183,7 @@ def _text_file(path: Path, name: str) -> Document | Skipped:
     targets: list[str] = []
     if suffix in _HTML:
         title, text, targets = html_text(source)
-        title, text = clean(title), clean(text)  # an entity can stand for a control character
+        title, text = clean(title), clean(text)  # an HTML entity can encode a control character
     elif suffix in _MARKDOWN:
         title, text, metadata = markdown_text(source)
         targets = markdown_links(source)

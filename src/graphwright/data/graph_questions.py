@@ -49,7 +49,7 @@ class GraphQuestion(QuestionRecord):
 def read_triples(path: Path | str) -> Iterator[Triple]:
     """Yield head, relation and tail of each line that is not blank, separated by tabs (in `.txt` by `|`, as MetaQA).
 
-    Raises DataError with a line that has not three parts.
+    Raises DataError for a line without exactly three parts.
     """
     path = existing(path)
     mark = "|" if suffix_of(path) == ".txt" else "\t"

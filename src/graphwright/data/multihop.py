@@ -26,7 +26,7 @@ from graphwright.text.words import WORD
 __all__ = ["QUESTION_FIELDS", "has_contexts", "multihop", "passage_id", "read_over", "squality", "ultradomain"]
 
 QUESTION_FIELDS = ("question", "query", "text", "input", "document")
-"""Fields that tell a record from an object that contains records."""
+"""Fields by which a record is distinguished from an object that contains records."""
 
 _PARAGRAPHS = ("paragraphs", "contexts")
 _SENTENCES = ("sentences", "content")

@@ -46,7 +46,7 @@ _BATCH = 64  # rows of Parquet in memory
 def read_records(path: Path, fields: Collection[str]) -> Records:
     """Yield the records of a file.
 
-    `fields` tell a `.json` file that is one record from one that holds an array of them (see `json_records`).
+    `fields`: names by which a `.json` file of one record is recognised (see `json_records`).
     Raises DataError for a damaged Parquet file.
     """
     return _parquet_records(path) if suffix_of(path) == ".parquet" else json_records(path, fields)
@@ -161,7 +161,7 @@ TEXT_FIELDS = (
     "text", "contents", "content", "body", "passage", "paragraph", "paragraphs", "document", "abstract",
 )  # fmt: skip
 MAX_PASSAGE = 20_000
-"""Characters up to which a row is one passage; a longer one is an article, and is split."""
+"""Maximum characters of a row that is one passage; a longer one is an article, and is split."""
 
 _MAX_BROKEN = 100  # broken rows before the first good one, after which a file is not one of passages
 _MAX_CELL = 2**31 - 1  # characters; the csv module's own limit is 131,072
@@ -212,8 +212,7 @@ def _records(path: Path) -> Records:
 
 
 def _table(path: Path, delimiter: str) -> Records:
-    """Yield the rows of a table whose first line names the columns; the delimiter is detected in that line unless
-    given."""
+    """Yield the rows of a table whose first line names the columns; an empty `delimiter` is detected in that line."""
     source = lines(path)
     header = next(source, "")
     delimiter = delimiter or max(",;\t|", key=lambda mark: _columns(header, mark))
@@ -270,7 +269,7 @@ def _document(record: dict[str, Any], fallback: str) -> Document | str:
     used = {id_field, title_field, text_field, links_field if links else None}
     return Document(
         id=identity or fallback,
-        text=text if text.strip() else title,  # an entry of nothing but its title can still be found
+        text=text if text.strip() else title,  # an entry with only a title can still be retrieved
         title=title,
         metadata=_metadata({key: value for key, value in record.items() if key not in used}),
         whole=len(text) <= MAX_PASSAGE,

@@ -237,7 +237,7 @@ class _FailureGuard:
         if self.failures[name] == _MAX_FAILURES and name not in self.working:
             raise ModelError(
                 f"{name} failed on its first {_MAX_FAILURES} questions, the last time with {error.rstrip('.')}. "
-                f"All results are kept. Fix the cause, then run the same command to resume and ask these questions again."
+                f"All results are kept. Fix the cause, then repeat the command to resume with these questions."
             )
 
 

@@ -79,8 +79,8 @@ class ChainAnswer(Operator):
     """Answer with the ends of the chain whose relations are nearest to the question.
 
     The score of a chain is the cosine of the question with the name where the chain begins followed by its relations,
-    less `step` for each triple, so that of two chains alike the shorter wins; ties go to the first. The text has one
-    name a line, each cited with its walk from what the question names. Offline twin of the reading of chains by a
+    less `step` for each triple, so that of two similar chains the shorter wins; ties go to the first. The text has one
+    name per line, each cited with its walk from a query entity. Offline twin of the reading of chains by a
     language model (ReG, figure 7).
 
     >>> from graphwright import Evidence, Graph, start
@@ -120,8 +120,8 @@ def _reading(graph: Graph, bundle: Bundle) -> str:
     return " ".join([graph.names[bundle.root], *(_SEPARATORS.sub(" ", relation).strip() for relation in relations)])
 
 
-NO_TARGET = "No path from what the question names leads to an answer."
-_UNLINKED = "The question names nothing that is in the graph."
+NO_TARGET = "No path from the entities of the question leads to an answer."
+_UNLINKED = "The question names no entity of the graph."
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,7 +155,7 @@ class TargetAnswer(Operator):
                 break
             ends = nodes.tolist() or graph.ends(edges).tolist()
             target = next((node for node in reversed(ends) if node not in seeds), None)
-            # The text of a path costs more than all else here: only that of a new target is written.
+            # Writing the text of a path is expensive, so it is done for new targets only.
             if target is not None and (name := writer.name(target)) not in paths:
                 paths[name] = writer.path(nodes, edges)
         if not paths:

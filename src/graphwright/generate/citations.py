@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _MIN_LENGTH = 3  # characters of a quote
-_MIN_CLOSE = 12  # characters of a quote that may hold a slip: a shorter one resembles too much
+_MIN_CLOSE = 12  # characters of a quote that may have a typing error: a shorter one matches too many texts
 _MIN_SLIP = 5  # letters of a word that may be misspelt
 
 _TYPED = {  # characters that are the same when a text is typed again; the last are invisible
@@ -68,9 +68,9 @@ def find(quote: str, text: str) -> Span | None:
 
     Three comparisons are tried in turn: exact; apart from white space, kinds of quotation marks and dashes, case, and
     encoding of letters; and, for quotes of 12 characters or more, word by word apart from punctuation and one slip. A
-    slip is one letter missing, added or wrong, or two swapped, but not the first, in a word of 5 letters or more that
-    is no number, no negation, and no other word of the text. A quote begins and ends with whole words. A quote of
-    fewer than 3 characters, or of stop words only, is never found.
+    slip (typing error) is one letter missing, added or wrong, or two swapped, but not the first, in a word of 5 letters
+    or more that is no number, no negation, and no other word of the text. A quote begins and ends with whole words. A
+    quote of fewer than 3 characters, or of stop words only, is never found.
 
     >>> text = "He said “Good — bye” to all of them in 1855, and left."
     >>> [find(quote, text) for quote in ("1855", 'said "good - bye" to', "He said good — bye to all of them in 1855")]
@@ -248,7 +248,7 @@ def path_to(state: State, node: int) -> tuple[str, ...]:
 
     It is the walk of the best evidence item that passes through the passage or that the passage states, up to there.
     Where no item is such a walk, as for a passage that was ranked alone, it is the shortest walk of at most four
-    edges from what the question names, empty if there is none. A relation walked against its direction ends in ⁻¹.
+    edges from a query entity, empty if there is none. A relation walked against its direction ends in ⁻¹.
     """
     graph = state.graph
     for nodes, edges in state.evidence or ():

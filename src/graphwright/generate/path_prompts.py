@@ -102,7 +102,7 @@ class PathPrompt(Operator):
     """Write a prompt of the question and the paths in ascending order of reliability, the best last (PathRAG, Eq. 6).
 
     A path is one line of JSON with its number, which is its rank, the numbers of the passages that state it, and its
-    steps (Eq. 5): the texts of nodes and edges in walk order, parallel edges together. Other evidence is shown alike.
+    steps (Eq. 5): the texts of nodes and edges in walk order, parallel edges together. Other items have the same form.
     `edges`: finds the edges that are shown after the question, as `GlobalEdges`. `passages`: how many of the best
     passages are shown before the paths, to be quoted; the paper shows none.
 
@@ -150,8 +150,8 @@ class PathPrompt(Operator):
 class FlatPrompt(PathPrompt):
     """Write a prompt of the question and the nodes and edges of the paths, each once and apart (PathRAG, RQ3: flat).
 
-    The paper compares PathPrompt with it (Table 3): it is shorter and loses how things are connected. Options are
-    those of PathPrompt. The content of the best paths stands last, edges before nodes.
+    The paper compares PathPrompt with it (Table 3): it is shorter, but without the order of the steps. Options are
+    those of PathPrompt. The content of the best paths comes last, edges before nodes.
 
     >>> from graphwright import Evidence, start
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
@@ -191,7 +191,7 @@ def _path_line(about: Mapping[str, object], steps: list[str], tokens: int | None
 def steps_of(graph: Graph, nodes: Ints, edges: Ints) -> list[tuple[int, str]]:
     """Return the texts along an item, each with its node, -1 for edges: of a path nodes and edges in turn (Eq. 5).
 
-    Between two nodes stand the texts of all edges that join them; if one of the two is a passage, the relations alone.
+    Between two nodes are the texts of all edges that join them; if one of the two is a passage, the relations alone.
     An item that is no path has the texts of its nodes, then those of its edges.
 
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "a")])

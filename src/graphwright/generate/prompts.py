@@ -38,7 +38,7 @@ Key = TypeVar("Key")
 _MAX_TITLE = 200  # characters of a title
 _PASSAGE = '{"passage": '
 _MIN_FIRST = 2_000  # characters that the first passage of a hybrid prompt always has
-_TRIPLES = 0.25  # share of a hybrid prompt that triples may take while passages wait
+_TRIPLES = 0.25  # maximum share of triples in a hybrid prompt before its passages are added
 _MAX_RELATIONS = 30
 
 
@@ -87,10 +87,10 @@ class PassagePrompt(Operator):
 class HybridPrompt(Operator):
     """Write a prompt of the question, the evidence as triples, and the passages (BubbleRAG, section 3.6).
 
-    There is one line of JSON for each triple between two names, in the order of the evidence, without repetitions,
-    with the numbers of the shown passages that state it. The best `passages` follow as in PassagePrompt, to be quoted.
-    `tokens`: room for the whole prompt, estimated; triples take a quarter of it at most, or what passages leave. What
-    does not fit is left out, but the first passage is cut.
+    There is one line of JSON for each triple between two names, in the order of the evidence, without repetitions, with
+    the numbers of the shown passages that state it. The best `passages` follow as in PassagePrompt, to be quoted.
+    `tokens`: room for the whole prompt, estimated; triples take at most a quarter of it, and the room that passages
+    leave. What does not fit is left out, but the first passage is cut.
 
     >>> from graphwright import Evidence, Graph, start
     >>> from graphwright.graph import Ranking

@@ -1,4 +1,4 @@
-"""TextColumn: strings in one block of UTF-8, so that millions of names open at once and cost no memory."""
+"""TextColumn: strings in one block of UTF-8, memory-mapped, so that millions of names open without loading."""
 
 from __future__ import annotations
 

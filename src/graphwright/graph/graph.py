@@ -390,7 +390,7 @@ class Graph:
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """Identity of the arrays that it is made of: graphs with equal places are the same graph."""
+        """Identity of the underlying arrays: graphs with equal values are the same graph."""
         return id(self.columns), id(self._nodes), id(self._edges)
 
     def afresh(self) -> Graph:
@@ -415,7 +415,7 @@ class Graph:
 
 
 def _positions(values: Ints, ids: Ints) -> Ints:
-    """Return where each of `ids` is in ascending `values`, -1 where it is not."""
+    """Return the position of each of `ids` in ascending `values`, -1 where it is absent."""
     if not len(values):
         return np.full(len(ids), -1)
     at = np.minimum(np.searchsorted(values, ids), len(values) - 1)

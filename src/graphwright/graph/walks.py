@@ -318,7 +318,7 @@ def walks_along(
 
 
 def ways_of(graph: Graph, nodes: Ints, edges: Ints) -> Ways:
-    """Return the ways of a walk; of edges without nodes, as a triple has it, each from head to tail."""
+    """Return the ways of a walk; for edges without nodes, as in a triple, each from head to tail."""
     c = graph.columns
     forward = c.heads[edges] == nodes[:-1] if len(nodes) == len(edges) + 1 else np.ones(len(edges), bool)
     return tuple((2 * c.relation[edges].astype(np.int64) + forward).tolist())
@@ -335,7 +335,7 @@ def relation_words(graph: Graph, ways: Ways) -> str:
 
 
 def relation_text(graph: Graph, nodes: Ints, edges: Ints) -> str:
-    """Return the relations of an item in words: the text of a walk that stands for all walks by its relations."""
+    """Return the relations of an item in words: the text of a walk that represents all walks by its relations."""
     return relation_words(graph, ways_of(graph, nodes, edges))
 
 

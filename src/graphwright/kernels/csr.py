@@ -31,7 +31,7 @@ Ids = NDArray[np.int32]
 Floats = NDArray[np.float64]
 """Weights and scores: float64."""
 
-_PATIENCE = 1000  # queries that a workspace may be far too large for before it is released
+_PATIENCE = 1000  # queries after which an oversized workspace is released
 
 Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
@@ -78,9 +78,9 @@ def node_ids(ids: ArrayLike, n: int, what: str) -> Ids:
 class Workspace:
     """Scratch arrays over the nodes of a graph, for one thread, so that no query clears an array of length n.
 
-    `rows` and `marks` are all zero between queries: a kernel clears what it touched before it returns. `order` and
-    `queue` hold any values. So one workspace serves every graph of at most `size` nodes. The system maps a page when
-    it is first written: on a large graph the memory used depends on the nodes that queries reach, not on n.
+    `rows` and `marks` are all zero between queries: a kernel clears the entries that it touched before it returns.
+    `order` and `queue` hold any values. So one workspace serves every graph of at most `size` nodes. The system maps a
+    page when it is first written: on a large graph the memory used depends on the nodes that queries reach, not on n.
 
     - `rows`: float64[size, 4], half a cache line for each node
     - `marks`: int32[size, 2], or one uint64 for each node

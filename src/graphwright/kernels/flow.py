@@ -11,7 +11,7 @@ from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, kernel, no
 
 __all__ = ["MAX_EDGES", "FlowPathTable", "flow_paths"]
 
-# Scores are whole multiples of this, so that scores that are equal on paper tie, whatever the order of sums.
+# Scores are rounded to multiples of this, so that mathematically equal scores tie in any order of sums.
 _GRAIN = 2.0**-40
 
 MAX_EDGES = 1_000_000
@@ -36,9 +36,9 @@ class FlowPathTable(NamedTuple):
 
 @kernel
 def _border(indptr: Pointers, neighbours: Ids, ends: Ids, marks: Ids, starts: Pointers, beside: Ids) -> int:
-    """Number the nodes beside an end from 1, in `marks[:, 1]`; return how many there are.
+    """Number the nodes adjacent to an end from 1, in `marks[:, 1]`; return how many there are.
 
-    The node numbered i is beside the ends `beside[starts[i - 1] : starts[i]]`, as ascending positions in `ends`.
+    The node numbered i is adjacent to the ends `beside[starts[i - 1] : starts[i]]`, as ascending positions in `ends`.
     """
     count = 0
     for j in range(ends.size):
@@ -66,8 +66,8 @@ def _spread(
     """Spread the resource of `start` over `layers` layers after its own (Eq. 2).
 
     Nodes are written into `order` layer by layer, their resources into the same places of `resource`. `marks[v, 0]` is
-    the place from 1, negative where the node fails Eq. 3, and in the last layer also where no end is beside it. Returns
-    where the last layer begins and ends, and how many edges were looked at.
+    the place from 1, negative where the node fails Eq. 3, and in the last layer also where no end is adjacent to it.
+    Returns where the last layer begins and ends, and how many edges were looked at.
     """
     order[0], resource[0], marks[start, 0] = start, 1.0, 1
     first, last, size, touched = 0, 1, 1, 0
@@ -146,7 +146,7 @@ def _close(
     path: Ids, depth: int, total: float, ends: Ids, starts: Pointers, beside: Ids, marks: Ids, arrived: Floats,
     counts: Ids, best: Floats, paths: Table, joined: Ids, count: int,
 ) -> int:  # fmt: skip
-    """Offer the path to every end beside its last node (Eq. 4); return the number of ends joined so far."""
+    """Offer the path to every end adjacent to its last node (Eq. 4); return the number of ends joined so far."""
     slot = marks[path[depth], 1]
     for i in range(starts[slot - 1], starts[slot]) if slot else range(0):
         j = beside[i]
@@ -170,11 +170,11 @@ def _extend(
     marks: Ids, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, counts: Ids, best: Floats, paths: Table,
     joined: Ids, max_edges: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and close those beside an end.
+    """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and close those adjacent to an end.
 
-    The last edge needs no search: the ends beside a node are known. So with three hops only the edges of the start and
-    of its neighbours are walked. Returns how many ends are joined, and how many edges were looked at; stops when these
-    exceed `max_edges`.
+    The last edge needs no search: the ends adjacent to a node are known. So with three hops only the edges of the start
+    and of its neighbours are walked. Returns how many ends are joined, and how many edges were looked at; stops when
+    these exceed `max_edges`.
     """
     depth, count, touched = 0, 0, 0
     cursor[0], total[0] = indptr[path[0]], 1.0
@@ -189,7 +189,7 @@ def _extend(
         u = neighbours[cursor[depth]]
         cursor[depth] += 1
         touched += 1
-        # The last node before an end must be beside an end.
+        # The last node before an end must be adjacent to it.
         if marks[u, 0] <= 0 or (depth + 2 == hops and marks[u, 1] == 0):
             continue
         inside = False
@@ -230,7 +230,7 @@ def flow_paths(
 
         S(v) = Σ decay · S(u) / deg(u)    (Eq. 2)
 
-    over its neighbours u in the layer before, and no more after that. A node with S(u) / deg(u) < threshold (Eq. 3)
+    over its neighbours u in the layer before, and nothing later. A node with S(u) / deg(u) < threshold (Eq. 3)
     passes nothing on. The candidates are the simple paths of at most `hops` edges to another end, along which every
     node before the last passed Eq. 3; other ends may lie on them. A path of nodes v0 … vl is as reliable as
 

@@ -51,7 +51,7 @@ def _meet(
 
 @kernel
 def _keep(scores: Floats, nodes: Ids, size: int, score: float, node: int) -> int:
-    """Put a node among the best, a heap with the worst on top, of as many as there is room; return how many there are.
+    """Insert a node into the heap of the best, the worst on top, of fixed capacity; return its size.
 
     Of equal scores that of the larger id is worse.
     """

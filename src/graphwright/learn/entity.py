@@ -46,7 +46,7 @@ def entity_logits(
     """Return the log-odds of nodes: principal neighbourhood aggregation (PNA), for arrays of NumPy or torch.
 
     A message is the state of its source times a gate of the question and the directed relation. A node takes mean,
-    maximum, minimum and deviation of its messages, each as it is, amplified and attenuated by its degree (Corso et al.,
+    maximum, minimum and deviation of its messages, each unscaled, amplified and attenuated by its degree (Corso et al.,
     2020, Eq. 8). `questions`: [questions, d]; `relations`: [r, d]; `features`: [n, f], the distances and the scores of
     the question's best walks through each node; `names`: [n, d] or None; `scales`: of `degree_scales`; `owner`,
     `edge_owner`: the question of each node and directed edge, None where there is only one.
@@ -102,7 +102,7 @@ class EntityRetriever(Retriever):
     def step_probabilities(self, state: State, run: Run) -> StepProbabilities:
         """Return the probability of the node that each step leads to, times the score of the best walk that takes it.
 
-        The walk tells which relation is meant where several lead to the node, and at which step the node is reached.
+        The walk identifies the relation where several lead to the node, and the step at which the node is reached.
         """
         probability, walks = self._probabilities(state, run)
         return lambda nodes, edges: probability(nodes[:, 1:]) * walks(nodes, edges)

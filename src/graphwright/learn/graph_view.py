@@ -1,4 +1,4 @@
-"""The arrays that a network reads of a graph: edges by position, distance encoding, and messages along directed edges.
+"""Input arrays of a network over a graph: edges by position, distance encoding, and messages along directed edges.
 
 Every edge is a directed edge twice, from head to tail and back. A *directed relation* is 2 · relation + 1 from head to
 tail, and 2 · relation from tail to head, where `relation` is a row of the relation vectors.
@@ -87,8 +87,8 @@ def distance_encoding(n: int, heads: Ints, tails: Ints, sources: Ints, rounds: i
 
     Column 0 is 1 at the sources and 0 elsewhere; a round gives each node the mean over its predecessors. There are
     `rounds` columns along the edges, against them, and in both directions: the last for graphs without inverse
-    relations, in which a walk turns at every hub and the first two see no second step. Values are fourth roots, so that
-    small means keep their order of magnitude; 0 stays out of reach.
+    relations, in which edges into a hub do not continue along its outgoing edges. Values are fourth roots, so that
+    small means keep their order of magnitude; 0 means unreachable.
 
     >>> columns = distance_encoding(3, np.array([0, 2]), np.array([1, 1]), np.array([0]), 2)
     >>> columns.astype(float).round(2).tolist()

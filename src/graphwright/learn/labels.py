@@ -89,8 +89,8 @@ def make_labels(
     """Make the labels of questions and write them to a file, row by row; an interrupted run is resumed.
 
     `nodes`: of the PPR subgraph that candidates come from; `length`: edges of a path at most. Raises OptionError,
-    writing nothing, if the file has labels of another graph, refiner or limits. Rows written before an error stay, so
-    that no reply of a language model is paid for twice.
+    writing nothing, if the file has labels of another graph, refiner or limits. Rows written before an error are kept,
+    so that no call of a language model is repeated.
     """
     questions = examples.usable if isinstance(examples, Examples) else tuple(examples)
     about = {"labels": FORMAT, "graph": graph.columns.checksum, "refiner": refiner.id, "nodes": nodes, "length": length}
@@ -146,7 +146,7 @@ def _threaded(refine: RefineOne, positions: Sequence[int]) -> Iterator[tuple[int
             for at, future in futures:
                 try:
                     yield at, future.result()
-                except Exception as error:  # the replies that were paid for come first
+                except Exception as error:  # store the paid replies before the first error is raised
                     failure = failure or error
             if failure is not None:
                 raise failure

@@ -207,7 +207,7 @@ class _Vectors:
     """Vectors of questions, entities masked, and of relation paths, read by their relations."""
 
     def __init__(self, encoder: Encoder, graph: Graph, examples: Sequence[Example]) -> None:
-        self.graph, self.encoder, self.run = graph, encoder, Run()  # the run remembers the paths' vectors
+        self.graph, self.encoder, self.run = graph, encoder, Run()  # the run caches the paths' vectors
         texts = [masked_question(graph, example) for example in examples]
         row = {text: at for at, text in enumerate(dict.fromkeys(texts))}
         vectors = np.asarray(encoder.encode(list(row)), np.float32) if row else np.empty((0, 1), np.float32)

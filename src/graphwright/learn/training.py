@@ -120,7 +120,7 @@ def _sample(graph: Graph, label: Label, edges: Any, nodes: int, rounds: int, row
 
 @dataclass(frozen=True)
 class Schedule(Checked):
-    """How long and how fast to train.
+    """Schedule of a training: epochs, batches and negatives.
 
     `epochs`: at most; None for 20, or as many as make 400 steps. Training stops `patience` epochs after the best one;
     None for 4, or as many as make 200 steps. `batch`: questions of a step, at most a tenth of all; `held_out`: share of
@@ -207,7 +207,7 @@ def fit(
     """Train with Adam; return the weights of the best epoch, and the measure after each epoch.
 
     `loss` takes the weights, the positions of a batch of samples and a random generator; `measure` the weights as
-    arrays. Of epochs with the same measure the last counts, since it learned more.
+    arrays. Of epochs with the same measure the last is taken, because it has trained longer.
     """
     torch = import_torch()
     tensors = {name: value.clone().requires_grad_(True) for name, value in weights.items()}

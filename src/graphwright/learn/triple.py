@@ -152,7 +152,7 @@ def train_triple(
             torch.from_numpy(part.astype(np.int64)) for part in (heads, tails, relation, owner)
         )
         step_logits = gate_logits(w, graphs.questions, relations, steps)
-        # The gates learn from the labelled paths only: trained by the triples too, both were learned badly.
+        # The gates are trained on the labelled paths only; the loss of the triples made both worse.
         gates = [gate.detach() for gate in relation_gates(step_logits)]
         forward = walk_forward(gates, graphs.edges, graphs.distances[:, :1], graphs.edges.owner)
         logits = triple_logits(

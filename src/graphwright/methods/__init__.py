@@ -37,5 +37,5 @@ class _Registry(ModuleType, Mapping[str, Any]):
         return len(self._methods())
 
 
-# The public contract gives the package and the registry one name, so one object is both.
+# The public names of the package and of the registry are the same, so one object is both.
 sys.modules[__name__].__class__ = _Registry

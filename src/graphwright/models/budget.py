@@ -205,7 +205,7 @@ class _Call:
         self._reservation = self._llm._reserve(prompt + reply, self._cost(prompt, reply), self._cancel)
 
     def allow(self, prompt: int, reply: int) -> None:
-        """Ask for one more request of these tokens. Raises BudgetError where it may exceed the budget.
+        """Reserve one more request of these tokens. Raises BudgetError where it may exceed the budget.
 
         A call that waits for others holds no reservation meanwhile, so that no two wait for each other.
         """
@@ -214,7 +214,7 @@ class _Call:
             self.reserve(prompt, reply)
 
     def settle(self) -> None:
-        """Enter the usage into the ledger and release the rest of the reservation."""
+        """Record the usage in the ledger and release the rest of the reservation."""
         usage, reservation = self._unsettled(), self._reservation
         self._reservation = None
         self._llm._settle(reservation, usage)

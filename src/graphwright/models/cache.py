@@ -59,7 +59,7 @@ class _Database:
             if db.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != ?", (self.table,)).fetchone():
                 raise StoreError(f"{path} is an SQLite file, but not a cache of {self.content}. Give another path.")
             db.execute("PRAGMA page_size = 16384")  # ten vectors on a page; two, and a quarter empty, on 4,096
-            with suppress(sqlite3.OperationalError):  # another process is just setting it
+            with suppress(sqlite3.OperationalError):  # another process is setting it concurrently
                 db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"CREATE TABLE IF NOT EXISTS {self.table} {self.columns}")
             db.execute(f"PRAGMA application_id = {self.application_id}")
@@ -87,7 +87,7 @@ _REPLIES = _Database(
 
 @dataclass(frozen=True)
 class CachedEncoder(Checked):
-    """An encoder that encodes each distinct text once, and then returns the very same bits.
+    """An encoder that encodes each distinct text once, and then returns the identical vector.
 
     `encoder`: an encoder with an `id`; vectors are stored under its id and the text, so that encoders may share a file.
     `path`: an SQLite file, which is created when missing; each block of 512 new texts is committed, so that an
@@ -122,7 +122,7 @@ class CachedEncoder(Checked):
 
     @property
     def dimension(self) -> int:
-        """Length of a vector. Raises AttributeError where the encoder does not tell."""
+        """Length of a vector. Raises AttributeError where the encoder has no dimension."""
         dimension: int = self.encoder.dimension  # type: ignore[attr-defined]
         return dimension
 
@@ -218,7 +218,7 @@ class CachedEncoder(Checked):
 
 @dataclass
 class _Locks:
-    """A lock for each prompt under way, so that threads that ask the same pay once."""
+    """A lock for each pending prompt, so that threads with the same prompt cause one call."""
 
     lock: Lock = field(default_factory=Lock)
     locks: WeakValueDictionary[bytes, Any] = field(default_factory=WeakValueDictionary)
@@ -230,11 +230,11 @@ class _Locks:
 
 @dataclass(frozen=True)
 class CachedLLM:
-    """A language model that is asked each prompt once; after that, the reply comes from a file.
+    """A language model that receives each prompt once; repeated prompts are answered from a file.
 
     `path`: an SQLite file, which is created when missing. A reply is stored under the model's id, the prompt and the
-    schema, and is on disk before it is returned, so that an interrupted run pays for nothing twice. A stored reply has
-    no usage, is checked against the schema again, and is handed to `on_text` in one piece. Failed calls are not stored.
+    schema, and is on disk before it is returned, so that an interrupted run repeats no paid call. A stored reply has
+    no usage, is checked against the schema again, and is passed to `on_text` in one piece. Failed calls are not stored.
     Threads may share the object, and processes the file.
 
     >>> import tempfile

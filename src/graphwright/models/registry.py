@@ -194,7 +194,7 @@ class FunctionReader(_Function):
 
 
 def _parameters(function: Callable[..., Any]) -> int:
-    """Return the number of positional arguments that a function takes; 1 where it does not tell."""
+    """Return the number of positional arguments that a function takes; 1 where it has no signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

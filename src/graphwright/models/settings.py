@@ -49,7 +49,7 @@ class LLMSettings(Checked):
     `base_url`: of an OpenAI-compatible server; None is OpenAI. `timeout`: seconds for one reply.
     `requests_per_minute`, `tokens_per_minute`: limits of the server; None is no limit. `concurrency`: requests at a
     time. `max_tokens`: of one reply. `prompt_price`, `completion_price`: price of a million tokens, both or neither;
-    `currency`: its name. `gleanings`: times that extraction asks again for what it missed in a chunk. Raises
+    `currency`: its name. `gleanings`: extra extraction passes over a chunk, to find what was missed. Raises
     OptionError for a wrong value.
 
     >>> LLMSettings("qwen2.5:7b", "http://localhost:11434/v1", concurrency=2).concurrency
@@ -72,7 +72,7 @@ class LLMSettings(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.model.strip():
-            raise OptionError("model is empty; give the name that the server knows the model by.")
+            raise OptionError("model is empty; give the model's name on the server.")
         if self.base_url is not None:
             checked_address(self.base_url)
         if (self.prompt_price is None) != (self.completion_price is None):
@@ -195,7 +195,7 @@ def _check_names(names: Iterable[str], known: list[str], pattern: str) -> None:
 
 # Each key of the file: the value that a comment shows where none is set, and a comment.
 _KEYS = {
-    "model": ("", "name of the model, as the server knows it"),
+    "model": ("", "name of the model on the server"),
     "base_url": ("http://localhost:11434/v1", "an OpenAI-compatible server; OpenAI if not set"),
     "timeout": ("", "seconds for one reply"),
     "requests_per_minute": (60, "limit of the server; no limit if not set"),
@@ -206,13 +206,13 @@ _KEYS = {
     "prompt_price": (0.15, "price of a million tokens read, for the cost of runs"),
     "completion_price": (0.6, "price of a million tokens written"),
     "currency": ("USD", "currency of both prices"),
-    "gleanings": ("", "times that extraction asks again for what it missed in a chunk"),
+    "gleanings": ("", "extra extraction passes over a chunk, to find what was missed"),
 }
 
 
 def _as_toml(settings: LLMSettings) -> str:
     lines = [
-        "# The language model of this index. A key never stands here: it comes from the environment,",
+        "# The language model of this index. Do not store a key here: it comes from the environment,",
         "# as OPENAI_API_KEY.",
         "",
         "[llm]",

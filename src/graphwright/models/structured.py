@@ -108,8 +108,8 @@ def _instance_of(ask: Ask, schema: type[Any], name: str) -> tuple[str, Any]:
 
 
 _REMEDY = (
-    "If it was cut off, allow longer replies (max_tokens of OpenAILLM, or in settings.toml); else ask for less at "
-    "once, or use another model."
+    "If it was cut off, allow longer replies (max_tokens of OpenAILLM, or in settings.toml); else use smaller "
+    "requests, or another model."
 )
 
 
@@ -143,7 +143,7 @@ def _objects(text: str) -> Iterator[str]:
     A part of a reply that was cut off may well fit a schema, and would then pass for the whole.
     """
     thoughts, _, rest = text.rpartition("</think>")
-    decoder = json.JSONDecoder(strict=False)  # many models write a line break inside a string as it is
+    decoder = json.JSONDecoder(strict=False)  # many models do not escape a line break inside a string
     for part in (rest, thoughts):
         position = 0
         while brace := _OBJECT_START.search(part, position):
@@ -229,7 +229,7 @@ def strict_schema(schema: type[Any]) -> dict[str, Any]:
     inner = node.pop("$defs", {})
     if "allOf" in node:
         node = node["allOf"][0]
-    if "$ref" in node:  # a model that holds itself; servers want an object at the root
+    if "$ref" in node:  # a recursive model; servers require an object at the root
         node = inner[node["$ref"].rpartition("/")[2]]
     result: dict[str, Any] = _strict(node)
     return result | ({"$defs": _strict_value("$defs", inner)} if inner else {})

@@ -240,7 +240,8 @@ class SharedSteps:
     """Steps that several pipelines have in common, done once while one question is asked.
 
     Pipelines with a common prefix have the same states there, so a step is identified by its operator, its cut and its
-    input state. A reused step has in the trace the seconds and the usage of its computation. Operators that cannot be hashed are not shared.
+    input state. A reused step has in the trace the seconds and the usage of its computation. Operators that cannot be
+    hashed are not shared.
     """
 
     def __init__(self) -> None:

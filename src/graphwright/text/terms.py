@@ -1,4 +1,4 @@
-"""Terms that a text repeats: phrases of plain words, and a substitute for names in texts without meaningful capitals."""
+"""Terms that a text repeats: phrases, and a substitute for names in texts without meaningful capitals."""
 
 from __future__ import annotations
 

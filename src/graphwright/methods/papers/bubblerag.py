@@ -66,7 +66,7 @@ def bubblerag(
     the weight of covering all groups; `n`: the subgraphs that remain; `depth`: d, the steps of their guided expansion.
     `groups` and `pieces` replace the steps to anchors and to subgraphs, by default `anchor_groups` and
     `evidence_graphs`, for ablations. With a language model each step is the paper's. Without one the steps that need it
-    are left out: AnswerIfEnough, LatentKeywords (Keywords in its place), Relax and Grow. `Complement` ranks the
+    are left out: AnswerIfEnough, LatentKeywords (Keywords replaces it), Relax and Grow. `Complement` ranks the
     passages, from the preview and the subgraphs. On a knowledge graph without passages they are the nodes of the
     subgraphs. Names and triples without vectors are compared by words.
     """

@@ -31,7 +31,8 @@ def gar(
     """Rerank by a cross-encoder that alternates between search results and neighbours of the best (GAR, Algorithm 1).
 
     `batch`, `budget`: b and c, the passages read at a time and in all; `first`, `cross_encoder` as in `rerank`. The
-    corpus graph joins passages by `relations` (see `PassageGraph`); without neighbours the search goes on.
+    corpus graph joins passages by `relations` (see `PassageGraph`); where there are no neighbours, search results
+    follow.
     """
     if not 1 <= batch <= budget:
         raise OptionError(f"gar(batch={batch!r}, budget={budget!r}): batch must be 1 to budget.")

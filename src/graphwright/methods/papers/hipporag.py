@@ -28,7 +28,7 @@ def hipporag(
 
     `restart`: 1 minus the damping factor; `nodes`: entities that are ranked. A language model lists the names, each
     linked to the nearest entity; without one LinkEntities finds them. Seeds are weighted by node specificity. A
-    question that names nothing is searched by its vector.
+    question without a name is searched by its vector.
     """
     named = (LinkEntities(ix.names) if llm is None else Keywords(llm)) >> SpecificSeeds(ix.names)
     walk = named >> OnGraph(StatementGraph(), PersonalizedPageRank(restart) % nodes)

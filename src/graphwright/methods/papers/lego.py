@@ -247,7 +247,7 @@ def answered(
         prompt = PathPrompt(passages=_SHOWN)
         return linked >> answering(ix, llm, sources=ToPassages(top_k, mentions=0.1), prompt=prompt)
     if llm is None:
-        # Beside Keep() the paths would lose their scores.
+        # `| Keep()` would drop the scores of the paths.
         scored = LinkEntities(ix.names) >> search if tied else linked
         return scored >> ToPassages(top_k, mentions=0.1) >> TargetAnswer(tied=tied)
     return linked >> ToPassages(_NAMES, mentions=0.1) >> PathPrompt(passages=_NAMES) >> Generate(llm)

@@ -76,7 +76,7 @@ def rog(
     node that they lead to, those of the best plan first. `pool`: the shortest relation paths that are scored; if edges
     are words of text, nearly each is distinct, and there are thousands. `planner`: makes the plans, by default the
     language model that answers, else the index's encoder; the answer is then the ends of the best plan. RoG trains
-    its planner on the graph, as a path retriever is (see `load_retriever`); the others are not trained.
+    its planner on the graph, as a path retriever is (see `load_retriever`); other planners are not trained.
     """
     planning = planned(planner or llm or ix.encoder, plans, length, pool)
     return answered(ix, OnGraph(StatementGraph(), planning >> Instances() % paths), top_k, llm, tied=True)

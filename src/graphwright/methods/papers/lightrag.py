@@ -30,8 +30,7 @@ def lightrag_local(ix: Snapshot, top_k: int = 20, n: int = 40, *, llm: LLM | Non
 def lightrag_global(ix: Snapshot, top_k: int = 20, n: int = 40, *, llm: LLM | None = None) -> Operator:
     """Rank passages by the relations that are nearest to the question's themes (LightRAG, global).
 
-    `n`: relations in all; `llm` as in `lightrag_local`. Without one the question is its only theme: its words apart
-    from names say nothing about what it asks.
+    `n`: relations in all; `llm` as in `lightrag_local`. Without one the question itself is the only theme.
     """
     return _method(ix, llm, _high(ix, n, llm), ToPassages(top_k))
 

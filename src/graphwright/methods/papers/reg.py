@@ -123,7 +123,7 @@ def reg(
     if llm is not None:
         return linked >> ToPassages(_NAMES * top_k) >> ChainPrompt(_NAMES * top_k) >> Generate(llm)
     if trained is not None:
-        scored = LinkEntities(ix.names) >> OnGraph(StatementGraph(), chains)  # beside Keep() scores would be lost
+        scored = LinkEntities(ix.names) >> OnGraph(StatementGraph(), chains)  # `| Keep()` would drop scores
         return scored >> ToPassages(top_k) >> TargetAnswer(tied=True)
     return linked >> ToPassages(top_k) >> ChainAnswer(ix.encoder)
 

@@ -153,7 +153,7 @@ def tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
 
 
 def side_by_side(work: Callable[[_T], _U], items: Iterable[_T]) -> Iterator[tuple[_T, _U]]:
-    """Run work on items in parallel, one thread per core, and yield each with its result as soon as it is done.
+    """Run work on items in parallel, one thread per core, and yield each with its result on completion.
 
     Parallel batches rather than threads inside one: no layer waits for its slower half, and a single item is processed
     in the caller's thread.
@@ -167,7 +167,7 @@ def side_by_side(work: Callable[[_T], _U], items: Iterable[_T]) -> Iterator[tupl
     waiting = chain(head, waiting)
     running: dict[Future[_U], _T] = {}
     with ThreadPoolExecutor(workers, thread_name_prefix="minilm") as pool:
-        # Refill before looking whether anything runs: all that ran may have ended at once.
+        # Refill before checking for running work: all of it may have ended at the same time.
         while True:
             more = islice(waiting, workers + 1 - len(running))
             running.update((pool.submit(work, item), item) for item in more)

@@ -1,7 +1,7 @@
 """Models behind a server: their configuration, and requests through the `openai` client with deadlines and retries.
 
-The retries are ours: those of the client neither ask a budget before each attempt nor end when work is cancelled. So is
-the deadline: timeouts of the client hold for single reads, which a server that drips bytes never exceeds.
+Retries are implemented here, because those of the client neither check a budget before each attempt nor stop on
+cancellation. So is the deadline: the client's timeouts apply to single reads, which a slow stream never exceeds.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ T = TypeVar("T")
 Request = Callable[["OpenAI"], AbstractContextManager[Any]]
 """A function that sends a request with the client."""
 
-_MAX_WAIT = 600.0  # seconds; a server that asks for more is given up
+_MAX_WAIT = 600.0  # seconds; a server that demands a longer wait is given up
 _MAX_BACKOFF = 60.0
 _CONNECT_TIMEOUT = 10.0
 _GRACE = 1.0  # seconds to wait after a cancellation for a response, which is paid for
-_MIN_KEY = 4  # characters; a shorter key is not hidden, as it may stand in any text
+_MIN_KEY = 4  # characters; a shorter key is not hidden, since it may occur in any text
 _NO_KEY = "none"  # the client requires a key, which a local server ignores
 _MAX_SHOWN = 300  # characters shown of a body
 _SLOW = "Set a longer timeout, a smaller max_tokens, or use a faster model."
@@ -119,7 +119,7 @@ def _key(key: str | None, url: str | None) -> str | None:
 
 
 class HTTPConnection:
-    """A connection to one server, which threads share: sends requests, waits, retries, and explains failures."""
+    """A thread-safe connection to one server, with rate limits, retries, and readable errors."""
 
     def __init__(self, model: OpenAIModel, url: str | None, key: str | None) -> None:
         """Take the limits of a model; nothing is opened before the first request."""
@@ -202,7 +202,7 @@ class HTTPConnection:
             self._limiter.pause(error.after)
             return error.after
         digest = blake2b(seed + bytes([min(attempt, 255)]), digest_size=2).digest()
-        jitter = 0.75 + 0.5 * int.from_bytes(digest) / 65_535  # requests that failed together come back apart
+        jitter = 0.75 + 0.5 * int.from_bytes(digest) / 65_535  # separates simultaneous retries
         return min(0.5 * 2.0 ** min(attempt, 32), _MAX_BACKOFF) * jitter
 
     def _connected(self) -> OpenAI:
@@ -235,7 +235,7 @@ class HTTPConnection:
         return HTTPStatusError.of(self.place, self._model, status, self.without_key(body), after)
 
     def error_of(self, exc: BaseException) -> BaseException:
-        """Return our error for one that was raised during a request; the same where it is none of the client's."""
+        """Translate an error of the client into one of graphwright; other errors are returned unchanged."""
         cause = exc.__cause__ or exc
         for each in (exc, cause):
             if isinstance(each, StatusReceived):
@@ -273,8 +273,8 @@ class HTTPConnection:
 class Response:
     """The bytes that answer one request, read in a thread of its own.
 
-    A server may drip bytes for ever, in the headers too, where no timeout of the client ends it; so the caller waits
-    until the deadline only, and the thread ends by itself.
+    A server may send bytes slowly without end, also in the headers, where no timeout of the client applies; so the
+    caller waits until the deadline only, and the thread ends by itself.
     """
 
     def __init__(
@@ -364,7 +364,7 @@ def parsed_json(response: Response, body: bytes) -> dict[str, Any]:
         raise LLMResponseError(
             f"{response.url} did not send JSON, but {response.beginning(body)}. Check base_url: most servers need /v1 "
             f"at its end."
-        ) from None  # the cause would hold the body, and that the key
+        ) from None  # the cause would contain the body, and the body the key
     if not isinstance(value, dict):
         raise LLMResponseError(f"{response.url} sent JSON, but not an object: {response.beginning(body)}.")
     return value

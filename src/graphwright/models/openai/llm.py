@@ -80,9 +80,9 @@ class OpenAILLM(OpenAIModel):
 
     With `on_text` the reply is streamed, and so is its correction. An interrupted stream is repeated only if none of
     its text was passed on; otherwise a ModelError states how much arrived. A server that sends more than `max_tokens`
-    causes an LLMResponseError. Without a schema, a reply that the server cut off at `max_tokens` is returned. An attempt whose
-    token count is unknown counts as the most that it may be charged for: the prompt and `max_tokens`. Threads may share
-    the object.
+    causes an LLMResponseError. Without a schema, a reply that the server cut off at `max_tokens` is returned. An
+    attempt whose token count is unknown counts as the most that it may be charged for: the prompt and `max_tokens`.
+    Threads may share the object.
 
     >>> llm = OpenAILLM("qwen3:8b", "http://localhost:11434/v1", max_tokens=500)
     >>> llm
@@ -161,7 +161,7 @@ class OpenAILLM(OpenAIModel):
                     raise
                 dialect = other
                 continue
-            if dialect != self._dialect:  # remembered only now that it is known to help
+            if dialect != self._dialect:  # stored only after a successful request
                 self._learn(replace(dialect, schema_in_prompt=self._dialect.schema_in_prompt))
             return reply
 

@@ -1,4 +1,4 @@
-"""Limits on requests and tokens per minute, and the clock that they are kept by.
+"""Limits on requests and tokens per minute, and their clock.
 
 Own code rather than the library `limits`, which has neither corrections of an estimate nor first come, first served.
 """

@@ -200,10 +200,10 @@ class CommunitySearch(Ranker):
 class RateCommunities(Ranker):
     """Rank communities by a language model's rating of their summaries, 0 to 100 (GraphRAG, global: the map step).
 
-    The score is the rating over 100; a community without a rating, or with 0, is left out. `batch`: summaries per
-    call. Unknown numbers in a reply are ignored with a note; if nothing is rated above 0 the communities do
-    not change. The paper's map step also answers from each batch; here the summaries themselves are passed to the answer,
-    since each of its citations must be a quotation of a passage.
+    The score is the rating over 100; a community without a rating, or with 0, is left out. `batch`: summaries per call.
+    Unknown numbers in a reply are ignored with a note; if nothing is rated above 0 the communities do not change. The
+    paper's map step also answers from each batch; here the summaries themselves are passed to the answer, since each of
+    its citations must be a quotation of a passage.
     """
 
     model: Annotated[LLM, Has("a language model", "complete")]

@@ -86,9 +86,9 @@ class _Sum(Scorer):
 class Steps(Scorer):
     """Score a path by its steps: the mean over its triples of a model's score of each.
 
-    Triple-level scoring (LEGO-GraphRAG, section 4.2), which the paper mentions without a formula: when a path is extended, only the new
-    step is read. A mean makes paths of different lengths comparable. In a BeamSearch every triple is read once. An item
-    without edges is scored by its own text.
+    Triple-level scoring (LEGO-GraphRAG, section 4.2), which the paper mentions without a formula: when a path is
+    extended, only the new step is read. A mean makes paths of different lengths comparable. In a BeamSearch every
+    triple is read once. An item without edges is scored by its own text.
 
     >>> from graphwright.models.fake import OverlapCrossEncoder
     >>> from graphwright.operators.state import start
