@@ -301,6 +301,14 @@ class TestOverHttp:
         assert len(server.requests) == 2 and "".join(heard) == "Erstein [1]."
         assert after.answer is not None and [c.text for c in after.answer.citations] == [FOUNDED]
 
-    def test_a_model_that_never_gives_what_is_asked_for_is_an_error(self) -> None:
-        with LLMServer(["The abbey of Erstein."]) as server, pytest.raises(LLMResponseError, match="does not fit"):
+    def test_a_model_that_only_replies_in_plain_text_gives_an_unverified_answer(self) -> None:
+        heard: list[str] = []
+        with LLMServer(["The abbey of Erstein."]) as server:
+            after = (PassagePrompt() >> Generate(OpenAILLM("any", server.url)))(ASKED, Run(on_text=heard.append))
+        assert after.answer is not None and after.answer.text == "The abbey of Erstein." == "".join(heard)
+        assert after.answer.found and after.answer.citations == () and len(server.requests) == 2
+        assert "not verified" in after.trace[-1].notes[-1]
+
+    def test_a_model_that_never_follows_the_schema_is_an_error(self) -> None:
+        with LLMServer(['{"text": 1}']) as server, pytest.raises(LLMResponseError, match="does not fit"):
             (PassagePrompt() >> Generate(OpenAILLM("any", server.url)))(ASKED)

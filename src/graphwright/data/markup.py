@@ -1,4 +1,8 @@
-"""Text of Markdown and HTML documents."""
+"""Text of Markdown and HTML documents.
+
+Markdown has a parser of its own: markdown-it-py took 13 times as long, drops list marks and line ends that citations
+count in, and is not linear on hostile input (2 to 3 s for 50,000 open brackets).
+"""
 
 from __future__ import annotations
 

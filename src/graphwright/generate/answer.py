@@ -24,8 +24,8 @@ __all__ = ["AnswerIfEnough", "Draft", "Generate", "NOTHING", "Unaided"]
 class Draft:
     """Extract the `text` of an answer from a JSON reply that is still being written, and pass on each new part.
 
-    Text that was passed on is never taken back. Of a second reply, which a model gives where the first did not fit its
-    schema, nothing is passed on before it is complete, and then only if it begins with the same text.
+    Text that was passed on is never retracted. A second reply, requested where the first did not fit its schema, is
+    passed on only when it is complete, and only if it begins with the same text.
 
     >>> draft = Draft(print)
     >>> for piece in ('{"found": true, "te', 'xt": "In Gr', 'a', 'z, \\\\u00c', '4.", "citations": []}'):
@@ -101,10 +101,11 @@ class Generate(Operator):
     """Answer from the best passages by a language model, or by a reader.
 
     A **language model** is given the state's prompt. It replies with an answer whose markers [1], [2] number its
-    citations, each of them a passage and a quote. Every quote is looked up (see `generate.quotes`), and the citation
+    citations, each of them a passage and a quote. Every quote is looked up (see `generate.citations`), and the citation
     has the text of the document. A quote that is in no passage is dropped with its markers, with a note in the trace.
-    An answer left without citations is still given: `found` is True, `citations` is empty, and the trace notes that
-    no citation could be verified. A **reader** answers with its best span, which cites the sentence around it.
+    An answer without verified citations is still returned: `found` is True, `citations` is empty, and the trace notes
+    that no citation could be verified; so is a reply in plain text. A **reader** answers with its best span, which
+    cites the sentence around it.
 
     Without an answer in the passages, the text is a message, `citations` is empty, and `found` is False.
 
@@ -139,12 +140,25 @@ class Generate(Operator):
         elif isinstance(self.model, Reader):
             answer = read_answer(self.model, state, run, self.passages)
         else:
-            answer = _written(self.model, state, run, self.passages, draft)
+            try:
+                answer = _written(self.model, state, run, self.passages, draft)
+            except LLMResponseError as error:
+                answer = _unverified(error, run)
+                draft.finish(answer.text)
             if answer is not None:
                 return state.with_(answer=answer)
         answer = answer or Answer(NOTHING, found=False)
         draft.finish(answer.text)
         return state.with_(answer=answer)
+
+
+def _unverified(error: LLMResponseError, run: Run) -> Answer:
+    """Return a reply in plain text as an answer without citations. Raises the error for any other reply."""
+    text = error.text.strip()
+    if not text or text[0] in "{[":
+        raise error
+    run.note("the model replied in plain text, without citations; the answer is not verified")
+    return Answer(text)
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,7 +167,7 @@ class AnswerIfEnough(Operator):
 
     The check of BubbleRAG, section 3.2; the step needs a language model. The model is asked once, for an answer with
     quotes (see Generate) or for the statement that the passages do not suffice. An answer without a verified quote is
-    not taken, nor is a reply that does not fit the schema: the trace then has a note and the usage.
+    discarded, as is a reply that does not fit the schema: the trace then has a note and the usage.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.graph import Ranking
