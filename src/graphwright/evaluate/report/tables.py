@@ -150,7 +150,7 @@ def _costs(summary: Summary) -> Iterator[Column]:
         yield column("money", "Mean of a question, in the currency of the prices given.", lambda of: of.get("cost"))
     calls = "Calls of any model, encoders too, mean of a question."
     yield column("model calls (encoders too)", calls, lambda of: of.get("calls"))
-    peak = "Peak memory of the process while the method ran, with the index, all models, and leftovers."
+    peak = "Peak memory of the whole process while the method ran, with the index, all models, and leftovers."
     yield column("peak MB", peak, lambda of: of.get("peak_mb"), marked=False)
 
 
