@@ -537,7 +537,7 @@ def test_slow_servers_are_stopped_at_the_deadline(behaviour, stream):
 def test_a_slow_stream_is_stopped_at_the_deadline_too():
     pieces = []
     exc, _ = ask([endless(WORD, 0.05)], **QUICK, on_text=pieces.append)
-    assert pieces and "0.5 seconds" in str(exc) and "handed over" in str(exc)
+    assert pieces and "0.5 seconds" in str(exc) and "passed on" in str(exc)
 
 
 def test_a_cancelled_call_ends_soon_and_sends_nothing_more():
