@@ -365,7 +365,7 @@ def test_the_stand_in_judge_is_described_whole(tmp_path: Path) -> None:
     held = rows()
     judge = {**judged(["vector", "ppr"]), "model": OverlapJudge().id}
     said = text(written(tmp_path, held, summary(held, judge=judge)).css_first("#judge .about"))
-    assert "F1 >= 0.5" in said and "words of an accepted one stand in it in a row" in said
+    assert "F1 >= 0.5" in said and "all words of an accepted answer in a row" in said
     assert "in a row" not in text(
         written(tmp_path, held, summary(held, judge={**judge, "model": "gpt"})).css_first("#judge")
     )

@@ -35,7 +35,7 @@
     const first = header.dataset.best === "least" ? "ascending" : "descending";
     const other = first === "ascending" ? "descending" : "ascending";
     const order = current === first ? other : first;
-    for (const one of buttons) one.removeAttribute("aria-sort");
+    for (const label of buttons) label.removeAttribute("aria-sort");
     header.setAttribute("aria-sort", order);
     const sign = order === "ascending" ? 1 : -1;
     const value = (row) => row.children[at].dataset.v ?? "";
@@ -60,13 +60,13 @@
     const part = button.closest("section");
     button.addEventListener("click", () => {
       part.classList.toggle("shares", button.dataset.bars === "share");
-      for (const one of all("[data-bars]", part)) one.setAttribute("aria-pressed", String(one === button));
+      for (const option of all("[data-bars]", part)) option.setAttribute("aria-pressed", String(option === button));
     });
   }
   for (const part of all("section:has(.bars)")) {
     const light = (name) => {
       part.classList.toggle("dimmed", name != null);
-      for (const one of all("[data-operator]", part)) one.classList.toggle("lit", one.dataset.operator === name);
+      for (const element of all("[data-operator]", part)) element.classList.toggle("lit", element.dataset.operator === name);
     };
     for (const item of all(".legend [data-operator]", part)) {
       item.addEventListener("pointerenter", () => light(item.dataset.operator));
@@ -81,9 +81,9 @@
     title.parentNode.dataset.tip = title.textContent;
     title.remove();
   }
-  for (const one of all(".bar [title], .stages [title], .board [title]")) {
-    one.dataset.tip = one.title;
-    one.removeAttribute("title");
+  for (const element of all(".bar [title], .stages [title], .board [title]")) {
+    element.dataset.tip = element.title;
+    element.removeAttribute("title");
   }
   function show(event) {
     const target = event.target instanceof Element ? event.target.closest("[data-tip]") : null;
@@ -147,7 +147,7 @@
   const kinds = [...new Set(data.questions.map((question) => question.k))].filter(Boolean).sort();
   const note = el("p", { class: "asked-note", "aria-live": "polite" });
   const items = el("ol");
-  const one = el("div", { class: "one", tabindex: "-1", "aria-live": "polite" });
+  const details = el("div", { class: "one", tabindex: "-1", "aria-live": "polite" });
   room.append(
     el("div", { class: "asking" },
       chooser(single ? "Method" : "Method A", "a", methods),
@@ -157,22 +157,22 @@
       kinds.length > 1 ? chooser("Type", "kind", [["", "all types"], ...kinds.map((kind) => [kind, kind])], false) : null,
       el("label", {}, "Search", search)),
     note,
-    el("div", { class: "asked" }, el("div", { class: "asked-list", role: "region", "aria-label": "Questions" }, items), one));
+    el("div", { class: "asked" }, el("div", { class: "asked-list", role: "region", "aria-label": "Questions" }, items), details));
 
   function list() {
     const words = shown.words.split(/\s+/).filter(Boolean);
-    const found = data.questions.map((question, at) => [question, at]).filter(([question]) => {
+    const matches = data.questions.map((question, at) => [question, at]).filter(([question]) => {
       if (shown.kind && question.k !== shown.kind) return false;
       const text = `${question.t} ${question.i}`.toLowerCase();
       if (!words.every((word) => text.includes(word))) return false;
       return filters[shown.only][1](reached(question, shown.a), reached(question, shown.b), question);
     });
-    note.textContent = `${found.length.toLocaleString("en")} of ${data.questions.length.toLocaleString("en")} questions`;
+    note.textContent = `${matches.length.toLocaleString("en")} of ${data.questions.length.toLocaleString("en")} questions`;
     const before = shown.none;
-    shown.none = !found.length;
+    shown.none = !matches.length;
     if (shown.none !== before) detail();
-    items.replaceChildren(...found.slice(0, shown.most).map(([question, at]) => item(question, at)));
-    if (found.length > shown.most) {
+    items.replaceChildren(...matches.slice(0, shown.most).map(([question, at]) => item(question, at)));
+    if (matches.length > shown.most) {
       const more = el("button", { type: "button", class: "more" }, "Show more");
       more.addEventListener("click", () => { shown.most += 200; list(); });
       items.append(el("li", {}, more));
@@ -190,7 +190,7 @@
       for (const other of all("button", items)) other.setAttribute("aria-current", "false");
       button.setAttribute("aria-current", "true");
       detail();
-      if (matchMedia("(max-width: 46rem)").matches) one.scrollIntoView({ block: "start" });
+      if (matchMedia("(max-width: 46rem)").matches) details.scrollIntoView({ block: "start" });
     });
     return el("li", {}, button);
   }
@@ -204,7 +204,7 @@
 
   function detail() {
     const question = shown.none ? null : data.questions[shown.at];
-    if (!question) return void one.replaceChildren();
+    if (!question) return void details.replaceChildren();
     const rows = data.rows[shown.at];
     const [answers, gold] = question.n;
     const noun = data.places === "Nodes" ? "node" : "document";
@@ -215,14 +215,14 @@
       gold ? `${gold} gold ${noun}${gold === 1 ? "" : "s"}` : "", `id ${question.i}`,
     ].filter(Boolean);
     const chosen = single || shown.a === shown.b ? [shown.a] : [shown.a, shown.b];
-    one.replaceChildren(
+    details.replaceChildren(
       own(question.t, "h3"),
       el("p", {}, about.flatMap((text, at) => [at ? " — " : "", own(text)])),
       el("div", { class: "sides" }, chosen.map((method) => side(question, method, rows[method], chosen.map((m) => rows[m])))));
   }
 
   function part(name, ...content) {
-    return el("div", {}, el("h5", {}, name), ...content.filter((one) => one != null));
+    return el("div", {}, el("h5", {}, name), ...content.filter((child) => child != null));
   }
 
   function side(question, method, row, rows) {
@@ -238,19 +238,19 @@
       row.a && row.a.c.length && citations(row.a),
       row.s.length && steps(row),
       costs(row),
-    ].map((one) => one || el("div")));
+    ].map((cell) => cell || el("div")));
   }
 
-  function answer(said) {
+  function answer(result) {
     const squeezed = (text) => text.replace(/\s+/g, " ").trim();
-    const whole = squeezed(said.t);
-    const short = said.s.filter((text) => {
-      const one = squeezed(text);
-      return one !== whole && !(one.endsWith("…") && whole.startsWith(one.slice(0, -1)));
+    const whole = squeezed(result.t);
+    const short = result.s.filter((text) => {
+      const squeezedText = squeezed(text);
+      return squeezedText !== whole && !(squeezedText.endsWith("…") && whole.startsWith(squeezedText.slice(0, -1)));
     });
-    return part(said.f ? "Answer" : "Answer (nothing found)", own(said.t, "p", { class: "answer" }),
+    return part(result.f ? "Answer" : "Answer (nothing found)", own(result.t, "p", { class: "answer" }),
       short.length ? el("p", { class: "quiet" }, "Short: ", own(short.join(" · "))) : null,
-      said.j ? el("p", { class: "quiet" }, `Judged ${{ 0: "wrong", 1: "right" }[said.j[0]] ?? said.j[0]}`, said.j[1] ? [": ", own(said.j[1])] : null) : null);
+      result.j ? el("p", { class: "quiet" }, `Judged ${{ 0: "wrong", 1: "right" }[result.j[0]] ?? result.j[0]}`, result.j[1] ? [": ", own(result.j[1])] : null) : null);
   }
 
   function documents(question, row) {
@@ -276,21 +276,21 @@
       el("span", { class: "score" }, score == null ? "" : String(score))))));
   }
 
-  function citations(said) {
-    const name = said.n > said.c.length ? `Citations, the first ${said.c.length} of ${said.n}` : "Citations";
-    return part(name, el("ul", {}, said.c.map(([document, start, end, text, path]) => el("li", {},
+  function citations(result) {
+    const name = result.n > result.c.length ? `Citations, the first ${result.c.length} of ${result.n}` : "Citations";
+    return part(name, el("ul", {}, result.c.map(([document, start, end, text, path]) => el("li", {},
       "“", own(text), "” ", document ? el("span", { class: "quiet" }, own(document), ` ${start}–${end}`) : null,
       path ? el("div", { class: "quiet" }, own(path)) : null))));
   }
 
   function steps(row) {
-    const known = row.s.some(([, , held]) => held != null);
+    const known = row.s.some(([, , recall]) => recall != null);
     const head = el("tr", {}, ["step", "ms", known ? "held, %" : null].filter(Boolean).map((name) => el("th", { scope: "col" }, name)));
-    const body = row.s.map(([operator, ms, held, notes]) => el("tr", {},
+    const body = row.s.map(([operator, ms, recall, notes]) => el("tr", {},
       el("td", { "data-tip": data.operators[operator] }, own(data.operators[operator].split("(")[0] || data.operators[operator]),
         notes ? el("small", {}, own(notes.join("; "))) : null),
       el("td", {}, ms.toFixed(ms < 10 ? 2 : 0)),
-      known ? el("td", {}, held == null ? "–" : (100 * held).toFixed(0)) : null));
+      known ? el("td", {}, recall == null ? "–" : (100 * recall).toFixed(0)) : null));
     return part("Steps", el("table", {}, el("thead", {}, head), el("tbody", {}, body)));
   }
 
@@ -306,14 +306,14 @@
   }
 
   function costs(row) {
-    const [seconds, tokens, calls, cost, mb, asked] = row.c;
-    const said = [
+    const [seconds, tokens, calls, cost, mb, llmTokens] = row.c;
+    const figures = [
       seconds == null ? "" : `${(1000 * seconds).toFixed(seconds < 0.01 ? 2 : 0)} ms`,
-      tokens ? `${tokens} encoder tokens` : "", asked ? `${asked} tokens of language models` : "",
+      tokens ? `${tokens} encoder tokens` : "", llmTokens ? `${llmTokens} tokens of language models` : "",
       calls ? `${calls} model ${calls === 1 ? "call" : "calls"}` : "", cost ? `${cost} money` : "",
       mb ? `process at most ${mb.toFixed(0)} MB` : "",
     ].filter(Boolean);
-    return el("p", { class: "quiet" }, said.join(", "));
+    return el("p", { class: "quiet" }, figures.join(", "));
   }
 
   list();
