@@ -292,7 +292,7 @@ def test_an_error_while_building_leaves_the_old_snapshot_and_the_next_call_resum
 
     with monkeypatch.context() as patch:
         patch.setattr("graphwright.index.build.write_snapshot", fail)
-        with pytest.raises(StoreError, match=r"No space left.*as it was before"):
+        with pytest.raises(StoreError, match=r"No space left.*previous snapshot"):
             index.add(CORPUS[3:])
     assert str(content(index)) == str(before)
     assert not index.info()["current"]

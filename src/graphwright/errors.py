@@ -1,7 +1,7 @@
 """Exceptions of graphwright.
 
     GraphwrightError
-    ├── NeedsError     a pipeline is wired wrongly: no earlier step gives what a step needs
+    ├── NeedsError     a pipeline is wired wrongly: no earlier step gives the field that a step needs
     ├── OptionError    an argument's value or name is not usable (also a ValueError)
     ├── DataError      a file or a record cannot be read, or a file not be written
     ├── StoreError     an index folder is missing, damaged, locked, or of another version or encoder

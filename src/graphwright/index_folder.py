@@ -1,4 +1,4 @@
-"""The class that users hold: an index folder, to which documents are added and questions are asked."""
+"""Index: a folder to which documents are added and questions are asked."""
 
 from __future__ import annotations
 
@@ -490,7 +490,7 @@ class Index:
 
 
 def _create(folder: Path, encoder: GivenEncoder, settings: Settings) -> IndexLayout:
-    """Create an empty index, completely or not at all."""
+    """Create an empty index, atomically."""
     if "passages" not in settings.embed:
         raise OptionError(f"embed is {settings.embed}; passages are always embedded, so it must contain them.")
     model, name = _new_encoder(encoder)

@@ -83,7 +83,7 @@ def snapshot_of(folder: Path) -> Path:
         (None, 200_000, r"index\.sqlite could not be written .*nothing was changed\. Is the disk full"),
         (("after commit index.sqlite", 1), 20_000, r"index\.sqlite cannot be opened now .*Is the disk full"),
         (("after commit index.sqlite", 1), 40_000, r"The cache of vectors .*vectors\.sqlite cannot be used"),
-        (("before write heads.npy", 1), 40_000, r"queries see the index as it was before\. Free some space"),
+        (("before write heads.npy", 1), 40_000, r"queries still use the previous snapshot\. Free some space"),
     ],
     ids=["creating", "storing", "opening", "encoding", "writing the snapshot"],
 )

@@ -178,8 +178,8 @@ class OverlapJudge(Checked):
     """Judge answers offline by counting words, as a stand-in for a language model.
 
     An answer is right where it contains the words of an accepted one in a row, or where its token F1 with one is at
-    least `threshold`; for an accepted "yes" or "no" its first word decides. So an answer that denies or only lists what
-    is accepted counts as right, and a paraphrase as wrong.
+    least `threshold`; for an accepted "yes" or "no" its first word decides. So an answer that denies or only lists the
+    accepted one counts as right, and a paraphrase as wrong.
 
     Two answers are compared by their words with the nearest accepted answer of eight words or more: comprehensiveness
     is the recall of its words (ROUGE-1), relevance the precision. The other dimensions are left out; without such an

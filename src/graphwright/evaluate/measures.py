@@ -64,8 +64,8 @@ class Outcome:
 class Measure:
     """A metric: `of` gives its value for one question, or two numbers whose sums over a run are divided.
 
-    `about`: a sentence; `kind`: retrieval, answer or graph; `needs`: what a question must have: gold (documents),
-    answers (accepted ones), or "any", which is gold over documents and answers over a graph.
+    `about`: a sentence; `kind`: retrieval, answer or graph; `needs`: gold data that a question must have: gold
+    (documents), answers (accepted ones), or "any", which is gold over documents and answers over a graph.
     """
 
     name: str

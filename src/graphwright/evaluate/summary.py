@@ -52,7 +52,7 @@ def summarised(
     """
     seed = int(manifest["settings"]["seed"])
     rows = {entry.name: results.of(entry.name) for entry in entries}
-    # Of few questions none may have what a metric needs.
+    # Among few questions, none may have the gold data of a metric.
     measures = [measure for measure in subject.measures if any(_has(of, measure) for of in rows.values())]
     names = [measure.name for measure in measures]
     against = _against(rows, manifest["baseline"], measures, seed)

@@ -52,8 +52,8 @@ def two_document_questions(
     do not need both documents are left out (see needs_both), so that there may be fewer than `count`; a model is asked
     about 3 · `count` pairs at most.
 
-    Raises DataError where no document refers to another, OptionError for a count below 1, and what a model raises,
-    except that a malformed reply only skips its pair.
+    Raises DataError where no document refers to another, OptionError for a count below 1, and the errors of
+    the model, except that a malformed reply only skips its pair.
     """
     if count < 1:
         raise OptionError(f"two_document_questions(count={count!r}): the number of questions must be 1 or more.")

@@ -1,4 +1,4 @@
-"""Build of everything that is searched: merge or read the graph, embed its texts, index its words."""
+"""Build the search structures of an index: merge or read the graph, embed its texts, index its words."""
 
 from __future__ import annotations
 
@@ -145,8 +145,8 @@ def build_from_graph(
 
     `embed`: which of names, triples (one per edge) and passages (a node's triples as text) are embedded; by default
     names, if the graph has at most MAX_NAMES_EMBEDDED nodes. `ids`: the ids that nodes had in a file, by which
-    questions may call them too. Beyond MAX_NORMALISED nodes a name is found only as it is written, and beyond
-    MAX_TRIPLES_INDEXED edges passages are not found by their words: both would take longer than everything else.
+    questions may call them too. Beyond MAX_NORMALISED nodes a name is found only in its exact spelling, and beyond
+    MAX_TRIPLES_INDEXED edges passages are not indexed by words: either would take longer than all other work.
     """
     clock = _Clock()
     if embed is None:

@@ -26,19 +26,19 @@ __all__ = ["Changes", "Source", "count_unsuitable", "is_new", "possibly_present"
 Source = Document | Mapping[str, Any] | Path | str
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _LINE_NUMBER = re.compile(r":\d+$")
-_SAMPLE = 300  # characters that show how a document is written
-_MAX_PATH = 1_000  # characters of a text that may be a path by mistake
+_SAMPLE = 300  # characters of a document that are checked for the use of capitals
+_MAX_PATH = 1_000  # maximum characters of a text that may be a mistaken path
 
 
 @dataclass
 class Changes:
-    """Changes of an index: ids of documents by what happened to them, and input that could not be read.
+    """Changes of an index: ids of documents by kind of change, and input that could not be read.
 
     `retained`: documents that are not in the synced folder any more but stay, because unreadable files, `unreadable`,
     may contain them. `resumed`: documents that an interrupted run had stored can be searched only now. `unsuitable`:
-    number of documents that the extractor can make little of, by reason. `extracted`: number of chunks that a deferred
-    extractor read; `pending`: chunks that still wait for it, as (document, ordinal, reason). `seconds` by part of the
-    build, `texts`: number of embedded texts by kind, `usage` of models.
+    number of documents that the extractor does not support well, by reason. `extracted`: number of chunks that a
+    deferred extractor read; `pending`: chunks that still wait for it, as (document, ordinal, reason). `seconds` by part
+    of the build, `texts`: number of embedded texts by kind, `usage` of models.
     """
 
     added: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Changes:
 
 
 def count_unsuitable(extractor: Extractor, documents: Sequence[Document]) -> Counter[str]:
-    """Return the number of documents that the extractor can make little of, by reason."""
+    """Return the number of documents that the extractor does not support well, by reason."""
     unsuitable = getattr(extractor, "unsuitable", None)
     reasons = [] if unsuitable is None else [unsuitable(document.text[:_SAMPLE]) for document in documents]
     return Counter(filter(None, reasons))

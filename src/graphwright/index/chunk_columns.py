@@ -1,4 +1,4 @@
-"""Chunks as the store keeps them: columns of strings and numbers that are merged without parsing.
+"""Stored form of chunks: columns of strings and numbers that are merged without parsing.
 
 `ChunkRecord` holds everything that depends on one chunk alone, computed once when the chunk is added: normal forms,
 equal names, the topic, the words that searches compare. `ChunkColumns` holds the records of many chunks end to end.
@@ -118,7 +118,7 @@ class ChunkRecord(NamedTuple):
         )
 
     def extraction(self) -> Extraction:
-        """Return the extraction that this record was made of, without what was dropped."""
+        """Return the extraction that this record was made of, without the parts that were dropped."""
         surfaces, labels, texts = map(_strings, (self.surfaces, self.labels, self.texts))
         mentions, relations = _table(self.mentions, 3), _table(self.relations, 4)
         ends = _table(self.relation_ends, 2)
@@ -310,7 +310,7 @@ class ChunkColumns:
 
     @cached_property
     def references(self) -> tuple[Ints, Ints]:
-        """Pairs of documents, the first of which refers to the second, by position: distinct, ascending."""
+        """Pairs of documents by position, the first referring to the second: distinct, ascending."""
         if not self.links:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         ids, targets = TextColumn.of(d.id for d in self.documents), TextColumn.terminated(b"".join(self.links.values()))

@@ -1,4 +1,4 @@
-"""Entities and relations of one chunk: the unit that an extractor makes and the store keeps.
+"""Entities and relations of one chunk: the unit that extractors return and the store contains.
 
 The graph is a pure function of the extractions that are stored, so removing a chunk is exact: it leaves the graph that
 would have been built without it.
@@ -129,7 +129,7 @@ def located(mentions: Iterable[Mention], excerpt: Excerpt, title: str) -> tuple[
 
 
 def _lowered(text: str) -> str:
-    """Return the text in lower case with the same length: a character with a longer lower case is left as it is."""
+    """Return the text in lower case with the same length: a character with a longer lower case is unchanged."""
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered

@@ -38,7 +38,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 class GenerativeExtractor(Checked):
     """Extract the entities and relations of each chunk with a language model.
 
-    `gleanings`: how often the model is asked again for what it missed; each costs as much as the first call. `threads`:
+    `gleanings`: extra passes over a chunk, to find what was missed; each costs as much as the first call. `threads`:
     concurrent calls. `provisional`: the extractor whose results are used until the model has read a chunk.
 
     >>> from graphwright.models.fake import ScriptedLLM
@@ -91,7 +91,7 @@ class GenerativeExtractor(Checked):
             for _ in range(self.gleanings):
                 replies.add(calls.complete(*gleaning_prompt(excerpt, replies.extraction())))
         except ModelError as error:
-            # A reply that does not fit the schema says nothing about the other chunks.
+            # A reply that does not fit the schema does not affect the other chunks.
             final = calls.stopped and not isinstance(error, LLMResponseError)
             return ExtractionFailure(_plain(str(error))[:_MAX_DESCRIPTION], final)
         return replies.extraction()
@@ -107,7 +107,7 @@ def extraction_prompt(excerpt: Excerpt) -> tuple[str, str]:
 
 
 def gleaning_prompt(excerpt: Excerpt, extraction: Extraction) -> tuple[str, str]:
-    """Return the messages that ask for what was missed: the rules of the first, the chunk, and the results so far."""
+    """Return the messages of a gleaning: the rules of the first call, the chunk, and the results so far."""
     rules, _ = extraction_prompt(excerpt)
     known = {"entities": [m.name for m in extraction.mentions], "relations": [r[:3] for r in extraction.relations]}
     return messages("extract_again", rules=rules, passage=_passage(excerpt), found=data_line(known))
@@ -142,7 +142,7 @@ def _schema() -> type[Any]:
 
 
 class _Calls:
-    """The calls of one extraction, shared by its threads; stopped once further calls make no sense."""
+    """The calls of one extraction, shared by its threads; stopped once further calls would fail too."""
 
     def __init__(self, llm: LLM, usage: Usage) -> None:
         self.cancel = Cancellation()
@@ -290,10 +290,10 @@ def estimate(
     reply_ratio: float = 3.5,
     prices: _Prices | None = None,
 ) -> Estimate:
-    """Return what GenerativeExtractor would use for these chunks, without a call.
+    """Estimate the calls, tokens and cost of GenerativeExtractor for these chunks, without a call.
 
-    Prompts are counted as they are sent, by `count_tokens`; what a server adds to a message, such as the schema, is
-    not included. `reply_ratio`: reply tokens per token of a chunk's text; a sentence of 20 tokens that names one new
+    Whole prompts are counted, by `count_tokens`; additions of a server to a message, such as the schema, are not
+    included. `reply_ratio`: reply tokens per token of a chunk's text; a sentence of 20 tokens that names one new
     entity and states one relation takes about 70 tokens of JSON, hence the default. Each gleaning counts as much as
     the first call, with all replies before it in its prompt; both are upper bounds. Corrected replies are not
     included, and cached replies are not subtracted. `prices`: an object with a method `cost(prompt_tokens,

@@ -22,7 +22,7 @@ __all__ = ["IndexLayout", "is_free"]
 class IndexLayout:
     """The files of an index folder.
 
-    `index.sqlite` is the store; `snapshot-N/` is what queries map, and `CURRENT` names the current one;
+    `index.sqlite` is the store; queries map a `snapshot-N/`, and `CURRENT` names the current one;
     `vectors.sqlite` and `replies.sqlite` are caches; `settings.toml` is written by the user.
     """
 
@@ -35,7 +35,7 @@ class IndexLayout:
 
     @property
     def vectors(self) -> Path:
-        """Cache of vectors that no snapshot has yet, so that an interrupted run encodes nothing twice."""
+        """Cache of vectors that no snapshot has yet, so that an interrupted run does not repeat encodings."""
         return self.path / "vectors.sqlite"
 
     @property
@@ -60,7 +60,7 @@ class IndexLayout:
         return name
 
     def publish(self, revision: int, write: Callable[[Path], None]) -> None:
-        """Write a snapshot, make it current atomically, and delete those that nobody reads any more."""
+        """Write a snapshot, make it current atomically, and delete those without readers."""
         name = f"snapshot-{revision}"
         while (self.path / name).exists():  # a snapshot of the same revision stays until the new one is complete
             name += "a"
@@ -81,7 +81,7 @@ class IndexLayout:
         except (OSError, sqlite3.Error) as error:
             shutil.rmtree(draft, ignore_errors=True)
             raise StoreError(
-                f"{self.path} could not be written ({error}); queries see the index as it was before. Free some space "
+                f"{self.path} could not be written ({error}); queries still use the previous snapshot. Free some space "
                 f"or correct the permissions, then run the same command again: stored documents are not lost."
             ) from error
         self.clean()
@@ -110,7 +110,7 @@ class IndexLayout:
 
     @classmethod
     def create(cls, folder: Path, fill: Callable[[IndexLayout], None]) -> IndexLayout:
-        """Create an index folder completely or not at all; `fill` writes into a draft, which is then renamed."""
+        """Create an index folder atomically; `fill` writes into a draft, which is then renamed."""
         if folder.exists() and not (folder.is_dir() and is_free(folder)):
             problem = "is a file" if folder.is_file() else "is not empty"
             if (folder / "index.sqlite").exists():

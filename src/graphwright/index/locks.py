@@ -1,7 +1,7 @@
 """Locks of an index folder: one writer, and leases of the readers of each snapshot.
 
-They are SQLite locks on small files, which the operating system releases when a process ends, however it ends, on
-every platform.
+They are SQLite locks on small files, which the operating system releases when a process ends or is killed, on every
+platform.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def is_written(folder: Path) -> bool:
 
 
 class Lease:
-    """A mark that a snapshot is being read, until it is released; any number of readers may hold one.
+    """A shared lock on a snapshot that is being read.
 
-    In a read-only folder nothing can be locked, and nobody deletes snapshots either.
+    A read-only folder cannot be locked, but its snapshots cannot be deleted either.
     """
 
     def __init__(self, snapshot: Path) -> None:
@@ -111,6 +111,6 @@ def is_read(snapshot: Path) -> bool:
     except sqlite3.Error as error:
         return isinstance(
             error, sqlite3.OperationalError
-        )  # otherwise the file is damaged, and nobody can have locked it
+        )  # otherwise the file is damaged, and no process can have locked it
     finally:
         db.close()

@@ -1,7 +1,7 @@
 """Merge of the chunks' extractions into one graph: names are unified, mentions and relations become nodes and edges.
 
 The graph is a function of the stored extractions alone: without a document it is the graph that would have been built
-without it. All work is done on whole columns; whatever depends on one chunk alone was computed when the chunk was
+without it. All work is done on whole columns; data that depend on one chunk alone were computed when the chunk was
 added (see `ChunkRecord`).
 """
 
@@ -28,7 +28,7 @@ from graphwright.models.protocols import Floats
 
 __all__ = ["MergedChunks", "near_pairs", "synonyms"]
 
-_MAX_TOPICS = 5  # a shorter name of more topics than this does not tell which of them is meant
+_MAX_TOPICS = 5  # a shorter name of more topics than this is too ambiguous
 _MAX_DESCRIPTIONS = 1200  # characters of descriptions of one entity
 _DIGITS = re.compile(r"\d+")
 
@@ -211,7 +211,7 @@ class MergedChunks:
             return source, target
         first = np.searchsorted(self.chunks.document, np.arange(len(self.chunks.documents) + 1))
         sizes = np.diff(first)
-        has_text = sizes[target] > 0  # a document may be nothing but space
+        has_text = sizes[target] > 0  # a document may consist of white space only
         source, target = source[has_text], target[has_text]
         ends = np.cumsum(sizes[source])
         chunk = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first[source + 1] - ends, sizes[source])

@@ -17,7 +17,7 @@ from graphwright.text.names import aliases_of, normal_form
 __all__ = ["MAX_NORMALISED", "NameIndex", "name_forms", "name_index_of"]
 
 MAX_NORMALISED = 1_000_000
-"""Names of a graph up to which they are compared by their normal forms; beyond, as they are written."""
+"""Names of a graph up to which they are compared by their normal forms; beyond, by their exact spelling."""
 _MAX_FUZZY = 20_000  # forms with the same first letters that are compared by edit distance
 
 
@@ -26,7 +26,7 @@ class NameIndex:
     """Forms of names in order, and the node of each; one form may belong to several nodes.
 
     The i-th form is `forms[order[i]]`, without an order `forms[i]`, and its node is `nodes[i]`. Forms are normal forms,
-    or if not `normalised` names as they are written.
+    or if not `normalised` names in their exact spelling.
     """
 
     forms: TextColumn
@@ -81,11 +81,11 @@ _cache: SnapshotCache[NameIndex] = SnapshotCache()
 
 
 def name_index_of(columns: Columns) -> NameIndex:
-    """Return the name index of a snapshot: the one that it was written with, else one made of its names, once."""
-    return _cache.get(columns, "names", lambda: _made(columns))
+    """Return the name index of a snapshot: the one that it was written with, else one built from its names, once."""
+    return _cache.get(columns, "names", lambda: _built(columns))
 
 
-def _made(columns: Columns) -> NameIndex:
+def _built(columns: Columns) -> NameIndex:
     if len(columns.aliases):
         return NameIndex(columns.aliases, columns.alias_node)
     if len(columns.names) > MAX_NORMALISED:

@@ -1,4 +1,4 @@
-"""Snapshots: the graph and the indexes over it, as methods search them and as they are written to disk."""
+"""Snapshots: the graph and the indexes over it, in memory and on disk."""
 
 from __future__ import annotations
 

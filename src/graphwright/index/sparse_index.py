@@ -136,7 +136,8 @@ class SparseIndex:
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        # Encoders may differ for questions alone, as with SPLADE-doc, so that the weights do not tell them apart.
+        # Encoders may differ for questions alone, as with SPLADE-doc, so that equal weights may come from different
+        # encoders.
         if not isinstance(other, SparseIndex):
             return NotImplemented
         return self.checksum == other.checksum and self.encoder == other.encoder

@@ -55,7 +55,7 @@ class ExtractedChunk(NamedTuple):
 
 
 class StoredChunk(NamedTuple):
-    """A chunk of a stored document: its place in the store, and what an extractor needs to read it again."""
+    """A chunk of a stored document: its place in the store, and the input of an extractor."""
 
     number: int
     ordinal: int
@@ -83,7 +83,7 @@ def content_hash(document: Document) -> bytes:
 
 
 class Store:
-    """An open index.sqlite. Writes happen inside `with store.writing():`, all or nothing."""
+    """An open index.sqlite. Writes are transactions: `with store.writing():`."""
 
     def __init__(self, path: Path) -> None:
         """Open an existing store; `create` makes one."""
@@ -287,7 +287,7 @@ class Store:
     def columns(self, ids: Iterable[str] | None = None) -> ChunkColumns:
         """Return the chunks of all documents, or of those in `ids`, as columns ordered by document id.
 
-        They are read in one statement, and so are consistent whatever is written meanwhile.
+        They are read in one statement, and so are consistent despite concurrent writes.
         """
         rows = self._read(
             # The links of a document are read once, not with each of its chunks.
@@ -341,7 +341,7 @@ class Store:
 
     @contextmanager
     def consistent(self) -> Iterator[Store]:
-        """Give a view of the store that stays as it is inside the block, whatever is written meanwhile."""
+        """Yield a view of the store that does not change inside the block, despite concurrent writes."""
         view = Store(self.path)
         try:
             view._db.execute("BEGIN")
@@ -350,7 +350,7 @@ class Store:
             view.close()
 
     def checkpoint(self) -> None:
-        """Move the write-ahead log into the file, as far as readers allow, so that it does not grow."""
+        """Checkpoint the write-ahead log, where readers allow it, so that it does not grow."""
         with suppress(sqlite3.Error):
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -390,7 +390,7 @@ def _connect(name: str) -> sqlite3.Connection:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open the store; in a folder that cannot be written, as a file that nobody changes."""
+    """Open the store; in a read-only folder as an immutable file."""
     try:
         db = _connect(str(path))
         db.execute("SELECT count(*) FROM sqlite_master")

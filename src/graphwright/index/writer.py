@@ -184,7 +184,7 @@ class Operation:
             if other != source and (Path(source) in Path(other).parents or Path(other) in Path(source).parents):
                 raise DataError(
                     f"{self.layout.path} is synced with {other}, and {source} lies in it or around it: documents "
-                    f"would be added twice. Sync the outer one alone, or use two indexes; nothing was changed."
+                    f"would be added twice. Sync only the outer one, or use two indexes; nothing was changed."
                 )
 
     def _store_documents(self, documents: Iterator[Document], source: str = "") -> set[str]:

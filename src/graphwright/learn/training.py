@@ -176,8 +176,8 @@ def split(samples: Samples, schedule: Schedule) -> tuple[Samples, Samples]:
 def draw_negatives(positive: NDArray[np.bool_], rng: np.random.Generator, negatives: int) -> tuple[Ints, Floats]:
     """Return the positions of all positives and of some negatives, and the correction of each one's log-odds.
 
-    `negatives`: drawn for each positive, as if there were at least ten. The correction is how much the log-odds among
-    the drawn exceed those among all.
+    `negatives`: drawn for each positive, as if there were at least ten. The correction is the difference of the
+    log-odds among the drawn from those among all.
     """
     positives, others = np.flatnonzero(positive), np.flatnonzero(~positive)
     count = min(len(others), negatives * max(len(positives), _MIN_POSITIVES))

@@ -44,8 +44,8 @@ class SummaryTree(Checked):
     """Passages in clusters of about `size`, their summaries in clusters again, and so on (RAPTOR, Sarthi et al., 2024).
 
     The top level is the first of at most `size` summaries. A summary's vector is the mean of the `central` most central
-    vectors of its cluster, and its text their first sentences; so without a language model no text is encoded. A
-    `model` writes the summaries, which are then encoded by the encoder of `passages`: one call for each, several at a
+    vectors of its cluster, and its text is their first sentences, so that without a language model no text is encoded.
+    A `model` writes the summaries, which are then encoded by the encoder of `passages`: one call for each, several at a
     time, when the tree is first searched, counted in that step of the trace. After an empty or unusable reply the
     summary consists of first sentences, with a note. `seed`: of the clusters. A tree is made once for a snapshot.
 

@@ -102,9 +102,9 @@ _NAME_CHARACTERS = 300  # of the names that are added to a question: as many as 
 class MultiHopRerank(Ranker):
     """Rank items in two hops: by the question, and by the question with the names of the best items added.
 
-    The second passage of a two-hop chain shares few words with the question; what connects them is named in the first
-    passage. So all items are scored with the question q, and again with q and the names joined in the graph with each
-    of the `contexts` best items s, where the question does not have them:
+    The second passage of a two-hop chain shares few words with the question; the connecting entity is named in the
+    first passage. So all items are scored with the question q, and again with q and the names joined in the graph with
+    each of the `contexts` best items s, where the question does not have them:
 
         p(t | q) = softmax_t(m(q, t) / temperature)
         score(t) = p(t | q) + Σ_s p(s | q) · p(t | q + names of s),   t ≠ s,
