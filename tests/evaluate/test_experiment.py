@@ -124,7 +124,7 @@ def test_a_function_is_left_out_and_that_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "error", "says"),
     [
-        ("data = ", DataError, "is no TOML file"),
+        ("data = ", DataError, "is not a TOML file"),
         ('data = "x"', DataError, "has no methods"),
         ('methods = ["bm25"]', DataError, "has no data"),
         ('data = "x"\nmethods = ["bm25"]\nlimits = 3', DataError, "the key 'limits'; an experiment has"),

@@ -329,7 +329,7 @@ def _first_line(error: Exception) -> str:
 def _redacted(text: str) -> str:
     """Return a text without the key, which a server may repeat in its message."""
     secret = os.environ.get(_KEY, "").strip()
-    # A short value such as "none" or "ollama" is no secret, and may be a word of the message.
+    # A short value such as "none" or "ollama" is not a secret, and may be a word of the message.
     return text.replace(secret, f"<{_KEY}>") if len(secret) >= 8 else text
 
 

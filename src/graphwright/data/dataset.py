@@ -56,7 +56,7 @@ class Dataset:
 class Source:
     """A folder or file of a data set, and the questions named with it.
 
-    `questions` is a file of questions, in the same folder or elsewhere; `split` is a name that is no file of the
+    `questions` is a file of questions, in the same folder or elsewhere; `split` is a name that is not a file of the
     folder, such as that of a split.
     """
 

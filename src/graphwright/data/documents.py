@@ -148,7 +148,7 @@ def _file(path: Path, name: str) -> _Rows:
 
 
 def _part_of_corpus(path: Path) -> str:
-    """Return the role of a file that belongs to a BEIR corpus beside it and is no document; else an empty string."""
+    """Return the role of a file that belongs to a BEIR corpus beside it and is not a document; else an empty string."""
     if not any((path.parent / f"corpus.jsonl{packed}").exists() for packed in ("", ".gz")):
         return ""
     if path.name.startswith("queries.jsonl"):
@@ -194,7 +194,7 @@ def _text_file(path: Path, name: str) -> Document | Skipped:
 
 
 def _not_text(head: bytes) -> str:
-    """Return the kind of a file that is no text, and the remedy; an empty string for text."""
+    """Return the kind of a file that is not text, and the remedy; an empty string for text."""
     for magic, reason in _MAGIC:
         if head.startswith(magic):
             return reason

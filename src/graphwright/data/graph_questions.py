@@ -192,7 +192,7 @@ def _dataset(
 def _missing_nodes(
     files: Sequence[Path], kind: str, names: Sequence[tuple[GraphQuestion, tuple[str, ...]]], nodes: set[str]
 ) -> Iterator[str]:
-    """Yield a remark on the names that are no nodes. Raises DataError if none of them is."""
+    """Yield a remark on the names that are not nodes. Raises DataError if none of them is."""
     total = sum(len(group) for _, group in names)
     missing = [(question, name) for question, group in names for name in group if name not in nodes]
     if not missing:
@@ -206,6 +206,6 @@ def _missing_nodes(
         )
     without = sum(not nodes.intersection(group) for _, group in names)
     yield (
-        f"{len(missing):,} of {total:,} {kind} ({len(missing) / total:.1%}) are no nodes of the graph, {first}; "
+        f"{len(missing):,} of {total:,} {kind} ({len(missing) / total:.1%}) are not nodes of the graph, {first}; "
         f"{counted(without, 'question')} with none that is."
     )

@@ -249,7 +249,7 @@ class GraphML(Dump):
     def to_csv(self, folder: Path) -> tuple[Quoted, Quoted]:
         """Write edges and names into a folder as CSV, and return both; a row of names is id, "name", name.
 
-        Raises DataError with the line for a file that is no GraphML, or is cut short.
+        Raises DataError with the line for a file that is not GraphML, or is cut short.
         """
         edges, names = folder / "edges.csv", folder / "names.csv"
         with (
@@ -379,7 +379,7 @@ def _utf8(path: Path) -> Path:
     encoding = encoding_of(head)
     if encoding.startswith("utf-8"):
         if b"\0" in head:
-            raise DataError(f"{path} holds NUL bytes, so it is no text; import reads triples as text in UTF-8.")
+            raise DataError(f"{path} holds NUL bytes, so it is not text; import reads triples as text in UTF-8.")
         return path
     name = encoding.upper().replace("_", "-").replace("-LE", "LE").replace("-BE", "BE")  # as iconv spells it
     packed = path.suffix.lower() == ".gz"

@@ -44,7 +44,7 @@ def links_file(corpus: Path) -> Path | None:
 
 
 def read_links(path: Path) -> tuple[dict[str, list[str]], list[Skipped]]:
-    """Return the link targets of each document in a `links.tsv`, and the lines that are no pair of ids.
+    """Return the link targets of each document in a `links.tsv`, and the lines that are not a pair of ids.
 
     A line holds the id of a document, a tab, and the id of a document that it links to; further columns are
     ignored, as are empty lines and lines that begin with `#`. A file without any pair gives one `Skipped`.

@@ -92,5 +92,5 @@ def _triple(item: object) -> Triple | None:
 
 
 def _name(value: object) -> str:
-    """Return a name in one line, or an empty string for a value that is no text."""
+    """Return a name in one line, or an empty string for a value that is not text."""
     return " ".join(clean(value).split()) if isinstance(value, str) else ""

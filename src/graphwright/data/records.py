@@ -179,7 +179,7 @@ def read_rows(path: Path, name: str) -> Iterator[tuple[int, Document | Skipped]]
     for number, record in _records(path):
         row = _document(record, f"{name}#{number}") if isinstance(record, dict) else record
         if isinstance(row, str):
-            # A record without a text is no passage; a line that is no record may have been one.
+            # A record without a text is not a passage; a line that is not a record may have been one.
             broken.append((number, Skipped(f"{path}:{number}", row, not isinstance(record, dict))))
             if documents:
                 yield broken[-1]

@@ -325,7 +325,7 @@ class Results:
     """
 
     def __init__(self, path: Path, methods: Sequence[str], questions: Sequence[str]) -> None:
-        """Read the existing rows. Raises DataError for a line that is no row of this run."""
+        """Read the existing rows. Raises DataError for a line that is not a row of this run."""
         self.path = path
         self._order = {pair: at for at, pair in enumerate(product(methods, questions))}
         self._rows: dict[tuple[str, str], Row] = {}
@@ -340,7 +340,7 @@ class Results:
         except (ValueError, KeyError, TypeError):
             complete = False
         if not complete or key in self:
-            problem = "repeats a result" if complete else "is no result of this run"
+            problem = "repeats a result" if complete else "is not a result of this run"
             raise DataError(
                 f"{self.path}:{number} {problem}: {line[:60]!r}. Remove that line; its question is asked again."
             )

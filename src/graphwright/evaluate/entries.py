@@ -181,7 +181,7 @@ def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
         own = name or getattr(method, "__name__", None)
         if not callable(method) or isinstance(method, Operator) or own is None:
             raise OptionError(
-                f"{method!r} is no method: give a name, an expression as text, or a function from a snapshot to an "
+                f"{method!r} is not a method: give a name, an expression as text, or a function from a snapshot to an "
                 f"operator, which a run calls with the index that it opens."
             )
         return Entry(str(own), method)

@@ -244,7 +244,7 @@ def read_plan(path: Path | str, **overrides: Any) -> Experiment:
     try:
         plan = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} is no TOML file: {error}.") from None
+        raise DataError(f"{path} is not a TOML file: {error}.") from None
     known = [field.name for field in fields(Experiment)]
     unknown = sorted(plan.keys() - set(known))
     if unknown:

@@ -123,7 +123,7 @@ def check_index(folder: Path, experiment: Experiment, subject: Subject, encoder:
     experiment.
 
     For questions alone, check that it holds the documents that they name. Raises OptionError where it does not, and
-    StoreError for a folder that is no index, or one with another encoder.
+    StoreError for a folder that is not an index, or one with another encoder.
     """
     with Index.open(folder, encoder=encoder, extractor=subject.extractor) as index:
         _check(index, experiment, subject)

@@ -116,7 +116,7 @@ class Log:
                 judgement = Judgement.model_validate_json(line)
             except ValueError as error:
                 raise DataError(
-                    f"{path}:{number} is no judgement: {line[:60]!r}. Remove that line; it is judged again."
+                    f"{path}:{number} is not a judgement: {line[:60]!r}. Remove that line; it is judged again."
                 ) from error
             self._judgements.setdefault(judgement.key, judgement)
 

@@ -256,7 +256,7 @@ def topological_recall(graph: Graph, retrieved: ArrayLike, oracle: ArrayLike) ->
 
     Ids, degrees (distinct neighbours) and paths are the snapshot's, whatever part of it `graph` is. In the graph of an
     index two passages are two hops apart; give `PassageGraph()(graph)` for the corpus graph of the
-    paper, as `graphwright evaluate` does over documents. Raises OptionError for an id that is no node.
+    paper, as `graphwright evaluate` does over documents. Raises OptionError for an id that is not a node.
 
     >>> from graphwright.graph.graph import Graph
     >>> path = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])

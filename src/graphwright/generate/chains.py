@@ -34,9 +34,9 @@ class ChainPrompt(Operator):
     """Write a prompt of the question and the chains, each one line: `Q1 → [r1] → a → [r2] → x; y` (ReG, figure 7).
 
     Names and relations are escaped as the texts of PassagePrompt are, and so are the signs → and ; in them: no name can
-    pass for another hop, another chain or an instruction. Items without edges are no chains. `characters`: room for the
-    chains; one that does not fit is left out, but the first is cut. The best passages, if the state has some, follow as
-    in PassagePrompt(passages, characters), to be cited.
+    pass for another hop, another chain or an instruction. Items without edges are not chains. `characters`: room for
+    the chains; one that does not fit is left out, but the first is cut. The best passages, if the state has some,
+    follow as in PassagePrompt(passages, characters), to be cited.
 
     >>> from graphwright import Evidence, Graph, start
     >>> film = Graph.from_triples([("Alien", "genre", "Horror"), ("Alien", "genre", "Drama")])
@@ -63,7 +63,7 @@ class ChainPrompt(Operator):
         for number, (nodes, edges) in enumerate(state.evidence or (), 1):
             if not len(edges):
                 continue
-            # An item that is no chain, such as a triple, is shown by the texts of its edges.
+            # An item that is not a chain, such as a triple, is shown by the texts of its edges.
             texts = (_escaped(state.graph.edge_text(edge)) for edge in edges.tolist())
             chain = write_walk(state.graph, nodes, edges, _escaped) or "; ".join(texts)
             line = _TOKEN.sub(r"\\u005b", f"Chain {number}. {chain}")

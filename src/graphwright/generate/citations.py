@@ -69,7 +69,7 @@ def find(quote: str, text: str) -> Span | None:
     Three comparisons are tried in turn: exact; apart from white space, kinds of quotation marks and dashes, case, and
     encoding of letters; and, for quotes of 12 characters or more, word by word apart from punctuation and one slip. A
     slip (typing error) is one letter missing, added or wrong, or two swapped, but not the first, in a word of 5 letters
-    or more that is no number, no negation, and no other word of the text. A quote begins and ends with whole words. A
+    or more that is not a number, a negation, or another word of the text. A quote begins and ends with whole words. A
     quote of fewer than 3 characters, or of stop words only, is never found.
 
     >>> text = "He said “Good — bye” to all of them in 1855, and left."
@@ -301,7 +301,7 @@ def bundle_path(graph: Graph, bundle: Bundle, end: int) -> tuple[str, ...]:
 def path_text(graph: Graph, nodes: Ints, edges: Ints) -> tuple[str, ...]:
     """Return a walk as names and relations in turn; a relation walked against its direction ends in ⁻¹.
 
-    Nodes and edges that are no walk give the names of the nodes; a triple without nodes gives itself.
+    Nodes and edges that are not a walk give the names of the nodes; a triple without nodes gives itself.
 
     >>> import numpy as np
     >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "s", "b")])

@@ -192,7 +192,7 @@ def steps_of(graph: Graph, nodes: Ints, edges: Ints) -> list[tuple[int, str]]:
     """Return the texts along an item, each with its node, -1 for edges: of a path nodes and edges in turn (Eq. 5).
 
     Between two nodes are the texts of all edges that join them; if one of the two is a passage, the relations alone.
-    An item that is no path has the texts of its nodes, then those of its edges.
+    An item that is not a path has the texts of its nodes, then those of its edges.
 
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "a")])
     >>> steps_of(graph, np.array([1, 0]), np.array([0]))

@@ -170,7 +170,7 @@ def _weights(question: str, sentences: Sequence[str]) -> dict[str, float]:
 
 
 def _sentences(at: int, passage: PassageText) -> Iterator[Sentence]:
-    """Yield the sentences of a passage that are no questions."""
+    """Yield the sentences of a passage that are not questions."""
     first: int | None = None
     for start, end in sentence_spans(passage.text):
         if is_question(passage.text[start:end]):

@@ -331,7 +331,7 @@ class Graph:
         return self.names[node] if texts is None else texts[node]
 
     def title_of(self, node: int) -> str:
-        """Return the title of a passage's document, "" where it has none and for a node that is no passage."""
+        """Return the title of a passage's document, "" where it has none and for a node that is not a passage."""
         return self.passages.title_of(node) if self.passages is not None else ""
 
     def reading(self, node: int) -> str:

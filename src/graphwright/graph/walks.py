@@ -70,7 +70,7 @@ class Bundle(NamedTuple):
 
 
 def bundle_of(graph: Graph, nodes: Ints, edges: Ints) -> Bundle | None:
-    """Parse an item as a bundle of walks from its first node or to its last; None where it is no bundle.
+    """Parse an item as a bundle of walks from its first node or to its last; None where it is not a bundle.
 
     A bundle is a path, or walks of equal length from (or to) one node by the same relations in the same directions:
     first that node, then the nodes and the edges of each hop, each node once and each edge once a hop (or all in
@@ -139,7 +139,7 @@ def relation_label(graph: Graph, relation: int, forward: bool) -> str:
 
 
 def write_walk(graph: Graph, nodes: Ints, edges: Ints, write: Callable[[str], str] = str) -> str:
-    """Return a bundle of walks as one line, with "; " between nodes of the same hop; "" where the item is no bundle.
+    """Return a bundle of walks as one line, with "; " between nodes of the same hop; "" where the item is not a bundle.
 
     `write` is applied to every name and relation.
 

@@ -27,7 +27,7 @@ class EncodingRun(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class VectorIndex:
-    """Vectors as given: `vectors: float32[rows, dimension]`, memory-mapped if an index is open.
+    """Vectors, not normalised: `vectors: float32[rows, dimension]`, memory-mapped if an index is open.
 
     `row_of: int32[n]`: the row of each node (or edge) id, -1 for none; several ids may share a row, for example edges
     that one sentence states. Without it row i belongs to id i.

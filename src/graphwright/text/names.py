@@ -32,7 +32,7 @@ def name_words(text: str) -> list[str]:
     """Return the words of `text` as names are compared: accents and case folded, punctuation removed.
 
     Marks are kept in scripts where they carry the vowels (Devanagari, Thai), and dropped after Latin, Greek
-    and Cyrillic letters. Initials with full stops are one word; a possessive `'s` is no word.
+    and Cyrillic letters. Initials with full stops are one word; a possessive `'s` is not a word.
 
     >>> name_words("Dvořák's U.S. début, 1892-93")
     ['dvorak', 'us', 'debut', '1892', '93']
@@ -186,7 +186,7 @@ def name_spans(text: str, start: int, end: int, words: frozenset[str]) -> Iterat
     """Yield the (start, end) of the names in a sentence, in reading order, each followed by the names within it.
 
     `words` are the words of the text (see `surface_words`): a single capitalised word at the start of the
-    sentence is no name if the text also has it in lower case.
+    sentence is not a name if the text also has it in lower case.
 
     >>> text = "Most of the University of Graz knew Anna."
     >>> [text[start:end] for start, end in name_spans(text, 0, len(text), surface_words(text))]
@@ -228,7 +228,7 @@ def _nested(text: str, span: Span, sentence: int, words: frozenset[str]) -> Iter
 
 
 def _without_openers(text: str, start: int, end: int) -> int:
-    """Return the start of a name after words that are no names, and after small words that follow those."""
+    """Return the start of a name after words that are not names, and after small words that follow those."""
     opened = False
     while start < end:
         space = text.find(" ", start, end)

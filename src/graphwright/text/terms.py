@@ -60,7 +60,7 @@ class Terms:
 def frequent_terms(text: str) -> Terms:
     """Return all occurrences of the most frequent terms of a text: words, and runs of characters.
 
-    In scripts without spaces a term is a repeated run of two to six characters that is no part of a longer run
+    In scripts without spaces a term is a repeated run of two to six characters that is not part of a longer run
     repeated as often. Ties: the longer term first, then the earlier one.
 
     >>> frequent_terms("the whale swam. a whale is a mammal").names

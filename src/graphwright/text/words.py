@@ -30,7 +30,7 @@ NOT_NAMES = STOP_WORDS - frozenset("doing down himself itself me s same t".split
         " towards two unlike upon used usually well whereas whether within without written yet"
     ).split()
 )
-"""Words that are no name, though a sentence may begin with them and so write them with a capital."""
+"""Words that are not names, although a sentence may begin with them and so write them with a capital."""
 
 FIRST_WORDS = tuple(
     (

@@ -354,7 +354,7 @@ class Response:
 def parsed_json(response: Response, body: bytes) -> dict[str, Any]:
     """Return the JSON object of a body.
 
-    Raises IncompleteResponse where its end is missing, LLMResponseError where it is no JSON object.
+    Raises IncompleteResponse where its end is missing, LLMResponseError where it is not a JSON object.
     """
     try:
         value = json.loads(body)

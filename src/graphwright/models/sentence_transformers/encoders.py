@@ -171,8 +171,8 @@ def _load_sparse_encoder(name: str, device: str | None) -> Any:
         pools = [module for module in model.modules() if type(module).__name__ == "SpladePooling"]
         if not classes and not pools:  # sentence-transformers added a random layer to make it sparse
             raise OptionError(
-                f"{name} is not a sparse model: none of its modules is sparse, and it is no masked language model. Use "
-                f"SentenceTransformerEncoder({name!r}), or give the full name of a model such as SPLADE."
+                f"{name} is not a sparse model: none of its modules is sparse, and it is not a masked language "
+                f"model. Use SentenceTransformerEncoder({name!r}), or give the full name of a model such as SPLADE."
             )
         for pool in pools:
             pool.chunk_size = _CHUNK  # avoids a second copy of all weights, by token and vocabulary

@@ -32,7 +32,7 @@ class Support:
     `near: float32[p]` is the cosine with the question over the best cosine. `terms: float32[p, t]` has the BM25 of each
     word of the question, over the best BM25 of the whole question; words are left out that only name a passage by its
     title, since `named` covers them. `named: float32[p, a]` is 1 if the passage is about anchor a, and 0.5 if no title
-    confirms it; an anchor that more than √N of all N passages mention, and more than five, is no topic.
+    confirms it; an anchor that more than √N of all N passages mention, and more than five, is not a topic.
     """
 
     nodes: Ints
@@ -96,7 +96,7 @@ def _named(state: State, nodes: Ints) -> tuple[Floats, list[str]]:
         if len(about) and not _common(graph, seeds):
             titled = any(graph.title_of(chunk) for chunk in about.tolist())
             columns.append(np.isin(nodes, about, assume_unique=True) * np.float32(1 if titled else _INFERRED))
-            # An inferred topic is no title, so that its words still count as words.
+            # An inferred topic is not a title, so that its words still count as words.
             if titled:
                 text = re.sub(rf"(?<!\w){re.escape(anchor.text)}(?!\w)", " ", text, count=1)
     named = np.stack(columns, 1) if columns else np.zeros((len(nodes), 0), np.float32)
