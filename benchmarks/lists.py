@@ -84,6 +84,8 @@ def compare(before: Path, after: Path) -> int:
     different = 0
     for name in SAMPLES:
         old, new = (recording.get(name, {}) for recording in recordings)
+        if not old and not new:
+            continue
         missing = sorted({key.split()[0] for key in old.keys() ^ new.keys()})
         if missing:
             print(f"{name}: in one recording only: {', '.join(missing)}")
