@@ -74,9 +74,9 @@ def test_names_that_the_graph_lacks_are_remarked(films: Path) -> None:
     write(films / "1hop_dev.jsonl", ASKED, OTHER, lost, OTHER | {"id": "q4", "answers": []})
     assert read_dataset(films, "1hop_dev").remarks == (
         "4 questions over 3 triples (knowledge graph).",
-        "1 of 4 entities (25.0%) are no nodes of the graph, the first 'Thief' of question 'q3' (line 3); 1 question "
+        "1 of 4 entities (25.0%) are not nodes of the graph, the first 'Thief' of question 'q3' (line 3); 1 question "
         "with none that is.",
-        "1 of 5 answers (20.0%) are no nodes of the graph, the first 'Caan' of question 'q3' (line 3); 0 questions "
+        "1 of 5 answers (20.0%) are not nodes of the graph, the first 'Caan' of question 'q3' (line 3); 0 questions "
         "with none that is.",
         "1 of 4 questions without answers.",
         "2 questions asked before in the same words: 'q3' (line 3) as 'q2' (line 2), and so on.",

@@ -137,7 +137,7 @@ def test_a_model_is_given_to_those_that_take_one() -> None:
         ("ppr", {}, r"methods is 'ppr'; give a list of methods, as \['ppr'\]"),
         (["ppr(restart=0.1, restart=0.5)"], {}, "each name once"),
         (["ppr(restart={[]: 1})"], {}, "options are written as name=value"),
-        ([3], {}, "3 is no method"),
+        ([3], {}, "3 is not a method"),
         ([Entry("x", "ppr", {"hops": 3})], {}, "ppr has no option 'hops'"),
     ],
 )

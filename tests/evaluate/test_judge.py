@@ -447,7 +447,7 @@ def test_a_line_that_is_no_judgement_is_named(tmp_path: Path) -> None:
     wrong += [json.dumps({**one, "methods": 3}), json.dumps({**one, "cost": "dear"})]
     for bad in wrong:
         path.write_text("\n".join([good[0], bad, *good[1:]]) + "\n", encoding="utf-8")
-        with pytest.raises(DataError, match=r"judgements\.jsonl:2 is no judgement.*Remove that line"):
+        with pytest.raises(DataError, match=r"judgements\.jsonl:2 is not a judgement.*Remove that line"):
             judge_run(PAIR, QUESTIONS, OverlapJudge(), tmp_path)
 
 

@@ -340,7 +340,7 @@ def test_damaged_results_name_the_line(data: Path, finished: Path) -> None:
     out, experiment = finished, Experiment(data, METHODS)
     lines = (out / "results.jsonl").read_bytes().splitlines(keepends=True)
     (out / "results.jsonl").write_bytes(b"".join([lines[0], lines[1][:20], b"\n", *lines[2:]]))
-    with pytest.raises(DataError, match=r"results\.jsonl:2 is no result"):
+    with pytest.raises(DataError, match=r"results\.jsonl:2 is not a result"):
         ask(experiment, out)
     (out / "results.jsonl").write_bytes(b"".join([*lines, lines[1]]))
     with pytest.raises(DataError, match=r"results\.jsonl:13 repeats"):
@@ -395,7 +395,7 @@ def test_index_of_another_encoder_is_refused(data: Path, once: Path, tmp_path: P
         ({"methods": ("bm52",)}, "no method 'bm52'. Did you mean 'bm25'"),
         ({"metrics": ("recall@3",)}, "no metric 'recall@3'. Did you mean 'recall@"),
         ({"sweep": {"restart": (0.5,)}}, "no method here has this option"),
-        ({"methods": (3,)}, "3 is no method"),
+        ({"methods": (3,)}, "3 is not a method"),
         ({"baseline": "vector"}, "baseline 'vector' is not among the methods bm25"),
         ({"extraction": "llm"}, "extraction is 'llm'; it must be one of 'lexical', 'openie'"),
         ({"embed": ("texts",)}, "choose from"),

@@ -309,7 +309,7 @@ def _show_notes(changes: Changes, into: Path) -> None:
             f"remove deleted documents: graphwright remove {retained} --index {shlex.quote(clean(str(into)))}"
         )
     if changes.resumed:
-        note("note: an interrupted run was finished; the documents that it had stored count as unchanged.")
+        note("note: an interrupted run was completed; the documents that it had stored count as unchanged.")
     for reason, count in changes.unsuitable.items():
         note(
             f"note: {reason} in {counted(count, 'document')}. Names cannot be recognised by capital letters there; "

@@ -58,7 +58,7 @@ class TextColumn(Sequence[str]):
         column = cls.terminated(_joined(listed))  # one string is encoded much faster than many
         if len(column) == len(listed):
             return column
-        # Some string holds a NUL.
+        # A string contains a NUL.
         encoded = [s.encode("utf-8", "surrogatepass") for s in listed]
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(b) for b in encoded], out=offsets[1:])

@@ -28,8 +28,8 @@ class WordIndex:
     """BM25 scores of passages, word by word; row i of the passages belongs to node `nodes[i]`, ascending.
 
     `vocabulary`: the words, sorted. Word w occurs in the rows `rows[indptr[w]:indptr[w + 1]]: int32`, ascending, and
-    adds `weights: float32` of the same places to each. With N rows, df of which hold the word, tf times in this one of
-    dl words (avgdl on average), that is
+    adds the `weights: float32` at the same positions to their scores. With N rows, df rows that contain the word, and
+    tf occurrences among the dl words of a row (avgdl on average), the weight is
 
         ln(1 + (N - df + 1/2) / (df + 1/2)) · tf / (tf + k1 · (1 - b + b · dl / avgdl)),    k1 = 1.2, b = 0.75
 

@@ -13,7 +13,7 @@ from graphwright.operators.trees.prize_tree import PrizedItems, Prizes, PrizeTre
 
 __all__ = ["g_retriever"]
 
-_SHOWN = 5  # passages beside the tree, to be quoted
+_SHOWN = 5  # passages shown with the tree, to be quoted
 
 
 def g_retriever(

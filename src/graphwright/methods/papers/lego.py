@@ -40,7 +40,7 @@ __all__ = [
     "scorer",
 ]
 
-_SHOWN = 5  # passages beside the paths, to be quoted
+_SHOWN = 5  # passages shown with the paths, to be quoted
 _NAMES = 100  # nodes of a knowledge graph shown instead of passages: each is only a name
 
 Model = Encoder | CrossEncoder | Scorer | LLM | Operator

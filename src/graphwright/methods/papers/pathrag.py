@@ -16,7 +16,7 @@ from graphwright.operators.subgraph.views import StatementGraph
 
 __all__ = ["pathrag", "pathrag_lt"]
 
-_SHOWN = 5  # passages beside the paths, to be quoted
+_SHOWN = 5  # passages shown with the paths, to be quoted
 
 
 def pathrag(
