@@ -31,7 +31,7 @@ from graphwright.index.snapshot import Snapshot, open_snapshot
 from graphwright.index.store import Store
 from graphwright.index.verify import Problem, verify_index
 from graphwright.index.writer import Operation, Writer
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import default_method, pipeline, retrieval_part
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.protocols import NamedEncoder, Usage
 from graphwright.models.registry import EMBEDDED, cross_encoder_of, encoder_of, llm_of, reader_of
@@ -385,7 +385,7 @@ class Index:
     @property
     def default_method(self) -> str:
         """The name of the method that is used if none is given."""
-        return "ppr" if self.imported is None else "rog"
+        return default_method(imported=self.imported is not None)
 
     @property
     def is_being_written(self) -> bool:

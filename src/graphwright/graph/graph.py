@@ -321,8 +321,8 @@ class Graph:
         if not hint:
             first = self.names.first(name, order)
             around = self.names.take(order[max(first - 1, 0) : first + 2])
-            beside = near or [other for other in around if len(self.ids(other))]
-            hint = f" Near it in alphabetical order: {', '.join(map(repr, beside)) or '-'}."
+            alternatives = near or [other for other in around if len(self.ids(other))]
+            hint = f" Near it in alphabetical order: {', '.join(map(repr, alternatives)) or '-'}."
         raise DataError(f"No node of {self!r} is named {name!r}; give a name as the graph spells it.{hint}")
 
     def text(self, node: int) -> str:

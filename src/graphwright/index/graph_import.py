@@ -19,7 +19,7 @@ from graphwright.data.knowledge_graphs import BAD, LABEL, TRIPLE, Dump, GraphML,
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32
-from graphwright.graph.snapshot import load_array
+from graphwright.graph.storage import load_array
 from graphwright.index.build import Progress
 from graphwright.kernels.numbering import Numbering
 

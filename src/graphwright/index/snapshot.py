@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from graphwright.errors import StoreError
 from graphwright.files import flush
 from graphwright.graph.graph import Columns, Graph
-from graphwright.graph.snapshot import load_array, load_graph, save_array, save_graph
+from graphwright.graph.storage import load_array, load_graph, save_array, save_graph
 from graphwright.index.locks import Lease
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.word_index import WordIndex

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
-from graphwright.graph.snapshot import load_array, save_array
+from graphwright.graph.storage import load_array, save_array
 from graphwright.kernels.strings import tokens
 from graphwright.models.protocols import Floats
 from graphwright.text.words import words

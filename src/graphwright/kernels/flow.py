@@ -35,10 +35,10 @@ class FlowPathTable(NamedTuple):
 
 
 @kernel
-def _border(indptr: Pointers, neighbours: Ids, ends: Ids, marks: Ids, starts: Pointers, beside: Ids) -> int:
+def _border(indptr: Pointers, neighbours: Ids, ends: Ids, marks: Ids, starts: Pointers, adjacent: Ids) -> int:
     """Number the nodes adjacent to an end from 1, in `marks[:, 1]`; return how many there are.
 
-    The node numbered i is adjacent to the ends `beside[starts[i - 1] : starts[i]]`, as ascending positions in `ends`.
+    The node numbered i is adjacent to the ends `adjacent[starts[i - 1] : starts[i]]`, as ascending positions in `ends`.
     """
     count = 0
     for j in range(ends.size):
@@ -53,7 +53,7 @@ def _border(indptr: Pointers, neighbours: Ids, ends: Ids, marks: Ids, starts: Po
     for j in range(ends.size):
         for i in range(indptr[ends[j]], indptr[ends[j] + 1]):
             slot = marks[neighbours[i], 1]
-            beside[starts[slot]] = j
+            adjacent[starts[slot]] = j
             starts[slot] += 1
     return count
 
@@ -98,7 +98,7 @@ def _spread(
 
 @kernel
 def _arrive(
-    indptr: Pointers, ends: Ids, decay: float, starts: Pointers, beside: Ids, first: int, last: int,
+    indptr: Pointers, ends: Ids, decay: float, starts: Pointers, adjacent: Ids, first: int, last: int,
     resource: Floats, marks: Ids, order: Ids, arrived: Floats,
 ) -> None:  # fmt: skip
     """Write the resource of each end into `arrived`: that of its layer, else the flow into it from the last layer."""
@@ -111,8 +111,8 @@ def _arrive(
         if slot and marks[v, 0] > 0:
             share = decay * resource[j] / (indptr[v + 1] - indptr[v])
             for i in range(starts[slot - 1], starts[slot]):
-                if marks[ends[beside[i]], 0] == 0:
-                    arrived[beside[i]] += share
+                if marks[ends[adjacent[i]], 0] == 0:
+                    arrived[adjacent[i]] += share
 
 
 @kernel
@@ -143,13 +143,13 @@ def _offer(end: int, score: float, path: Ids, depth: int, last: int, counts: Ids
 
 @kernel
 def _close(
-    path: Ids, depth: int, total: float, ends: Ids, starts: Pointers, beside: Ids, marks: Ids, arrived: Floats,
+    path: Ids, depth: int, total: float, ends: Ids, starts: Pointers, adjacent: Ids, marks: Ids, arrived: Floats,
     counts: Ids, best: Floats, paths: Table, joined: Ids, count: int,
 ) -> int:  # fmt: skip
     """Offer the path to every end adjacent to its last node (Eq. 4); return the number of ends joined so far."""
     slot = marks[path[depth], 1]
     for i in range(starts[slot - 1], starts[slot]) if slot else range(0):
-        j = beside[i]
+        j = adjacent[i]
         score = np.rint((total + arrived[j]) / (depth + 1) / _GRAIN) * _GRAIN
         if counts[j] == best.shape[1] and score < best[j, -1]:
             continue
@@ -166,7 +166,7 @@ def _close(
 
 @kernel
 def _extend(
-    indptr: Pointers, neighbours: Ids, hops: int, ends: Ids, starts: Pointers, beside: Ids, resource: Floats,
+    indptr: Pointers, neighbours: Ids, hops: int, ends: Ids, starts: Pointers, adjacent: Ids, resource: Floats,
     marks: Ids, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, counts: Ids, best: Floats, paths: Table,
     joined: Ids, max_edges: int,
 ) -> tuple[int, int]:  # fmt: skip
@@ -179,7 +179,7 @@ def _extend(
     depth, count, touched = 0, 0, 0
     cursor[0], total[0] = indptr[path[0]], 1.0
     if marks[path[0], 0] > 0:
-        count = _close(path, 0, 1.0, ends, starts, beside, marks, arrived, counts, best, paths, joined, 0)
+        count = _close(path, 0, 1.0, ends, starts, adjacent, marks, arrived, counts, best, paths, joined, 0)
     else:
         depth = -1
     while depth >= 0 and touched <= max_edges:
@@ -200,7 +200,7 @@ def _extend(
             path[depth], cursor[depth] = u, indptr[u]
             total[depth] = total[depth - 1] + resource[marks[u, 0] - 1]
             count = _close(
-                path, depth, total[depth], ends, starts, beside, marks, arrived, counts, best, paths, joined, count
+                path, depth, total[depth], ends, starts, adjacent, marks, arrived, counts, best, paths, joined, count
             )
     return count, touched
 
@@ -272,10 +272,10 @@ def _from_each(
 ) -> FlowPathTable:  # fmt: skip
     """Return the best paths from each end to each other, in both directions, unsorted."""
     around = int((graph[0][ends + 1] - graph[0][ends]).sum())
-    starts, beside = np.zeros(around + 2, np.int64), np.empty(around, np.int32)
+    starts, adjacent = np.zeros(around + 2, np.int64), np.empty(around, np.int32)
     resource, marks, order = scratch.rows.reshape(-1), scratch.marks, scratch.order
-    _border(*graph, ends, marks, starts, beside)
-    border = starts, beside
+    _border(*graph, ends, marks, starts, adjacent)
+    border = starts, adjacent
     arrived, counts = np.empty(ends.size), np.zeros(ends.size, np.int32)
     best = np.empty((ends.size, per_pair))
     paths = np.empty((ends.size, per_pair, hops + 1), np.int32)

@@ -28,7 +28,7 @@ from graphwright.methods.papers.raptor import raptor
 from graphwright.methods.papers.reg import reg
 from graphwright.operators.operator import Keep, Operator, Then
 
-__all__ = ["METHODS", "Method", "method_named", "pipeline", "retrieval_part"]
+__all__ = ["METHODS", "Method", "default_method", "method_named", "pipeline", "retrieval_part"]
 
 _NUMBERS: Mapping[str, tuple[type, str]] = {"int": (Integral, "a whole number"), "float": (Real, "a number")}
 """Types of numeric arguments by annotation, and their names in messages."""
@@ -117,6 +117,11 @@ _BUILDERS: Mapping[str, Callable[..., Operator]] = {
 }
 
 METHODS = {name: Method(name, build) for name, build in _BUILDERS.items()}
+
+
+def default_method(*, imported: bool) -> str:
+    """Return the name of the method that is used if none is given: over documents, or over an imported graph."""
+    return "rog" if imported else "ppr"
 
 
 def method_named(name: str) -> Method:

@@ -12,10 +12,10 @@ from .fake import OverlapCrossEncoder as OverlapCrossEncoder
 from .fake import ScriptedLLM as ScriptedLLM
 from .openai.encoder import OpenAIEncoder as OpenAIEncoder
 from .openai.llm import OpenAILLM as OpenAILLM
+from .protocols import LLM as LLM
 from .protocols import Completion as Completion
 from .protocols import CrossEncoder as CrossEncoder
 from .protocols import Encoder as Encoder
-from .protocols import LLM as LLM
 from .protocols import NamedEncoder as NamedEncoder
 from .protocols import PassageText as PassageText
 from .protocols import Reader as Reader

@@ -67,11 +67,11 @@ class BudgetedLLM(Checked):
     """A language model that stops before a call could exceed a budget.
 
     `max_tokens`: read and written together, over all calls; `max_cost`: money by `prices`, or by those of the model.
-    Each call first reserves the most that it may take: the prompt, the model's own `max_tokens` for the reply, and
-    with a schema also a second reply, to correct the first. A model with `complete_metered` reserves before each of its
-    requests; an additional request, after a timeout or a broken connection, is reserved separately. A call
-    that fits the budget but not beside the reservations of other calls waits for them, so that a budget ends at the
-    same point with any number of threads. Wrap this in a CachedLLM, not the other way round: cached replies are free.
+    Each call first reserves the most that it may take: the prompt, the model's own `max_tokens` for the reply, and with
+    a schema also a second reply, to correct the first. A model with `complete_metered` reserves before each of its
+    requests; an additional request, after a timeout or a broken connection, is reserved separately. A call that fits
+    the budget but not together with the reservations of other calls waits for them, so that a budget ends at the same
+    point with any number of threads. Wrap this in a CachedLLM, not the other way round: cached replies are free.
     Threads may share the object; each process that it is sent to counts on its own.
 
     >>> from graphwright.models.fake import ScriptedLLM

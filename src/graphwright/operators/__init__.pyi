@@ -95,11 +95,11 @@ from .subgraph.narrow import Nodes as Nodes
 from .subgraph.narrow import Only as Only
 from .subgraph.narrow import Triples as Triples
 from .subgraph.views import CONTINUES as CONTINUES
-from .subgraph.views import EntityGraph as EntityGraph
 from .subgraph.views import NAMES as NAMES
-from .subgraph.views import PassageGraph as PassageGraph
 from .subgraph.views import RELATIONS as RELATIONS
 from .subgraph.views import SHARES as SHARES
+from .subgraph.views import EntityGraph as EntityGraph
+from .subgraph.views import PassageGraph as PassageGraph
 from .subgraph.views import StatementGraph as StatementGraph
 from .subgraph.walk import KHop as KHop
 from .subgraph.walk import PersonalizedPageRank as PersonalizedPageRank
@@ -108,6 +108,6 @@ from .trees.bubble import Bubble as Bubble
 from .trees.coverage import Coverage as Coverage
 from .trees.coverage import Unite as Unite
 from .trees.grow import Grow as Grow
-from .trees.prize_tree import PrizeTree as PrizeTree
 from .trees.prize_tree import PrizedItems as PrizedItems
 from .trees.prize_tree import Prizes as Prizes
+from .trees.prize_tree import PrizeTree as PrizeTree

@@ -211,7 +211,7 @@ def lego(
     """Return instance `number`, from anchors to paths.
 
     `encoder` is E; `judge` is L: a language model, or without one a cross-encoder that is another model than E (state
-    this beside reported figures); only the instances with an L need it. `nodes`, `edges` and `paths` are N_ppr, N_e and
+    this with reported figures); only the instances with an L need it. `nodes`, `edges` and `paths` are N_ppr, N_e and
     N_p; beams are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the paper does
     not state the restart of PPR: 0.15. A language model selects from the `shown` best by E, in one call (section 3.2.2
     b.1). `triples`: a search that ranks the triples of the graph by E with stored vectors, so that E reads none.

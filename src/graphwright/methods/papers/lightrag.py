@@ -15,7 +15,7 @@ from graphwright.operators.select.to_passages import ToPassages
 
 __all__ = ["lightrag_global", "lightrag_hybrid", "lightrag_local"]
 
-_SHOWN = 5  # passages beside entities and relations, to be quoted
+_SHOWN = 5  # passages shown with entities and relations, to be quoted
 
 
 def lightrag_local(ix: Snapshot, top_k: int = 20, n: int = 40, *, llm: LLM | None = None) -> Operator:

@@ -17,7 +17,7 @@ from graphwright.models.protocols import Floats, PassageText, Span, Usage
 __all__ = ["MiniLMReader"]
 
 _SPANS_PER_PASSAGE = 8
-_RELEVANCE = 0.25  # weight of a passage's score, beside the logits of a span in it
+_RELEVANCE = 0.25  # weight of a passage's score, relative to the logits of its spans
 _UNSPACED = "\u0e00"  # scripts from here on put no space between words, Thai the first
 _SHARPNESS = 0.7  # factor of the logits before the softmax
 

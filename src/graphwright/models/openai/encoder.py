@@ -25,7 +25,7 @@ __all__ = ["OpenAIEncoder"]
 
 _MAX_DIMENSION = 16_384
 _BYTES_PER_NUMBER = 32
-_SLACK = 65_536  # bytes of a response beside its numbers
+_SLACK = 65_536  # bytes of a response besides its numbers
 
 
 @dataclass(frozen=True, repr=False)

@@ -88,7 +88,7 @@ def _terms(index: WordIndex, question: list[str], selected: list[str]) -> Floats
 
 
 def _named(state: State, nodes: Ints) -> tuple[Floats, list[str]]:
-    """Return which passages (rows: `nodes`) are about each anchor, and the question's words beside those anchors."""
+    """Return which passages (rows: `nodes`) are about each anchor, and the question's words besides those anchors."""
     graph, text, columns = state.graph, state.question.text, []
     for anchor in state.anchors or ():
         seeds = anchor.seeds(graph)
