@@ -240,7 +240,7 @@ def _strict(node: Any) -> Any:
         return [_strict(part) for part in node]
     if not isinstance(node, dict):
         return node
-    if "$ref" in node:  # nothing may stand beside a reference
+    if "$ref" in node:  # a reference may have no siblings
         return {"$ref": node["$ref"]}
     if len(node.get("allOf", ())) == 1:
         return _strict(node["allOf"][0])
