@@ -77,7 +77,7 @@ def test_further_names_are_those_given() -> None:
         ("KHop(1) % 0", "k is 0"),
         ("KHop(1) >> 3", "TypeError"),
         ("VectorSearch(ix.names)", "has no vectors of names"),
-        ("'%999999999999d' % 5 >> KHop(1)", "str before >>, % or |, where an operator is expected"),
+        ("'%999999999999d' % 5 >> KHop(1)", "str before >>, % or | is not an operator"),
         ("KHop(1 | 2)", r"'1' of 'KHop\(1 \| 2\)' \(character 6\): int before"),
         ("KHop('a' * 10**9)", "only operators"),
         ("KHop(k=1, k=2)", "given twice"),

@@ -104,7 +104,7 @@ class _Parser:
             case ast.BinOp() if type(node.op) in _SYMBOLS:
                 left, right = self._value(node.left), self._value(node.right)
                 if not isinstance(left, Operator):  # numbers and texts have a % too
-                    raise self._error(node.left, f"{type(left).__name__} before >>, % or |, where an operator is expected")
+                    raise self._error(node.left, f"{type(left).__name__} before >>, % or | is not an operator")
                 return self._attempt(node, lambda: _SYMBOLS[type(node.op)](left, right))
             case ast.Name():
                 return self._named(node)
