@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from tests.cli.command import graphwright
 
-from graphwright import Graph, HashEncoder, Index, start
+from graphwright import Graph, Index, start
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.index import build, name_index
 from graphwright.methods.registry import METHODS
+from graphwright.models import HashEncoder
 
 FILMS = [
     ("Kismet", "directed_by", "William Dieterle"),
@@ -188,7 +189,7 @@ def test_a_killed_import_leaves_no_index_and_the_next_one_clears_up(tmp_path):
         for i in range(600_000):
             file.write(f"name number {i}\tr\tname number {i * 7 % 600_000}\n")
     program = (
-        "import sys; from graphwright import HashEncoder, Index; "
+        "import sys; from graphwright import Index; from graphwright.models import HashEncoder; "
         "Index.from_graph(sys.argv[1], sys.argv[2], embed=(), encoder=HashEncoder())"
     )
     running = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "index"), str(kb)])

@@ -11,14 +11,17 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 
-from graphwright import Checkpoint, Evidence, Graph, HashEncoder, Index, Settings, VectorIndex, load_retriever
+from graphwright import Evidence, Graph, Index, VectorIndex
 from graphwright.graph.columns import TextColumn, terminate
+from graphwright.index import Settings
 from graphwright.index.chunk_columns import ChunkColumns, ChunkRecord
 from graphwright.index.extraction import Extraction
 from graphwright.index.merge import MergedChunks
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.word_index import WordIndex
+from graphwright.learn import Checkpoint, load_retriever
 from graphwright.learn.retriever import Retriever
+from graphwright.models import HashEncoder
 from graphwright.operators.state import State, start
 
 # Lothair's kin: a small tree with one person of two marriages.

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.data.document import estimate_tokens, split
-from graphwright.data.document import Document
+from graphwright.data.document import Document, estimate_tokens, split
 from graphwright.errors import OptionError
 from graphwright.text.sentences import sentence_spans
 

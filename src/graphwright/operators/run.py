@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,18 @@ class ModelMemory:
         """Start empty."""
         self._limit = rows
         self._rows: OrderedDict[Hashable, tuple[Floats, Usage]] = OrderedDict()
+        self._spaces: dict[Hashable, int] = {}
+        self._numbers = count()
         self._lock = Lock()
+
+    def space(self, kind: Hashable) -> int:
+        """Return a number for a kind of output, such as the latents of a model and a query: a key that hashes fast."""
+        with self._lock:
+            if kind not in self._spaces:
+                if len(self._spaces) >= self._limit:
+                    self._spaces.clear()
+                self._spaces[kind] = next(self._numbers)
+            return self._spaces[kind]
 
     def get(self, keys: Sequence[Hashable]) -> dict[Any, tuple[Floats, Usage]]:
         """Return the known rows among these keys."""
@@ -190,8 +202,8 @@ class Run:
         """Return one row per text, from the memory where it is known."""
         if not texts:
             return np.empty((0, 0), np.float32)
-        distinct = dict.fromkeys(texts)
-        keys = {text: (*kind, text) for text in distinct}
+        distinct, space = dict.fromkeys(texts), self.memory.space(kind)
+        keys = {text: (space, text) for text in distinct}
         known = self.memory.get(list(keys.values()))
         self.charge({key: cost for key, (_, cost) in known.items()}, computed=False)
         missing = [text for text in distinct if keys[text] not in known]
@@ -214,6 +226,8 @@ class Run:
 
         `computed`: whether they were computed in this run, and so are in its usage already.
         """
+        if self.charged is None and self.shared is None:
+            return
         self.outputs |= costs
         if computed:
             self.paid |= costs

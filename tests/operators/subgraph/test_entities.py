@@ -18,6 +18,7 @@ from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.index.merge import MergedChunks
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators.control import OnGraph
+from graphwright.operators.subgraph import views
 from graphwright.operators.subgraph.views import EntityGraph, entity_vectors
 
 SNAPSHOT = corpus_index().snapshot
@@ -120,9 +121,9 @@ def test_a_wrong_number_of_sentences_is_refused(wrong: object) -> None:
 
 @pytest.mark.parametrize("at_a_time", [1, 3, 4096])
 def test_an_entitys_vector_is_the_mean_of_its_passages_at_length_1(at_a_time, monkeypatch) -> None:
-    monkeypatch.setattr(entities, "_AT_A_TIME", at_a_time)
+    monkeypatch.setattr(views, "_AT_A_TIME", at_a_time)
     columns, passages = GRAPH.columns, VectorIndex(SNAPSHOT.passages.vectors, SNAPSHOT.passages.row_of)
-    found = entities._means(columns, passages)
+    found = views._means(columns, passages)
     stands: dict[int, set[int]] = {}
     for head, tail, relation in zip(columns.heads, columns.tails, columns.relation, strict=True):
         if columns.relations[int(relation)] in ("about", "mentions"):

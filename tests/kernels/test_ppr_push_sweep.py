@@ -4,9 +4,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphwright.kernels import push
+from graphwright.kernels import ppr_push as push
 from graphwright.kernels.csr import undirected
-from graphwright.kernels.push import Walk, kth, settled, swept
+from graphwright.kernels.ppr_push import Walk, kth, settled, swept
 
 
 def _walk(graph, seeds, mass, restart=0.15):

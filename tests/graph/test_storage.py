@@ -7,7 +7,7 @@ import pytest
 from tests.toys import GRAPHS, corpus_index
 
 from graphwright.errors import StoreError
-from graphwright.graph.snapshot import load_graph, save_graph
+from graphwright.graph.storage import load_graph, save_graph
 
 
 @pytest.mark.parametrize("name", [*sorted(GRAPHS), "corpus"])

@@ -7,7 +7,7 @@ import pytest
 from graphwright.kernels import push as module
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.ppr import push_ppr
-from graphwright.kernels.push import Push, Walk
+from graphwright.kernels.ppr_push import Push, Walk
 
 
 def _graph(graph):
