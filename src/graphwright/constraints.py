@@ -140,7 +140,7 @@ def _problem(value: Any, kinds: tuple[Any, ...], constraints: tuple[Constraint, 
 def _is_number(value: Any, *, whole: bool) -> bool:
     if isinstance(value, bool):
         return False
-    return isinstance(value, Integral) if whole else isinstance(value, Real) and bool(-math.inf < value < math.inf)
+    return isinstance(value, Integral) if whole else isinstance(value, Real) and bool(-math.inf < value < math.inf)  # type: ignore[operator]
 
 
 @cache

@@ -132,7 +132,7 @@ def test_single_nodes_are_only_counted_in_the_trace() -> None:
 
 def test_the_trace_says_what_each_step_set_and_keeps_its_notes() -> None:
     trace = " ".join(section(explained(bubbled()), "Steps").split())
-    assert "3 passages: " in trace and "7 anchors" in trace and "4 anchors" in trace and "AnswerIfEnough(" in trace
+    assert "3 passages: " in trace and "5 anchors" in trace and "2 anchors" in trace and "AnswerIfEnough(" in trace
     assert "reply did not fit" in trace
     # What stands in brackets inside of brackets is left out, however long it is.
     assert "0x" not in trace and "×" not in trace

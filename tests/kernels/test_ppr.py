@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
 
-from graphwright.kernels import csr, hops, paths, push, sweep
+from graphwright.kernels import csr, hops, paths, ppr_push
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.ppr import push_ppr
 
@@ -120,10 +120,10 @@ def test_scratch_is_left_clean_and_every_kernel_is_compiled_once(monkeypatch):
         hops.khop(*pair, [1], 2)
         hops.random_walk(*pair, [1])
         paths.nearest_path(*pair, [1], 1999, 9)
-        monkeypatch.setattr(push, "_PLACES", 1)  # hashed, the second time
+        monkeypatch.setattr(ppr_push, "_PLACES", 1)  # hashed, the second time
     held = workspace(1)
     assert not held.rows.any() and not held.marks.any()
-    for module in (csr, push, sweep, hops, paths):
+    for module in (csr, ppr_push, ppr_push, hops, paths):
         for function in vars(module).values():
             if isinstance(function, CPUDispatcher):
                 assert len(function.signatures) <= 1, function

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphwright.kernels import push as module
+from graphwright.kernels import ppr_push as module
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.ppr import push_ppr
 from graphwright.kernels.ppr_push import Push, Walk

@@ -309,12 +309,12 @@ def _imported(path: str) -> Any:
 
 
 _FORMS = {EMBEDDED: EMBEDDED, "sbert": "sbert:NAME", "openai": "openai:MODEL@URL"}
-_LLM = _Kind("language model", LLM, ("id", "complete"), "wrappers:FunctionLLM", {"openai": "openai.llm:OpenAILLM"})
+_LLM = _Kind("language model", LLM, ("id", "complete"), "registry:FunctionLLM", {"openai": "openai.llm:OpenAILLM"})
 _ENCODER = _Kind(
     "encoder",
     NamedEncoder,
     ("id", "encode"),
-    "wrappers:FunctionEncoder",
+    "registry:FunctionEncoder",
     {
         EMBEDDED: "embedded.encoder:MiniLM",
         "sbert": "sentence_transformers.encoders:SentenceTransformerEncoder",
@@ -325,7 +325,7 @@ _CROSS_ENCODER = _Kind(
     "cross-encoder",
     CrossEncoder,
     ("head", "latents"),
-    "wrappers:FunctionCrossEncoder",
+    "registry:FunctionCrossEncoder",
     {
         EMBEDDED: "embedded.cross_encoder:MiniLMCrossEncoder",
         "sbert": "sentence_transformers.cross_encoder:SentenceTransformerCrossEncoder",
@@ -335,7 +335,7 @@ _READER = _Kind(
     "reader",
     Reader,
     ("read",),
-    "wrappers:FunctionReader",
+    "registry:FunctionReader",
     {
         EMBEDDED: "embedded.reader:MiniLMReader",
         "sbert": "sentence_transformers.reader:TransformersReader",

@@ -75,7 +75,7 @@ def test_what_is_lost_in_answering_is_shown_last_and_never_marked(tmp_path: Path
     assert figures(last) == ("answer: ndcg@10", "25.0", "−35.0")  # 60.0 after the last step
     assert last.is_answer and not last.worst
     section = written(tmp_path, [row("ppr", "q0")], of).css_first("#losses")
-    assert "it is ndcg@10 of the answers" in text(section)
+    assert "but ndcg@10 of the answers" in text(section)
 
 
 def test_the_answer_is_compared_with_the_end_of_the_method_whichever_step_is_seen_last() -> None:

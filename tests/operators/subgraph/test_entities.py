@@ -115,8 +115,8 @@ def test_search_reranking_and_expansion_stay_among_entities_and_lead_to_passages
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, None])
 def test_a_wrong_number_of_sentences_is_refused(wrong: object) -> None:
-    with pytest.raises(OptionError, match="sentences="):
-        OnGraph(EntityGraph(), Keep(), wrong)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="sentences is"):
+        EntityGraph(wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("at_a_time", [1, 3, 4096])

@@ -85,6 +85,7 @@ class Unite(Operator):
     `connected`: merge only items that share nodes, directly or through others; the merged items are in the order of
     the first of each. A triple has the nodes of its ends.
 
+    >>> from graphwright.graph.graph import Graph
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("d", "r", "e")])
     >>> state = start("?", graph, evidence=Evidence.of_pieces([([1, 0], [0]), ([3, 4], [2]), ([1, 2], [1])]))
