@@ -251,7 +251,8 @@ def test_a_merged_piece_is_a_union_of_chains_and_of_one_entity_none_is_lost(worl
         assert set(graph.ends(item_edges).tolist()) == set(nodes.tolist())
     if len(known) < 2:
         again = MergeChains()(merged).evidence
-        assert again is not None and again.identities() == merged.evidence.identities()
+        # Merging again changes no item; the order of items may change where a first chain joins a later one.
+        assert again is not None and sorted(again.identities()) == sorted(merged.evidence.identities())
         assert set().union(*edges) == {edge for _, item_edges in merged.evidence for edge in item_edges.tolist()}
 
 
