@@ -39,9 +39,9 @@ from graphwright.evaluate.metrics import hit, hits_at_1, macro_f1, micro_f1
 from graphwright.generate.chains import ChainPrompt, TargetAnswer
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words
+from graphwright.index.bm25_index import WordIndex
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.word_index import WordIndex
 from graphwright.learn.candidates import examples_of
 from graphwright.learn.checkpoint import read_checkpoint
 from graphwright.learn.labels import Labels, intersection, make_labels, union

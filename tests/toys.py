@@ -14,11 +14,11 @@ import numpy as np
 from graphwright import Evidence, Graph, Index, VectorIndex
 from graphwright.graph.columns import TextColumn, terminate
 from graphwright.index import Settings
+from graphwright.index.bm25_index import WordIndex
 from graphwright.index.chunk_columns import ChunkColumns, ChunkRecord
 from graphwright.index.extraction import Extraction
 from graphwright.index.merge import MergedChunks
 from graphwright.index.snapshot import Snapshot
-from graphwright.index.word_index import WordIndex
 from graphwright.learn import Checkpoint, load_retriever
 from graphwright.learn.retriever import Retriever
 from graphwright.models import HashEncoder

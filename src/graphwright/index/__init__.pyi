@@ -1,3 +1,4 @@
+from .bm25_index import WordIndex as WordIndex
 from .build import Settings as Settings
 from .clustering import Communities as Communities
 from .clustering import communities as communities
@@ -20,4 +21,3 @@ from .sparse_index import SparseIndex as SparseIndex
 from .vector_index import VectorIndex as VectorIndex
 from .vector_index import joined as joined
 from .verify import Problem as Problem
-from .word_index import WordIndex as WordIndex

@@ -16,12 +16,12 @@ from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import OptionError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import WRITTEN, Graph
+from graphwright.index.bm25_index import WordIndex
 from graphwright.index.chunk_columns import ChunkColumns, texts_with_titles
 from graphwright.index.merge import MergedChunks, synonyms
 from graphwright.index.name_index import MAX_NORMALISED, name_forms
 from graphwright.index.snapshot import Snapshot, Space, passage_vectors, write_snapshot
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.word_index import WordIndex
 from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
 from graphwright.text.words import words

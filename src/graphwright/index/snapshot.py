@@ -20,9 +20,9 @@ from graphwright.errors import StoreError
 from graphwright.files import flush
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.storage import load_array, load_graph, save_array, save_graph
+from graphwright.index.bm25_index import WordIndex
 from graphwright.index.locks import Lease
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.word_index import WordIndex
 from graphwright.models.protocols import Encoder, Floats
 
 __all__ = ["Snapshot", "SnapshotCache", "Space", "damaged_files", "open_snapshot", "passage_vectors", "write_snapshot"]

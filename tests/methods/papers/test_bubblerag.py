@@ -14,9 +14,9 @@ from tests.toys import CORPUS, GRAPHS, corpus_index, same, vectors_of
 from graphwright import Bubble, Evidence, Index, State, VectorIndex, start
 from graphwright.generate.prompts import passages_in
 from graphwright.graph.graph import Kind
+from graphwright.index.bm25_index import WordIndex
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import joined
-from graphwright.index.word_index import WordIndex
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM

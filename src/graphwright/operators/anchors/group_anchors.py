@@ -12,8 +12,8 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
+from graphwright.index.bm25_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.word_index import WordIndex
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.keywords import is_name
 from graphwright.operators.operator import Operator

@@ -13,7 +13,7 @@ import numpy as np
 from graphwright.constraints import AtLeast, Has, MoreThan
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph, Kind
-from graphwright.index.word_index import WordIndex
+from graphwright.index.bm25_index import WordIndex
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Ranker

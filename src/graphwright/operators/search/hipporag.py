@@ -11,8 +11,8 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
+from graphwright.index.bm25_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.word_index import WordIndex
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence
+from graphwright.index.bm25_index import WordIndex
 from graphwright.index.sparse_index import SparseIndex
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.word_index import WordIndex
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.anchors.keywords import themes

@@ -10,8 +10,8 @@ import numpy as np
 
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph, Kind
+from graphwright.index.bm25_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.word_index import WordIndex
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Ranker

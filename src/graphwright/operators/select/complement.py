@@ -11,8 +11,8 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Ranking, Scores
 from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph
+from graphwright.index.bm25_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
-from graphwright.index.word_index import WordIndex
 from graphwright.kernels.csr import group
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run

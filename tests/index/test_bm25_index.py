@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.errors import StoreError
-from graphwright.index.word_index import WordIndex
+from graphwright.index.bm25_index import WordIndex
 from graphwright.text.words import words
 
 TEXTS = ["Graz lies on the Mur", "the Mur and the Drava", "bread and water", ""]
