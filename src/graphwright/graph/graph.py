@@ -62,6 +62,14 @@ class Csr(NamedTuple):
         at = np.arange(ends[-1]) + np.repeat(first - (ends - lengths), lengths)
         return np.asarray(self.values[at], np.int64)
 
+    def expand(self, ids: Ints, owners: Ints | None = None) -> tuple[Ints, Ints]:
+        """Return all values of these rows, and before them the owner of the row of each.
+
+        `owners`: one for each of `ids`; by default the position in `ids`.
+        """
+        owners = np.arange(len(ids)) if owners is None else owners
+        return np.repeat(owners, self.indptr[ids + 1] - self.indptr[ids]), self.rows(ids)
+
 
 @dataclass(eq=False)
 class Columns:

@@ -15,7 +15,7 @@ from graphwright import Graph
 from graphwright.graph.graph import Csr
 from graphwright.index.extraction import Extraction, Mention
 from graphwright.index.merge import MergedChunks
-from graphwright.operators.search.support import expand, rarity, reach
+from graphwright.operators.search.support import rarity, reach
 
 # What nobody writes out, a shorter name of a title, is named by its normal form.
 WRITTEN = {name.lower(): name for name in [*NAMES, *TITLES]}
@@ -28,7 +28,7 @@ def test_expand_gives_all_values_each_with_the_place_of_its_row(rows: list[list[
     indptr = np.cumsum([0, *map(len, rows)])
     csr = Csr(indptr, np.array([value for row in rows for value in row], np.int32))
     ids = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=5))
-    owner, values = expand(csr, np.array(ids, np.int64))
+    owner, values = csr.expand(np.array(ids, np.int64))
     pairs = [(at, value) for at, row in enumerate(ids) for value in rows[row]]
     assert list(zip(owner.tolist(), values.tolist(), strict=True)) == pairs
 

@@ -19,7 +19,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.text.words import words
 
-__all__ = ["Support", "SupportSearch", "expand", "frequency", "rarity", "reach"]
+__all__ = ["Support", "SupportSearch", "frequency", "rarity", "reach"]
 
 _INFERRED = 0.5  # weight of a topic that no title confirms
 _FEW = 5  # passages that may mention a topic, however few passages there are
@@ -134,10 +134,10 @@ def reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
 
     The rows hold positions in the entities, ascending.
     """
-    owner, mentioned = expand(graph.columns.adjacency, nodes)
+    owner, mentioned = graph.columns.adjacency.expand(nodes)
     entity = graph.columns.kinds[mentioned] == Kind.ENTITY  # not a passage that another refers to
     owner, mentioned = owner[entity], mentioned[entity]
-    row, aliases = expand(graph.columns.by_relation(ALIAS), mentioned)
+    row, aliases = graph.columns.by_relation(ALIAS).expand(mentioned)
     owner = np.concatenate((owner, owner[row]))
     entities, position = np.unique(np.concatenate((mentioned, aliases)), return_inverse=True)
     # One number per (passage, entity): distinct, and ascending as the rows must be.
@@ -146,17 +146,12 @@ def reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
     return entities, Csr(indptr, (keys % max(len(entities), 1)).astype(np.int32))
 
 
-def expand(rows: Csr, ids: Ints) -> tuple[Ints, Ints]:
-    """Return all values of these rows, and before them the position in `ids` of the row of each."""
-    return np.repeat(np.arange(len(ids)), rows.indptr[ids + 1] - rows.indptr[ids]), rows.rows(ids)
-
-
 def frequency(graph: Graph, entities: Ints) -> Scores:
     """Return the number of passages that mention each entity or one of its aliases."""
     chunks = graph.columns.node_chunks
     if chunks is None:
         return np.zeros(len(entities))
-    owner, aliases = expand(graph.columns.by_relation(ALIAS), entities)
+    owner, aliases = graph.columns.by_relation(ALIAS).expand(entities)
     counts = np.diff(chunks.indptr)
     total: Scores = counts[entities] + np.bincount(owner, counts[aliases], len(entities))
     return total

@@ -16,7 +16,7 @@ from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.csr import group
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
-from graphwright.operators.search.support import Support, expand, rarity, reach
+from graphwright.operators.search.support import Support, rarity, reach
 from graphwright.operators.state import State
 from graphwright.text.words import words
 
@@ -232,13 +232,13 @@ def connections(
     strengths = np.full(len(owner), options.about, np.float64)
     if statements is not None:
         strengths += statements.scores(nodes, entities)[owner, mentioned]
-    row, subjects = expand(topics, entities[mentioned])
+    row, subjects = topics.expand(entities[mentioned])
     parts = [(owner[row], _positions(support.nodes, subjects), strengths[row])]
     rare = rarity(graph, entities, options.common)[mentioned]
     few = np.flatnonzero(rare)
     if pooled:
         inverse = Csr(*group(len(entities), mentioned, owner.astype(np.int32)))
-        row, others = expand(inverse, mentioned[few].astype(np.int64))
+        row, others = inverse.expand(mentioned[few].astype(np.int64))
     else:
         row, holders = _mentioning(graph, entities[mentioned[few]])
         others = _positions(support.nodes, holders)
@@ -251,7 +251,7 @@ def connections(
 
 def _by_own_topic(graph: Graph, support: Support, nodes: Ints, topics: Csr, strength: float) -> Connections:
     """Return the connections of passages with other passages that mention their topics."""
-    owner, own = expand(topics, nodes)
+    owner, own = topics.expand(nodes)
     row, holders = _mentioning(graph, own)
     return owner[row], _positions(support.nodes, holders), np.full(len(row), strength)
 
@@ -282,9 +282,9 @@ def _mentioning(graph: Graph, entities: Ints) -> tuple[Ints, Ints]:
     chunks = graph.columns.node_chunks
     if chunks is None:
         return entities[:0], entities[:0]
-    direct, holders = expand(chunks, entities)
-    owner, aliases = expand(graph.columns.by_relation(ALIAS), entities)
-    row, more = expand(chunks, aliases)
+    direct, holders = chunks.expand(entities)
+    owner, aliases = graph.columns.by_relation(ALIAS).expand(entities)
+    row, more = chunks.expand(aliases)
     return np.concatenate((direct, owner[row])), np.concatenate((holders, more))
 
 
@@ -307,13 +307,13 @@ class Statements:
         """Return the score of each passage on each of the entities, ascending: float64[p, e]."""
         columns = self.graph.columns
         best = np.zeros((len(nodes), len(entities)))
-        owner, edges = expand(columns.stated, nodes)
+        owner, edges = columns.stated.expand(nodes)
         if not len(edges) or not len(entities):
             return best
         shares = self._shares(edges)
         self.largest = self.largest or float(shares.max())
         owner, shares, ends = np.repeat(owner, 2), np.repeat(shares, 2), self.graph.ends(edges)
-        row, aliases = expand(columns.by_relation(ALIAS), ends)
+        row, aliases = columns.by_relation(ALIAS).expand(ends)
         rows, ends = np.append(np.arange(len(ends)), row), np.append(ends, aliases)
         place = _positions(entities, ends)
         rows, place = rows[place >= 0], place[place >= 0]

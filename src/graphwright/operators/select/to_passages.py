@@ -109,4 +109,4 @@ def _rows(rows: Csr | None, owner: Ints, ids: Ints) -> tuple[Ints, Ints]:
     """Return the values of these rows, and before them the owner of each."""
     if rows is None:
         return owner[:0], ids[:0]
-    return np.repeat(owner, rows.indptr[ids + 1] - rows.indptr[ids]), rows.rows(ids)
+    return rows.expand(ids, owner)

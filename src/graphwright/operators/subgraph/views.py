@@ -173,10 +173,10 @@ def _referring(columns: Columns) -> Ints:
 
 def _naming(columns: Columns, passages: Ints) -> Ints:
     """Return the distinct pairs of a passage and another whose topic it mentions: int64[p, 2]."""
-    heads, mentioned = _expand(columns.by_relation(MENTIONS), passages, passages)
-    again, same = _expand(columns.by_relation(ALIAS), mentioned, heads)
+    heads, mentioned = columns.by_relation(MENTIONS).expand(passages, passages)
+    again, same = columns.by_relation(ALIAS).expand(mentioned, heads)
     heads, mentioned = np.concatenate((heads, again)), np.concatenate((mentioned, same))
-    heads, tails = _expand(columns.by_relation(ABOUT), mentioned, heads)
+    heads, tails = columns.by_relation(ABOUT).expand(mentioned, heads)
     return np.unique(np.stack((heads, tails), axis=1)[heads != tails], axis=0)
 
 
@@ -185,7 +185,7 @@ def _sharing(columns: Columns, passages: Ints, max_passages: int) -> Ints:
 
     Sorted by entity, passages that share one are neighbours, less than `max_passages` places apart.
     """
-    owners, entities = _expand(columns.by_relation(ABOUT, MENTIONS), passages, passages)
+    owners, entities = columns.by_relation(ABOUT, MENTIONS).expand(passages, passages)
     rare = np.bincount(entities, minlength=1)[entities] <= max_passages
     owners, entities = owners[rare], entities[rare]
     order = np.lexsort((owners, entities))
@@ -203,11 +203,6 @@ def _continuing(passages: Passages) -> Ints:
     nodes, document = np.asarray(passages.nodes, np.int64)[order], passages.document[order]
     within = document[1:] == document[:-1]
     return np.stack((nodes[1:][within], nodes[:-1][within]), axis=1)
-
-
-def _expand(rows: Csr, ids: Ints, owners: Ints) -> tuple[Ints, Ints]:
-    """Return all values of these rows, and before them whose row each is in: `owners`, one for each of `ids`."""
-    return np.repeat(owners, rows.indptr[ids + 1] - rows.indptr[ids]), rows.rows(ids)
 
 
 def _means(columns: Columns, passages: VectorIndex) -> VectorIndex:
