@@ -64,10 +64,10 @@ def test_everything_works_and_nothing_is_changed(folder: Path) -> None:
     checks = {check["name"]: check for check in report["checks"]}
     assert report["ok"] is True
     assert list(checks) == [
-        *("python", "packages", "extras", "kernels", "encoder", "disk"),
+        *("python", "packages", "kernels", "encoder", "disk"),
         *("opens", "snapshot", "writable", "model"),
     ]
-    assert all(check["status"] == "ok" and check["detail"] for name, check in checks.items() if name[:2] not in "exmo")
+    assert all(check["status"] == "ok" and check["detail"] for name, check in checks.items() if name != "model")
     assert f"numpy {np.__version__}" in checks["packages"]["detail"]
     assert MiniLM().id in checks["encoder"]["detail"] and "ms a sentence" in checks["encoder"]["detail"]
     assert checks["opens"]["detail"].startswith("6 documents")

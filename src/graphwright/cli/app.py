@@ -1,45 +1,40 @@
-"""The command line: `graphwright --help`.
+"""The command line: its entry point, and the commands that read an index.
 
 Data goes to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage. Commands import
-their modules when they run, so that `--help` is fast.
+what they need when they run, so that `--help` is fast.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graphwright import __version__
 from graphwright.cli.evaluate import evaluate
-from graphwright.cli.options import (
-    AnswerModelOptions,
-    AsJson,
-    BaseUrl,
-    Encoder,
-    Estimate,
-    ExtractionOptions,
-    IndexFolder,
-    Into,
-    Method,
-    QueryOptions,
-    expanded,
-    names_in,
-)
+from graphwright.cli.indexing import import_, index, reextract, remove, sync
+from graphwright.cli.options import AnswerModelOptions, AsJson, BaseUrl, IndexFolder, Method, QueryOptions, expanded
 from graphwright.cli.training import train
 from graphwright.errors import GraphwrightError, OptionError
+
+if TYPE_CHECKING:
+    from graphwright.graph.evidence import Evidence
+    from graphwright.graph.graph import Graph
+    from graphwright.index_folder import Index
 
 __all__ = ["app", "main"]
 
 _INTERRUPTED = 130  # exit code after Ctrl-C
 _CHANGING = ("index", "import", "sync", "reextract")
+_STDOUT = Path("-")
 
 app = typer.Typer(
     name="graphwright",
@@ -68,112 +63,8 @@ def graphwright(
     """
 
 
-@app.command()
-@expanded
-def index(
-    paths: Annotated[list[Path], typer.Argument(help="Files and folders of documents.")],
-    into: Into,
-    *,
-    embed: Annotated[str | None, "Texts with vectors, in a new index: passages (default), names, triples."] = None,
-    openie: Annotated[Path | None, "File of entities and triples (openie.jsonl), to use instead of extraction."] = None,
-    encoder: Encoder = None,
-    chunk_tokens: Annotated[
-        int | None, typer.Option(min=16, help="Maximum tokens of a chunk, in a new index (default: 200).")
-    ] = None,
-    overlap: Annotated[
-        int | None, typer.Option(min=0, help="Tokens that neighbouring chunks share, in a new index (default: 40).")
-    ] = None,
-    estimate: Estimate = False,
-    as_json: AsJson = False,
-    model: ExtractionOptions,
-) -> None:
-    """Add documents to an index.
-
-    Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
-    """
-    from graphwright.cli.indexing import add_documents
-
-    options = {"chunk_tokens": chunk_tokens, "overlap": overlap, "embed": names_in(embed)}
-    settings = {name: value for name, value in options.items() if value is not None}
-    add_documents(paths, into, settings, encoder, model, openie, dry_run=estimate, as_json=as_json)
-
-
-@app.command("import")
-@expanded
-def import_(
-    files: Annotated[
-        list[Path], typer.Argument(help="TSV, CSV, N-Triples, Parquet or GraphML; text files also as .gz.")
-    ],
-    into: Annotated[Path, "New folder for the index."],
-    columns: Annotated[str | None, "Columns of head, relation and tail, by name or number, such as 1,2,3."] = None,
-    delimiter: Annotated[str | None, "Field delimiter (default: detected)."] = None,
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="The first line names the columns (default: detected).")
-    ] = None,
-    names: Annotated[list[Path] | None, "File of ids and names of nodes and relations. Repeatable."] = None,
-    max_malformed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Maximum number of malformed rows (default: 100, and a tenth of a file)."),
-    ] = None,
-    embed: Annotated[str | None, "Texts with vectors: names (default up to 50,000), triples, passages, none."] = None,
-    encoder: Encoder = None,
-    as_json: AsJson = False,
-) -> None:
-    """Create an index from a knowledge graph.
-
-    The files may be larger than memory. If the import fails, no index is left behind.
-    """
-    from graphwright.cli.indexing import import_graph
-
-    spaces = names_in(embed)
-    import_graph(
-        files,
-        into,
-        file_options={"columns": columns and columns.split(","), "mark": delimiter, "header": header},
-        names=names or [],
-        max_malformed=max_malformed,
-        embed=None if spaces is None else [name for name in spaces if name != "none"],
-        encoder=encoder,
-        as_json=as_json,
-    )
-
-
-@app.command()
-@expanded
-def sync(
-    folder: Annotated[Path, typer.Argument(help="Folder of documents.")],
-    into: Annotated[Path, typer.Option("--into", "--index", help="Index folder; created if it does not exist.")],
-    *,
-    encoder: Encoder = None,
-    as_json: AsJson = False,
-    model: ExtractionOptions,
-) -> None:
-    """Make an index match a folder of documents.
-
-    New documents are added, changed ones replaced, missing ones removed.
-    """
-    from graphwright.cli.indexing import sync_folder
-
-    sync_folder(folder, into, encoder, model, as_json=as_json)
-
-
-@app.command()
-@expanded
-def reextract(
-    index: IndexFolder,
-    *,
-    ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents (default: all).")] = None,
-    estimate: Estimate = False,
-    as_json: AsJson = False,
-    model: ExtractionOptions,
-) -> None:
-    """Extract entities and relations again, by another model.
-
-    Use --llm, or --offline for the offline rules. The original files are not needed: the index stores their text.
-    """
-    from graphwright.cli.indexing import extract_again
-
-    extract_again(index, ids or None, model, dry_run=estimate, as_json=as_json)
+for _name, _command in {"index": index, "import": import_, "sync": sync, "reextract": reextract}.items():
+    app.command(_name)(_command)
 
 
 @app.command()
@@ -201,13 +92,7 @@ def retrieve(
     asking.retrieve(index, question, query)
 
 
-@app.command()
-@expanded
-def remove(ids: Annotated[list[str], typer.Argument(help="Ids of documents.")], index: IndexFolder) -> None:
-    """Remove documents from an index."""
-    from graphwright.cli.indexing import remove_documents
-
-    remove_documents(index, ids)
+app.command()(remove)
 
 
 @app.command()
@@ -217,9 +102,33 @@ def methods(
     as_json: AsJson = False,
 ) -> None:
     """List the retrieval methods and their arguments."""
-    from graphwright.cli.inspection import show_methods
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
 
-    show_methods(index, as_json=as_json)
+    from graphwright.cli.terminal import print_json
+    from graphwright.index_folder import Index
+    from graphwright.methods.registry import METHODS, pipeline
+
+    snapshot = None if index is None else Index.open(index).snapshot
+    rows = []
+    for method in METHODS.values():
+        options = [
+            f"{name} (required)" if name in method.required else f"{name}={getattr(value, '__name__', repr(value))}"
+            for name, value in method.options.items()
+        ]
+        # A method that requires a language model has no expression without one.
+        expression = "" if snapshot is None or method.required else repr(pipeline(method.name, snapshot))
+        rows.append([method.name, method.about, ", ".join(options), expression])
+    if as_json:
+        print_json([dict(zip(("name", "about", "arguments", "expression"), row, strict=True)) for row in rows])
+        return
+    console = Console(highlight=False)
+    for name, about, arguments, expression in rows:
+        console.print(Text(name, "bold").append(f"  {about}", "not bold"))
+        console.print(Padding(Text(arguments, "dim"), (0, 0, 0, 4)))
+        if expression:
+            console.print(Padding(Text(expression, "green"), (0, 0, 0, 4)))
 
 
 @app.command()
@@ -230,12 +139,28 @@ def info(
     as_json: AsJson = False,
 ) -> None:
     """Print the contents, settings and size of an index."""
-    from graphwright.cli.inspection import show_info
+    from graphwright.cli.terminal import clean, print_json
+    from graphwright.index_folder import Index
 
     path = folder or index
     if path is None:
         raise OptionError("info needs an index folder: graphwright info --index DIR")
-    show_info(path, as_json=as_json)
+    with Index.open(path) as opened:
+        facts = opened.info()
+    if as_json:
+        print_json(facts)
+        return
+    for name, value in facts.items():
+        if value != {}:
+            print(clean(f"{name:<10} {_plain(value)}"))
+
+
+def _plain(value: Any) -> str:
+    from graphwright.cli.terminal import shortened
+
+    if isinstance(value, dict):
+        return ", ".join(f"{shortened(str(name), 80)} {_plain(number)}" for name, number in list(value.items())[:20])
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 @app.command()
@@ -246,9 +171,19 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check an index for damage."""
-    from graphwright.cli.inspection import show_problems
+    from graphwright.cli.terminal import note, print_json
+    from graphwright.index_folder import Index
 
-    show_problems(index, repair=repair, as_json=as_json)
+    with Index.open(index) as opened:
+        problems = opened.verify(repair=repair)
+    if as_json:
+        print_json([vars(problem) for problem in problems])
+    elif not problems:
+        print(f"{index}: no problems; the snapshot matches the stored documents.")
+    for problem in problems:
+        note(f"{problem.problem}\n  {problem.remedy}")
+    if problems:
+        raise SystemExit(1)
 
 
 @app.command()
@@ -261,9 +196,19 @@ def documents(
     as_json: AsJson = False,
 ) -> None:
     """List the documents of an index."""
-    from graphwright.cli.inspection import show_documents
+    from graphwright.cli.asking import open_index
+    from graphwright.cli.terminal import clean, counted, print_json
 
-    show_documents(index, search, as_json=as_json)
+    with open_index(index) as opened:
+        part = (search or "").casefold()
+        listed = [item for item in opened.list_documents() if part in f"{item.id}\n{item.title}".casefold()]
+    if as_json:
+        print_json([document._asdict() for document in listed])
+        return
+    for document in listed:
+        title = f"  {document.title}" if document.title else ""
+        size = f"{counted(document.characters, 'character')}, {counted(document.chunks, 'chunk')}"
+        print(clean(f"{document.id}{title}  ({size})"))
 
 
 @app.command()
@@ -277,9 +222,19 @@ def show(
 
     Citations count characters in this text.
     """
-    from graphwright.cli.inspection import show_text
+    from graphwright.cli.asking import open_index
+    from graphwright.cli.terminal import clean
 
-    show_text(index, document, characters)
+    start, end = (0, None) if characters is None else _span(characters)
+    with open_index(index) as opened:
+        print(clean(opened.text(document)[start:end]))
+
+
+def _span(characters: str) -> tuple[int, int]:
+    match = re.fullmatch(r"\s*(\d+)-(\d+)\s*", characters)
+    if match is None or int(match[1]) >= int(match[2]):
+        raise OptionError(f"--characters is {characters!r}; give START-END, such as --characters 39-88")
+    return int(match[1]), int(match[2])
 
 
 @app.command()
@@ -298,9 +253,40 @@ def export(
     force: Annotated[bool, "Replace an existing file."] = False,
 ) -> None:
     """Write the graph as GraphML or node-link JSON."""
-    from graphwright.cli.inspection import export_graph
+    from graphwright.cli.asking import open_index
+    from graphwright.cli.terminal import counted, note
+    from graphwright.graph.export import FORMATS, format_of
+    from graphwright.graph.export import export as export_to_file
 
-    export_graph(index, to, form, question, method, top_k, force=force)
+    if to == _STDOUT and form is None:
+        raise OptionError("--to - writes to stdout, which has no file name; add --format graphml or --format json.")
+    form = format_of(to, form)
+    if to != _STDOUT and to.exists() and not force:
+        raise OptionError(f"{to} exists already; nothing was written. Give --force to replace it, or another name.")
+    with open_index(index) as opened:
+        graph, evidence = (opened.graph, None) if question is None else _evidence(opened, question, method, top_k)
+        if to != _STDOUT:
+            written = export_to_file(graph, to, form, evidence)
+        else:  # always in UTF-8, which the file itself declares
+            file = TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n")
+            try:
+                written = FORMATS[form](graph, file, evidence)
+            finally:
+                file.detach()
+    source = "the whole graph" if evidence is None else f"{counted(len(evidence), 'item')} of evidence"
+    size = f"{counted(written.nodes, 'node')}, {counted(written.edges, 'edge')}"
+    note(f"wrote {source} to {'stdout' if to == _STDOUT else to} as {form}: {size}")
+
+
+def _evidence(index: Index, question: str, method: str | None, top_k: int) -> tuple[Graph, Evidence]:
+    """Return the graph that was searched and the best items of evidence; passages where there are no items."""
+    from graphwright.graph.evidence import Evidence
+
+    state = index.retrieve(question, method)
+    evidence, passages = state.evidence, state.passages
+    if evidence is None:
+        evidence = Evidence.of_nodes([]) if passages is None else Evidence.of_nodes(passages.ids, passages.scores)
+    return state.graph, evidence.top(top_k)
 
 
 @app.command()

@@ -1,12 +1,14 @@
-"""Commands that ask an index, and their output: answers with citations, passages, JSON; and the demo."""
+"""Ask an index, and print the result: answers with citations, passages, JSON, the explanation; and the demo."""
 
 from __future__ import annotations
 
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib.resources import as_file, files
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,24 +17,48 @@ from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
-from graphwright.cli.explain import show_explanation
-from graphwright.cli.inspection import open_index
-from graphwright.cli.terminal import clean, note, plain_table, print_json, progress_bar, shortened
+from graphwright.cli.terminal import clean, counted, note, plain_table, print_json, progress_bar, shortened
 from graphwright.data.questions import read_questions
 from graphwright.errors import OptionError
+from graphwright.graph.evidence import Piece
+from graphwright.graph.graph import Graph, Kind
 from graphwright.index_folder import Index
 from graphwright.methods.registry import METHODS
+from graphwright.models.protocols import Usage
 from graphwright.operators.run import Run
-from graphwright.operators.state import Answer, Question, State
+from graphwright.operators.state import Anchor, Answer, Question, State, Step
 
 if TYPE_CHECKING:
     from graphwright.cli.options import AnswerModelOptions, QueryOptions
 
-__all__ = ["ask", "retrieve", "run_demo", "show_state"]
+__all__ = ["ask", "open_index", "retrieve", "run_demo", "show_explanation"]
 
 _TEXT_WIDTH = 200  # characters of a passage
 _ANSWER_PASSAGES, _RETRIEVED_PASSAGES = 5, 10  # shown on a terminal, unless --top-k is given
 _DEMO_QUESTIONS = (2, 1)  # positions of two bundled questions whose answers fit on a screen
+_MAX_NAMES, _MAX_EDGES = 4, 3  # of an anchor
+_MAX_ITEMS, _MAX_TRIPLES = 8, 12  # of a step; of an item
+_NAME_WIDTH, _RESULT_WIDTH = 44, 100
+_SCORES = {"FlowPaths": "reliability"}  # names of scores that have one of their own
+_FIELDS = ("answer", "prompt", "passages", "evidence", "anchors", "graph")  # most informative first
+
+
+def open_index(folder: Path) -> Index:
+    """Open an index for questions; print a note to stderr if some documents cannot be searched yet."""
+    index = Index.open(folder)
+    if index.imported is not None:
+        return index
+    if not index.documents:
+        note(f"note: {folder} contains no documents. Add some: graphwright index PATH --into {folder}")
+    elif not index.is_current and index.is_being_written:
+        newest = "the newest documents" if len(index.graph) else "documents"
+        note(f"note: {folder} is being indexed; {newest} can be searched when that ends.")
+    elif not index.is_current:
+        note(
+            f"note: indexing into {folder} was interrupted; the newest documents cannot be searched yet. Run the same "
+            f"graphwright index command again."
+        )
+    return index
 
 
 def ask(folder: Path, question: str, query: QueryOptions, model: AnswerModelOptions) -> None:
@@ -116,11 +142,12 @@ def _show_answer(console: Console, state: State, answer: Answer) -> None:
 
 
 def _path(path: tuple[str, ...]) -> Text:
+    """Return a path with nodes in green: node — relation → node."""
     line = Text("path: ", "dim")
     for position, part in enumerate(path):
-        line.append(clean(part), "green" if position % 2 == 0 else "dim")
-        if position < len(path) - 1:
-            line.append(" → " if position % 2 else " — ", "dim")
+        if position:
+            line.append(" — " if position % 2 else " → ", "dim")
+        line.append(clean(part), "dim" if position % 2 else "green")
     return line
 
 
@@ -159,3 +186,182 @@ def run_demo(folder: Path | None) -> None:
             show_state(index.ask(question), 3)
     command = f"graphwright ask 'your question' --index {folder}" if folder else "graphwright index DOCS --into DIR"
     note(f"Done in {time.perf_counter() - start:.1f} s, offline. Next: {command}")
+
+
+# Explanation
+
+Changed = tuple[Step, str, State | None]
+"""A step, the most telling field that it changed ("" if none), and the state before it."""
+
+
+def show_explanation(console: Console, state: State) -> None:
+    """Print the anchors with their weights, the items of evidence with their scores, and the steps."""
+    steps: list[Changed] = []
+    before: State | None = None
+    for step in state.trace:
+        steps.append((step, "" if step.after is None else _changed(before, step.after), before))
+        before = step.after or before
+    _show_anchors(console, steps)
+    for step, field, _ in steps:
+        if field == "evidence" and step.after is not None:
+            _show_items(console, step, step.after)
+    _show_steps(console, steps)
+
+
+def _changed(before: State | None, after: State) -> str:
+    for name in _FIELDS:
+        value = getattr(after, name)
+        if value is not None and (before is None or value is not getattr(before, name)):
+            return name
+    return ""
+
+
+def _show_anchors(console: Console, steps: Sequence[Changed]) -> None:
+    """Print the first anchors, and those that later steps added or changed."""
+    table = plain_table("Anchors", expand=True)
+    table.add_column("step", no_wrap=True, style="dim")
+    table.add_column("weight", justify="right", style="dim")
+    table.add_column("words", ratio=2)
+    table.add_column("nodes and edges", ratio=3)
+    for step, field, before in steps:
+        if field == "anchors" and step.after is not None:
+            known = set() if before is None else set(before.anchors or ())
+            label = _name_of(step)
+            for anchor in (anchor for anchor in step.after.anchors or () if anchor not in known):
+                kind = "" if anchor.kind == "entity" else f"  ({anchor.kind})"
+                words = Text(clean(anchor.text)).append(kind, "dim")
+                table.add_row(label, f"{anchor.weight:.2f}", words, _lines_of(step.after.graph, anchor))
+                label = ""
+    if table.row_count:
+        console.print(table)
+
+
+def _lines_of(graph: Graph, anchor: Anchor) -> Text:
+    """Return the names of an anchor's nodes, and its edges, one on a line."""
+    names = _names(graph, anchor.nodes.tolist(), _MAX_NAMES)
+    return Text("\n").join([*([Text(names)] if names else []), *_triples(graph, anchor.edges.tolist(), _MAX_EDGES)])
+
+
+def _triples(graph: Graph, edges: list[int], limit: int) -> list[Text]:
+    more = [Text(f"and {len(edges) - limit} more", "dim")] if len(edges) > limit else []
+    return [*(_triple(graph, edge) for edge in edges[:limit]), *more]
+
+
+def _names(graph: Graph, nodes: Sequence[int], limit: int) -> str:
+    names = ", ".join(_name(graph, node) for node in nodes[:limit])
+    return names + (f" and {len(nodes) - limit} more" if len(nodes) > limit else "")
+
+
+def _show_items(console: Console, step: Step, state: State) -> None:
+    """Print the best items of evidence that a step gave, unless all of them are single nodes."""
+    evidence = state.evidence
+    if evidence is None or not len(evidence.edges):
+        return
+    best = f", the best {_MAX_ITEMS}" if len(evidence) > _MAX_ITEMS else ""
+    table = plain_table(f"{_name_of(step)}: {counted(len(evidence), 'item')}{best}", expand=True)
+    table.add_column("", justify="right", style="dim")
+    if evidence.scores is not None:
+        table.add_column(_SCORES.get(_name_of(step), "score"), justify="right", style="dim")
+    table.add_column("item", ratio=1)
+    for position, item in enumerate(evidence.top(_MAX_ITEMS)):
+        score = [] if evidence.scores is None else [f"{evidence.scores[position]:.3g}"]
+        table.add_row(str(position + 1), *score, _item(state.graph, item))
+    console.print(table)
+
+
+def _item(graph: Graph, item: Piece) -> Text:
+    """Return a path as names and arrows, and any other item as its triples and its other nodes."""
+    nodes, edges = (part.tolist() for part in item)
+    if [sorted(graph.ends([edge]).tolist()) for edge in edges] == [sorted(hop) for hop in pairwise(nodes)]:
+        path = Text(_name(graph, nodes[0]))
+        for edge, node in zip(edges, nodes[1:], strict=True):
+            path.append(_relation(graph, edge, forward=graph.columns.tails[edge] == node), "dim")
+            path.append(_name(graph, node))
+        return path
+    lines = _triples(graph, edges, _MAX_TRIPLES)
+    ends = set(graph.ends(edges).tolist())
+    others = [node for node in nodes if node not in ends]
+    return Text("\n").join([*lines, *([Text(_names(graph, others, _MAX_TRIPLES))] if others else [])])
+
+
+def _triple(graph: Graph, edge: int) -> Text:
+    head, tail = graph.ends([edge]).tolist()
+    return Text(_name(graph, head)).append(_relation(graph, edge, forward=True), "dim").append(_name(graph, tail))
+
+
+def _relation(graph: Graph, edge: int, *, forward: bool) -> str:
+    name = shortened(graph.triple(edge)[1], _NAME_WIDTH)
+    return f" — {name} → " if forward else f" ← {name} — "
+
+
+def _name(graph: Graph, node: int) -> str:
+    """Return the name of a node; for a passage its id and its document's title."""
+    name = graph.names[node]
+    if graph.passages is not None and graph.columns.kinds[node] == Kind.CHUNK:
+        name = f"{name} {graph.passages.title_of(node)}"
+    return shortened(name, _NAME_WIDTH)
+
+
+def _name_of(step: Step) -> str:
+    return step.operator.partition("(")[0]
+
+
+def _show_steps(console: Console, steps: Sequence[Changed]) -> None:
+    table = plain_table("Steps", expand=True)
+    table.add_column("step", ratio=3, overflow="fold")
+    table.add_column("result", ratio=4, overflow="fold")
+    for name in ("ms", "model ms", "texts", "LLM tokens"):
+        table.add_column(name, justify="right", no_wrap=True)
+    total = Usage()
+    for step, field, _ in steps:
+        total.add(step.usage)
+        result = "" if step.after is None else _size(field, step.after)
+        notes = "; ".join(filter(None, (result, *map(clean, step.notes))))
+        table.add_row(Text(_brief(step.operator)), Text(notes), *_numbers(step.seconds, step.usage))
+    numbers = _numbers(sum(step.seconds for step, _, _ in steps), total)
+    table.add_row(Text("total", "bold"), "", *numbers)
+    console.print(table)
+
+
+def _numbers(seconds: float, usage: Usage) -> list[str]:
+    """Return the milliseconds of a step, those of its models, the texts that they read, and the LLM's tokens."""
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    model = f"{1000 * usage.seconds:.1f}" if usage.calls else ""
+    return [f"{1000 * seconds:.1f}", model, str(usage.texts or ""), f"{tokens:,}" if tokens else ""]
+
+
+def _brief(operator: str) -> str:
+    """Return an expression with nested brackets shortened.
+
+    >>> _brief("Rerank(Composed(names=VectorIndex(3 × 2)))"), _brief("Keywords() % 3")
+    ('Rerank(Composed(…))', 'Keywords() % 3')
+    """
+    brief, depth = [], 0
+    for position, sign in enumerate(operator):
+        depth -= sign == ")"
+        if depth < 2:
+            brief.append(sign)
+        depth += sign == "("
+        if sign == "(" and depth == 2 and operator[position + 1 : position + 2] != ")":
+            brief.append("…")
+    return "".join(brief)
+
+
+def _size(field: str, state: State) -> str:
+    """Return the size of a field of a state, with its best nodes or passages."""
+    graph, best = state.graph, ""
+    if field == "answer" and state.answer is not None:
+        return f"an answer with {counted(len(state.answer.citations), 'citation')}"
+    if field == "prompt":
+        return f"a prompt of {len(state.prompt or ''):,} characters"
+    if field == "anchors":
+        return counted(len(state.anchors or ()), "anchor")
+    if field == "passages" and state.passages is not None:
+        size, best = counted(len(state.passages), "passage"), _names(graph, state.passages.ids[:3].tolist(), 3)
+    elif field == "evidence" and state.evidence is not None:
+        size = counted(len(state.evidence), "item")
+        if not len(state.evidence.edges):  # items with edges are shown in a table of their own
+            best = "; ".join(_names(graph, nodes[:3].tolist(), 3) for nodes, _ in state.evidence.top(3))
+    else:
+        size = counted(len(graph), "node") if field else ""
+    return size + (f": {shortened(best, _RESULT_WIDTH)}" if best else "")

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import importlib.util
 import os
 import platform
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,12 +31,10 @@ from graphwright.errors import GraphwrightError, OptionError
 if TYPE_CHECKING:
     from graphwright.index_folder import Index
     from graphwright.models.protocols import LLM
-    from graphwright.models.settings import LLMSettings
 
 __all__ = ["Check", "Status", "check_index", "check_llm", "check_machine", "run_doctor"]
 
 _PACKAGES = ("numpy", "numba", "onnxruntime", "tokenizers", "openai", "pydantic")
-_EXTRAS = ("sentence-transformers", "torch")
 _KEY = "OPENAI_API_KEY"
 _TIMEOUT = 60.0  # seconds for a reply: a server may have to load the model first
 _REINDEX = "Index the documents again."
@@ -46,11 +43,18 @@ _GB = 1e9
 
 
 class Status(StrEnum):
-    """Result of a check: fine; worth a note, such as an extra that is not installed; or failed."""
+    """Result of a check: fine; worth a note, such as a folder that is read-only; or failed."""
 
     OK = "ok"
     NOTE = "note"
     FAILED = "failed"
+
+
+_MARKS = {  # symbol, its ASCII form, colour
+    Status.OK: ("✓", "ok", "green"),
+    Status.NOTE: ("–", "--", "yellow"),
+    Status.FAILED: ("✗", "XX", "red"),
+}
 
 
 @dataclass(frozen=True)
@@ -77,30 +81,24 @@ def run_doctor(index: Path | None, llm: str | None, base_url: str | None, *, as_
         "Language model": check_llm(index, llm, base_url),
     }
     results: list[Check] = []
-    console = Console(highlight=False)
+    console = Console(highlight=False, quiet=as_json)
     for title, checks in groups.items():
         for position, check in enumerate(checks):
-            if not as_json:
-                if position == 0:
-                    console.print(Text(f"\n{title}" if results else title, "bold"))
-                _show(console, check)
+            if position == 0:
+                console.print(Text(f"\n{title}" if results else title, "bold"))
+            _show(console, check)
             results.append(check)
     failed = [check.name for check in results if check.status is Status.FAILED]
     if as_json:
-        print_json({"ok": not failed, "checks": [asdict(check) for check in results]})
-    else:
-        summary = f"Failed: {', '.join(failed)}." if failed else "Everything works."
-        console.print(Text(f"\n{summary}", "bold red" if failed else "bold green"))
+        print_json({"ok": not failed, "checks": [vars(check) for check in results]})
+    summary = f"Failed: {', '.join(failed)}." if failed else "Everything works."
+    console.print(Text(f"\n{summary}", "bold red" if failed else "bold green"))
     if failed:
         raise SystemExit(1)
 
 
 def _show(console: Console, check: Check) -> None:
-    symbol, plain, colour = {
-        Status.OK: ("✓", "ok", "green"),
-        Status.NOTE: ("–", "--", "yellow"),
-        Status.FAILED: ("✗", "XX", "red"),
-    }[check.status]
+    symbol, plain, colour = _MARKS[check.status]
     grid = Table.grid(padding=(0, 2, 0, 0))
     for width in (2, 8, None):
         grid.add_column(width=width, overflow="fold")
@@ -115,7 +113,6 @@ def check_machine(folder: Path) -> Iterator[Check]:
     """Check Python, the packages, the kernels, the encoder, and the disk of `folder`."""
     yield Check("python", Status.OK, f"{platform.python_version()} on {platform.platform(terse=True)}")
     yield _checked("packages", check_packages, "Reinstall graphwright.")
-    yield _checked("extras", check_extras, "Reinstall or remove them.")
     yield _checked("kernels", check_kernels, "Set NUMBA_CACHE_DIR to a writable folder, or reinstall numba.")
     yield _checked("encoder", check_encoder, "Run: pip install --force-reinstall graphwright onnxruntime tokenizers")
     yield _checked("disk", lambda: check_disk(folder), "Check the folder and its permissions.")
@@ -135,15 +132,6 @@ def check_packages() -> Check:
             broken.append(name)
     remedy = f"Run: pip install --force-reinstall {' '.join(broken)}" if broken else ""
     return Check("packages", Status.FAILED if broken else Status.OK, ", ".join(versions), remedy)
-
-
-def check_extras() -> Check:
-    """Report which optional packages are installed."""
-    missing = [name for name in _EXTRAS if importlib.util.find_spec(name.replace("-", "_")) is None]
-    parts = [f"{name} {importlib.metadata.version(name)}" for name in _EXTRAS if name not in missing]
-    if missing:
-        parts.append(f"not installed, and needed by some models only: {', '.join(missing)}")
-    return Check("extras", Status.NOTE if missing else Status.OK, "; ".join(parts))
 
 
 def check_kernels() -> Check:
@@ -195,23 +183,18 @@ def check_disk(folder: Path) -> Check:
 def check_index(folder: Path) -> Iterator[Check]:
     """Check that an index opens, is up to date, and can be written."""
     try:
+        from graphwright.index.store import SCHEMA
         from graphwright.index_folder import Index
 
         index = Index.open(folder)
+        detail = f"{counted(index.documents, 'document')}, schema {SCHEMA}, vectors of {index.encoder}"
     except Exception as error:
         yield _failure("opens", error, _REINDEX)
         return
     with index:
-        yield _checked("opens", lambda: _check_store(index), _REINDEX)
+        yield Check("opens", Status.OK, detail)
         yield _checked("snapshot", lambda: _check_snapshot(index), _REINDEX)
-        yield check_writable(folder)
-
-
-def _check_store(index: Index) -> Check:
-    from graphwright.index.store import SCHEMA
-
-    detail = f"{counted(index.documents, 'document')}, schema {SCHEMA}, vectors of {index.encoder}"
-    return Check("opens", Status.OK, detail)
+    yield check_writable(folder)
 
 
 def _check_snapshot(index: Index) -> Check:
@@ -242,31 +225,21 @@ def check_llm(folder: Path | None, llm: str | None, base_url: str | None) -> Ite
     if settings is None:
         yield Check("model", Status.NOTE, "none is set, and none is needed; to check one: --llm MODEL --base-url URL")
         return
-    yield (key := _check_key(settings))
-    if key.status is Status.FAILED:
+    server, has_key = settings.base_url or os.environ.get("OPENAI_BASE_URL"), bool(os.environ.get(_KEY))
+    if server is None and not has_key:
+        remedy = f"Set {_KEY}, or name a server: --base-url"
+        yield Check("key", Status.FAILED, "none, but OpenAI needs one", remedy)
         return
+    yield Check("key", Status.OK, f"from {_KEY}" if has_key else "none")  # never the key itself
     try:
         client = replace(settings.llm(), timeout=min(settings.timeout, _TIMEOUT), retries=1)
     except Exception as error:
         yield _failure("answers", error, _CHECK_MODEL)
         return
-    name = f"{settings.model} at {_server(settings)}"
+    name = f"{settings.model} at {server or 'OpenAI'}"
     yield (reply := _checked("answers", lambda: _check_reply(client, name), _CHECK_MODEL))
     if reply.status is not Status.FAILED:
         yield _checked("schema", lambda: _check_schema(client), "Use another model.")
-
-
-def _server(settings: LLMSettings) -> str:
-    return settings.base_url or os.environ.get("OPENAI_BASE_URL") or "OpenAI"
-
-
-def _check_key(settings: LLMSettings) -> Check:
-    """Report the source of the key, never the key."""
-    if os.environ.get(_KEY):
-        return Check("key", Status.OK, f"from {_KEY}")
-    if _server(settings) == "OpenAI":
-        return Check("key", Status.FAILED, "none, but OpenAI needs one", f"Set {_KEY}, or name a server: --base-url")
-    return Check("key", Status.OK, "none")
 
 
 def _check_reply(client: LLM, name: str) -> Check:

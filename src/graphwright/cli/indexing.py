@@ -6,74 +6,65 @@ import shlex
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from graphwright.cli.options import AsJson, Encoder, Estimate, ExtractionOptions, IndexFolder, Into, expanded, names_in
 from graphwright.cli.terminal import clean, counted, note, print_json, progress_bar, shortened, tokens_and_cost
-from graphwright.data.knowledge_graphs import dump_of
-from graphwright.data.openie import read_openie
 from graphwright.errors import DataError, OptionError
-from graphwright.index.build import Progress, Settings
-from graphwright.index.generative import GenerativeExtractor, estimate
-from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.precomputed import Precomputed
-from graphwright.index_folder import Changes, Index
-from graphwright.models.protocols import Usage
-from graphwright.models.registry import encoder_of
 
 if TYPE_CHECKING:
-    from graphwright.cli.options import ExtractionOptions
     from graphwright.data.document import Skipped
+    from graphwright.index.build import Progress
     from graphwright.index.extraction import Excerpt, Extractor
+    from graphwright.index_folder import Changes, Index
+    from graphwright.models.protocols import Usage
     from graphwright.models.settings import LLMSettings
 
-__all__ = ["Result", "add_documents", "extract_again", "import_graph", "remove_documents", "report", "sync_folder"]
+__all__ = ["import_", "index", "reextract", "remove", "sync"]
 
 _MAX_FAILURES, _MAX_SKIPPED = 3, 10  # shown on a terminal
 _COUNTS = ("added", "replaced", "unchanged", "removed", "retained", "skipped")
 
 
-Work = Callable[[Index, Progress, Usage], Changes]
-"""Change an index, adding the work of models to the usage."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """Changes that a command made to an index, and their duration."""
-
-    index: Index
-    changes: Changes
-    seconds: float
-
-
-def add_documents(
-    paths: list[Path],
-    into: Path,
-    settings: Mapping[str, Any],
-    encoder: str | None,
-    model: ExtractionOptions,
-    openie: Path | None,
+@expanded
+def index(
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders of documents.")],
+    into: Into,
     *,
-    dry_run: bool,
-    as_json: bool,
+    embed: Annotated[str | None, "Texts with vectors, in a new index: passages (default), names, triples."] = None,
+    openie: Annotated[Path | None, "File of entities and triples (openie.jsonl), to use instead of extraction."] = None,
+    encoder: Encoder = None,
+    chunk_tokens: Annotated[
+        int | None, typer.Option(min=16, help="Maximum tokens of a chunk, in a new index (default: 200).")
+    ] = None,
+    overlap: Annotated[
+        int | None, typer.Option(min=0, help="Tokens that neighbouring chunks share, in a new index (default: 40).")
+    ] = None,
+    estimate: Estimate = False,
+    as_json: AsJson = False,
+    model: ExtractionOptions,
 ) -> None:
-    """Add documents to an index, or in a dry run print the estimated cost of extraction by a language model.
+    """Add documents to an index.
 
-    `settings` and `encoder` are those of a new index. `openie`: a file of extractions, instead of a model.
+    Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
-    if openie is not None and (model.llm or dry_run):
+    from graphwright.data.openie import read_openie
+    from graphwright.index.precomputed import Precomputed
+
+    options = {"chunk_tokens": chunk_tokens, "overlap": overlap, "embed": names_in(embed)}
+    settings = {name: value for name, value in options.items() if value is not None}
+    if openie is not None and (model.llm or estimate):
         raise OptionError("--openie replaces extraction; leave out --llm and --estimate.")
     llm = None if openie is not None else model.settings(into)
     _check_paths(paths)
-    if dry_run:
-        with tempfile.TemporaryDirectory() as scratch:
-            exists = (into / "index.sqlite").exists()
-            index = Index.open(into) if exists else Index.create(Path(scratch) / "index", settings=Settings(**settings))
-            with index:
-                chunks = index.chunks_to_extract(paths)
-        _show_estimate(chunks, llm, model, as_json=as_json)
+    if estimate:
+        _show_estimate(_new_chunks(paths, into, settings), llm, model, as_json=as_json)
         return
     skipped: list[Skipped] = []
     if openie is None:
@@ -81,43 +72,122 @@ def add_documents(
     else:
         extractor = Precomputed.of(read_openie(openie, skipped.append))
         make_extractor = lambda: extractor  # noqa: E731
-    result = _change_or_create(
-        into, settings, encoder, make_extractor, lambda index, show, usage: index.add(paths, show, usage=usage)
-    )
-    report(result, skipped, as_json=as_json)
+    with _opened(into, settings, encoder, make_extractor) as opened:
+        _change(opened, lambda show, usage: opened.add(paths, show, usage=usage), skipped, as_json=as_json)
 
 
-def sync_folder(folder: Path, into: Path, encoder: str | None, model: ExtractionOptions, *, as_json: bool) -> None:
-    """Make an index match a folder of documents."""
+@expanded
+def sync(
+    folder: Annotated[Path, typer.Argument(help="Folder of documents.")],
+    into: Annotated[Path, typer.Option("--into", "--index", help="Index folder; created if it does not exist.")],
+    *,
+    encoder: Encoder = None,
+    as_json: AsJson = False,
+    model: ExtractionOptions,
+) -> None:
+    """Make an index match a folder of documents.
+
+    New documents are added, changed ones replaced, missing ones removed.
+    """
     make_extractor = _extractor_factory(model.settings(into), into, model)
     _check_paths([folder])
-    result = _change_or_create(
-        into, {}, encoder, make_extractor, lambda index, show, usage: index.sync(folder, show, usage=usage)
-    )
-    report(result, [], as_json=as_json)
+    with _opened(into, {}, encoder, make_extractor) as opened:
+        _change(opened, lambda show, usage: opened.sync(folder, show, usage=usage), [], as_json=as_json)
 
 
-def extract_again(
-    folder: Path, ids: list[str] | None, model: ExtractionOptions, *, dry_run: bool, as_json: bool
+@expanded
+def reextract(
+    index: IndexFolder,
+    *,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents (default: all).")] = None,
+    estimate: Estimate = False,
+    as_json: AsJson = False,
+    model: ExtractionOptions,
 ) -> None:
-    """Extract again from stored documents, or in a dry run print the cost. Exits with 1 if every chunk failed."""
-    llm = model.settings(folder)
+    """Extract entities and relations again, by another model.
+
+    Use --llm, or --offline for the offline rules. The original files are not needed: the index stores their text.
+    """
+    from graphwright.index_folder import Index
+
+    llm = model.settings(index)
     if llm is None and not model.offline:
         raise OptionError("reextract needs --llm MODEL or a settings.toml that names one; or --offline for the rules.")
-    index = Index.open(folder, extractor=_extractor_factory(llm, folder, model, dry_run=dry_run)())
-    if dry_run:
-        _show_estimate(index.chunks_to_reextract(ids), llm, model, as_json=as_json)
+    opened = Index.open(index, extractor=_extractor_factory(llm, index, model, dry_run=estimate)())
+    if estimate:
+        _show_estimate(opened.chunks_to_reextract(ids or None), llm, model, as_json=as_json)
         return
-    result = _change(index, lambda index, show, usage: index.reextract(ids, show, usage=usage))
-    report(result, [], as_json=as_json)
-    if result.changes.pending and not result.changes.extracted:
+    work = lambda show, usage: opened.reextract(ids or None, show, usage=usage)  # noqa: E731
+    changes = _change(opened, work, [], as_json=as_json)
+    if changes.pending and not changes.extracted:
         raise SystemExit(1)
 
 
-def remove_documents(folder: Path, ids: list[str]) -> None:
+@expanded
+def remove(ids: Annotated[list[str], typer.Argument(help="Ids of documents.")], index: IndexFolder) -> None:
     """Remove documents from an index."""
-    with Index.open(folder) as index:
-        print(f"removed {counted(len(index.remove(ids).removed), 'document')}")
+    from graphwright.index_folder import Index
+
+    with Index.open(index) as opened:
+        print(f"removed {counted(len(opened.remove(ids).removed), 'document')}")
+
+
+@expanded
+def import_(
+    files: Annotated[
+        list[Path], typer.Argument(help="TSV, CSV, N-Triples, Parquet or GraphML; text files also as .gz.")
+    ],
+    into: Annotated[Path, "New folder for the index."],
+    columns: Annotated[str | None, "Columns of head, relation and tail, by name or number, such as 1,2,3."] = None,
+    delimiter: Annotated[str | None, "Field delimiter (default: detected)."] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="The first line names the columns (default: detected).")
+    ] = None,
+    names: Annotated[list[Path] | None, "File of ids and names of nodes and relations. Repeatable."] = None,
+    max_malformed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Maximum number of malformed rows (default: 100, and a tenth of a file)."),
+    ] = None,
+    embed: Annotated[str | None, "Texts with vectors: names (default up to 50,000), triples, passages, none."] = None,
+    encoder: Encoder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create an index from a knowledge graph.
+
+    The files may be larger than memory. If the import fails, no index is left behind.
+    """
+    from graphwright.data.knowledge_graphs import dump_of
+    from graphwright.index_folder import Index
+
+    spaces = names_in(embed)
+    options: dict[str, Any] = {
+        "names": names or [],
+        "max_malformed": max_malformed,
+        "embed": None if spaces is None else [name for name in spaces if name != "none"],
+        "encoder": encoder,
+    }
+    dumps = [dump_of(file, columns=columns and columns.split(","), mark=delimiter, header=header) for file in files]
+    start = time.perf_counter()
+    with progress_bar() as show:
+        opened = Index.from_graph(into, dumps, progress=show, **options)
+    seconds, info = time.perf_counter() - start, opened.info()
+    if as_json:
+        print_json({"index": info, "seconds": seconds})
+        return
+    imported = info["imported"]
+    if imported["malformed"]:
+        note(f"note: {counted(imported['malformed'], 'malformed row')} left out. The first:")
+        for line in imported["examples"]:
+            note(f"  {line}")
+    vectors = ", ".join(f"{count:,} {name}" for name, count in info["embedded"].items())
+    if not vectors:
+        note("note: the index has no vectors; methods that search by meaning need --embed names.")
+    print(
+        f"{opened.path}: {counted(info['edges'], 'triple')}, {counted(info['nodes'], 'node')}, "
+        f"{counted(imported['relations'], 'relation')}"
+        f"{', vectors of ' * bool(vectors)}{vectors} ({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
+    )
+    note(f'Next: graphwright ask "…" --index {into}')
 
 
 def _extractor_factory(
@@ -127,6 +197,9 @@ def _extractor_factory(
 
     The LLM extractor caches replies in that folder. In a dry run it sends nothing and needs no key.
     """
+    from graphwright.index.generative import GenerativeExtractor
+    from graphwright.index.lexical import LexicalExtractor
+
     if llm is None:
         if model.max_tokens is not None or model.max_cost is not None or model.gleanings is not None:
             raise OptionError("--max-tokens, --max-cost and --gleanings are for a language model; add --llm MODEL.")
@@ -134,13 +207,9 @@ def _extractor_factory(
 
     def make() -> Extractor:
         client = llm.llm(api_key="none") if dry_run else model.client(llm, folder)
-        return GenerativeExtractor(client, gleanings=_gleanings(llm, model), threads=llm.concurrency)
+        return GenerativeExtractor(client, gleanings=model.passes(llm), threads=llm.concurrency)
 
     return make
-
-
-def _gleanings(llm: LLMSettings | None, model: ExtractionOptions) -> int:
-    return model.gleanings if model.gleanings is not None else 0 if llm is None else llm.gleanings
 
 
 def _check_paths(paths: list[Path]) -> None:
@@ -150,21 +219,21 @@ def _check_paths(paths: list[Path]) -> None:
         raise DataError(f"{missing[0]} does not exist; nothing was indexed. Check the path.")
 
 
-def _change_or_create(
-    into: Path,
-    settings: Mapping[str, Any],
-    encoder: str | None,
-    make_extractor: Callable[[], Extractor],
-    work: Work,
-) -> Result:
-    """Change an index, which is created if it does not exist, and deleted again if nothing could be added."""
+@contextmanager
+def _opened(
+    into: Path, settings: Mapping[str, Any], encoder: str | None, make_extractor: Callable[[], Extractor]
+) -> Iterator[Index]:
+    """Give an index; if it does not exist it is created, and deleted again if nothing could be added."""
+    from graphwright.index.build import Settings
+    from graphwright.index_folder import Index
+
     created, contents = not (into / "index.sqlite").exists(), set(into.iterdir()) if into.is_dir() else None
     if created:
         Index.create(into, encoder=encoder, settings=Settings(**settings)).close()
     else:
         _check_unchanged(into, encoder, settings)
     try:
-        return _change(Index.open(into, extractor=make_extractor()), work)
+        yield Index.open(into, extractor=make_extractor())
     except BaseException:
         if created and not Index.open(into).documents:
             _delete_index(into, contents)
@@ -173,6 +242,9 @@ def _change_or_create(
 
 def _check_unchanged(into: Path, encoder: str | None, settings: Mapping[str, Any]) -> None:
     """Raise OptionError for a setting that only a new index can be given."""
+    from graphwright.index_folder import Index
+    from graphwright.models.registry import encoder_of
+
     with Index.open(into) as index:
         stored = {**asdict(index.settings), "encoder": index.encoder}
     options = {**settings, **({} if encoder is None else {"encoder": encoder_of(encoder).id})}
@@ -193,55 +265,23 @@ def _delete_index(into: Path, contents: set[Path] | None) -> None:
         into.rmdir()
 
 
-def _change(index: Index, work: Work) -> Result:
-    """Change an index, with progress and usage on stderr."""
-    usage, start = Usage(), time.perf_counter()
-    with progress_bar(usage) as show:
-        changes = work(index, show, usage)
-    return Result(index, changes, time.perf_counter() - start)
+def _new_chunks(paths: list[Path], into: Path, settings: Mapping[str, Any]) -> list[Excerpt]:
+    """Return the chunks of new and changed documents; an index that does not exist is created in a scratch folder."""
+    from graphwright.index.build import Settings
+    from graphwright.index_folder import Index
 
-
-def import_graph(
-    files: Sequence[Path],
-    into: Path,
-    *,
-    file_options: Mapping[str, Any],
-    names: Sequence[Path],
-    max_malformed: int | None,
-    embed: Sequence[str] | None,
-    encoder: str | None,
-    as_json: bool,
-) -> None:
-    """Create an index from files of triples, with progress, and report its contents."""
-    dumps = [dump_of(file, **file_options) for file in files]
-    start = time.perf_counter()
-    with progress_bar() as show:
-        index = Index.from_graph(
-            into, dumps, names=names, max_malformed=max_malformed, embed=embed, encoder=encoder, progress=show
-        )
-    seconds, info = time.perf_counter() - start, index.info()
-    if as_json:
-        print_json({"index": info, "seconds": seconds})
-        return
-    imported = info["imported"]
-    if imported["malformed"]:
-        note(f"note: {counted(imported['malformed'], 'malformed row')} left out. The first:")
-        for line in imported["examples"]:
-            note(f"  {line}")
-    vectors = ", ".join(f"{count:,} {name}" for name, count in info["embedded"].items())
-    if not vectors:
-        note("note: the index has no vectors; methods that search by meaning need --embed names.")
-    print(
-        f"{index.path}: {counted(info['edges'], 'triple')}, {counted(info['nodes'], 'node')}, "
-        f"{counted(imported['relations'], 'relation')}"
-        f"{', vectors of ' * bool(vectors)}{vectors} ({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
-    )
-    note(f'Next: graphwright ask "…" --index {into}')
+    with tempfile.TemporaryDirectory() as scratch:
+        exists = (into / "index.sqlite").exists()
+        index = Index.open(into) if exists else Index.create(Path(scratch) / "index", settings=Settings(**settings))
+        with index:
+            return index.chunks_to_extract(paths)
 
 
 def _show_estimate(chunks: list[Excerpt], llm: LLMSettings | None, model: ExtractionOptions, *, as_json: bool) -> None:
     """Print the estimated cost of extracting from these chunks."""
-    estimated = estimate(chunks, gleanings=_gleanings(llm, model), prices=None if llm is None else llm.prices)
+    from graphwright.index.generative import estimate
+
+    estimated = estimate(chunks, gleanings=model.passes(llm), prices=None if llm is None else llm.prices)
     if as_json:
         print_json({name: getattr(estimated, name) for name in estimated.__slots__})
         return
@@ -250,15 +290,22 @@ def _show_estimate(chunks: list[Excerpt], llm: LLMSettings | None, model: Extrac
         note("note: this is the cost with a language model (--llm MODEL); extraction without one costs nothing.")
 
 
-def report(result: Result, skipped: list[Skipped], *, as_json: bool) -> None:
-    """Print the changes, and the documents and chunks that could not be read."""
-    changes, info = result.changes, result.index.info()
+def _change(
+    index: Index, work: Callable[[Progress, Usage], Changes], skipped: list[Skipped], *, as_json: bool
+) -> Changes:
+    """Change an index, with progress on stderr; print the changes, and the documents that could not be read."""
+    from graphwright.models.protocols import Usage
+
+    usage, start = Usage(), time.perf_counter()
+    with progress_bar(usage) as show:
+        changes = work(show, usage)
+    seconds, info = time.perf_counter() - start, index.info()
     changes.skipped += skipped
     counts = {name: len(getattr(changes, name)) for name in _COUNTS}
     if as_json:
-        print_json({**counts, **_details(result), "seconds": result.seconds, "index": info})
-        return
-    _show_notes(changes, result.index.path)
+        print_json({**counts, **_details(changes), "seconds": seconds, "index": info})
+        return changes
+    _show_notes(changes, index.path)
     summary = [f"{count:,} {name}" for name, count in counts.items() if count or name == "added"]
     if changes.extracted:
         summary.append(f"{counted(changes.extracted, 'chunk')} read by the model")
@@ -266,14 +313,14 @@ def report(result: Result, skipped: list[Skipped], *, as_json: bool) -> None:
     if spending := tokens_and_cost(changes.usage):
         print(f"language model: {spending}")
     print(
-        f"{result.index.path}: {counted(info['documents'], 'document')}, {counted(info['chunks'], 'chunk')}, "
+        f"{index.path}: {counted(info['documents'], 'document')}, {counted(info['chunks'], 'chunk')}, "
         f"{counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
-        f"({info['bytes'] / 1e6:,.1f} MB), in {result.seconds:.1f} s"
+        f"({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
     )
+    return changes
 
 
-def _details(result: Result) -> dict[str, Any]:
-    changes, usage = result.changes, result.changes.usage
+def _details(changes: Changes) -> dict[str, Any]:
     return {
         "skipped": [{"path": item.path, "reason": item.reason} for item in changes.skipped],
         "retained_documents": changes.retained,
@@ -285,9 +332,9 @@ def _details(result: Result) -> dict[str, Any]:
             {"document": document, "chunk": f"{document}#{position}", "reason": reason}
             for document, position, reason in changes.pending
         ],
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "cost": usage.cost,
+        "prompt_tokens": changes.usage.prompt_tokens,
+        "completion_tokens": changes.usage.completion_tokens,
+        "cost": changes.usage.cost,
     }
 
 
@@ -296,7 +343,7 @@ def _first(names: list[str]) -> str:
 
 
 def _show_notes(changes: Changes, into: Path) -> None:
-    """Print the details of the counts to stderr: skipped files, kept documents, a resumed run."""
+    """Print the details of the counts to stderr: skipped files, retained documents, a resumed run."""
     for item in changes.skipped[:_MAX_SKIPPED]:
         note(f"skipped {item.path}: {item.reason}")
     if len(changes.skipped) > _MAX_SKIPPED:

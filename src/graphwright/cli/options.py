@@ -110,6 +110,10 @@ class ExtractionOptions(AnswerModelOptions):
         int | None, typer.Option(min=0, help="Extra extraction passes, to find what was missed (default: 0).")
     ] = None
 
+    def passes(self, settings: LLMSettings | None) -> int:
+        """Return the number of extra passes: the option, else that of the settings, else 0."""
+        return self.gleanings if self.gleanings is not None else 0 if settings is None else settings.gleanings
+
 
 @dataclass(frozen=True)
 class QueryOptions:

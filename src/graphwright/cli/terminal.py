@@ -9,22 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
-from rich.text import Text
-
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+    from rich.table import Table
+
     from graphwright.models.protocols import Usage
 
 __all__ = ["clean", "counted", "note", "plain_table", "print_json", "progress_bar", "shortened", "tokens_and_cost"]
@@ -49,13 +37,13 @@ def shortened(text: str, width: int) -> str:
     return f"{line[: width - 1].rpartition(' ')[0] or line[: width - 2]} …"
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
+def counted(count: int, noun: str) -> str:
     """Return a count and its noun, singular or plural.
 
-    >>> counted(1, "document"), counted(1200, "chunk"), counted(1, "entity", "entities")
-    ('1 document', '1,200 chunks', '1 entity')
+    >>> counted(1, "document"), counted(1200, "chunk")
+    ('1 document', '1,200 chunks')
     """
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def tokens_and_cost(usage: Usage) -> str:
@@ -78,28 +66,12 @@ def print_json(value: Any) -> None:
 
 def plain_table(title: str = "", *, expand: bool = False) -> Table:
     """Return an empty table without a frame."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     heading = Text(title, "bold") if title else None
     return Table(box=box.SIMPLE_HEAD, pad_edge=False, title=heading, title_justify="left", expand=expand)
-
-
-class _Rate(ProgressColumn):
-    """Items per second."""
-
-    def render(self, task: Task) -> Text:
-        """Return the rate; empty until it is known."""
-        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
-
-
-class _Spending(ProgressColumn):
-    """Tokens and cost of the LLM calls so far."""
-
-    def __init__(self, usage: Usage) -> None:
-        super().__init__()
-        self._usage = usage
-
-    def render(self, task: Task) -> Text:
-        """Return tokens and cost; empty without LLM calls."""
-        return Text(tokens_and_cost(self._usage), "cyan")
 
 
 @contextmanager
@@ -108,14 +80,19 @@ def progress_bar(usage: Usage | None = None) -> Iterator[Callable[[str, int, int
 
     `usage`: the meter whose tokens and cost are shown while they grow.
     """
-    spending = [] if usage is None else [_Spending(usage)]
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
-    with Progress(*columns, *spending, console=Console(stderr=True), transient=True) as bars:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), "{task.fields[rate]}", TimeRemainingColumn())
+    with Progress(*columns, "[cyan]{task.fields[cost]}", console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
         def show(name: str, done: int, total: int) -> None:
             if name not in tasks:
-                tasks[name] = bars.add_task(name, total=total)
-            bars.update(tasks[name], completed=done, total=total)
+                tasks[name] = bars.add_task(name, total=total, rate="", cost="")
+            speed = next(task.speed for task in bars.tasks if task.id == tasks[name])
+            rate = f"{speed:,.0f}/s" if speed else ""
+            cost = "" if usage is None else tokens_and_cost(usage)
+            bars.update(tasks[name], completed=done, total=total, rate=rate, cost=cost)
 
         yield show

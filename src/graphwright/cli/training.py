@@ -178,7 +178,7 @@ for _level in _LEVELS:
 
 
 def _snapshot(index: Path) -> Snapshot:
-    from graphwright.cli.inspection import open_index
+    from graphwright.cli.asking import open_index
 
     return open_index(index).snapshot
 

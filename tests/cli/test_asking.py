@@ -1,4 +1,4 @@
-"""The printed explanation of a state: anchors, items of evidence, paths and steps."""
+"""The printed result of a question and its explanation: anchors, items of evidence, paths and steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cli.command import graphwright
 from tests.toys import CORPUS, GRAPHS, corpus_index
 
 from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages, Unite, VectorSearch, start
-from graphwright.cli.explain import show_explanation
+from graphwright.cli.asking import show_explanation
 from graphwright.generate import AnswerIfEnough
 from graphwright.index.vector_index import joined
 from graphwright.models import ScriptedLLM
