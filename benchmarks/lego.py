@@ -39,7 +39,7 @@ from lego_systems import EDGES_KEPT, PREPARED, SETS, Kit, Sweep, questions, swee
 from graphwright.evaluate.measures import path_quality, subgraph_quality
 from graphwright.evaluate.metrics import hits_at_1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
-from graphwright.generate.chains import TargetAnswer
+from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.graph import Graph
 from graphwright.kernels.hops import components
 from graphwright.operators.operator import Keep, Operator, Then

@@ -21,7 +21,7 @@ from harness import Record, arguments, parse, read_results, write_results
 from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.measures import answer_quality
 from graphwright.evaluate.metrics import hits_at_1, recall_at_k
-from graphwright.generate.chains import TargetAnswer
+from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.graph import Graph
 from graphwright.kernels.hops import components
 from graphwright.methods.papers.lego import cell, lego

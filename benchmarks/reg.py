@@ -36,7 +36,8 @@ from harness import Record, arguments, evidence_of, mean, parse, read_results, t
 
 from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.metrics import hit, hits_at_1, macro_f1, micro_f1
-from graphwright.generate.chains import ChainPrompt, TargetAnswer
+from graphwright.generate.path_prompts import ChainPrompt
+from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words
 from graphwright.index.bm25_index import WordIndex

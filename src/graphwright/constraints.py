@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 import sys
-from abc import ABC, abstractmethod
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -22,95 +22,54 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from graphwright.errors import OptionError
 
-__all__ = ["AtLeast", "Between", "Checked", "Constraint", "Has", "MoreThan", "OneOf", "check"]
+__all__ = ["AtLeast", "Between", "Checked", "Constraint", "Has", "MoreThan", "OneOf"]
 
 
-class Constraint(ABC):
-    """A condition on one value; `expected` completes the sentence "It must be …"."""
+@dataclass(frozen=True)
+class Constraint:
+    """A condition on one value; `expected` completes the sentence "It must be …".
+
+    `holds`: whether a value meets the condition; called with numbers that are finite.
+    """
 
     expected: str
-
-    @abstractmethod
-    def holds(self, value: Any) -> bool:
-        """Return whether the value meets the condition. Called with numbers that are finite."""
+    holds: Callable[[Any], bool]
 
 
-class AtLeast(Constraint):
-    """A number that is `low` or more."""
-
-    def __init__(self, low: float) -> None:
-        """Set the lowest value allowed."""
-        self.low, self.expected = low, f"at least {low}"
-
-    def holds(self, value: Any) -> bool:
-        """Return whether the value is `low` or more."""
-        return bool(value >= self.low)
+def AtLeast(low: float) -> Constraint:
+    """Return the condition of a number that is `low` or more."""
+    return Constraint(f"at least {low}", lambda value: value >= low)
 
 
-class MoreThan(Constraint):
-    """A number above `low`."""
-
-    def __init__(self, low: float) -> None:
-        """Set the highest value that is not allowed."""
-        self.low, self.expected = low, f"more than {low}"
-
-    def holds(self, value: Any) -> bool:
-        """Return whether the value is above `low`."""
-        return bool(value > self.low)
+def MoreThan(low: float) -> Constraint:
+    """Return the condition of a number above `low`."""
+    return Constraint(f"more than {low}", lambda value: value > low)
 
 
-class Between(Constraint):
-    """A number from `low` to `high`, the ends included unless `open_low` or `open_high`."""
+def Between(low: float, high: float, *, open_low: bool = False, open_high: bool = False) -> Constraint:
+    """Return the condition of a number from `low` to `high`, the ends included unless `open_low` or `open_high`."""
+    above = MoreThan(low) if open_low else AtLeast(low)
+    below = f"less than {high}" if open_high else f"at most {high}"
 
-    def __init__(self, low: float, high: float, *, open_low: bool = False, open_high: bool = False) -> None:
-        """Set the range."""
-        self.low, self.high, self.open_low, self.open_high = low, high, open_low, open_high
-        above, below = "more than" if open_low else "at least", "less than" if open_high else "at most"
-        self.expected = f"{above} {low} and {below} {high}"
+    def holds(value: Any) -> bool:
+        return above.holds(value) and (value < high if open_high else value <= high)
 
-    def holds(self, value: Any) -> bool:
-        """Return whether the value lies in the range."""
-        above = value > self.low if self.open_low else value >= self.low
-        below = value < self.high if self.open_high else value <= self.high
-        return bool(above and below)
+    return Constraint(f"{above.expected} and {below}", holds)
 
 
-class OneOf(Constraint):
-    """One of a few values."""
-
-    def __init__(self, *values: Any) -> None:
-        """Set the values allowed."""
-        self.values, self.expected = values, "one of " + ", ".join(map(repr, values))
-
-    def holds(self, value: Any) -> bool:
-        """Return whether the value is one of them."""
-        return value in self.values
+def OneOf(*values: Any) -> Constraint:
+    """Return the condition of one of a few values."""
+    return Constraint("one of " + ", ".join(map(repr, values)), values.__contains__)
 
 
-class Has(Constraint):
-    """An object with these methods or attributes; `expected`: a description for the error."""
-
-    def __init__(self, expected: str, *names: str) -> None:
-        """Set the names that the object must have."""
-        self.expected, self.names = expected, names
-
-    def holds(self, value: Any) -> bool:
-        """Return whether the object has all of them."""
-        return all(hasattr(value, name) for name in self.names)
+def Has(expected: str, *names: str) -> Constraint:
+    """Return the condition of an object with these methods or attributes; `expected`: a description for the error."""
+    return Constraint(expected, lambda value: all(hasattr(value, name) for name in names))
 
 
 class Checked:
-    """A base for dataclasses whose declared constraints are checked when an instance is made."""
+    """A base for dataclasses whose declared constraints are checked when an instance is made.
 
-    def __post_init__(self) -> None:
-        """Check the fields; a subclass that adds checks of its own calls this first."""
-        check(self)
-
-
-def check(instance: object) -> None:
-    """Check the declared constraints of a dataclass instance. Raises OptionError at the first that does not hold.
-
-    >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
     ... class Search(Checked):
     ...     top_k: Annotated[int, AtLeast(1)] = 10
@@ -119,18 +78,20 @@ def check(instance: object) -> None:
     ...
     graphwright.errors.OptionError: Search: top_k is 0; it must be a whole number, at least 1.
     """
-    for name, kinds, constraints in _declared(type(instance)):  # type: ignore[arg-type]
-        value = getattr(instance, name)
-        problem = _problem(value, kinds, constraints)
-        if problem:
-            raise OptionError(f"{type(instance).__name__}: {name} is {value!r}; it must be {problem}.")
+
+    def __post_init__(self) -> None:
+        """Raise OptionError at the first invalid field; a subclass that adds checks of its own calls this first."""
+        for name, kinds, constraints in _declared(type(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            if problem := _problem(value, kinds, constraints):
+                raise OptionError(f"{type(self).__name__}: {name} is {value!r}; it must be {problem}.")
 
 
 def _problem(value: Any, kinds: tuple[Any, ...], constraints: tuple[Constraint, ...]) -> str:
     """Return a description of the valid values, or an empty string if the value is valid."""
     if value is None and NoneType in kinds:
         return ""
-    number = "a whole number" if int in kinds and float not in kinds else "a number" if float in kinds else ""
+    number = "a number" if float in kinds else "a whole number" if int in kinds else ""
     valid = not number or _is_number(value, whole=number == "a whole number")
     if valid and all(constraint.holds(value) for constraint in constraints):
         return ""

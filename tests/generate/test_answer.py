@@ -19,7 +19,7 @@ from tests.toys import CORPUS, corpus_index, family_state, loose
 from graphwright import ToPassages, VectorSearch, start
 from graphwright.errors import LLMResponseError, NeedsError, OptionError
 from graphwright.generate import Generate
-from graphwright.generate.answer import answer_schema
+from graphwright.generate.answer import answer_schemas
 from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
 from graphwright.graph.evidence import Ranking
 from graphwright.models.fake import ScriptedLLM
@@ -253,8 +253,8 @@ def test_what_the_model_needs_is_asked_for() -> None:
 
 
 def test_the_schema_is_made_once_and_pydantic_is_not_loaded_before() -> None:
-    assert answer_schema() is answer_schema()
-    made = answer_schema().model_validate_json(reply("A", (1, "b")))
+    assert answer_schemas() is answer_schemas()
+    made = answer_schemas()[1].model_validate_json(reply("A", (1, "b")))
     assert (made.found, made.text, made.citations[0].passage, made.citations[0].quote) == (True, "A", 1, "b")
     code = (
         "import sys, graphwright; from graphwright.generate import Generate, Quote\n"

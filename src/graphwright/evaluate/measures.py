@@ -14,7 +14,7 @@ from graphwright.data.questions import QuestionRecord
 from graphwright.errors import OptionError, meant
 from graphwright.evaluate import metrics
 from graphwright.evaluate.metrics import Texts, answer_set
-from graphwright.generate.chains import TargetAnswer
+from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.operators.state import State

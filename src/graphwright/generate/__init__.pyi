@@ -1,9 +1,7 @@
 from .answer import AnswerIfEnough as AnswerIfEnough
 from .answer import Generate as Generate
 from .answer import Unaided as Unaided
-from .chains import ChainAnswer as ChainAnswer
-from .chains import ChainPrompt as ChainPrompt
-from .chains import TargetAnswer as TargetAnswer
+from .path_prompts import ChainPrompt as ChainPrompt
 from .path_prompts import FlatPrompt as FlatPrompt
 from .path_prompts import GlobalEdges as GlobalEdges
 from .path_prompts import PathPrompt as PathPrompt
@@ -12,6 +10,7 @@ from .prompts import HybridPrompt as HybridPrompt
 from .prompts import PassagePrompt as PassagePrompt
 from .prompts import ReportPrompt as ReportPrompt
 from .prompts import TreeReports as TreeReports
-from .readers import NOTHING as NOTHING
+from .readers import ChainAnswer as ChainAnswer
 from .readers import Quote as Quote
 from .readers import ReadSpans as ReadSpans
+from .readers import TargetAnswer as TargetAnswer

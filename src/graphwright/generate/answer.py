@@ -10,15 +10,15 @@ from typing import Annotated, Any
 from graphwright.constraints import AtLeast, Constraint, Has
 from graphwright.errors import LLMResponseError
 from graphwright.generate.citations import Place, citation, locate, renumbered
-from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
-from graphwright.generate.readers import NOTHING, read_answer
+from graphwright.generate.prompts import PassagePrompt, filled, instructions, passages_in
+from graphwright.generate.readers import NOTHING, answered, read_answer
 from graphwright.models.protocols import LLM, Reader
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.prompts.templates import data_line, messages
 
-__all__ = ["AnswerIfEnough", "Draft", "Generate", "NOTHING", "Unaided"]
+__all__ = ["AnswerIfEnough", "Draft", "Generate", "Unaided"]
 
 
 class Draft:
@@ -86,14 +86,9 @@ _UNKNOWN = "The language model knows no answer."
 _SHOWN = 80  # characters of a quote that a note shows
 
 
-class _Model(Constraint):
-    """A language model or a reader."""
-
-    expected = "a language model, with complete, or a reader, with read"
-
-    def holds(self, value: Any) -> bool:
-        """Return whether the value is one of them."""
-        return isinstance(value, LLM | Reader)
+_MODEL = Constraint(
+    "a language model, with complete, or a reader, with read", lambda value: isinstance(value, LLM | Reader)
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,7 +118,7 @@ class Generate(Operator):
     ('Austria [1].', ('Austria',), 'Graz in Austria')
     """
 
-    model: Annotated[LLM | Reader, _Model()]
+    model: Annotated[LLM | Reader, _MODEL]
     passages: Annotated[int, AtLeast(1)] = 15
     gives = ("answer",)
 
@@ -135,18 +130,15 @@ class Generate(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
         draft = Draft(run.on_text)
-        if state.passages is None or not len(state.passages):
-            answer = None
-        elif isinstance(self.model, Reader):
-            answer = read_answer(self.model, state, run, self.passages)
-        else:
-            try:
-                answer = _written(self.model, state, run, self.passages, draft)
-            except LLMResponseError as error:
-                answer = _unverified(error, run)
-                draft.finish(answer.text)
-            if answer is not None:
-                return state.with_(answer=answer)
+        answer = None
+        if state.passages is not None and len(state.passages):
+            if isinstance(self.model, Reader):
+                answer = read_answer(self.model, state, run, self.passages)
+            else:
+                try:
+                    answer = _written(self.model, state, run, self.passages, draft)
+                except LLMResponseError as error:
+                    answer = _unverified(error, run)
         answer = answer or Answer(NOTHING, found=False)
         draft.finish(answer.text)
         return state.with_(answer=answer)
@@ -187,19 +179,16 @@ class AnswerIfEnough(Operator):
         """Set the answer, or leave the state unchanged."""
         if state.passages is None or not len(state.passages):
             return state
-        lines = "\n".join(PassagePrompt(self.passages).lines(state).values())
-        question = data_line({"question": state.question.text})
-        prompt = "\n\n".join(messages("bubblerag_enough", question=question, passages=lines))
+        prompt = filled("bubblerag_enough", state, passages=PassagePrompt(self.passages).lines(state).values())
+        answer = None
         try:
             answer = _written(self.model, state.with_(prompt=prompt), run, self.passages, Draft(None))
         except LLMResponseError:
             run.note("the model's reply did not fit the schema")
-            answer = None
         if answer is None or not answer.citations:
             run.note("the first passages are not enough")
             return state
-        Draft(run.on_text).finish(answer.text)
-        return state.with_(answer=answer)
+        return answered(state, run, answer)
 
     def after(self, fields: frozenset[str]) -> frozenset[str]:
         """Return the fields that are set in either case."""
@@ -226,10 +215,9 @@ class Unaided(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
         draft = Draft(run.on_text)
-        prompt = messages(
-            "chain_of_thought" if self.reasoning else "vanilla", question=data_line({"question": state.question.text})
-        )
-        reply = run.complete(self.model, *prompt, schema=unaided_schema(), on_text=draft.listener).value
+        name = "chain_of_thought" if self.reasoning else "vanilla"
+        prompt = messages(name, question=data_line({"question": state.question.text}))
+        reply = run.complete(self.model, *prompt, schema=answer_schemas()[0], on_text=draft.listener).value
         if self.reasoning and reply.reasoning:
             run.note(reply.reasoning)
         if reply.found and reply.text.strip():
@@ -241,27 +229,8 @@ class Unaided(Operator):
 
 
 @cache
-def answer_schema() -> type[Any]:
-    """Return the schema of a reply with citations, in the order in which it is written: the reasoning first."""
-    from pydantic import BaseModel
-
-    class Quote(BaseModel):
-        passage: int
-        quote: str
-
-    class WrittenAnswer(BaseModel):
-        reasoning: str = ""
-        found: bool
-        text: str
-        answers: list[str] = []
-        citations: list[Quote]
-
-    return WrittenAnswer
-
-
-@cache
-def unaided_schema() -> type[Any]:
-    """Return the schema of a reply without citations."""
+def answer_schemas() -> tuple[type[Any], type[Any]]:
+    """Return the schemas of a reply without and with citations, in the order of writing: the reasoning first."""
     from pydantic import BaseModel
 
     class PlainAnswer(BaseModel):
@@ -270,13 +239,20 @@ def unaided_schema() -> type[Any]:
         text: str
         answers: list[str] = []
 
-    return PlainAnswer
+    class Quote(BaseModel):
+        passage: int
+        quote: str
+
+    class WrittenAnswer(PlainAnswer):
+        citations: list[Quote]
+
+    return PlainAnswer, WrittenAnswer
 
 
 def _written(model: LLM, state: State, run: Run, passages: int, draft: Draft) -> Answer | None:
     """Return the model's answer to the state's prompt with its verified citations; None if it finds no answer."""
     prompt = state.prompt or ""
-    completion = run.complete(model, instructions(), prompt, schema=answer_schema(), on_text=draft.listener)
+    completion = run.complete(model, instructions(), prompt, schema=answer_schemas()[1], on_text=draft.listener)
     reply = completion.value
     text, quotes = (completion.text, []) if reply is None else (reply.text, reply.citations)
     if not text.strip() or (reply is not None and not reply.found):

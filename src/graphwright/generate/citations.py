@@ -80,9 +80,8 @@ def find(quote: str, text: str) -> Span | None:
     >>> find("where he maried her", "That is where he married her, in 1855.")
     (8, 28)
     """
-    quote = quote.strip()
-    ways = _WAYS if words(quote) else ()
-    return next((span for way in ways if (span := way(quote, text)) is not None), None)
+    place = locate(quote, 1, {1: text})
+    return None if place is None else (place.start, place.end)
 
 
 def locate(quote: str, passage: int, texts: Mapping[int, str]) -> Place | None:
@@ -94,12 +93,13 @@ def locate(quote: str, passage: int, texts: Mapping[int, str]) -> Place | None:
     Place(passage=2, start=0, end=12)
     """
     quote = quote.strip()
+    if not words(quote):
+        return None
+    own = [passage] if passage in texts else []
     others = [number for number in texts if number != passage]
-    for numbers in ([passage] if passage in texts else [], others):
-        for way in _WAYS if words(quote) else ():
-            for number in numbers:
-                if (span := way(quote, texts[number])) is not None:
-                    return Place(number, *span)
+    for way, number in ((way, number) for numbers in (own, others) for way in _WAYS for number in numbers):
+        if (span := way(quote, texts[number])) is not None:
+            return Place(number, *span)
     return None
 
 
@@ -166,19 +166,11 @@ def _split(text: str) -> list[tuple[str, int, int]]:
 
 def _is_slip(a: str, b: str) -> bool:
     """Return whether one word is the other misspelt: see `find`."""
+    from rapidfuzz.distance import OSA
+
     if any(len(w) < _MIN_SLIP or _DECISIVE.search(w) or _RUN_ON.search(w) or not words(w) for w in (a, b)):
         return False
-    start = _shared(a, b)
-    a, b = a[start:], b[start:]
-    end = _shared(a[::-1], b[::-1])
-    a, b = a[: len(a) - end], b[: len(b) - end]
-    return start > 0 and (max(len(a), len(b)) == 1 or (len(a) == 2 and a == b[::-1]))
-
-
-def _shared(a: str, b: str) -> int:
-    """Return the length of the longest common prefix."""
-    shortest = min(len(a), len(b))
-    return next((at for at in range(shortest) if a[at] != b[at]), shortest)
+    return a[0] == b[0] and OSA.distance(a, b) == 1
 
 
 def _start(part: str, text: str) -> int:

@@ -1,8 +1,8 @@
-"""Prompts that show paths to a language model, the most reliable last (PathRAG, Eq. 5 and 6)."""
+"""Prompts that show paths, the most reliable last (PathRAG, Eq. 5 and 6), or evidence chains (ReG)."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.generate.prompts import PassagePrompt, Room, passage_numbers
+from graphwright.generate.prompts import PassagePrompt, Room, filled, line_size, longest, passage_numbers
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
+from graphwright.graph.walks import write_walk
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ranking import top
 from graphwright.operators.anchors.keywords import themes
@@ -22,12 +23,14 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import lengths_of
 from graphwright.operators.state import State
-from graphwright.prompts.templates import data_line, messages
+from graphwright.prompts.templates import data_line
 from graphwright.text.words import words
 
-__all__ = ["FlatPrompt", "GlobalEdges", "PathPrompt", "steps_of"]
+__all__ = ["ChainPrompt", "FlatPrompt", "GlobalEdges", "PathPrompt", "steps_of"]
 
 _MAX_COMPARED = 5_000  # edges that are compared by words
+_SIGNS = re.compile("[→;]")  # the signs that a chain is written with
+_TOKEN = re.compile(r"\[(?=/?[A-Z_]+\])")  # a relation in brackets that looks like a token of a chat template
 
 
 @dataclass(frozen=True)
@@ -126,15 +129,14 @@ class PathPrompt(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Write the prompt."""
-        question = data_line({"question": state.question.text})
-        room = Room(self.tokens, messages(self.template, question=question, lines=""))
+        room = Room(self.tokens, filled(self.template, state, lines=()))
         lines = PassagePrompt(self.passages, 2 * self.tokens).lines(state) if self.passages else {}
-        passages = room.fitting(lines, share=0.5)
+        passages = room.fitting(lines, room.tokens // 2)
         evidence = room.take(self._evidence(state, passage_numbers(state, passages), room.tokens))
         edges = () if self.edges is None else self.edges(state, run).tolist()
         relations = room.take(data_line({"relation": state.graph.edge_text(edge)}) for edge in edges)
-        joined = "\n".join((*relations, *passages.values(), *reversed(evidence)))
-        return state.with_(prompt="\n\n".join(messages(self.template, question=question, lines=joined)))
+        joined = (*relations, *passages.values(), *reversed(evidence))
+        return state.with_(prompt=filled(self.template, state, lines=joined))
 
     def _evidence(self, state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:
         """Yield the lines of the evidence, the best first; `numbers` are those of the shown passages, by node."""
@@ -182,10 +184,7 @@ def _path_line(about: Mapping[str, object], steps: list[str], tokens: int | None
         return data_line({**about, "steps": [step[:length] for step in steps]})
 
     length = max(map(len, steps), default=0)
-    if tokens is None or Room(tokens).fitting({0: line(length)}):
-        return line(length)
-    fits = bisect_right(range(length + 1), 0, key=lambda n: not Room(tokens).fitting({0: line(n)}))
-    return line(max(fits - 1, 0))
+    return line(length) if tokens is None else longest(line, length, lambda cut: line_size(cut) <= tokens)
 
 
 def steps_of(graph: Graph, nodes: Ints, edges: Ints) -> list[tuple[int, str]]:
@@ -210,3 +209,49 @@ def steps_of(graph: Graph, nodes: Ints, edges: Ints) -> list[tuple[int, str]]:
 
 def _edge_text(graph: Graph, edge: int) -> str:
     return graph.edge_text(edge) if graph.columns.between_entities(np.array([edge]))[0] else graph.triple(edge)[1]
+
+
+@dataclass(frozen=True, repr=False)
+class ChainPrompt(Operator):
+    """Write a prompt of the question and the chains, each one line: `Q1 → [r1] → a → [r2] → x; y` (ReG, figure 7).
+
+    Names and relations are escaped as the texts of PassagePrompt are, and so are the signs → and ; in them: no name can
+    pass for another hop, another chain or an instruction. Items without edges are not chains. `characters`: room for
+    the chains; one that does not fit is left out, but the first is cut. The best passages, if the state has some,
+    follow as in PassagePrompt(passages, characters), to be cited.
+
+    >>> from graphwright import Evidence, Graph, start
+    >>> film = Graph.from_triples([("Alien", "genre", "Horror"), ("Alien", "genre", "Drama")])
+    >>> state = start("Which genres?", film, evidence=Evidence.of_pieces([([0, 1, 2], [0, 1])]))
+    >>> print(ChainPrompt()(state).prompt.splitlines()[-2])
+    Chain 1. Alien → [genre] → Horror; Drama
+    """
+
+    passages: Annotated[int, AtLeast(1)] = 8
+    characters: Annotated[int, AtLeast(2_000)] = 24_000
+    needs = ("evidence",)
+    gives = ("prompt",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Write the prompt."""
+        passages = PassagePrompt(self.passages, self.characters).lines(state).values()
+        return state.with_(prompt=filled("chains", state, chains=self._lines(state), passages=passages))
+
+    def _lines(self, state: State) -> Iterator[str]:
+        room = self.characters
+        for number, (nodes, edges) in enumerate(state.evidence or (), 1):
+            if not len(edges):
+                continue
+            # An item that is not a chain, such as a triple, is shown by the texts of its edges.
+            texts = (_escaped(state.graph.edge_text(edge)) for edge in edges.tolist())
+            chain = write_walk(state.graph, nodes, edges, _escaped) or "; ".join(texts)
+            line = _TOKEN.sub(r"\\u005b", f"Chain {number}. {chain}")
+            if len(line) > room and number == 1:
+                line = line[: room - 3].rpartition("; ")[0] + "; …"
+            if len(line) <= room:
+                room -= len(line) + 1
+                yield line
+
+
+def _escaped(text: str) -> str:
+    return _SIGNS.sub(lambda sign: f"\\u{ord(sign[0]):04x}", data_line(text)[1:-1])

@@ -6,6 +6,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, TypeVar
 
 from graphwright.constraints import AtLeast, Checked
@@ -28,7 +29,10 @@ __all__ = [
     "ReportPrompt",
     "Room",
     "TreeReports",
+    "filled",
     "instructions",
+    "line_size",
+    "longest",
     "passage_numbers",
     "passages_in",
 ]
@@ -76,7 +80,7 @@ class PassagePrompt(Operator):
             passage = passage_text(state.graph, node)
             line = _line(passage, number)
             if len(line) > room and number == 1:
-                line = _cut_line(passage, room)
+                line = longest(partial(_line, passage, 1), len(passage.text), lambda cut: len(cut) <= self.characters)
             if len(line) <= room:
                 room -= len(line) + 1
                 lines[number] = line
@@ -109,24 +113,22 @@ class HybridPrompt(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Write the prompt."""
-        question = data_line({"question": state.question.text})
-        room = Room(self.tokens, messages("bubblerag", question=question, lines=""))
+        room = Room(self.tokens, filled("bubblerag", state, lines=()))
         reserved = Room(int(_TRIPLES * room.tokens)).take(_triples(state, {}))
-        passages = self._passages(state, room.tokens - _size(reserved))
-        room.spend(passages.values())
+        limit = room.tokens - sum(map(line_size, reserved))
+        passages = room.fitting(self._passages(state, limit), limit)
         # Once the passages are chosen, triples name them, and take the room that is left.
         triples = room.take(_triples(state, passage_numbers(state, passages)))
-        prompt = messages("bubblerag", question=question, lines="\n".join((*triples, *passages.values())))
-        return state.with_(prompt="\n\n".join(prompt))
+        return state.with_(prompt=filled("bubblerag", state, lines=(*triples, *passages.values())))
 
     def _passages(self, state: State, tokens: int) -> dict[int, str]:
-        """Return the lines of passages that fit; a first one that is too long is cut to ever fewer characters."""
+        """Return the lines of passages; a first one that is too long is cut to ever fewer characters."""
         lines: dict[int, str] = {}
         for characters in (4 * tokens, 2 * tokens, tokens, _MIN_FIRST):
             lines = PassagePrompt(self.passages, max(characters, _MIN_FIRST)).lines(state)
-            if _size([*lines.values()][:1]) <= tokens:
+            if line_size(next(iter(lines.values()), "")) <= tokens:
                 break
-        return Room(tokens).fitting(lines)
+        return lines
 
 
 @dataclass(frozen=True)
@@ -177,16 +179,14 @@ class ReportPrompt(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Write the prompt."""
-        question, graph = data_line({"question": state.question.text}), state.graph
-        room = Room(self.tokens, messages("reports", question=question, lines=""))
-        passages = room.take(PassagePrompt(self.passages, 2 * self.tokens).lines(state).values(), share=0.5)
+        room = Room(self.tokens, filled("reports", state, lines=()))
+        passages = room.take(PassagePrompt(self.passages, 2 * self.tokens).lines(state).values(), room.tokens // 2)
         texts = enumerate(self.reports(state, run), 1)
         reports = room.take(data_line({"report": number, "text": text}) for number, text in texts)
         edges = [] if state.evidence is None else state.evidence.edges.tolist()
-        statements = list(dict.fromkeys(graph.edge_text(edge) for edge in edges))[:_MAX_RELATIONS]
+        statements = list(dict.fromkeys(state.graph.edge_text(edge) for edge in edges))[:_MAX_RELATIONS]
         relations = room.take(data_line({"relation": text}) for text in statements)
-        lines = "\n".join((*reports, *relations, *passages))
-        return state.with_(prompt="\n\n".join(messages("reports", question=question, lines=lines)))
+        return state.with_(prompt=filled("reports", state, lines=(*reports, *relations, *passages)))
 
 
 class Room:
@@ -197,28 +197,30 @@ class Room:
     (['a line of words', 'short'], 0)
     """
 
-    def __init__(self, tokens: int, template: Iterable[str] = ()) -> None:
-        """Start with all tokens but those of the template's parts."""
-        self.tokens = tokens - estimated_tokens("\n\n".join(template))
+    def __init__(self, tokens: int, template: str = "") -> None:
+        """Start with all tokens but those of the template."""
+        self.tokens = tokens - estimated_tokens(template)
 
-    def take(self, lines: Iterable[str], share: float = 1.0) -> list[str]:
-        """Return the lines that fit, each tried in turn, in at most a share of the room, and reduce the room."""
-        return list(self.fitting(dict(enumerate(lines)), share).values())
+    def take(self, lines: Iterable[str], limit: int | None = None) -> list[str]:
+        """Return the lines that fit, each tried in turn, with at most `limit` tokens, and reduce the room."""
+        return list(self.fitting(dict(enumerate(lines)), limit).values())
 
-    def fitting(self, lines: Mapping[Key, str], share: float = 1.0) -> dict[Key, str]:
+    def fitting(self, lines: Mapping[Key, str], limit: int | None = None) -> dict[Key, str]:
         """Return the lines that fit, as `take` does, with their keys."""
-        limit, fitting = int(share * self.tokens), {}
+        left, fitting = self.tokens if limit is None else limit, {}
         for key, line in lines.items():
-            size = _size([line])
-            if size <= limit:
-                limit -= size
+            size = line_size(line)
+            if size <= left:
+                left -= size
+                self.tokens -= size
                 fitting[key] = line
-        self.spend(fitting.values())
         return fitting
 
-    def spend(self, lines: Iterable[str]) -> None:
-        """Reduce the room by these lines."""
-        self.tokens -= _size(lines)
+
+def filled(name: str, state: State, **lines: Iterable[str]) -> str:
+    """Return a prompt, both its parts, with the state's question and the lines for its other places."""
+    values = {place: "\n".join(texts) for place, texts in lines.items()}
+    return "\n\n".join(messages(name, question=data_line({"question": state.question.text}), **values))
 
 
 def instructions() -> str:
@@ -246,15 +248,15 @@ def _line(passage: PassageText, number: int, characters: int | None = None) -> s
     return data_line({"passage": number, "title": passage.title[:_MAX_TITLE], "text": passage.text[:characters]})
 
 
-def _cut_line(passage: PassageText, room: int) -> str:
-    """Return the first passage with as much of its text as there is room for; escapes take room too."""
-    fits = bisect_right(range(len(passage.text) + 1), room, key=lambda characters: len(_line(passage, 1, characters)))
-    return _line(passage, 1, fits - 1)
+def longest(line: Callable[[int], str], length: int, fits: Callable[[str], bool]) -> str:
+    """Return the longest line that fits, of those with 0 to `length` characters of a text."""
+    too_long = bisect_right(range(length + 1), False, key=lambda characters: not fits(line(characters)))
+    return line(max(too_long - 1, 0))
 
 
-def _size(lines: Iterable[str]) -> int:
-    """Return the estimated tokens of lines, each with its line end."""
-    return sum(estimated_tokens(line) + 1 for line in lines)
+def line_size(line: str) -> int:
+    """Return the estimated tokens of a line with its line end."""
+    return estimated_tokens(line) + 1
 
 
 def _triples(state: State, numbers: Mapping[int, int]) -> Iterator[str]:

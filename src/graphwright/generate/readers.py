@@ -1,4 +1,4 @@
-"""Operators that answer without a language model: a trained reader's best span, else quoted sentences."""
+"""Operators that answer without a language model: by a reader's span, quoted sentences, or nodes of the graph."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
-from graphwright.generate.citations import citation, passage_text
-from graphwright.graph.evidence import Scores
+from graphwright.generate.citations import PathWriter, bundle_path, citation, passage_text
+from graphwright.graph.evidence import Evidence, Scores
+from graphwright.graph.graph import Graph
+from graphwright.graph.walks import Bundle, bundle_of
+from graphwright.index.vector_index import normalised
 from graphwright.models.protocols import Encoder, Floats, PassageText, Reader
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
-from graphwright.operators.state import Answer, State
+from graphwright.operators.state import Answer, Citation, State
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
 
-__all__ = ["NOTHING", "Quote", "ReadSpans", "read_answer"]
+__all__ = ["NOTHING", "NO_TARGET", "ChainAnswer", "Quote", "ReadSpans", "TargetAnswer", "answered", "read_answer"]
 
 NOTHING = "Nothing in the documents answers this."
+NO_TARGET = "No path from the entities of the question leads to an answer."
+_UNLINKED = "The question names no entity of the graph."
 
 _SENTENCE_END = re.compile("[.!?…。！।？؟;:]\\W*$")
 _QUESTION_END = re.compile(r"(?<!\()[?？؟][^\w.!。]{0,9}$")  # not "1585 (?)", nor a name that ends so in a statement
+_SEPARATORS = re.compile(r"[\W_]+")  # of the words of a relation's name
 _MAX_HEADING = 7  # words of a line without a full stop
 
 
@@ -35,7 +41,6 @@ class ReadSpans(Operator):
     The answer is the span; its citation is the sentence around it. `passages`: the number of passages that are read.
     The default threshold was set with MiniLMReader on open question sets that no reported figure uses: 7 % of the
     questions had such a span, and about two in three of these were right.
-
     """
 
     reader: Annotated[Reader, Has("a reader, with read", "read")]
@@ -50,9 +55,7 @@ class ReadSpans(Operator):
         if answer is None:
             run.note(f"no span has a score of {self.threshold:g} or more")
             return state
-        if run.on_text is not None:
-            run.on_text(answer.text)
-        return state.with_(answer=answer)
+        return answered(state, run, answer)
 
     def after(self, fields: frozenset[str]) -> frozenset[str]:
         """Return the fields that are set in either case."""
@@ -95,10 +98,7 @@ class Quote(Operator):
         chosen = self.sentences_of(state.question.text, texts, run)
         citations = tuple(citation(state, nodes[s.passage], s.start, s.end) for s in chosen)
         text = " ".join(cited.text for cited in citations)
-        answer = Answer(text, citations=citations) if citations else Answer(NOTHING, found=False)
-        if run.on_text is not None:
-            run.on_text(answer.text)
-        return state.with_(answer=answer)
+        return answered(state, run, Answer(text, citations=citations) if citations else Answer(NOTHING, found=False))
 
     def sentences_of(self, question: str, passages: Sequence[PassageText], run: Run) -> list[Sentence]:
         """Return the sentences to quote, best first."""
@@ -113,6 +113,87 @@ class Quote(Operator):
         return [sentences[at] for at in order]
 
 
+@dataclass(frozen=True, repr=False)
+class ChainAnswer(Operator):
+    """Answer with the ends of the chain whose relations are nearest to the question.
+
+    The score of a chain is the cosine of the question with the name where the chain begins followed by its relations,
+    less `step` for each triple, so that of two similar chains the shorter wins; ties go to the first. The text has one
+    name per line, each cited with its walk from a query entity. Offline twin of the reading of chains by a
+    language model (ReG, figure 7).
+
+    >>> from graphwright import Evidence, Graph, start
+    >>> from graphwright.models import HashEncoder
+    >>> film = Graph.from_triples([("Alien", "has_genre", "Horror"), ("Alien", "director", "Scott")])
+    >>> state = start("Who was the director?", film, evidence=Evidence.of_pieces([([0, 1], [0]), ([0, 2], [1])]))
+    >>> ChainAnswer(HashEncoder())(state).answer.citations[0].path
+    ('Alien', 'director', 'Scott')
+    """
+
+    encoder: Annotated[Encoder, Has("an encoder, with encode", "encode")]
+    step: Annotated[float, Between(0, 1, open_high=True)] = 0.02
+    needs = ("evidence",)
+    gives = ("answer",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer."""
+        graph = state.graph
+        bundles = [bundle for item in state.evidence or () if (bundle := bundle_of(graph, *item)) is not None]
+        if not bundles:
+            return state.with_(answer=Answer(NO_TARGET, found=False))
+        texts = [_reading(graph, bundle) for bundle in bundles]
+        vectors = normalised(run.encode(self.encoder, [state.question.text, *texts]))
+        scores = vectors[1:] @ vectors[0] - self.step * np.array([len(bundle.hops) for bundle in bundles])
+        best = bundles[int(scores.argmax())]
+        paths = {graph.names[end]: bundle_path(graph, best, end) for end in best.levels()[-1]}
+        return state.with_(answer=_names_answer(paths))
+
+
+@dataclass(frozen=True, repr=False)
+class TargetAnswer(Operator):
+    """Answer with the names of the nodes that the evidence leads to, best first, each with its best path.
+
+    An item leads to the last of its nodes that the question does not name (of a triple: to its tail, else its head).
+    The text has one name a line, at most `limit`; with `tied` only those of items that score as high as the best, as
+    all walks by one plan do. The citation of the same rank has the name and the path. Needs neither a language model
+    nor passages.
+
+    >>> from graphwright import Graph, ShortestPaths, start
+    >>> family = Graph.from_triples([("Bertha", "child", "Ida"), ("Udo", "spouse", "Ida")])
+    >>> answer = (ShortestPaths() >> TargetAnswer())(start("Who?", family, entities=["Bertha"])).answer
+    >>> answer.short, answer.citations[1].path
+    (('Ida', 'Udo'), ('Bertha', 'child', 'Ida', 'spouse⁻¹', 'Udo'))
+    """
+
+    limit: Annotated[int | None, AtLeast(1)] = None
+    tied: bool = False
+    needs = ("evidence",)
+    gives = ("answer",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer."""
+        graph, writer = state.graph, PathWriter(state.graph)
+        seeds = {node for anchor in state.anchors or () for node in anchor.seeds(graph).tolist()}
+        paths: dict[str, tuple[str, ...]] = {}
+        for nodes, edges in self._items(state):
+            if self.limit is not None and len(paths) >= self.limit:
+                break
+            ends = nodes.tolist() or graph.ends(edges).tolist()
+            target = next((node for node in reversed(ends) if node not in seeds), None)
+            # Writing the text of a path is expensive, so it is done for new targets only.
+            if target is not None and (name := writer.name(target)) not in paths:
+                paths[name] = writer.path(nodes, edges)
+        if not paths:
+            return state.with_(answer=Answer(NO_TARGET if seeds else _UNLINKED, found=False))
+        return state.with_(answer=_names_answer(paths))
+
+    def _items(self, state: State) -> Evidence:
+        items = state.evidence or Evidence.of_nodes([])
+        if not self.tied or items.scores is None or not len(items):
+            return items
+        return items.top(int(np.searchsorted(-items.scores, -items.scores[0], "right")))
+
+
 class Sentence(NamedTuple):
     """A sentence of passage number `passage`; `read_from` is where a question that precedes it begins."""
 
@@ -120,6 +201,13 @@ class Sentence(NamedTuple):
     start: int
     end: int
     read_from: int
+
+
+def answered(state: State, run: Run, answer: Answer) -> State:
+    """Return the state with its answer, which is streamed in one piece."""
+    if run.on_text is not None:
+        run.on_text(answer.text)
+    return state.with_(answer=answer)
 
 
 def read_answer(reader: Reader, state: State, run: Run, passages: int, threshold: float = 0.0) -> Answer | None:
@@ -144,27 +232,26 @@ def _greedy(
     cosines: Floats, prior: Scores, question: str, sentences: Sequence[str], count: int, threshold: float
 ) -> list[int]:
     """Return the sentences in the order in which they add most; each after the first must add a word."""
-    missing = _weights(question, sentences)
-    shared = [missing.keys() & set(words(sentence)) for sentence in sentences]
+    vocabularies = [set(words(sentence)) for sentence in sentences]
+    missing = _weights(question, vocabularies)
     chosen: list[int] = []
     while len(chosen) < count:
-        gain = cosines + prior + np.array([sum(missing[word] for word in group) for group in shared])
+        added = [sum(weight for word, weight in missing.items() if word in group) for group in vocabularies]
+        gain = cosines + prior + np.array(added)
         gain[cosines < threshold] = -1
         gain[chosen] = -1
         best = int(gain.argmax())
-        if gain[best] < 0 or (chosen and not shared[best]):
+        if gain[best] < 0 or (chosen and missing.keys().isdisjoint(vocabularies[best])):
             break
         chosen.append(best)
-        missing = {word: weight for word, weight in missing.items() if word not in shared[best]}
-        shared = [group & missing.keys() for group in shared]
+        missing = {word: weight for word, weight in missing.items() if word not in vocabularies[best]}
     return chosen
 
 
-def _weights(question: str, sentences: Sequence[str]) -> dict[str, float]:
+def _weights(question: str, vocabularies: Sequence[set[str]]) -> dict[str, float]:
     """Return the words of the question that some sentence holds, with weights that sum to 1."""
-    holders = [set(words(sentence)) for sentence in sentences]
-    counts = {word: sum(word in holder for holder in holders) for word in dict.fromkeys(words(question))}
-    weights = np.array([np.log(1 + len(sentences) / count) if count else 0.0 for count in counts.values()])
+    counts = {word: sum(word in group for group in vocabularies) for word in dict.fromkeys(words(question))}
+    weights = np.array([np.log(1 + len(vocabularies) / count) if count else 0.0 for count in counts.values()])
     total = weights.sum()
     return {word: float(weight / total) for word, weight in zip(counts, weights, strict=True) if weight > 0}
 
@@ -203,3 +290,14 @@ def is_statement(text: str) -> bool:
     if text.lstrip().startswith("|") or text.count("|") > 2:
         return False
     return bool(_SENTENCE_END.search(text)) or len(text.split()) > _MAX_HEADING
+
+
+def _reading(graph: Graph, bundle: Bundle) -> str:
+    relations = (graph.columns.relations[relation] for relation, _ in bundle.relations)
+    return " ".join([graph.names[bundle.root], *(_SEPARATORS.sub(" ", relation).strip() for relation in relations)])
+
+
+def _names_answer(paths: dict[str, tuple[str, ...]]) -> Answer:
+    """Return the answer of these names, one a line, each cited with the path that leads to it."""
+    citations = tuple(Citation("", name, 0, len(name), name, path) for name, path in paths.items())
+    return Answer("\n".join(paths), tuple(paths), citations)

@@ -32,14 +32,11 @@ SETTINGS = "settings.toml"
 """Name of the file in an index folder."""
 
 
-class _Text(Constraint):
-    """A text that UTF-8 can hold."""
+def _can_be_stored(value: Any) -> bool:
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
-    expected = "text that UTF-8 can hold"
 
-    def holds(self, value: Any) -> bool:
-        """Return whether the value is such a text."""
-        return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+_TEXT = Constraint("text that UTF-8 can hold", _can_be_stored)
 
 
 @dataclass(frozen=True)
@@ -56,8 +53,8 @@ class LLMSettings(Checked):
     2
     """
 
-    model: Annotated[str, _Text()]
-    base_url: Annotated[str | None, _Text()] = None
+    model: Annotated[str, _TEXT]
+    base_url: Annotated[str | None, _TEXT] = None
     timeout: Annotated[float, Between(0.001, 86_400)] = 120.0
     requests_per_minute: Annotated[int | None, Between(1, 10**9)] = None
     tokens_per_minute: Annotated[int | None, Between(1, 10**12)] = None
@@ -66,7 +63,7 @@ class LLMSettings(Checked):
     temperature: Annotated[float, Between(0, 2)] = 0.0
     prompt_price: Annotated[float | None, Between(0, 10**9)] = None
     completion_price: Annotated[float | None, Between(0, 10**9)] = None
-    currency: Annotated[str | None, _Text()] = None
+    currency: Annotated[str | None, _TEXT] = None
     gleanings: Annotated[int, AtLeast(0)] = 0
 
     def __post_init__(self) -> None:

@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeVar
 
 from graphwright.errors import OptionError
 from graphwright.generate.answer import Generate
-from graphwright.generate.chains import TargetAnswer
 from graphwright.generate.path_prompts import PathPrompt
+from graphwright.generate.readers import TargetAnswer
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house.baselines import answering
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from graphwright.generate.answer import Generate
-from graphwright.generate.chains import ChainAnswer, ChainPrompt, TargetAnswer
+from graphwright.generate.path_prompts import ChainPrompt
+from graphwright.generate.readers import ChainAnswer, TargetAnswer
 from graphwright.index.snapshot import Snapshot
 from graphwright.learn.checkpoint import Checkpoint
 from graphwright.learn.path import PathRetriever

@@ -57,16 +57,16 @@ class Scorer(Checked, ABC):
         return source_of(self)
 
 
-class ModelOf(Constraint):
-    """An instance of one of these types; no text, although a text has a method `encode` as an Encoder has."""
+def ModelOf(expected: str, *types: type) -> Constraint:
+    """Return the condition of an instance of these types; a text is none, although it has `encode` as an Encoder has.
 
-    def __init__(self, expected: str, *types: type) -> None:
-        """Set the types, and their names for the error message."""
-        self.expected, self.types = f"{expected}, not its name", types
+    `expected`: the names of the types, for the error message.
+    """
 
-    def holds(self, value: Any) -> bool:
-        """Return whether the value is a model of these types."""
-        return not isinstance(value, str) and isinstance(value, self.types)
+    def holds(value: Any) -> bool:
+        return not isinstance(value, str) and isinstance(value, types)
+
+    return Constraint(f"{expected}, not its name", holds)
 
 
 @dataclass(frozen=True, repr=False)
