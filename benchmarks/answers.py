@@ -58,8 +58,7 @@ from graphwright.index.vector_index import normalised
 from graphwright.index_folder import Index
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models.budget import estimated_tokens
-from graphwright.models.cancel import Cancellation
-from graphwright.models.protocols import Completion, Usage
+from graphwright.models.protocols import Cancellation, Completion, Usage
 from graphwright.operators.communities.summaries import most_central
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run

@@ -23,7 +23,7 @@ from graphwright.cli import doctor
 from graphwright.cli.doctor import Check, Status
 from graphwright.errors import StoreError
 from graphwright.models import HashEncoder, MiniLM
-from graphwright.models.settings import SETTINGS, LLMSettings, write_settings
+from graphwright.models.settings import SETTINGS
 
 SECRET = "sk-nobody-may-see-this"
 
@@ -85,9 +85,13 @@ def test_each_check_has_a_mark_and_a_summary_follows() -> None:
     assert "  ok  python " in plain.stdout and "  --  model " in plain.stdout and "\\u" not in plain.stdout
 
 
+def write_settings(folder: Path, url: str) -> None:
+    (folder / SETTINGS).write_text(f'[llm]\nmodel = "small"\nbase_url = "{url}"\n')
+
+
 def test_a_broken_index_and_a_dead_model_give_no_traceback(folder: Path, dead: str) -> None:
     (folder / "index.sqlite").write_bytes(b"not a database" * 100)
-    write_settings(folder / SETTINGS, LLMSettings("small", dead))
+    write_settings(folder, dead)
     done = graphwright_process("doctor", "--index", folder, OPENAI_API_KEY=SECRET)
     assert done.returncode == 1 and "Traceback" not in done.stderr + done.stdout
     assert done.stdout.splitlines()[-1] == "Failed: opens, answers."
@@ -220,7 +224,7 @@ def test_settings_that_cannot_be_used_are_broken_with_file_and_key(tmp_path: Pat
 
 @pytest.mark.usefixtures("no_key")
 def test_a_model_given_goes_before_the_one_of_the_index(tmp_path: Path, dead: str) -> None:
-    write_settings(tmp_path / SETTINGS, LLMSettings("small", dead))
+    write_settings(tmp_path, dead)
     checks = by_name(list(doctor.check_llm(tmp_path, "large", None)))
     assert checks["answers"].status is Status.FAILED
     assert "'large'" in checks["answers"].detail and dead in checks["answers"].detail
@@ -234,7 +238,7 @@ def clever(asked: dict[str, Any]) -> Say:
 def test_a_model_that_follows_the_schema_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     with LLMServer(clever) as server:
-        write_settings(tmp_path / SETTINGS, LLMSettings("small", server.url))
+        write_settings(tmp_path, server.url)
         done = graphwright("doctor", "--index", tmp_path, "--json")
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert {checks[name]["status"] for name in ("key", "answers", "schema")} == {"ok"}

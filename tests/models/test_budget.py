@@ -11,10 +11,9 @@ from tests.models.llm_server import LLMServer, Say, Watch, cut, error, silent
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
 from graphwright.models.budget import BudgetedLLM, Prices, estimated_tokens
 from graphwright.models.cache import CachedLLM
-from graphwright.models.cancel import Cancellation
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
-from graphwright.models.protocols import LLM, Completion, Usage
+from graphwright.models.protocols import LLM, Cancellation, Completion, Usage
 
 
 class Place(BaseModel):

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from graphwright.errors import ModelError
-from graphwright.models.cancel import Cancellation
 from graphwright.models.openai.rate import RateLimiter
+from graphwright.models.protocols import Cancellation
 
 
 @pytest.mark.parametrize("wait", ["pause", "lock", "limit"])

@@ -1,50 +1,21 @@
 """Models made of other models and of plain functions."""
 
-import pickle
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from graphwright.errors import LLMResponseError, ModelError, OptionError
-from graphwright.models.fake import HashEncoder, OverlapCrossEncoder
-from graphwright.models.protocols import LLM, CrossEncoder, NamedEncoder, PassageText, Reader, Span, Usage
+from graphwright.errors import LLMResponseError, ModelError
+from graphwright.models.protocols import LLM, CrossEncoder, NamedEncoder, PassageText, Reader, Span
 from graphwright.models.registry import (
-    EncoderCrossEncoder,
     FunctionCrossEncoder,
     FunctionEncoder,
     FunctionLLM,
     FunctionReader,
 )
 
-short = st.text(alphabet="ab ", max_size=3)
-
 
 class Place(BaseModel):
     name: str
-
-
-@given(short, st.lists(short, max_size=4))
-def test_an_encoders_score_is_the_dot_product(query, texts):
-    encoder = HashEncoder(8)
-    model = EncoderCrossEncoder(encoder)
-    latents = model.latents(query, texts)
-    assert latents.shape == (len(texts), 8) and latents.dtype == np.float32
-    assert np.allclose(model.head(latents), encoder.encode(texts) @ encoder.encode([query])[0], atol=1e-6)
-    usage = Usage()
-    model.latents_metered(query, texts, usage)
-    assert usage.texts == len(texts) + 1
-
-
-def test_a_cross_encoder_of_an_encoder_is_a_value():
-    model = EncoderCrossEncoder(HashEncoder(8))
-    again = pickle.loads(pickle.dumps(model))
-    assert isinstance(model, CrossEncoder) and again == model == eval(repr(model)) and hash(again) == hash(model)
-    for wrong in (OverlapCrossEncoder(), "all-MiniLM-L6-v2"):
-        with pytest.raises(OptionError, match="give an encoder, not its name"):
-            EncoderCrossEncoder(wrong)
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,7 @@ from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, Verdict, 
 from graphwright.evaluate.statistics import available, paired_test, with_interval
 from graphwright.files import growing, whole_lines
 from graphwright.index.build import Progress
-from graphwright.models.cancel import Cancellation
-from graphwright.models.protocols import LLM
+from graphwright.models.protocols import LLM, Cancellation
 from graphwright.operators.run import Run
 from graphwright.prompts.templates import checksum
 

@@ -20,8 +20,7 @@ from graphwright.errors import BudgetError, LLMResponseError, ModelError, Option
 from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.models.budget import estimated_tokens
-from graphwright.models.cancel import Cancellation
-from graphwright.models.protocols import LLM, Usage
+from graphwright.models.protocols import LLM, Cancellation, Usage
 from graphwright.prompts.templates import checksum, data_line, messages
 from graphwright.text.names import normal_form
 

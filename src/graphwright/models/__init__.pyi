@@ -2,7 +2,6 @@ from .budget import BudgetedLLM as BudgetedLLM
 from .budget import Prices as Prices
 from .cache import CachedEncoder as CachedEncoder
 from .cache import CachedLLM as CachedLLM
-from .cancel import Cancellation as Cancellation
 from .embedded.cross_encoder import MiniLMCrossEncoder as MiniLMCrossEncoder
 from .embedded.encoder import MiniLM as MiniLM
 from .embedded.reader import MiniLMReader as MiniLMReader
@@ -13,6 +12,7 @@ from .fake import ScriptedLLM as ScriptedLLM
 from .openai.encoder import OpenAIEncoder as OpenAIEncoder
 from .openai.llm import OpenAILLM as OpenAILLM
 from .protocols import LLM as LLM
+from .protocols import Cancellation as Cancellation
 from .protocols import Completion as Completion
 from .protocols import CrossEncoder as CrossEncoder
 from .protocols import Encoder as Encoder
@@ -23,13 +23,11 @@ from .protocols import Span as Span
 from .protocols import SparseEncoder as SparseEncoder
 from .protocols import SparseRows as SparseRows
 from .protocols import Usage as Usage
-from .registry import EncoderCrossEncoder as EncoderCrossEncoder
 from .registry import cross_encoder_of as cross_encoder_of
 from .registry import encoder_of as encoder_of
 from .registry import llm_of as llm_of
 from .registry import reader_of as reader_of
-from .sentence_transformers.cross_encoder import SentenceTransformerCrossEncoder as SentenceTransformerCrossEncoder
-from .sentence_transformers.encoders import SentenceTransformerEncoder as SentenceTransformerEncoder
-from .sentence_transformers.encoders import SentenceTransformerSparseEncoder as SentenceTransformerSparseEncoder
-from .sentence_transformers.reader import TransformersReader as TransformersReader
+from .sentence_transformers import SentenceTransformerCrossEncoder as SentenceTransformerCrossEncoder
+from .sentence_transformers import SentenceTransformerEncoder as SentenceTransformerEncoder
+from .sentence_transformers import SentenceTransformerSparseEncoder as SentenceTransformerSparseEncoder
 from .settings import LLMSettings as LLMSettings

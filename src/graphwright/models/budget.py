@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import BudgetError, ModelError, OptionError
-from graphwright.models.cancel import Cancellation
-from graphwright.models.protocols import LLM, Completion, Usage
+from graphwright.models.protocols import LLM, Cancellation, Completion, Usage
 from graphwright.models.structured import schema_text
 
 __all__ = ["BudgetedLLM", "Prices", "estimated_tokens"]

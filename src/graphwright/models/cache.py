@@ -19,8 +19,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError, OptionError, StoreError
-from graphwright.models.cancel import Cancellation
-from graphwright.models.protocols import LLM, Completion, Floats, NamedEncoder, Usage, call_metered
+from graphwright.models.protocols import LLM, Cancellation, Completion, Floats, NamedEncoder, Usage, call_metered
 from graphwright.models.structured import Mismatch, parse_reply, schema_text
 
 __all__ = ["CachedEncoder", "CachedLLM"]

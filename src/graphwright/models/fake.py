@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from threading import Lock
+from itertools import count
 from typing import Annotated, Any
 
 import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.cancel import Cancellation
-from graphwright.models.protocols import Completion, Floats, SparseRows, Usage
-from graphwright.models.structured import RawReply, complete_with
+from graphwright.models.protocols import Cancellation, Completion, Floats, SparseRows, Usage
+from graphwright.models.structured import complete_by
 from graphwright.text.words import WORD
 
 __all__ = ["HashEncoder", "HashSparseEncoder", "OverlapCrossEncoder", "ScriptedLLM"]
@@ -89,25 +87,15 @@ class HashSparseEncoder(Checked):
 
     def encode_queries(self, texts: Sequence[str]) -> SparseRows:
         """Return one row per question."""
-        return self.encode_queries_metered(texts, Usage())
-
-    def encode_queries_metered(self, texts: Sequence[str], usage: Usage) -> SparseRows:
-        """Encode as `encode_queries` does, and add the work to `usage`."""
-        return SparseRows.of(self._counts(texts, usage), self.dimension)
+        return SparseRows.of(self._counts(texts), self.dimension)
 
     def encode_passages(self, texts: Sequence[str]) -> SparseRows:
         """Return one row per passage."""
-        return self.encode_passages_metered(texts, Usage())
-
-    def encode_passages_metered(self, texts: Sequence[str], usage: Usage) -> SparseRows:
-        """Encode as `encode_passages` does, and add the work to `usage`."""
-        rows = ((columns, counts / (counts + 1)) for columns, counts in self._counts(texts, usage))
+        rows = ((columns, counts / (counts + 1)) for columns, counts in self._counts(texts))
         return SparseRows.of(rows, self.dimension)
 
-    def _counts(self, texts: Sequence[str], usage: Usage) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-        words_of_texts = [_words(text) for text in texts]
-        usage.add(Usage(calls=1, texts=len(texts), tokens=sum(map(len, words_of_texts))))
-        return [np.unique([self._column(word) for word in words], return_counts=True) for words in words_of_texts]
+    def _counts(self, texts: Sequence[str]) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+        return [np.unique([self._column(word) for word in _words(text)], return_counts=True) for text in texts]
 
     def _column(self, word: str) -> int:
         digest = hashlib.shake_256(word.encode("utf-8", "replace")).digest(8)
@@ -155,14 +143,6 @@ class OverlapCrossEncoder:
         return scores
 
 
-@dataclass
-class _Position:
-    """The number of replies given so far."""
-
-    next: int = 0
-    lock: Lock = field(default_factory=Lock)
-
-
 @dataclass(frozen=True)
 class ScriptedLLM:
     """A language model with prepared replies.
@@ -181,7 +161,7 @@ class ScriptedLLM:
 
     replies: Callable[[str, str], str] | Sequence[str]
     id: str = "scripted"
-    _position: _Position = field(default_factory=_Position, init=False, repr=False, compare=False)
+    _positions: Iterator[int] = field(default_factory=count, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.replies, str):
@@ -202,31 +182,17 @@ class ScriptedLLM:
         cancel: Cancellation | None = None,
     ) -> Completion:
         """Answer one prompt, as LLM.complete does. Raises ModelError after the last reply of a script."""
-        usage = Usage()
-
-        def ask(previous: RawReply | None, correction: str) -> RawReply:
-            if cancel is not None:
-                cancel.check()
-            prompt = user if previous is None else f"{user}\n\n{previous.text}\n\n{correction}"
-            text = self._reply(system, prompt)
-            for piece in _pieces(text) if on_text is not None else ():
-                on_text(piece)  # type: ignore[misc]
-            prompt_tokens = len(system.split()) + len(prompt.split())
-            usage.add(Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=len(text.split())))
-            return RawReply(text, "stop")
-
-        return complete_with(ask, schema, repr(self.id), usage)
+        name = repr(self.id)
+        return complete_by(self._reply, system, user, name, _count_words, schema, on_text, cancel)
 
     def _reply(self, system: str, user: str) -> str:
         if callable(self.replies):
             return self.replies(system, user)
-        with self._position.lock:
-            self._position.next += 1
-            if self._position.next > len(self.replies):
-                raise ModelError(f"The script of {self.id!r} has {len(self.replies)} replies, and all were given.")
-            return self.replies[self._position.next - 1]
+        position = next(self._positions)
+        if position >= len(self.replies):
+            raise ModelError(f"The script of {self.id!r} has {len(self.replies)} replies, and all were given.")
+        return self.replies[position]
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """Yield the words with the space behind them, which add up to the text."""
-    return (match[0] for match in re.finditer(r"^\s+|\S+\s*", text))
+def _count_words(text: str) -> int:
+    return len(text.split())

@@ -1,4 +1,4 @@
-"""Protocols of the models that operators use, the values that pass between them, and the usage of a call.
+"""Protocols of the models that operators use, the values that pass between them, usage and cancellation of a call.
 
 Any object with the methods of a protocol serves. A model that knows its token counts has a second method beside that
 of its protocol, named `<method>_metered`, which takes a `Usage` as its last argument and adds its work to it.
@@ -7,18 +7,20 @@ of its protocol, named `<method>_metered`, which takes a `Usage` as its last arg
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from threading import Event, Lock, Semaphore
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from graphwright.models.cancel import Cancellation
+from graphwright.errors import ModelError, OptionError
 
 __all__ = [
     "LLM",
+    "Cancellation",
     "Completion",
     "CrossEncoder",
     "Encoder",
@@ -31,6 +33,7 @@ __all__ = [
     "SparseRows",
     "Usage",
     "call_metered",
+    "refuse_text",
 ]
 
 Floats = NDArray[np.float32]
@@ -86,6 +89,69 @@ def call_metered(usage: Usage, model: Any, method: str, *arguments: Any) -> Any:
     result = getattr(model, method)(*arguments)
     usage.add(Usage(calls=1, texts=len(texts), seconds=time.perf_counter() - started))
     return result
+
+
+def refuse_text(texts: Sequence[str], method: str) -> None:
+    """Raise OptionError where a single text was given in place of a sequence of texts."""
+    if isinstance(texts, str):
+        raise OptionError(f"{method} takes a sequence of texts, not one: [{texts[:40]!r}].")
+
+
+_POLL = 0.1  # seconds between two checks while something else is waited for
+
+
+class Cancellation:
+    """A flag that ends the waits and prevents the requests of all threads that it was passed to.
+
+    As a context manager it is set at the end of the block.
+
+    >>> with Cancellation() as cancel:
+    ...     cancel.check()
+    >>> cancel.pause(60.0)
+    Traceback (most recent call last):
+    ...
+    graphwright.errors.ModelError: The call was cancelled because its caller has ended.
+    """
+
+    def __init__(self) -> None:
+        """Start uncancelled."""
+        self._event = Event()
+        self._since = float("inf")  # by time.monotonic()
+
+    def __enter__(self) -> Cancellation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.set()
+
+    def set(self) -> None:
+        """Cancel the work."""
+        self._since = min(self._since, time.monotonic())
+        self._event.set()
+
+    def check(self, grace: float = 0.0) -> None:
+        """Raise ModelError where the work was cancelled at least `grace` seconds ago."""
+        if time.monotonic() >= self._since + grace:
+            raise ModelError("The call was cancelled because its caller has ended.")
+
+    def pause(self, seconds: float) -> None:
+        """Sleep. Raises ModelError as soon as the work is cancelled."""
+        if self._event.wait(seconds):
+            self.check()
+
+    def poll(self, timeout: float = _POLL) -> float:
+        """Return the seconds that a wait of at most `timeout` seconds may take before the next check."""
+        return min(timeout, _POLL)
+
+    @contextmanager
+    def acquire(self, lock: Lock | Semaphore) -> Iterator[None]:
+        """Hold a lock inside the block. Raises ModelError where the work is cancelled before the lock is free."""
+        while not lock.acquire(timeout=_POLL):
+            self.check()
+        try:
+            yield
+        finally:
+            lock.release()
 
 
 @runtime_checkable

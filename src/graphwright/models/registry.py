@@ -13,25 +13,21 @@ from numpy.typing import ArrayLike
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.budget import estimated_tokens
-from graphwright.models.cancel import Cancellation
 from graphwright.models.protocols import (
     LLM,
+    Cancellation,
     Completion,
     CrossEncoder,
-    Encoder,
     Floats,
     NamedEncoder,
     PassageText,
     Reader,
     Span,
-    Usage,
-    call_metered,
 )
-from graphwright.models.structured import RawReply, complete_with, schema_prompt
+from graphwright.models.structured import complete_by, schema_prompt
 
 __all__ = [
     "EMBEDDED",
-    "EncoderCrossEncoder",
     "FunctionCrossEncoder",
     "FunctionEncoder",
     "FunctionLLM",
@@ -41,42 +37,6 @@ __all__ = [
     "llm_of",
     "reader_of",
 ]
-
-
-@dataclass(frozen=True)
-class EncoderCrossEncoder:
-    """A cross-encoder made of an encoder: a latent is the elementwise product of both vectors.
-
-    The head adds the numbers up, so that a score is the dot product of the vectors of query and text.
-
-    >>> from graphwright.models.fake import HashEncoder
-    >>> model, encoder = EncoderCrossEncoder(HashEncoder()), HashEncoder()
-    >>> scores = model.head(model.latents("red fox", ["a fox", "tax law"]))
-    >>> np.allclose(scores, encoder.encode(["a fox", "tax law"]) @ encoder.encode(["red fox"])[0])
-    True
-    """
-
-    encoder: Encoder
-
-    def __post_init__(self) -> None:
-        # A text has a method `encode` too.
-        if isinstance(self.encoder, str) or not isinstance(self.encoder, Encoder):
-            raise OptionError(f"EncoderCrossEncoder({self.encoder!r}): give an encoder, not its name.")
-
-    def latents(self, query: str, texts: Sequence[str]) -> Floats:
-        """Return one latent per text: float32, shape (len(texts), dimension)."""
-        return self.latents_metered(query, texts, Usage())
-
-    def latents_metered(self, query: str, texts: Sequence[str], usage: Usage) -> Floats:
-        """Return the latents as `latents` does, and add the work to `usage`."""
-        vectors = call_metered(usage, self.encoder, "encode", [query, *texts])
-        products: Floats = vectors[1:] * vectors[0]
-        return products
-
-    def head(self, latents: Floats) -> Floats:
-        """Return one score per latent: float32, shape (n,)."""
-        scores: Floats = latents.sum(axis=1, dtype=np.float32)
-        return scores
 
 
 @dataclass(frozen=True)
@@ -113,25 +73,12 @@ class FunctionLLM(_Function):
         cancel: Cancellation | None = None,
     ) -> Completion:
         """Answer one prompt, as LLM.complete does."""
-        usage = Usage()
         if schema is not None:
             system = "\n\n".join(filter(None, (system, schema_prompt(schema))))
+        return complete_by(self._reply, system, user, self.id, estimated_tokens, schema, on_text, cancel)
 
-        def ask(previous: RawReply | None, correction: str) -> RawReply:
-            if cancel is not None:
-                cancel.check()
-            prompt = user if previous is None else f"{user}\n\n{previous.text}\n\n{correction}"
-            text = self._call(system, prompt)
-            if on_text is not None:
-                on_text(text)
-            tokens = estimated_tokens(system) + estimated_tokens(prompt)
-            usage.add(Usage(calls=1, prompt_tokens=tokens, completion_tokens=estimated_tokens(text)))
-            return RawReply(text)
-
-        return complete_with(ask, schema, self.id, usage)
-
-    def _call(self, system: str, user: str) -> str:
-        if _parameters(self.function) >= 2:
+    def _reply(self, system: str, user: str) -> str:
+        if _takes_two(self.function):
             text = self.function(system, user)
         else:
             text = self.function("\n\n".join(filter(None, (system, user))))
@@ -193,16 +140,16 @@ class FunctionReader(_Function):
         return spans
 
 
-def _parameters(function: Callable[..., Any]) -> int:
-    """Return the number of positional arguments that a function takes; 1 where it has no signature."""
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Return whether a function takes two positional arguments; not where it has no signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return 1
-    if any(parameter.kind == parameter.VAR_POSITIONAL for parameter in parameters):
-        return 2
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in positional and p.default is p.empty for p in parameters)
+        return False
+    required = [
+        p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    return len(required) >= 2 or any(p.kind == p.VAR_POSITIONAL for p in parameters)
 
 
 def _rows(values: ArrayLike, count: int, dimensions: int, model: str) -> Floats:

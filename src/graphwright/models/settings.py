@@ -9,7 +9,6 @@ A key is never stored: it stays in the environment, as OPENAI_API_KEY.
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterable
@@ -20,13 +19,12 @@ from urllib.parse import urlsplit
 
 from graphwright.constraints import AtLeast, Between, Checked, Constraint
 from graphwright.errors import DataError, OptionError, meant
-from graphwright.files import write_text
 
 if TYPE_CHECKING:
     from graphwright.models.budget import Prices
     from graphwright.models.openai.llm import OpenAILLM
 
-__all__ = ["SETTINGS", "LLMSettings", "checked_address", "read_settings", "write_settings"]
+__all__ = ["SETTINGS", "LLMSettings", "checked_address", "read_settings"]
 
 SETTINGS = "settings.toml"
 """Name of the file in an index folder."""
@@ -45,9 +43,8 @@ class LLMSettings(Checked):
 
     `base_url`: of an OpenAI-compatible server; None is OpenAI. `timeout`: seconds for one reply.
     `requests_per_minute`, `tokens_per_minute`: limits of the server; None is no limit. `concurrency`: requests at a
-    time. `max_tokens`: of one reply. `prompt_price`, `completion_price`: price of a million tokens, both or neither;
-    `currency`: its name. `gleanings`: extra extraction passes over a chunk, to find what was missed. Raises
-    OptionError for a wrong value.
+    time. `max_tokens`: of one reply. `prompt_price`, `completion_price`: price of a million tokens, both or neither.
+    `gleanings`: extra extraction passes over a chunk, to find what was missed. Raises OptionError for a wrong value.
 
     >>> LLMSettings("qwen2.5:7b", "http://localhost:11434/v1", concurrency=2).concurrency
     2
@@ -63,7 +60,6 @@ class LLMSettings(Checked):
     temperature: Annotated[float, Between(0, 2)] = 0.0
     prompt_price: Annotated[float | None, Between(0, 10**9)] = None
     completion_price: Annotated[float | None, Between(0, 10**9)] = None
-    currency: Annotated[str | None, _TEXT] = None
     gleanings: Annotated[int, AtLeast(0)] = 0
 
     def __post_init__(self) -> None:
@@ -84,16 +80,13 @@ class LLMSettings(Checked):
             return None
         return Prices(self.prompt_price, self.completion_price)
 
-    def llm(self, model: str | None = None, base_url: str | None = None, api_key: str | None = None) -> OpenAILLM:
-        """Return the model; the arguments override the settings.
-
-        The key comes from the environment by default. The prices hold for the model of the settings only.
-        """
+    def llm(self, api_key: str | None = None) -> OpenAILLM:
+        """Return the model. Its key comes from the environment by default."""
         from graphwright.models.openai.llm import OpenAILLM
 
         return OpenAILLM(
-            model or self.model,
-            base_url or self.base_url,
+            self.model,
+            self.base_url,
             api_key=api_key,
             timeout=self.timeout,
             requests_per_minute=self.requests_per_minute,
@@ -101,7 +94,7 @@ class LLMSettings(Checked):
             concurrency=self.concurrency,
             max_tokens=self.max_tokens,
             temperature=self.temperature,
-            prices=self.prices if model in (None, self.model) else None,
+            prices=self.prices,
         )
 
 
@@ -158,17 +151,6 @@ def read_settings(path: str | Path) -> LLMSettings | None:
         raise OptionError(f"{path}: {error}") from None
 
 
-def write_settings(path: str | Path, settings: LLMSettings) -> None:
-    """Write the settings with a comment for each key, atomically; `read_settings` reads them back.
-
-    >>> import tempfile; path = Path(tempfile.mkdtemp()) / SETTINGS
-    >>> write_settings(path, LLMSettings("gpt-4o-mini", requests_per_minute=500))
-    >>> read_settings(path)
-    LLMSettings(model='gpt-4o-mini', base_url=None, ..., requests_per_minute=500, ...)
-    """
-    write_text(path, _as_toml(settings))
-
-
 def _settings_of(table: Any) -> LLMSettings:
     if not isinstance(table, dict):
         raise OptionError(f"llm is {table!r}; it must be a section, begun by a line [llm].")
@@ -188,39 +170,3 @@ def _check_names(names: Iterable[str], known: list[str], pattern: str) -> None:
                 f"and keep it in the environment: OPENAI_API_KEY."
             )
         raise OptionError(f"{pattern.format(name)} is unknown; the names are {', '.join(known)}.{meant(name, known)}")
-
-
-# Each key of the file: the value that a comment shows where none is set, and a comment.
-_KEYS = {
-    "model": ("", "name of the model on the server"),
-    "base_url": ("http://localhost:11434/v1", "an OpenAI-compatible server; OpenAI if not set"),
-    "timeout": ("", "seconds for one reply"),
-    "requests_per_minute": (60, "limit of the server; no limit if not set"),
-    "tokens_per_minute": (100_000, "prompts and replies together; no limit if not set"),
-    "concurrency": ("", "requests at a time"),
-    "max_tokens": ("", "longest reply"),
-    "temperature": ("", "0 for the same reply to the same prompt, where the server supports it"),
-    "prompt_price": (0.15, "price of a million tokens read, for the cost of runs"),
-    "completion_price": (0.6, "price of a million tokens written"),
-    "currency": ("USD", "currency of both prices"),
-    "gleanings": ("", "extra extraction passes over a chunk, to find what was missed"),
-}
-
-
-def _as_toml(settings: LLMSettings) -> str:
-    lines = [
-        "# The language model of this index. Do not store a key here: it comes from the environment,",
-        "# as OPENAI_API_KEY.",
-        "",
-        "[llm]",
-    ]
-    for name, (example, comment) in _KEYS.items():
-        value = getattr(settings, name)
-        line = f"# {name} = {_literal(example)}" if value is None else f"{name} = {_literal(value)}"
-        lines += [f"# {comment}", line]
-    return "\n".join(lines) + "\n"
-
-
-def _literal(value: Any) -> str:
-    """Return a value as TOML, which equals JSON but for a bare delete character."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

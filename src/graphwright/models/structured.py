@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError
-from graphwright.models.protocols import Completion, Usage
+from graphwright.models.protocols import Cancellation, Completion, Usage
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -24,6 +24,7 @@ __all__ = [
     "Mismatch",
     "RawReply",
     "beginning",
+    "complete_by",
     "complete_with",
     "parse_reply",
     "schema_prompt",
@@ -81,6 +82,37 @@ def complete_with(ask: Ask, schema: type[Any] | None, name: str, usage: Usage) -
         error.usage = usage
         raise
     return Completion(text, value, usage)
+
+
+def complete_by(
+    reply: Callable[[str, str], str],
+    system: str,
+    user: str,
+    name: str,
+    count_tokens: Callable[[str], int],
+    schema: type[Any] | None,
+    on_text: Callable[[str], None] | None,
+    cancel: Cancellation | None,
+) -> Completion:
+    """Answer one prompt by a function of system and user prompt, to which a correction is appended.
+
+    `name`: of the model, for errors. `on_text` receives the words of the reply one by one.
+    """
+    usage = Usage()
+
+    def ask(previous: RawReply | None, correction: str) -> RawReply:
+        if cancel is not None:
+            cancel.check()
+        prompt = user if previous is None else f"{user}\n\n{previous.text}\n\n{correction}"
+        text = reply(system, prompt)
+        if on_text is not None:
+            for word in re.findall(r"^\s+|\S+\s*", text):
+                on_text(word)
+        tokens = count_tokens(system) + count_tokens(prompt)
+        usage.add(Usage(calls=1, prompt_tokens=tokens, completion_tokens=count_tokens(text)))
+        return RawReply(text)
+
+    return complete_with(ask, schema, name, usage)
 
 
 def _text_of(reply: RawReply, name: str) -> str:
@@ -225,38 +257,23 @@ def strict_schema(schema: type[Any]) -> dict[str, Any]:
     >>> result["required"], result["additionalProperties"], result["properties"]["name"]
     (['name'], False, {'title': 'Name', 'type': 'string'})
     """
-    node = json.loads(schema_text(schema))
-    inner = node.pop("$defs", {})
-    if "allOf" in node:
-        node = node["allOf"][0]
-    if "$ref" in node:  # a recursive model; servers require an object at the root
-        node = inner[node["$ref"].rpartition("/")[2]]
-    result: dict[str, Any] = _strict(node)
-    return result | ({"$defs": _strict_value("$defs", inner)} if inner else {})
+    from pydantic.json_schema import GenerateJsonSchema
 
+    class Strict(GenerateJsonSchema):
+        def field_is_required(self, *_: Any, **__: Any) -> bool:
+            return True
 
-def _strict(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_strict(part) for part in node]
-    if not isinstance(node, dict):
-        return node
-    if "$ref" in node:  # a reference may have no siblings
-        return {"$ref": node["$ref"]}
-    if len(node.get("allOf", ())) == 1:
-        return _strict(node["allOf"][0])
-    result = {_KEYWORDS.get(key, key): _strict_value(key, part) for key, part in node.items() if key not in _DROPPED}
-    if "properties" in node:
-        result["required"] = list(node["properties"])
-        result["additionalProperties"] = False
+        def default_schema(self, schema: Any) -> Any:
+            return self.generate_inner(schema["schema"])
+
+        def tagged_union_schema(self, schema: Any) -> Any:  # oneOf by default, with a discriminator
+            return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
+
+        def model_schema(self, schema: Any) -> Any:
+            return super().model_schema(schema) | {"additionalProperties": False}
+
+    result: dict[str, Any] = schema.model_json_schema(schema_generator=Strict)
+    if "$ref" in result:  # a recursive model; servers require an object at the root
+        result = result["$defs"][result["$ref"].rpartition("/")[2]] | result
+        del result["$ref"]
     return result
-
-
-_DROPPED = {"default", "discriminator"}
-_KEYWORDS = {"oneOf": "anyOf"}
-_VALUES = {"enum", "const", "examples"}
-
-
-def _strict_value(key: str, part: Any) -> Any:
-    if key in ("properties", "$defs"):  # a mapping by names, which may look like keywords
-        return {name: _strict(inner) for name, inner in part.items()}
-    return part if key in _VALUES else _strict(part)

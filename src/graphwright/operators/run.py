@@ -18,9 +18,9 @@ from graphwright.prompts.templates import messages
 
 if TYPE_CHECKING:
     from graphwright.graph.evidence import Scores
-    from graphwright.models.cancel import Cancellation
     from graphwright.models.protocols import (
         LLM,
+        Cancellation,
         CrossEncoder,
         Encoder,
         Floats,

@@ -33,10 +33,9 @@ from tests.models.llm_server import (
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.budget import Prices
-from graphwright.models.cancel import Cancellation
 from graphwright.models.openai.failures import HTTPStatusError
 from graphwright.models.openai.llm import OpenAILLM
-from graphwright.models.protocols import LLM
+from graphwright.models.protocols import LLM, Cancellation
 from graphwright.models.structured import Mismatch, parse_reply, strict_schema
 
 KEY = "sk-very-secret-0123456789"

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.models.llm_server import Watch
 
-from graphwright.models.cancel import Cancellation
 from graphwright.models.openai.rate import Clock, RateLimiter
+from graphwright.models.protocols import Cancellation
 
 CANCEL = Cancellation()
 

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.errors import LLMResponseError, ModelError, OptionError
-from graphwright.models.cancel import Cancellation
 from graphwright.models.openai.failures import (
     HTTPStatusError,
     IncompleteResponse,
@@ -31,6 +30,7 @@ from graphwright.models.openai.failures import (
     retry_after,
 )
 from graphwright.models.openai.rate import Clock, RateLimiter
+from graphwright.models.protocols import Cancellation
 from graphwright.models.settings import checked_address
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ import numpy as np
 from graphwright.constraints import AtLeast
 from graphwright.errors import LLMResponseError, OptionError
 from graphwright.models.budget import Prices, estimated_tokens
-from graphwright.models.cancel import Cancellation
 from graphwright.models.openai.client import OpenAIModel, Response, parsed_json, sendable
-from graphwright.models.protocols import Floats, Usage
+from graphwright.models.protocols import Cancellation, Floats, Usage
 
 if TYPE_CHECKING:
     from openai import OpenAI

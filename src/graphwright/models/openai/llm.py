@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from graphwright.constraints import AtLeast, Between, OneOf
 from graphwright.errors import LLMResponseError, ModelError
 from graphwright.models.budget import Prices, estimated_tokens
-from graphwright.models.cancel import Cancellation
 from graphwright.models.openai.client import OpenAIModel, Response, parsed_json, sendable
 from graphwright.models.openai.failures import HTTPStatusError, IncompleteResponse, NotSent
-from graphwright.models.protocols import Completion, Usage
+from graphwright.models.protocols import Cancellation, Completion, Usage
 from graphwright.models.structured import RawReply, beginning, complete_with, schema_prompt, strict_schema
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
-from graphwright.models.cancel import Cancellation
+from graphwright.models.protocols import Cancellation
 
 __all__ = ["Clock", "Entry", "RateLimiter"]
 

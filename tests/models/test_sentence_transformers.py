@@ -8,8 +8,8 @@ import pytest
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.protocols import CrossEncoder, NamedEncoder, SparseEncoder
-from graphwright.models.sentence_transformers.cross_encoder import SentenceTransformerCrossEncoder
-from graphwright.models.sentence_transformers.encoders import (
+from graphwright.models.sentence_transformers import (
+    SentenceTransformerCrossEncoder,
     SentenceTransformerEncoder,
     SentenceTransformerSparseEncoder,
 )
