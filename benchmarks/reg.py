@@ -44,11 +44,10 @@ from graphwright.index.bm25_index import WordIndex
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.candidates import examples_of
-from graphwright.learn.checkpoint import read_checkpoint
 from graphwright.learn.labels import Labels, intersection, make_labels, union
 from graphwright.learn.refine import CosineRefiner, NeighbourRefiner, Refiner, ShortestPathLabels
 from graphwright.learn.registry import load_retriever, train_retriever
-from graphwright.learn.retriever import Retriever
+from graphwright.learn.retriever import Retriever, read_checkpoint
 from graphwright.learn.training import Schedule
 from graphwright.methods.papers.lego_systems import planned
 from graphwright.methods.papers.reg import explained, gnn_rag, retrieved, subgraphrag

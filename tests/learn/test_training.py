@@ -18,17 +18,12 @@ from graphwright.errors import DataError, NeedsError, OptionError
 from graphwright.graph.walks import Ways
 from graphwright.learn import Checkpoint, NeighbourRefiner, PathRetriever, load_retriever, make_labels, train_retriever
 from graphwright.learn.candidates import ANSWER, SHORTEST, Candidate, Example
-from graphwright.learn.gates import gate_logits, relation_gates, walk_forward
-from graphwright.learn.graph_view import (
-    GraphView,
-    batch_edges,
-    directed_edges,
-)
+from graphwright.learn.graph_retrievers import triple_logits
 from graphwright.learn.labels import Label, Labels
+from graphwright.learn.network import Batch, gate_logits, open_gates
 from graphwright.learn.path import initial_state, next_logits, next_state, relation_embeddings
 from graphwright.learn.refine import LabelledPath
-from graphwright.learn.training import Sample, Samples, Schedule, fit, samples_of, split
-from graphwright.learn.triple import triple_logits
+from graphwright.learn.training import Samples, Schedule, Training, samples_of
 from graphwright.methods.registry import pipeline
 from graphwright.models import HashEncoder
 from graphwright.operators.run import Run
@@ -206,50 +201,26 @@ def test_names_are_read_by_what_was_trained_with_them(level: str) -> None:
     assert found.shape == (2,) and np.isfinite(found).all()
 
 
-def side_by_side(*rows: Sample) -> tuple[Any, Any, np.ndarray]:
-
-    torch = torch_here()
-    arcs, offsets = batch_edges(torch, rows)
-    return torch, arcs, offsets
-
-
-def seen_of(row: Sample) -> GraphView:
-    return GraphView(row.nodes, row.heads, row.tails, row.relation, row.distances.astype(np.float32))
-
-
 def tensors(torch: Any, made: Checkpoint) -> dict[str, Any]:
     return {name: torch.from_numpy(value) for name, value in made.weights.items()}
 
 
 def test_triples_score_the_same_with_numpy_as_with_torch_many_graphs_at_a_time() -> None:
-    made, every = trained("triple"), samples()
-    rows, steps = every.rows[:5], made.about["steps"]
-    torch, arcs, offsets = side_by_side(*rows)
-    near = torch.from_numpy(np.concatenate([row.distances for row in rows]).astype(np.float32))
-    asked, relations = (torch.from_numpy(part) for part in (every.questions[:5], every.relations))
-    w = tensors(torch, made)
-    gates = relation_gates(gate_logits(w, asked, relations, steps))
-    reached = walk_forward(gates, arcs, near[:, :1], arcs.owner)
-    heads, tails, relation = (
-        torch.from_numpy(np.concatenate(parts).astype(np.int64))
-        for parts in (
-            [row.heads + o for row, o in zip(rows, offsets, strict=False)],
-            [row.tails + o for row, o in zip(rows, offsets, strict=False)],
-            [row.relation for row in rows],
-        )
-    )
-    owner = torch.from_numpy(np.repeat(np.arange(5), [len(row.heads) for row in rows]))
-    together = triple_logits(w, asked, relations, near, gates, reached, heads, tails, relation, None, owner).numpy()
-    begin = 0
-    for at, row in enumerate(rows):
-        seen, question = seen_of(row), every.questions[at : at + 1]
-        own = relation_gates(gate_logits(made.weights, question, every.relations, steps))
-        led = walk_forward(own, directed_edges(seen), seen.start)
-        alone = triple_logits(
-            made.weights, question, every.relations, seen.distances, own, led, seen.heads, seen.tails, seen.relation
-        )
-        assert alone == pytest.approx(together[begin : begin + len(alone)], abs=1e-5, rel=1e-5)
-        begin += len(alone)
+    made, every, torch = trained("triple"), samples(), torch_here()
+
+    def scored(w: Any, batch: Batch) -> Any:
+        triples = [
+            (row.heads[i] + offset, row.tails[i] + offset, row.relation[i], at)
+            for at, (row, offset) in enumerate(zip(batch.views, batch.edges.offsets, strict=False))
+            for i in range(len(row.heads))
+        ]
+        columns = np.array(triples, np.int64).T.copy()
+        gates = [gate for gate, _ in open_gates(gate_logits(w, batch.questions, batch.relations, made.about["steps"]))]
+        return triple_logits(w, batch, gates, *(columns if batch.edges.torch is None else torch.from_numpy(columns)))
+
+    together = scored(tensors(torch, made), every.batch(range(5), None, torch)).numpy()
+    alone = np.concatenate([scored(made.weights, every.batch([at], None)) for at in range(5)])
+    assert alone == pytest.approx(together, abs=1e-5, rel=1e-5)
 
 
 def test_relation_paths_are_as_probable_with_numpy_as_with_torch() -> None:
@@ -343,15 +314,24 @@ def test_a_level_that_is_not_there_is_named() -> None:
 
 
 def test_samples_held_out_are_not_learned_from() -> None:
-    learned, held = split(samples(), Schedule(held_out=0.2))
+    torch_here()
+    training = Training(samples(), Schedule(held_out=0.2))
+    learned, held = training.learned, training.held_out
     assert (len(learned.rows), len(held.rows)) == (32, 8)
     assert {id(row) for row in (*learned.rows, *held.rows)} == {id(row) for row in samples().rows}
     for part in (learned, held):
         for row, question in zip(part.rows, part.questions, strict=True):
             at = next(i for i, other in enumerate(samples().rows) if other is row)
             assert np.array_equal(question, samples().questions[at])
-    alone = samples().part([3])
-    assert [len(part.rows) for part in split(alone, Schedule())] == [1, 1]
+    alone = Training(samples().part([3]), Schedule())
+    assert (len(alone.learned.rows), len(alone.held_out.rows)) == (1, 1)
+
+
+def test_gates_begin_with_a_weight_for_each_step() -> None:
+    torch_here()
+    begun = Training(samples(), Schedule()).gate_weights(6, 5, 2)
+    assert {f"{name} {step}" for name in ("gate", "gate end", "gate bias") for step in range(2)} < set(begun)
+    assert begun["gate question"].shape == (6, 5) and begun["gate 1"].shape[0] == 5
 
 
 def test_the_weights_of_the_epoch_that_measured_best_are_kept_and_it_ends_soon_after() -> None:
@@ -369,7 +349,8 @@ def test_the_weights_of_the_epoch_that_measured_best_are_kept_and_it_ends_soon_a
 
     told: list[tuple[str, int, int]] = []
     plan = Schedule(epochs=8, patience=3, batch=16)
-    best, measured = fit({"x": torch.ones(1)}, samples(), loss, measure, plan, lambda *now: told.append(now))
+    training = Training(samples(), plan, lambda *now: told.append(now))
+    best, measured = training.fit({"x": torch.ones(1)}, loss, measure)
     # Of two epochs that measured the same the later one, which learned more; three after the first of them it ends.
     assert measured == [0.1, 0.7, 0.3, 0.7, 0.2] and float(best["x"][0]) == kept[3]
     assert kept == sorted(kept, reverse=True) and told == [("train", n, 8) for n in range(1, 6)]

@@ -148,8 +148,8 @@ def _add_command(level: str) -> None:
         as_json: AsJson = False,
     ) -> None:
         from graphwright.cli.terminal import progress_bar
-        from graphwright.learn.gates import import_torch
         from graphwright.learn.labels import make_labels, read_labels
+        from graphwright.learn.network import import_torch
         from graphwright.learn.registry import train_retriever
         from graphwright.learn.training import Schedule
 

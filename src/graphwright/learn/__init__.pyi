@@ -3,9 +3,8 @@ from .candidates import Example as Example
 from .candidates import Examples as Examples
 from .candidates import candidate_pool as candidate_pool
 from .candidates import read_examples as read_examples
-from .checkpoint import Checkpoint as Checkpoint
-from .checkpoint import read_checkpoint as read_checkpoint
-from .entity import EntityRetriever as EntityRetriever
+from .graph_retrievers import EntityRetriever as EntityRetriever
+from .graph_retrievers import TripleRetriever as TripleRetriever
 from .labels import Label as Label
 from .labels import Labels as Labels
 from .labels import intersection as intersection
@@ -21,8 +20,9 @@ from .refine import NeighbourRefiner as NeighbourRefiner
 from .refine import ShortestPathLabels as ShortestPathLabels
 from .registry import load_retriever as load_retriever
 from .registry import train_retriever as train_retriever
+from .retriever import Checkpoint as Checkpoint
 from .retriever import Explain as Explain
 from .retriever import LastNode as LastNode
 from .retriever import Retriever as Retriever
+from .retriever import read_checkpoint as read_checkpoint
 from .training import Schedule as Schedule
-from .triple import TripleRetriever as TripleRetriever

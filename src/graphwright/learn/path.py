@@ -24,10 +24,11 @@ from graphwright.graph.walks import (
     relation_text,
     ways_of,
 )
-from graphwright.learn.gates import initial_weight, relu
+from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.labels import Progress
+from graphwright.learn.network import relu
 from graphwright.learn.retriever import Retriever
-from graphwright.learn.training import Samples, Schedule, Setup, fit
+from graphwright.learn.training import Samples, Schedule, Trained, Training
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.paths.paths import query_entities
@@ -46,6 +47,8 @@ __all__ = [
     "relation_embeddings",
     "train_path",
 ]
+
+_HIDDEN = 128  # numbers of the decoder's state
 
 
 def relation_embeddings(w: Mapping[str, Any], relations: Any) -> Any:
@@ -214,9 +217,9 @@ def _order(scored: tuple[Any, ...]) -> tuple[float, Ways]:
 
 
 def train_path(
-    samples: Samples, *, hidden: int = 128, schedule: Schedule | None = None, progress: Progress | None = None
-) -> tuple[dict[str, Floats], dict[str, Any]]:
-    """Return the weights of a path retriever, and its configuration for the checkpoint.
+    samples: Samples, names: VectorIndex | None, schedule: Schedule, progress: Progress | None = None
+) -> Trained:
+    """Return the weights of a path retriever, and its configuration for the checkpoint; `names` are not read.
 
     The loss is the negative log-likelihood of each labelled relation path and its end, at every step against all
     directed relations of any question. The epoch is chosen by how often the most probable path, step by step, is a
@@ -225,9 +228,8 @@ def train_path(
     samples = samples.part([at for at, row in enumerate(samples.rows) if row.paths])
     if not samples.rows:
         raise DataError("No label has a path from an entity of its question, so there is nothing to learn.")
-    setup = Setup(samples, schedule or Schedule())
-    torch, learned, held_out = setup.torch, setup.learned, setup.held_out
-    start = _initial(torch, setup.generator, samples.questions.shape[1], hidden)
+    training = Training(samples, schedule, progress)
+    torch, learned, held_out = training.torch, training.learned, training.held_out
     relations = torch.from_numpy(samples.relations)
 
     def log_probabilities(w: Mapping[str, Any], part: Samples, batch: list[int]) -> tuple[Any, Any, Any]:
@@ -250,29 +252,31 @@ def train_path(
     def measure(w: Mapping[str, Floats]) -> float:
         every = list(range(len(held_out.rows)))
         with torch.no_grad():
-            tensors = {name: torch.from_numpy(value) for name, value in w.items()}
-            values, paths, owner = log_probabilities(tensors, held_out, every)
+            values, paths, owner = log_probabilities(training.tensors(w), held_out, every)
             right = ((values.argmax(2) == paths) | (paths < 0)).all(1).numpy()
         return float(np.mean([right[owner == at].any() for at in every]))
 
-    weights, measures = fit(start, learned, loss, measure, setup.schedule, progress)
-    length = max((len(path) for row in samples.rows for path in row.paths), default=1)
-    return weights, {"length": length, "first path kept": measures}
+    weights, measures = training.fit(_initial(training, samples.questions.shape[1]), loss, measure)
+    return weights, {
+        "length": max(len(path) for row in samples.rows for path in row.paths),
+        "first path kept": measures,
+    }
 
 
-def _initial(torch: Any, generator: Any, dimension: int, hidden: int) -> dict[str, Any]:
+def _initial(training: Training, dimension: int) -> dict[str, Any]:
     """Return the initial weights; the result for a seed depends on the order of the draws."""
     sizes = {
-        "question": (dimension, hidden),
-        "again": (dimension, hidden),
-        "relation": (dimension, hidden),  # two halves: against a relation and along it
-        "step": (hidden // 2, hidden),
-        "carry": (hidden, hidden),
-        "write": (hidden, hidden // 2),
-        "end weights": (hidden, 1),
+        "question": (dimension, _HIDDEN),
+        "again": (dimension, _HIDDEN),
+        "relation": (dimension, _HIDDEN),  # two halves: against a relation and along it
+        "step": (_HIDDEN // 2, _HIDDEN),
+        "carry": (_HIDDEN, _HIDDEN),
+        "write": (_HIDDEN, _HIDDEN // 2),
+        "end weights": (_HIDDEN, 1),
     }
-    w = {name: initial_weight(torch, generator, *size, unit=size[0] == dimension) for name, size in sizes.items()}
-    return w | {"start": torch.zeros(hidden), "bias": torch.zeros(hidden), "end": torch.zeros(1)}
+    w = {name: training.weight(*size, unit=size[0] == dimension) for name, size in sizes.items()}
+    zeros = training.torch.zeros
+    return w | {"start": zeros(_HIDDEN), "bias": zeros(_HIDDEN), "end": zeros(1)}
 
 
 def _path_table(samples: Samples, batch: list[int], end: int) -> tuple[Any, Any]:

@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from graphwright.errors import DataError, OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
-from graphwright.learn.checkpoint import Checkpoint, read_checkpoint
-from graphwright.learn.entity import EntityRetriever, train_entity
+from graphwright.learn.graph_retrievers import EntityRetriever, TripleRetriever, train_entity, train_triple
 from graphwright.learn.labels import Labels, Progress
 from graphwright.learn.path import PathRetriever, train_path
-from graphwright.learn.retriever import Retriever
-from graphwright.learn.training import Schedule, samples_of
-from graphwright.learn.triple import TripleRetriever, train_triple
+from graphwright.learn.retriever import Checkpoint, Retriever, read_checkpoint
+from graphwright.learn.training import Schedule, Trained, samples_of
 from graphwright.models.protocols import Encoder
 
 __all__ = ["LEVELS", "load_retriever", "train_retriever"]
 
-LEVELS: dict[str, tuple[type[Retriever], Callable[..., tuple[dict[str, Any], dict[str, Any]]]]] = {
+LEVELS: dict[str, tuple[type[Retriever], Callable[..., Trained]]] = {
     "triple": (TripleRetriever, train_triple),
     "entity": (EntityRetriever, train_entity),
     "path": (PathRetriever, train_path),
@@ -66,8 +63,7 @@ def train_retriever(
     plan = schedule or Schedule()
     plan = replace(plan, batch=min(plan.batch, _MAX_BATCH.get(level, plan.batch)))
     samples = samples_of(ix.graph, labels, ix.encoder, rounds=rounds, progress=progress)
-    options = {"names": ix.names} if names and level != "path" else {}
-    weights, about = LEVELS[level][1](samples, **options, schedule=plan, progress=progress)
+    weights, about = LEVELS[level][1](samples, ix.names if names else None, plan, progress)
     return Checkpoint(
         level,
         weights,

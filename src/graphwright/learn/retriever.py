@@ -1,23 +1,27 @@
-"""Trained retrievers: their base, and chains scored by relation paths."""
+"""Trained retrievers: their checkpoint files, their base, and chains scored by relation paths."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
-from graphwright.errors import OptionError
+from graphwright.errors import DataError, OptionError
+from graphwright.files import whole
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Ways, labelled_edges, relation_paths, relation_words, walk_text, walks_along
 from graphwright.index.vector_index import VectorIndex, normalised
-from graphwright.learn.checkpoint import Checkpoint
-from graphwright.learn.graph_view import GraphView, view_graph
+from graphwright.learn.network import Batch, view_graph
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.paths.paths import query_entities
@@ -26,7 +30,16 @@ from graphwright.operators.rerank.scorer import ScoreFunction, Scorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["Explain", "Inputs", "LastNode", "MASK", "Retriever", "StepProbabilities", "TRAINED", "relation_vectors"]
+__all__ = [
+    "Checkpoint",
+    "Explain",
+    "LastNode",
+    "Retriever",
+    "StepProbabilities",
+    "TRAINED",
+    "read_checkpoint",
+    "relation_vectors",
+]
 
 StepProbabilities = Callable[[Ints, Ints], Scores]
 """Maps walks, as nodes [walks, steps + 1] and edges [walks, steps] by snapshot id, to probabilities [walks, steps]."""
@@ -34,13 +47,67 @@ StepProbabilities = Callable[[Ints, Ints], Scores]
 MASK = "x"  # replaces the entities of a question
 
 
-class Inputs(NamedTuple):
-    """The inputs of a network: a view of the graph, vectors of question [1, d], relations and, if read, node names."""
+FORMAT = 1
+_ABOUT = "about"
 
-    view: GraphView
-    question: Floats
-    relations: Floats
-    names: Floats | None
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """The weights of a retriever, by name.
+
+    `level`: triple, entity or path. `about`: the encoder whose vectors it reads (`encoder`, `dimension`), its
+    configuration, and the labels that it was trained on. `name`: that of its file.
+    """
+
+    level: str
+    weights: Mapping[str, Floats]
+    about: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+    def save(self, path: Path | str) -> None:
+        """Write the file atomically."""
+        header = {**self.about, "retriever": FORMAT, "level": self.level, "sum": self.checksum}
+        arrays: dict[str, Any] = {_ABOUT: np.frombuffer(json.dumps(header).encode(), np.uint8), **self.weights}
+        with whole(path) as draft, draft.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+
+    @cached_property
+    def checksum(self) -> str:
+        """Eight hexadecimal digits over level and weights."""
+        digest = hashlib.blake2b(self.level.encode(), digest_size=4)
+        for name in sorted(self.weights):
+            digest.update(name.encode() + np.ascontiguousarray(self.weights[name]).tobytes())
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Checkpoint) and self.checksum == other.checksum
+
+    def __hash__(self) -> int:
+        return hash(self.checksum)
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({self.name or self.level!r}, {self.checksum})"
+
+
+def read_checkpoint(path: Path | str) -> Checkpoint:
+    """Read a file that `Checkpoint.save` wrote. Raises DataError if it is missing, damaged or of another format."""
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: no such file. Train a retriever with graphwright train.")
+    try:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            about = json.loads(file[_ABOUT].tobytes())
+            weights = {name: file[name] for name in file.files if name != _ABOUT}
+        if about["retriever"] != FORMAT:
+            raise ValueError
+        checkpoint = Checkpoint(str(about["level"]), weights, about, path.name)
+        if about.pop("sum") != checkpoint.checksum:
+            raise ValueError
+    except Exception:  # a damaged archive fails in more ways than zipfile and numpy document
+        raise DataError(
+            f"{path} is not a trained retriever (format {FORMAT}). Train one with graphwright train."
+        ) from None
+    return checkpoint
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,12 +160,12 @@ class Retriever(Scorer):
             return np.empty((0, len(self.weights["question"])), np.float32)
         return relation_vectors(lambda texts: run.encode(self.encoder, texts), graph, relations)
 
-    def inputs(self, state: State, run: Run) -> Inputs:
-        """Return the inputs of the network for the graph of a state, seen from its query entities."""
-        view, relations = view_graph(state.graph, query_entities(state), int(self.checkpoint.about["rounds"]))
-        names = self.names.of(view.nodes) if self.checkpoint.about.get("names") and self.names is not None else None
+    def inputs(self, state: State, run: Run) -> Batch:
+        """Return the input of the network for the graph of a state, seen from its query entities."""
+        about = self.checkpoint.about
+        view, relations = view_graph(state.graph, query_entities(state), int(about["rounds"]))
         vectors = self.relation_vectors(state.graph, relations.tolist(), run)
-        return Inputs(view, self.question_vector(state, run), vectors, names)
+        return Batch.of([view], self.question_vector(state, run), vectors, self.names if about.get("names") else None)
 
 
 def relation_vectors(encode: Callable[[list[str]], Floats], graph: Graph, relations: Sequence[int]) -> Floats:

@@ -1,8 +1,8 @@
-"""Training data, and the training loop that all levels share."""
+"""Training data, and the training that all levels share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -16,31 +16,22 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Ways, labelled_edges
 from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.learn.candidates import ANSWER, ppr_subgraph
-from graphwright.learn.gates import import_torch
-from graphwright.learn.graph_view import GraphView, batch_edges, view_graph
 from graphwright.learn.labels import Label, Labels, Progress, positive_edges
+from graphwright.learn.network import KEY, Batch, GraphView, import_torch, view_graph
 from graphwright.learn.refine import masked_question
-from graphwright.learn.retriever import Inputs, relation_vectors
+from graphwright.learn.retriever import relation_vectors
 from graphwright.models.protocols import Encoder, Floats
 
-__all__ = [
-    "Batch",
-    "Sample",
-    "Samples",
-    "Schedule",
-    "Setup",
-    "draw_negatives",
-    "fit",
-    "recall",
-    "samples_of",
-    "split",
-]
+__all__ = ["Sample", "Samples", "Schedule", "Trained", "Training", "recall", "samples_of"]
 
 _BLOCK = 1_024  # questions encoded at once
 _EPOCHS, _PATIENCE = 20, 4
 _MIN_STEPS = 400  # of a training, however few questions there are
 _MIN_BATCH = 4  # questions
 _MIN_POSITIVES = 10  # that negatives are drawn for
+
+Trained = tuple[dict[str, Floats], dict[str, Any]]
+"""The weights of a retriever, and its configuration for the checkpoint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +60,10 @@ class Samples:
         chosen = [int(position) for position in positions]
         return Samples(tuple(self.rows[i] for i in chosen), self.questions[chosen], self.relations, self.rounds)
 
-    def inputs(self, at: int, names: VectorIndex | None) -> Inputs:
-        """Return the inputs of a network for one sample."""
-        row = self.rows[at]
-        view = GraphView(row.nodes, row.heads, row.tails, row.relation, row.distances.astype(np.float32))
-        named = names.of(row.nodes.astype(np.int64)) if names is not None else None
-        return Inputs(view, self.questions[at : at + 1], self.relations, named)
+    def batch(self, positions: Sequence[int], names: VectorIndex | None, torch: Any = None) -> Batch:
+        """Return the input of a network for the samples at some positions; tensors where `torch` is given."""
+        rows = [self.rows[position] for position in positions]
+        return Batch.of(rows, self.questions[list(positions)], self.relations, names, torch)
 
 
 def samples_of(
@@ -137,52 +126,91 @@ class Schedule(Checked):
     seed: int = 0
 
 
-class Setup:
-    """Torch with a seeded generator, and the samples split into those to learn from and those held out."""
+class Training:
+    """The training of one retriever: the samples to learn from and those held out, random weights, and the loop.
 
-    def __init__(self, samples: Samples, schedule: Schedule) -> None:
+    A single sample is both learned from and held out.
+    """
+
+    def __init__(self, samples: Samples, schedule: Schedule, progress: Progress | None = None) -> None:
         """Split the samples. Raises NeedsError without torch."""
-        self.torch, self.schedule = import_torch(), schedule
-        self.learned, self.held_out = split(samples, schedule)
+        self.torch, self.schedule, self.progress = import_torch(), schedule, progress
         self.generator = self.torch.Generator().manual_seed(schedule.seed)
+        order = np.random.default_rng(schedule.seed).permutation(len(samples.rows))
+        count = max(1, round(len(order) * schedule.held_out))
+        self.learned = samples.part(order[count:] if count < len(order) else order)
+        self.held_out = samples.part(order[:count])
 
+    def weight(self, rows: int, columns: int, *, unit: bool = False) -> Any:
+        """Return weights drawn as He et al. (2015) do; `unit`: for input vectors of length 1, whatever their size."""
+        drawn = self.torch.randn(rows, columns, generator=self.generator)
+        return drawn * (2.0 if unit else 2.0 / max(rows, 1)) ** 0.5
 
-class Batch:
-    """The graphs of several samples side by side, as tensors.
+    def gate_weights(self, dimension: int, hidden: int, steps: int) -> dict[str, Any]:
+        """Return the initial weights of relation gates."""
+        w = {"gate question": self.weight(dimension, hidden, unit=True), "gate asked": self.torch.zeros(hidden)}
+        w["gate relation"] = self.weight(dimension, 2 * KEY, unit=True)
+        for step in range(steps):
+            w[f"gate {step}"], w[f"gate bias {step}"] = self.weight(hidden, KEY), self.torch.zeros(1)
+            w[f"gate end {step}"] = self.weight(hidden, 1)
+        return w
 
-    `edges`: directed edges; `offsets`: where the nodes of each graph begin; `owner`: the question of each node;
-    `distances`, `names`: of the nodes; `questions`: their vectors.
-    """
+    def tensors(self, arrays: Mapping[str, Floats]) -> dict[str, Any]:
+        """Return arrays as tensors."""
+        return {name: self.torch.from_numpy(array) for name, array in arrays.items()}
 
-    def __init__(self, torch: Any, samples: Samples, at: Sequence[int], names: VectorIndex | None) -> None:
-        """Concatenate the samples at some positions; `names`: vectors of nodes, where the network reads them."""
-        rows = [samples.rows[position] for position in at]
-        self.edges, self.offsets = batch_edges(torch, rows)
-        self.owner = torch.from_numpy(np.repeat(np.arange(len(rows)), np.diff(self.offsets)))
-        self.distances = torch.from_numpy(np.concatenate([row.distances for row in rows]).astype(np.float32))
-        self.questions = torch.from_numpy(samples.questions[list(at)])
-        self.names = None
-        if names is not None:
-            self.names = torch.from_numpy(names.of(np.concatenate([row.nodes for row in rows]).astype(np.int64)))
+    def draw(self, positives: Sequence[NDArray[np.bool_]], rng: np.random.Generator) -> tuple[list[Ints], Any, Any]:
+        """Draw negatives: return the positions of all positives and some negatives of each graph; corrections; targets.
 
+        `schedule.negatives` are drawn for each positive, as if there were at least ten. The correction of each one's
+        log-odds is the difference of the log-odds among the drawn from those among all.
+        """
+        places, corrections = [], []
+        for positive in positives:
+            others = np.flatnonzero(~positive)
+            count = min(len(others), self.schedule.negatives * max(int(positive.sum()), _MIN_POSITIVES))
+            places.append(np.concatenate((np.flatnonzero(positive), rng.choice(others, count, replace=False))))
+            corrections.append(np.full(len(places[-1]), np.log(max(len(others), 1) / max(count, 1)), np.float32))
+        targets = np.concatenate([positive[at] for positive, at in zip(positives, places, strict=True)])
+        as_tensor = self.torch.from_numpy
+        return places, as_tensor(np.concatenate(corrections)), as_tensor(targets.astype(np.float32))
 
-def split(samples: Samples, schedule: Schedule) -> tuple[Samples, Samples]:
-    """Return the samples to learn from, and those held out; a single sample is both."""
-    order = np.random.default_rng(schedule.seed).permutation(len(samples.rows))
-    count = max(1, round(len(order) * schedule.held_out))
-    return samples.part(order[count:] if count < len(order) else order), samples.part(order[:count])
+    def fit(
+        self,
+        weights: Mapping[str, Any],
+        loss: Callable[[Mapping[str, Any], list[int], np.random.Generator], Any],
+        measure: Callable[[Mapping[str, Floats]], float],
+    ) -> tuple[dict[str, Floats], list[float]]:
+        """Train with Adam; return the weights of the best epoch, and the measure after each epoch.
 
-
-def draw_negatives(positive: NDArray[np.bool_], rng: np.random.Generator, negatives: int) -> tuple[Ints, Floats]:
-    """Return the positions of all positives and of some negatives, and the correction of each one's log-odds.
-
-    `negatives`: drawn for each positive, as if there were at least ten. The correction is the difference of the
-    log-odds among the drawn from those among all.
-    """
-    positives, others = np.flatnonzero(positive), np.flatnonzero(~positive)
-    count = min(len(others), negatives * max(len(positives), _MIN_POSITIVES))
-    positions = np.concatenate((positives, rng.choice(others, count, replace=False)))
-    return positions, np.full(len(positions), np.log(max(len(others), 1) / max(count, 1)), np.float32)
+        `loss` takes the weights, the positions of a batch of samples and a random generator; `measure` the weights as
+        arrays. Of epochs with the same measure the last is taken, because it has trained longer.
+        """
+        schedule, optim, count = self.schedule, self.torch.optim, len(self.learned.rows)
+        tensors = {name: value.clone().requires_grad_(True) for name, value in weights.items()}
+        adam = optim.AdamW(tensors.values(), lr=schedule.rate, weight_decay=1e-4)
+        size = min(schedule.batch, max(_MIN_BATCH, count // 10))
+        steps = -(-count // size)
+        epochs = schedule.epochs or max(_EPOCHS, -(-_MIN_STEPS // steps))
+        patience = schedule.patience or max(_PATIENCE, -(-_MIN_STEPS // (2 * steps)))
+        rate = optim.lr_scheduler.OneCycleLR(adam, schedule.rate, total_steps=epochs * steps + 1)
+        rng = np.random.default_rng(schedule.seed)
+        best, measures = _arrays(tensors), list[float]()
+        for epoch in range(epochs):
+            order = rng.permutation(count).tolist()
+            for at in range(0, count, size):
+                adam.zero_grad()
+                loss(tensors, order[at : at + size], rng).backward()
+                adam.step()
+                rate.step()
+            measures.append(measure(_arrays(tensors)))
+            if measures[-1] >= max(measures):
+                best = _arrays(tensors)
+            if self.progress:
+                self.progress("train", epoch + 1, epochs)
+            if epoch - int(np.argmax(measures)) >= patience:
+                break
+        return best, measures
 
 
 def recall(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float:
@@ -194,50 +222,6 @@ def recall(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float:
     count = int(positive.sum())
     best = np.argsort(-scores, kind="stable")[: 2 * count]
     return float(positive[best].sum()) / count if count else 1.0
-
-
-def fit(
-    weights: Mapping[str, Any],
-    samples: Samples,
-    loss: Callable[[Mapping[str, Any], list[int], np.random.Generator], Any],
-    measure: Callable[[Mapping[str, Floats]], float],
-    schedule: Schedule,
-    progress: Progress | None = None,
-) -> tuple[dict[str, Floats], list[float]]:
-    """Train with Adam; return the weights of the best epoch, and the measure after each epoch.
-
-    `loss` takes the weights, the positions of a batch of samples and a random generator; `measure` the weights as
-    arrays. Of epochs with the same measure the last is taken, because it has trained longer.
-    """
-    torch = import_torch()
-    tensors = {name: value.clone().requires_grad_(True) for name, value in weights.items()}
-    adam = torch.optim.AdamW(tensors.values(), lr=schedule.rate, weight_decay=1e-4)
-    size = min(schedule.batch, max(_MIN_BATCH, len(samples.rows) // 10))
-    steps = -(-len(samples.rows) // size)
-    epochs = schedule.epochs or max(_EPOCHS, -(-_MIN_STEPS // steps))
-    patience = schedule.patience or max(_PATIENCE, -(-_MIN_STEPS // (2 * steps)))
-    rate = torch.optim.lr_scheduler.OneCycleLR(adam, schedule.rate, total_steps=epochs * steps + 1)
-    rng = np.random.default_rng(schedule.seed)
-    best, measures = _arrays(tensors), list[float]()
-    for epoch in range(epochs):
-        for batch in _batches(rng.permutation(len(samples.rows)), size):
-            adam.zero_grad()
-            loss(tensors, batch, rng).backward()
-            adam.step()
-            rate.step()
-        measures.append(measure(_arrays(tensors)))
-        if measures[-1] >= max(measures):
-            best = _arrays(tensors)
-        if progress:
-            progress("train", epoch + 1, epochs)
-        if epoch - int(np.argmax(measures)) >= patience:
-            break
-    return best, measures
-
-
-def _batches(order: Any, size: int) -> Iterable[list[int]]:
-    for at in range(0, len(order), size):
-        yield order[at : at + size].tolist()
 
 
 def _arrays(tensors: Mapping[str, Any]) -> dict[str, Floats]:

@@ -8,10 +8,9 @@ from graphwright.generate.answer import Generate
 from graphwright.generate.path_prompts import ChainPrompt
 from graphwright.generate.readers import ChainAnswer, TargetAnswer
 from graphwright.index.snapshot import Snapshot
-from graphwright.learn.checkpoint import Checkpoint
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.registry import load_retriever
-from graphwright.learn.retriever import Explain, LastNode, Retriever
+from graphwright.learn.retriever import Checkpoint, Explain, LastNode, Retriever
 from graphwright.methods.house.baselines import answering
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities

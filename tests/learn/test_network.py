@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import GRAPHS
 
-from graphwright.learn.graph_view import (
-    TensorEdges,
-    batch_edges,
+from graphwright.learn.network import (
+    DirectedEdges,
     directed_edges,
     distance_encoding,
     encoding_width,
@@ -108,7 +107,7 @@ def test_a_node_gathers_what_its_arcs_bring(name: str) -> None:
     x, gates, arcs = (
         random_array(len(graph), WIDTH),
         random_array(2 * len(relations), WIDTH, seed=6),
-        directed_edges(at),
+        directed_edges([at]),
     )
     found = arcs.aggregate(x, gates, arcs.directed_relation)
     assert found.dtype == np.float32 and found.shape == (len(graph), 4 * WIDTH)
@@ -132,7 +131,7 @@ def torch_here() -> Any:
     return torch
 
 
-def torch_aggregate(torch: Any, arcs: TensorEdges, x: Any, gates: Any, gate: Any) -> Any:
+def torch_aggregate(torch: Any, arcs: DirectedEdges, x: Any, gates: Any, gate: Any) -> Any:
     """What is gathered, node by node, by operations whose gradients torch knows."""
     messages, rows = x[arcs.source] * gates[gate], []
     for node in range(len(x)):
@@ -148,7 +147,8 @@ def torch_aggregate(torch: Any, arcs: TensorEdges, x: Any, gates: Any, gate: Any
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gradient_is_that_of_plain_operations(seed: int) -> None:
     torch = torch_here()
-    arcs, offsets = batch_edges(torch, [sample(seed), sample(seed + 10)])
+    arcs = directed_edges([sample(seed), sample(seed + 10)], torch)
+    offsets = arcs.offsets
     draw = torch.Generator().manual_seed(seed)
     x, gates = torch.randn(int(offsets[-1]), WIDTH, generator=draw), torch.randn(8, WIDTH, generator=draw)
     gate, slope = arcs.owner * 4 + arcs.directed_relation, torch.randn(int(offsets[-1]), 4 * WIDTH, generator=draw)
@@ -167,7 +167,7 @@ def test_of_equal_messages_only_the_first_has_the_gradient_of_the_maximum() -> N
     # Nodes 0 and 1 both lead to node 2, with the same message.
     row = Sample(*(np.array(ids, np.int32) for ids in ([0, 1, 2], [0, 1], [2, 2], [0, 0])),
                  np.zeros((3, 1), np.float16), np.zeros(2, bool), ())  # fmt: skip
-    arcs, _ = batch_edges(torch, [row])
+    arcs = directed_edges([row], torch)
     x, gates = torch.ones(3, WIDTH, requires_grad=True), torch.ones(2, WIDTH)
     arcs.aggregate(x, gates, arcs.directed_relation)[2, WIDTH].backward()
     assert x.grad.sum() == 1 and x.grad[0, 0] == 1
@@ -176,13 +176,14 @@ def test_of_equal_messages_only_the_first_has_the_gradient_of_the_maximum() -> N
 def test_graphs_side_by_side_gather_as_each_does_alone() -> None:
     torch = torch_here()
     rows = [sample(seed) for seed in range(4)]
-    arcs, offsets = batch_edges(torch, rows)
+    arcs = directed_edges(rows, torch)
+    offsets = arcs.offsets
     draw = torch.Generator().manual_seed(0)
     x, gates = torch.randn(int(offsets[-1]), WIDTH, generator=draw), torch.randn(4 * len(rows), WIDTH, generator=draw)
     together = arcs.aggregate(x, gates, arcs.owner * 4 + arcs.directed_relation)
     best = arcs.maximum(x[arcs.source])
     for at, row in enumerate(rows):
-        own, part = batch_edges(torch, [row])[0], slice(int(offsets[at]), int(offsets[at + 1]))
+        own, part = directed_edges([row], torch), slice(int(offsets[at]), int(offsets[at + 1]))
         assert torch.equal(own.aggregate(x[part], gates[4 * at : 4 * at + 4], own.directed_relation), together[part])
         assert torch.equal(own.maximum(x[part][own.source]), best[part])
         assert torch.equal(own.degree, arcs.degree[part])

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
-from tests.learn.test_training import samples, seen_of, side_by_side, tensors, trained
+from tests.learn.test_training import samples, tensors, torch_here, trained
 from tests.toys import GRAPHS
 
 from graphwright import Evidence, Graph, start
 from graphwright.learn import EntityRetriever, load_retriever
-from graphwright.learn.checkpoint import Checkpoint
-from graphwright.learn.entity import degree_scales, entity_logits
-from graphwright.learn.gates import WalkScores, best_walks, gate_logits, relation_gates
-from graphwright.learn.graph_view import (
+from graphwright.learn.graph_retrievers import entity_logits
+from graphwright.learn.network import (
+    Batch,
     GraphView,
+    WalkScores,
+    best_walks,
     directed_edges,
+    gate_logits,
+    open_gates,
     view_graph,
 )
+from graphwright.learn.retriever import Checkpoint
 from graphwright.models import HashEncoder
 from graphwright.operators.run import Run
 
@@ -99,7 +104,7 @@ def plain_pna(w: dict[str, np.ndarray], asked: list[float], relations: Table, na
 def test_entities_are_scored_by_principal_neighbourhood_aggregation(name: str, named: bool) -> None:
     graph, dimension, rng = GRAPHS[name], 5, np.random.default_rng(8)
     at, relation_ids = view_graph(graph, np.array([0, 1]), ROUNDS)
-    w, arcs = weights(dimension, named), directed_edges(at)
+    w, width = weights(dimension, named), NEAR - LAYERS - 1
     asked, relations, names, near = (
         rng.normal(0, 0.7, (rows, columns)).astype(np.float32)
         for rows, columns in (
@@ -109,8 +114,10 @@ def test_entities_are_scored_by_principal_neighbourhood_aggregation(name: str, n
             (len(graph), NEAR),
         )
     )
-    read = names if named else None
-    found = entity_logits(w, asked, relations, near, arcs, degree_scales(arcs, DEGREE), LAYERS, read)
+    batch = Batch([at], directed_edges([at]), near[:, :width], asked, relations, names if named else None)
+    columns = np.split(near[:, width:], LAYERS + 1, axis=1)
+    walks = WalkScores([], columns, [np.ones_like(column) for column in columns])
+    found = entity_logits(w, batch, walks, DEGREE, LAYERS)
     wanted = plain_pna(w, asked[0].tolist(), relations.tolist(), names.tolist() if named else None, at, near.tolist())
     assert found.shape == (len(graph),) and found == pytest.approx(wanted, rel=1e-4, abs=1e-4)
 
@@ -122,10 +129,9 @@ def by_hand(retriever: EntityRetriever, graph: Graph) -> tuple[np.ndarray, WalkS
     """The probability of each node, how probable walks are, and what was seen."""
     at, _ = view_graph(graph, np.array([graph.id("Lothair II")]), ROUNDS)
     asked = HashEncoder().encode(["Who was the mother of x?"])
-    relations, arcs = HashEncoder().encode(["spouse", "mother of", "father of"]), directed_edges(at)
-    walks = best_walks(gate_logits(retriever.weights, asked, relations, LAYERS), arcs, at.start)
-    near = np.concatenate((at.distances, *walks.nodes()), axis=1)
-    logits = entity_logits(retriever.weights, asked, relations, near, arcs, degree_scales(arcs, DEGREE), LAYERS)
+    batch = Batch.of([at], asked, HashEncoder().encode(["spouse", "mother of", "father of"]))
+    walks = best_walks(gate_logits(retriever.weights, asked, batch.relations, LAYERS), batch.edges, batch.start)
+    logits = entity_logits(retriever.weights, batch, walks, DEGREE, LAYERS)
     return 1 / (1 + np.exp(-logits)), walks, at
 
 
@@ -195,30 +201,28 @@ def test_nothing_is_found_in_a_graph_without_edges() -> None:
 
 
 def test_entities_score_the_same_with_numpy_as_with_torch_many_graphs_at_a_time() -> None:
-    made, every = trained("entity"), samples()
-    rows = every.rows[:5]
-    torch, arcs, offsets = side_by_side(*rows)
+    made, every, torch = trained("entity"), samples(), torch_here()
     degree, layers = made.about["degree"], made.about["layers"]
-    owner = torch.from_numpy(np.repeat(np.arange(5), np.diff(offsets)))
-    near = torch.from_numpy(np.concatenate([row.distances for row in rows]).astype(np.float32))
-    asked, relations = (torch.from_numpy(part) for part in (every.questions[:5], every.relations))
-    w, scales = tensors(torch, made), torch.from_numpy(degree_scales(arcs, degree))
-    walks = best_walks(gate_logits(w, asked, relations, layers), arcs, near[:, :1], owner, arcs.owner).nodes()
-    near = torch.cat((near, *walks), 1)
-    together = entity_logits(w, asked, relations, near, arcs, scales, layers, None, owner, arcs.owner).numpy()
-    for at, row in enumerate(rows):
-        seen, question = seen_of(row), every.questions[at : at + 1]
-        own, part = directed_edges(seen), slice(offsets[at], offsets[at + 1])
-        led = best_walks(gate_logits(made.weights, question, every.relations, layers), own, seen.start).nodes()
+
+    def scored(w: Any, batch: Batch) -> tuple[Any, Any]:
+        walks = best_walks(gate_logits(w, batch.questions, batch.relations, layers), batch.edges, batch.start)
+        return entity_logits(w, batch, walks, degree, layers), walks.nodes()
+
+    batch = every.batch(range(5), None, torch)
+    together, walks = scored(tensors(torch, made), batch)
+    for at in range(5):
+        part = slice(*batch.edges.offsets[at : at + 2])
+        alone, led = scored(made.weights, every.batch([at], None))
         assert np.concatenate(led, axis=1) == pytest.approx(torch.cat(walks, 1)[part].numpy(), abs=1e-6)
-        read = np.concatenate((seen.distances, *led), axis=1)
-        alone = entity_logits(made.weights, question, every.relations, read, own, degree_scales(own, degree), layers)
-        assert alone == pytest.approx(together[part], abs=1e-6 * float(np.abs(together).max()))
+        assert alone == pytest.approx(together[part].numpy(), abs=1e-6 * float(together.abs().max()))
 
 
 def test_the_gates_of_a_question_that_was_learned_are_those_of_its_path() -> None:
     made, every = trained("entity"), samples()
-    gates = relation_gates(gate_logits(made.weights, every.questions, every.relations, made.about["layers"]))
+    gates = [
+        gate
+        for gate, _ in open_gates(gate_logits(made.weights, every.questions, every.relations, made.about["layers"]))
+    ]
     for at, row in enumerate(every.rows):
         for step, way in enumerate(row.paths[0]):
             assert int(np.argmax(gates[step][at])) == way and gates[step][at, way] == 1

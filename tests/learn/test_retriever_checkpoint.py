@@ -13,11 +13,10 @@ import pytest
 
 from graphwright import VectorIndex
 from graphwright.errors import DataError, OptionError
-from graphwright.learn.checkpoint import Checkpoint, read_checkpoint
-from graphwright.learn.entity import EntityRetriever
+from graphwright.learn.graph_retrievers import EntityRetriever, TripleRetriever
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.registry import load_retriever
-from graphwright.learn.triple import TripleRetriever
+from graphwright.learn.retriever import Checkpoint, read_checkpoint
 from graphwright.models import HashEncoder
 
 WEIGHTS = {

@@ -10,14 +10,17 @@ from tests.toys import GRAPHS, untrained
 
 from graphwright import Evidence, Graph, Triples, VectorIndex, start
 from graphwright.learn import TripleRetriever
-from graphwright.learn.checkpoint import Checkpoint
-from graphwright.learn.gates import gate_logits, relation_gates, walk_forward
-from graphwright.learn.graph_view import (
+from graphwright.learn.graph_retrievers import triple_logits
+from graphwright.learn.network import (
+    Batch,
     GraphView,
     directed_edges,
+    gate_logits,
+    open_gates,
     view_graph,
+    walk_forward,
 )
-from graphwright.learn.triple import triple_logits
+from graphwright.learn.retriever import Checkpoint
 from graphwright.models import HashEncoder
 from graphwright.operators.run import Run
 
@@ -63,13 +66,13 @@ def test_what_is_seen_is_the_graph_by_places(name: str) -> None:
         assert (c.heads[edge], c.tails[edge]) == (at.nodes[head], at.nodes[tail])
         assert c.relation[edge] == relations[relation]
     assert at.nodes.tolist() == graph.nodes.tolist()
-    assert at.start[:, 0].tolist() == [1.0] + [0.0] * (len(graph) - 1)
+    assert at.distances[:, 0].tolist() == [1.0] + [0.0] * (len(graph) - 1)
 
 
 @pytest.mark.parametrize("name", TOYS)
 def test_arcs_compare_what_leads_to_each_node(name: str) -> None:
     at, _ = view_from(GRAPHS[name], 0)
-    arcs, plain = directed_edges(at), plain_arcs(at)
+    arcs, plain = directed_edges([at]), plain_arcs(at)
     ends = sorted(plain, key=lambda arc: arc[1])
     assert sorted(zip(arcs.source.tolist(), arcs.directed_relation.tolist(), strict=True)) == sorted(
         (u, w) for u, _, w in plain
@@ -83,7 +86,7 @@ def test_arcs_compare_what_leads_to_each_node(name: str) -> None:
 
 def test_a_node_that_nothing_leads_to_gets_nothing() -> None:
     lone = GraphView(*(np.array(ids) for ids in ([0, 1, 2], [0], [2], [0])), distances=np.zeros((3, 1), np.float32))
-    arcs = directed_edges(lone)
+    arcs = directed_edges([lone])
     assert arcs.degree.tolist() == [[1], [1], [1]]
     assert arcs.maximum(np.float32([[-2], [-5]])).tolist() == [[-2], [0], [-5]]
 
@@ -148,13 +151,12 @@ def test_triples_are_scored_by_question_relation_distances_and_what_the_question
         mixed = [a * b for a, b in zip(above(first), question, strict=True)]
         second = above(plus(times(mixed, w["second weights"]), w["second"].tolist()))
         wanted.append(times(second, w["last weights"])[0] + float(w["last"][0]))
-    made = relation_gates(gate_logits(w, inputs["asked"], inputs["relations"], steps))
+    made = [gate for gate, _ in open_gates(gate_logits(w, inputs["asked"], inputs["relations"], steps))]
     assert [gate[0].tolist() for gate in made] == [pytest.approx(gate, rel=1e-4) for gate in gates]
-    led = walk_forward(made, directed_edges(at), at.start)
+    batch = Batch([at], directed_edges([at]), at.distances, inputs["asked"], inputs["relations"], names)
+    led = walk_forward(made, batch.edges, batch.start)
     assert [one[:, 0].tolist() for one in led] == [pytest.approx(one, rel=1e-4) for one in reached]
-    found = triple_logits(
-        w, inputs["asked"], inputs["relations"], at.distances, made, led, at.heads, at.tails, at.relation, names
-    )
+    found = triple_logits(w, batch, made, at.heads, at.tails, at.relation, 0 * at.heads)
     assert found.shape == (len(at.heads),) and found == pytest.approx(wanted, rel=1e-4, abs=1e-4)
 
 
@@ -168,9 +170,8 @@ def test_a_triple_has_its_probability_and_what_was_narrowed_away_none() -> None:
     at, _ = view_from(graph, graph.id("Lothair II"))
     asked = HashEncoder().encode(["Who was the mother of x?"])
     relations = HashEncoder().encode(["spouse", "mother of", "father of"])
-    gates = relation_gates(gate_logits(w, asked, relations, about["steps"]))
-    reached = walk_forward(gates, directed_edges(at), at.start)
-    logits = triple_logits(w, asked, relations, at.distances, gates, reached, at.heads, at.tails, at.relation)
+    gates = [gate for gate, _ in open_gates(gate_logits(w, asked, relations, about["steps"]))]
+    logits = triple_logits(w, Batch.of([at], asked, relations), gates, at.heads, at.tails, at.relation, 0 * at.heads)
     found = retriever.prepare(ASKED, Run())(Evidence.of_edges(graph.edges))
     assert found == pytest.approx(1 / (1 + np.exp(-logits)), rel=1e-5)
     assert retriever.prepare(ASKED, Run())(Evidence.of_pieces([((), (0, 1))])) == pytest.approx([found[:2].mean()])

@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 from tests.toys import GRAPHS
 
-from graphwright.learn.gates import best_walks, end_gates, gate_loss, initial_gates, relation_gates
-from graphwright.learn.graph_view import (
-    directed_edges,
-    view_graph,
-)
+from graphwright.learn.network import best_walks, directed_edges, gate_loss, open_gates, view_graph
 
 STEPS = 3
 Walk = tuple[list[int], list[int], list[int], float]
@@ -30,7 +26,7 @@ def logits(ways: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def test_the_most_probable_way_or_end_is_wholly_open() -> None:
     said = logits(6, 1)
-    for (ways, end), gate, over in zip(said, relation_gates(said), end_gates(said), strict=True):
+    for (ways, end), (gate, over) in zip(said, open_gates(said), strict=True):
         every = np.exp(np.append(ways, end))
         assert np.append(gate, over) == pytest.approx(every / every.max(), rel=1e-5)
 
@@ -38,7 +34,7 @@ def test_the_most_probable_way_or_end_is_wholly_open() -> None:
 def whole_walks(name: str, source: int, said: list[tuple[np.ndarray, np.ndarray]]) -> list[Walk]:
     """All walks that never come back to their source: nodes, edges, ways, and the gates of all steps multiplied."""
     at, _ = view_graph(GRAPHS[name], np.array([source]), 1)
-    gates, ends = relation_gates(said), end_gates(said)
+    gates, ends = zip(*open_gates(said), strict=True)
     level: list[Walk] = [([source], [], [], 1.0)]
     found: list[Walk] = [([source], [], [], float(ends[0][0, 0]))]
     for step in range(STEPS):
@@ -61,7 +57,7 @@ def test_a_node_an_edge_and_a_step_have_the_best_walk_that_passes_them(name: str
     at, relations = view_graph(graph, np.array([1]), 1)
     said = logits(2 * len(relations), seed)
     walks = whole_walks(name, 1, said)
-    found = best_walks(said, directed_edges(at), at.start)
+    found = best_walks(said, directed_edges([at]), at.distances[:, :1])
     assert len(found.nodes()) == STEPS + 1
     for step, values in enumerate(found.nodes()):
         for node in range(len(graph)):
@@ -114,10 +110,3 @@ def test_a_question_without_a_path_teaches_nothing() -> None:
     torch = torch_here()
     said = [(torch.ones(1, 4), torch.ones(1, 1))]
     assert gate_loss(torch, said, [[]]).item() == 0
-
-
-def test_gates_begin_with_a_weight_for_each_step() -> None:
-    torch = torch_here()
-    begun = initial_gates(torch, torch.Generator().manual_seed(0), 6, 5, 2)
-    assert {f"{name} {step}" for name in ("gate", "gate end", "gate bias") for step in range(2)} < set(begun)
-    assert begun["gate question"].shape == (6, 5) and begun["gate 1"].shape[0] == 5
