@@ -1,4 +1,4 @@
-"""Many at once: threads that ask, and a reader that is answered all the while another process indexes."""
+"""Concurrent use: threads that ask, and readers in other processes while an index is written."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faults.contents import litter, state, written
-from tests.faults.nursery import ALL, ENCODER, Nursery
+from tests.faults.fork_server import ALL, ENCODER, ForkServer
+from tests.faults.index_state import leftovers, state, write_corpus
 
 from graphwright import Index, State
 from graphwright.data.documents import read_documents
@@ -36,13 +36,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as open_one:
-        yield open_one
+def server() -> Iterator[ForkServer]:
+    with ForkServer() as server:
+        yield server
 
 
-def said(state: State) -> list[Any]:
-    """All that a reply says, by value."""
+def summary(state: State) -> list[Any]:
+    """Return the question, evidence, passages and answer of a state, comparable by value."""
     evidence, chunks = state.evidence, state.passages
     return [
         state.question.text,
@@ -54,40 +54,40 @@ def said(state: State) -> list[Any]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_over_threads_each_question_gets_the_answer_that_it_gets_alone(method: str, folder: Path) -> None:
+def test_threads_get_the_results_of_sequential_calls(method: str, folder: Path) -> None:
     with Index.open(folder, encoder=ENCODER) as index:
         questions = QUESTIONS * (1 + 48 // len(QUESTIONS))
-        alone = {question: said(index.retrieve(question, method)) for question in QUESTIONS}
+        alone = {question: summary(index.retrieve(question, method)) for question in QUESTIONS}
         together = index.retrieve_many(questions, method, threads=4)
-        assert [said(state) for state in together] == [alone[question] for question in questions]
-        answered = {question: said(index.ask(question, method)) for question in QUESTIONS}
-        assert [said(s) for s in index.ask_many(2 * QUESTIONS, method, threads=4)] == [
+        assert [summary(state) for state in together] == [alone[question] for question in questions]
+        answered = {question: summary(index.ask(question, method)) for question in QUESTIONS}
+        assert [summary(s) for s in index.ask_many(2 * QUESTIONS, method, threads=4)] == [
             answered[q] for q in 2 * QUESTIONS
         ]
 
 
 def test_threads_that_share_an_index_may_use_different_methods_and_open_it_together(folder: Path) -> None:
     with Index.open(folder, encoder=ENCODER) as index:
-        alone = {(q, m): said(index.ask(q, m)) for q in QUESTIONS[:4] for m in METHODS}
+        alone = {(q, m): summary(index.ask(q, m)) for q in QUESTIONS[:4] for m in METHODS}
     with Index.open(folder, encoder=ENCODER) as index, ThreadPoolExecutor(4) as pool:
         # Nothing is loaded yet: the first four calls open the snapshot at the same time.
         asked = [(q, m) for _ in range(2) for q in QUESTIONS[:4] for m in METHODS]
-        assert list(pool.map(lambda pair: said(index.ask(*pair)), asked)) == [alone[pair] for pair in asked]
+        assert list(pool.map(lambda pair: summary(index.ask(*pair)), asked)) == [alone[pair] for pair in asked]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
-def test_a_reader_is_answered_all_the_while_another_process_indexes(tmp_path: Path, nursery: Nursery) -> None:
-    """Each answer is whole, of one snapshot: its citations are what the documents say, and documents only grow."""
-    folder, docs = tmp_path / "index", written(tmp_path / "docs", CORPUS[:160], 8)
-    rest = written(tmp_path / "rest", CORPUS[160:], 1)
+def test_a_reader_gets_answers_while_another_process_indexes(tmp_path: Path, server: ForkServer) -> None:
+    """Each answer comes from one snapshot: its citations quote the documents, and their number never falls."""
+    folder, docs = tmp_path / "index", write_corpus(tmp_path / "docs", CORPUS[:160], 8)
+    rest = write_corpus(tmp_path / "rest", CORPUS[160:], 1)
     text_of = {document.id: document.text for document in read_documents([docs, rest], pytest.fail)}
     with Index.create(folder, encoder=ENCODER, settings=ALL) as index:
         index.add(rest)
     with Index.open(folder, encoder=ENCODER) as reader:
         reader.ask(QUESTIONS[0])
-        writer = nursery.start("add", folder, docs)
+        writer = server.start("add", folder, docs)
         sizes, answers, until = [], 0, time.monotonic() + 60
-        while len(writer.said("done")) < 8 and time.monotonic() < until:
+        while len(writer.reports_of("done")) < 8 and time.monotonic() < until:
             question, method = QUESTIONS[answers % len(QUESTIONS)], METHODS[answers % 4]
             reply = reader.ask(question, method)
             assert reply.answer is not None and reply.passages is not None
@@ -102,22 +102,20 @@ def test_a_reader_is_answered_all_the_while_another_process_indexes(tmp_path: Pa
         assert sizes == sorted(sizes) and set(sizes) <= {40 + 20 * done for done in range(9)}
         assert len(set(sizes)) > 2 and answers > 4
         assert reader.documents == 200 and reader.is_current and reader.verify() == []
-    assert nursery.run("add", folder, docs).code == 0  # a writer cleans up what the reader held
-    assert state(folder)["documents"] == 200 and litter(folder) == []
+    assert server.run("add", folder, docs).code == 0  # a writer deletes the snapshots that the reader had open
+    assert state(folder)["documents"] == 200 and leftovers(folder) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
-def test_readers_in_processes_of_their_own_are_answered_while_snapshots_come_and_go(
-    tmp_path: Path, nursery: Nursery
-) -> None:
-    """Each opens the index anew, at whatever moment of a switch it comes."""
-    folder, docs = tmp_path / "index", written(tmp_path / "docs", CORPUS[:80], 8)
+def test_readers_in_other_processes_get_answers_while_snapshots_change(tmp_path: Path, server: ForkServer) -> None:
+    """Each reader opens the index, at any moment of a change of snapshots."""
+    folder, docs = tmp_path / "index", write_corpus(tmp_path / "docs", CORPUS[:80], 8)
     Index.create(folder, encoder=ENCODER, settings=ALL).close()
-    writer, readers = nursery.start("add", folder, docs), []
-    while len(writer.said("done")) < 8:
-        readers.append(nursery.start("ask", folder, "vector ppr"))
+    writer, readers = server.start("add", folder, docs), []
+    while len(writer.reports_of("done")) < 8:
+        readers.append(server.start("ask", folder, "vector ppr"))
         if len(readers) > 3:
             ended = readers.pop(0).wait()
-            assert ended.code == 0 and len(ended.said("answered")) == 2, ended
+            assert ended.code == 0 and len(ended.reports_of("answered")) == 2, ended
     assert writer.wait().code == 0
-    assert all(reader.wait().said("answered") == [["vector", True], ["ppr", True]] for reader in readers)
+    assert all(reader.wait().reports_of("answered") == [["vector", True], ["ppr", True]] for reader in readers)

@@ -1,4 +1,4 @@
-"""Any history of an index leads to the index of its last state, built at once from nothing."""
+"""Any history of changes leads to the index that is built at once from the last documents."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from tests.faults.contents import contents, litter
-from tests.faults.nursery import ALL, Careful
+from tests.faults.fork_server import ALL, SlowExtractor
+from tests.faults.index_state import contents, leftovers
 
 from graphwright import Document, Index, start
 from graphwright.errors import DataError
@@ -32,7 +32,7 @@ from graphwright.models import HashEncoder
 
 ENCODER = HashEncoder(8)
 QUESTION = "Where does the Mur flow, and who lives there?"
-EXTRACTORS = {"lexical": LexicalExtractor(), "careful": Careful()}
+EXTRACTORS = {"lexical": LexicalExtractor(), "slow": SlowExtractor()}
 SENTENCES = [
     "The Mur flows through Graz and Leoben.",
     "Alma Brecht lives in Graz.",
@@ -50,22 +50,22 @@ documents = st.builds(Document, ids, texts, titles, st.just({}))
 
 
 @dataclass(frozen=True)
-class Held:
-    """What is known of a document: its content, whose reading of it counts, and whether it waits for a better one."""
+class Expected:
+    """Expected state of a document: content, extractor whose extraction counts, and whether another is pending."""
 
     document: Document
-    reading: str
-    waiting: bool = False
+    extractor: str
+    pending: bool = False
     followed: bool = False  # came from the folder
 
-    def read_by(self, extractor: str) -> Held:
-        """Return this document as an extractor leaves it."""
-        aside = extractor == "careful" and "illegible" in self.document.text
-        return Held(self.document, self.reading if aside else extractor, aside, self.followed)
+    def read_by(self, extractor: str) -> Expected:
+        """Return the expected state after an extractor has read it."""
+        fails = extractor == "slow" and "illegible" in self.document.text
+        return Expected(self.document, self.extractor if fails else extractor, fails, self.followed)
 
 
-def replies(snapshot: Snapshot) -> list[Any]:
-    """What an index finds, to be compared later."""
+def results(snapshot: Snapshot) -> list[Any]:
+    """Return results of an index, to compare them later."""
     passages = retrieval_part(pipeline("ppr", snapshot))(start(QUESTION, snapshot.graph)).passages
     assert passages is not None and passages.scores is not None
     ranking = passages.ids.tolist(), passages.scores.tolist()
@@ -73,7 +73,7 @@ def replies(snapshot: Snapshot) -> list[Any]:
 
 
 class History(RuleBasedStateMachine):
-    """An index, a folder that it is kept in step with, readers; and a dictionary that says what should be there."""
+    """An index, the folder that it is synchronised with, its readers, and a dictionary of its expected documents."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class History(RuleBasedStateMachine):
         self.place = Path(self.scratch.name)
         self.folder, self.docs = self.place / "index", self.place / "docs"
         self.docs.mkdir()
-        self.held: dict[str, Held] = {}
+        self.expected: dict[str, Expected] = {}
         self.readers: list[tuple[str, Snapshot, list[Any]]] = []
 
     @initialize(extractor=st.sampled_from(sorted(EXTRACTORS)))
@@ -89,54 +89,56 @@ class History(RuleBasedStateMachine):
         self.extractor = extractor
         self.index = Index.create(self.folder, encoder=ENCODER, extractor=EXTRACTORS[extractor], settings=ALL)
 
-    def take(self, given: Iterable[Document], followed: bool) -> dict[str, str]:
-        """Do to the dictionary what adding documents should do, and say what became of each."""
-        became = {}
-        for document in given:
-            known = self.held.get(document.id)
+    def expect(self, added: Iterable[Document], followed: bool) -> dict[str, str]:
+        """Update the expected documents as `add` should, and return what `add` should report of each."""
+        changes = {}
+        for document in added:
+            known = self.expected.get(document.id)
             if known is not None and known.document == document:
-                became[document.id] = "unchanged"
-                self.held[document.id] = Held(document, known.reading, known.waiting, known.followed or followed)
+                changes[document.id] = "unchanged"
+                self.expected[document.id] = Expected(
+                    document, known.extractor, known.pending, known.followed or followed
+                )
                 continue
-            became[document.id] = "added" if known is None else "replaced"
-            new = Held(document, "lexical", False, followed or (known is not None and known.followed))
-            self.held[document.id] = new.read_by(self.extractor)
-        return became
+            changes[document.id] = "added" if known is None else "replaced"
+            new = Expected(document, "lexical", False, followed or (known is not None and known.followed))
+            self.expected[document.id] = new.read_by(self.extractor)
+        return changes
 
-    def cleaned(self) -> None:
-        """After each change there are the snapshot of today and those that are read, and no others."""
+    def check_snapshots(self) -> None:
+        """Check that the snapshots are the current one and those of the readers."""
         there = {path.name for path in self.folder.glob("snapshot-*")}
         assert there == {self.current(), *(name for name, _, _ in self.readers)}
 
     def current(self) -> str:
         return (self.folder / "CURRENT").read_text()
 
-    @rule(given=st.lists(documents, min_size=1, max_size=4, unique_by=lambda document: document.id))
-    def add(self, given: list[Document]) -> None:
-        made = self.index.add(given)
-        became = self.take(given, False)
-        for what in ("added", "replaced", "unchanged"):
-            assert getattr(made, what) == [i for i, how in became.items() if how == what]
-        self.cleaned()
+    @rule(added=st.lists(documents, min_size=1, max_size=4, unique_by=lambda document: document.id))
+    def add(self, added: list[Document]) -> None:
+        result = self.index.add(added)
+        changes = self.expect(added, False)
+        for change in ("added", "replaced", "unchanged"):
+            assert getattr(result, change) == [i for i, value in changes.items() if value == change]
+        self.check_snapshots()
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.expected)
     @rule()
-    def add_what_is_there(self) -> None:
+    def add_unchanged(self) -> None:
         before = self.current()
-        made = self.index.add([held.document for held in self.held.values()])
-        assert len(made.unchanged) == len(self.held) and self.current() == before
-        self.cleaned()
+        result = self.index.add([entry.document for entry in self.expected.values()])
+        assert len(result.unchanged) == len(self.expected) and self.current() == before
+        self.check_snapshots()
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.expected)
     @rule(data=st.data())
     def remove(self, data: st.DataObject) -> None:
-        gone = data.draw(st.lists(st.sampled_from(sorted(self.held)), min_size=1, max_size=2, unique=True))
-        self.index.remove(gone)
-        for document in gone:
-            del self.held[document]
+        removed = data.draw(st.lists(st.sampled_from(sorted(self.expected)), min_size=1, max_size=2, unique=True))
+        self.index.remove(removed)
+        for document in removed:
+            del self.expected[document]
         with pytest.raises(DataError, match="holds no document"):
-            self.index.remove([gone[0]])
-        self.cleaned()
+            self.index.remove([removed[0]])
+        self.check_snapshots()
 
     @rule(name=names, text=texts)
     def write_file(self, name: str, text: str) -> None:
@@ -160,28 +162,30 @@ class History(RuleBasedStateMachine):
             with pytest.raises(DataError, match="nothing to read"):
                 self.index.sync(self.docs)
             return
-        given = [
+        added = [
             Document(path.relative_to(self.docs).as_posix(), path.read_text(encoding="utf-8"), path.stem, {})
             for path in files
         ]
-        made = self.index.sync(self.docs)
-        self.take(given, True)
-        now = {document.id for document in given}
-        gone = sorted(i for i, held in self.held.items() if held.followed and i not in now)
-        assert made.removed == gone
-        for document in gone:
-            del self.held[document]
+        result = self.index.sync(self.docs)
+        self.expect(added, True)
+        now = {document.id for document in added}
+        removed = sorted(i for i, entry in self.expected.items() if entry.followed and i not in now)
+        assert result.removed == removed
+        for document in removed:
+            del self.expected[document]
         assert self.index.info()["folders"] == {str(self.docs.resolve()): len(now)}
-        self.cleaned()
+        self.check_snapshots()
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.expected)
     @rule(data=st.data())
     def reextract(self, data: st.DataObject) -> None:
-        some = data.draw(st.none() | st.lists(st.sampled_from(sorted(self.held)), min_size=1, max_size=2, unique=True))
+        some = data.draw(
+            st.none() | st.lists(st.sampled_from(sorted(self.expected)), min_size=1, max_size=2, unique=True)
+        )
         self.index.reextract(some)
-        for document in self.held if some is None else some:
-            self.held[document] = self.held[document].read_by(self.extractor)
-        self.cleaned()
+        for document in self.expected if some is None else some:
+            self.expected[document] = self.expected[document].read_by(self.extractor)
+        self.check_snapshots()
 
     @rule(extractor=st.sampled_from(sorted(EXTRACTORS)))
     def close_and_open(self, extractor: str) -> None:
@@ -191,59 +195,59 @@ class History(RuleBasedStateMachine):
 
     @precondition(lambda self: len(self.readers) < 2)
     @rule()
-    def begin_to_read(self) -> None:
+    def open_reader(self) -> None:
         with Index.open(self.folder, encoder=ENCODER) as reader:
             snapshot = reader.snapshot
-        self.readers.append((self.current(), snapshot, replies(snapshot)))
+        self.readers.append((self.current(), snapshot, results(snapshot)))
 
     @precondition(lambda self: self.readers)
     @rule()
-    def end_to_read(self) -> None:
+    def close_reader(self) -> None:
         del self.readers[0]
 
     @invariant()
-    def the_index_holds_what_it_should(self) -> None:
+    def the_index_has_the_expected_documents(self) -> None:
         if not hasattr(self, "index"):
             return
-        held = self.index.info()
+        info = self.index.info()
         passages = self.index.graph.passages
-        assert self.index.documents == held["documents"] == len(self.held) and held["current"]
-        assert passages is not None and list(passages.documents) == sorted(self.held, key=str.encode)
+        assert self.index.documents == info["documents"] == len(self.expected) and info["current"]
+        assert passages is not None and list(passages.documents) == sorted(self.expected, key=str.encode)
         assert self.index.verify() == []
 
     @invariant()
-    def a_reader_still_gets_the_answers_that_it_got(self) -> None:
-        for name, snapshot, said in self.readers:
+    def readers_get_the_same_results_as_before(self) -> None:
+        for name, snapshot, before in self.readers:
             assert (self.folder / name / "about.json").exists()
-            assert replies(snapshot) == said
+            assert results(snapshot) == before
 
     def teardown(self) -> None:
-        """Compare with an index that is built at once, in another order."""
+        """Compare with an index that is built at once, in reverse order."""
         if hasattr(self, "index"):
             self.readers.clear()
             self.index.add([])
-            assert contents(self.index) == self.anew()
+            assert contents(self.index) == self.rebuilt()
             self.index.close()
-            assert litter(self.folder) == []
+            assert leftovers(self.folder) == []
         self.scratch.cleanup()
 
-    def anew(self) -> dict[str, Any]:
-        folder = self.place / "anew"
+    def rebuilt(self) -> dict[str, Any]:
+        folder = self.place / "rebuilt"
         Index.create(folder, encoder=ENCODER, settings=ALL).close()
         for name, extractor in EXTRACTORS.items():
-            wanted = [
-                held.document
-                for held in reversed(self.held.values())
-                if (held.waiting or held.reading == "careful") == (name == "careful")
+            documents_read = [
+                entry.document
+                for entry in reversed(self.expected.values())
+                if (entry.pending or entry.extractor == "slow") == (name == "slow")
             ]
             with Index.open(folder, encoder=ENCODER, extractor=extractor) as index:
-                index.add(wanted)
+                index.add(documents_read)
         with Index.open(folder, encoder=ENCODER) as index:
             return contents(index)
 
 
-def test_any_history_leads_to_the_index_of_its_last_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Nothing is cut off here, so nothing has to be on the disk itself.
+def test_any_history_leads_to_the_index_built_from_the_last_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    # No power is lost here, so fsync is not needed.
     monkeypatch.setattr(os, "fsync", lambda file: None)
     run_state_machine_as_test(
         History,

@@ -1,7 +1,7 @@
-"""Work in processes that may be killed: one that has loaded everything forks a child for each piece of it.
+"""Fork server: a process that has loaded everything forks a child for each job, which may be killed.
 
-A child is a process of its own, so SIGKILL, limits on files and crashes of compiled code hit it alone; and it starts in
-milliseconds. Run as a script this is the one that forks; `Nursery` is how a test talks to it.
+SIGKILL, limits on files and crashes of compiled code end the child alone, and a child starts in milliseconds. Run as a
+script, this module is the server; tests call it by `ForkServer`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from graphwright.index import LexicalExtractor, Settings
 from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Mention, Relation
 from graphwright.models import HashEncoder
 
-__all__ = ["ALL", "ENCODER", "QUESTION", "Careful", "Child", "Nursery", "opened"]
+__all__ = ["ALL", "ENCODER", "QUESTION", "SlowExtractor", "Outcome", "ForkServer", "open_or_create"]
 
 ALL = Settings(embed=("passages", "names", "triples"))
 ENCODER = HashEncoder(16)
@@ -40,49 +40,49 @@ QUESTION = "Who founded the observatory of Fredericton?"
 
 
 @dataclass(frozen=True)
-class Careful:
-    """An extractor that takes long, as a language model does, and says the same of the same chunk.
+class SlowExtractor:
+    """A slow, deterministic extractor, as a language model might be.
 
-    It says of each chunk what the quick one says, and one thing more; a chunk with "illegible" in it it sets aside.
+    It adds a mention and a relation to the extraction of the lexical one, and fails on a chunk with "illegible" in it.
     """
 
     seconds: float = 0.0  # for one chunk
-    id: str = "careful:1"
+    id: str = "slow:1"
     provisional: LexicalExtractor = field(default_factory=LexicalExtractor)
 
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
-        """Read chunks, slowly."""
-        return [self._read(e, made) for e, made in zip(excerpts, self.provisional.extract(excerpts), strict=True)]
+        """Extract from chunks, slowly."""
+        return [self._read(e, quick) for e, quick in zip(excerpts, self.provisional.extract(excerpts), strict=True)]
 
-    def _read(self, excerpt: Excerpt, made: Extraction) -> Extraction | ExtractionFailure:
+    def _read(self, excerpt: Excerpt, quick: Extraction) -> Extraction | ExtractionFailure:
         time.sleep(self.seconds)
         if "illegible" in excerpt.text:
             return ExtractionFailure("it is illegible")
-        said = Mention("Careful Reader", 0, 0, "reader", f"read {excerpt.document}")
-        more = Relation(
-            "Careful Reader", "read", excerpt.title or "Untitled", f"{excerpt.document} was read.", ("care",)
+        mention = Mention("Slow Reader", 0, 0, "reader", f"read {excerpt.document}")
+        relation = Relation(
+            "Slow Reader", "read", excerpt.title or "Untitled", f"{excerpt.document} was read.", ("care",)
         )
-        return Extraction((*made.mentions, said), (*made.relations, more))
+        return Extraction((*quick.mentions, mention), (*quick.relations, relation))
 
 
-def opened(folder: Path, extractor: Any = None) -> Index:
-    """Open an index of these tests, made if need be, as the command line does."""
+def open_or_create(folder: Path, extractor: Any = None) -> Index:
+    """Open an index, or create one, as the command line does."""
     if (folder / "index.sqlite").exists():
         return Index.open(folder, encoder=ENCODER, extractor=extractor)
     return Index.create(folder, encoder=ENCODER, extractor=extractor, settings=ALL)
 
 
 class Points:
-    """Places in the work where a child can end its own life: each call of these functions, before, amid and after."""
+    """Points at which a child can kill itself: before, within and after each call of the functions that write."""
 
     def __init__(self, stop: Sequence[Any] | None, note: Callable[[str], None] | None) -> None:
-        """`stop`: a point's name and how often it is passed before."""
+        """`stop`: a point and how many times it is passed before the child is killed there."""
         self._stop = tuple(stop or ())
         self._note = note
         self._passed: Counter[str] = Counter()
 
     def watch(self) -> None:
-        """Put the points into the functions that write."""
+        """Wrap the functions that write."""
         self._around(os, "replace", lambda old, new: f"rename {Path(new).name}")
         self._around(shutil, "rmtree", lambda path, **_: f"delete {Path(path).name}", _delete_some)
         self._around(Path, "unlink", lambda path, **_: f"unlink {path.name}")
@@ -105,32 +105,32 @@ class Points:
                 def executescript(self, script: str) -> Any:
                     return points.around(f"script {file}", lambda: super(Watched, self).executescript(script))
 
-                def execute(self, query: str, *given: Any) -> Any:
+                def execute(self, query: str, *arguments: Any) -> Any:
                     what = f"{query.split()[0].lower()} {file}" if "wal_" not in query else f"checkpoint {file}"
-                    return points.around(what, lambda: super(Watched, self).execute(query, *given))
+                    return points.around(what, lambda: super(Watched, self).execute(query, *arguments))
 
             return connect(name, factory=Watched, **more)
 
         sqlite3.connect = watched  # type: ignore[assignment]
 
-    def around(self, name: str, call: Callable[[], Any], amid: Callable[[], None] | None = None) -> Any:
-        """Do a piece of work between two points, and with a third amid it."""
+    def around(self, name: str, call: Callable[[], Any], within: Callable[[], None] | None = None) -> Any:
+        """Make a call between two points; `within` is what a child that is killed in the middle does of it."""
         self._pass(f"before {name}")
-        if amid is not None and self._stop == (f"amid {name}", self._passed[f"amid {name}"]):
-            amid()
-        self._pass(f"amid {name}", only_count=amid is None)
+        if within is not None and self._stop == (f"within {name}", self._passed[f"within {name}"]):
+            within()
+        self._pass(f"within {name}", only_count=within is None)
         result = call()
         self._pass(f"after {name}")
         return result
 
     def _around(
-        self, owner: Any, attribute: str, name: Callable[..., str], amid: Callable[..., None] | None = None
+        self, owner: Any, attribute: str, name: Callable[..., str], within: Callable[..., None] | None = None
     ) -> None:
         call = getattr(owner, attribute)
 
-        def watched(*given: Any, **more: Any) -> Any:
-            some = None if amid is None else lambda: amid(*given)
-            return self.around(name(*given, **more), lambda: call(*given, **more), some)
+        def watched(*arguments: Any, **more: Any) -> Any:
+            inner = None if within is None else lambda: within(*arguments)
+            return self.around(name(*arguments, **more), lambda: call(*arguments, **more), inner)
 
         setattr(owner, attribute, watched)
 
@@ -156,8 +156,8 @@ def _write_some(file: Any, array: Any) -> None:
 
 
 def _add(folder: Path, report: Callable[..., None], what: str, extractor: Any = None) -> None:
-    """Add the files of a folder one after the other; say of each when it is there."""
-    with opened(folder, extractor) as index:
+    """Add the files of a folder one by one, and report each."""
+    with open_or_create(folder, extractor) as index:
         report("opened", index.documents)
         for file in sorted(Path(what).iterdir()):
             index.add(file)
@@ -165,25 +165,25 @@ def _add(folder: Path, report: Callable[..., None], what: str, extractor: Any = 
 
 
 def _read(folder: Path, report: Callable[..., None], what: str) -> None:
-    """Add the files of a folder, read by an extractor that takes its time."""
-    _add(folder, report, what, Careful(0.001))
+    """Add the files of a folder, with the slow extractor."""
+    _add(folder, report, what, SlowExtractor(0.001))
 
 
 def _read_slowly(folder: Path, report: Callable[..., None], what: str) -> None:
-    """Add the files of a folder, read by an extractor that takes long."""
-    _add(folder, report, what, Careful(0.3))
+    """Add the files of a folder, with the slow extractor at 0.3 seconds a chunk."""
+    _add(folder, report, what, SlowExtractor(0.3))
 
 
 def _sync(folder: Path, report: Callable[..., None], what: str) -> None:
-    """Keep an index in step with a folder."""
-    with opened(folder) as index:
+    """Synchronise an index with a folder."""
+    with open_or_create(folder) as index:
         report("opened", index.documents)
         index.sync(Path(what))
         report("done", index.documents)
 
 
 def _ask(folder: Path, report: Callable[..., None], what: str) -> None:
-    """Ask an index by every method, and say what came of it."""
+    """Ask an index by each of the methods in `what`, and report the results."""
     with Index.open(folder, encoder=ENCODER) as index:
         for method in what.split():
             try:
@@ -194,14 +194,14 @@ def _ask(folder: Path, report: Callable[..., None], what: str) -> None:
 
 
 def _verify(folder: Path, report: Callable[..., None], what: str) -> None:
-    """Say what is wrong with an index; where `what` is repair, mend it."""
+    """Report the problems of an index; with `what` "repair", those left after a repair."""
     with Index.open(folder, encoder=ENCODER) as index:
         for problem in index.verify(repair=what == "repair"):
             report("problem", str(problem), problem.repairable)
 
 
 def _examine(folder: Path, report: Callable[..., None], what: str) -> None:
-    """Say what is wrong with an index, then ask it by every method."""
+    """Report the problems of an index, then ask it."""
     _verify(folder, report, "")
     _ask(folder, report, what)
 
@@ -210,16 +210,16 @@ def _command(folder: Path, report: Callable[..., None], what: str) -> None:
     """Run the command line; `what` are its arguments as JSON. Its exit status is the child's."""
     from graphwright.cli.app import main
 
-    with tempfile.TemporaryFile() as said:
-        os.dup2(said.fileno(), 1)
-        os.dup2(said.fileno(), 2)
+    with tempfile.TemporaryFile() as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
         try:
             main([argument.format(index=folder) for argument in json.loads(what)])
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
-            said.seek(0)
-            report("said", said.read().decode())
+            output.seek(0)
+            report("output", output.read().decode())
 
 
 JOBS = {
@@ -235,12 +235,12 @@ JOBS = {
 
 
 def _work(order: dict[str, Any], reports: int) -> int:
-    """Do one piece of work in a child; return its exit status."""
+    """Do a job in a child; return its exit status."""
 
-    def report(*said: Any) -> None:
-        os.write(reports, (json.dumps(said) + "\n").encode())
+    def report(*values: Any) -> None:
+        os.write(reports, (json.dumps(values) + "\n").encode())
 
-    # What a process has written outlives it; only a power cut does not wait for the disk.
+    # Written pages survive the process; fsync matters only when the machine loses power.
     os.fsync = lambda file: None
     note = (lambda point: report("point", point)) if order["points"] else None
     if order["points"] or order["stop"]:
@@ -263,7 +263,7 @@ def _work(order: dict[str, Any], reports: int) -> int:
 def _serve() -> None:
     """Load everything once, then fork for each order on stdin."""
     with tempfile.TemporaryDirectory() as folder:
-        index = opened(Path(folder) / "index")
+        index = open_or_create(Path(folder) / "index")
         index.add([{"id": "a", "title": "Graz", "text": "Graz lies on the Mur in Styria, Austria."}])
         for method in ("vector", "bm25", "hybrid", "ppr"):
             index.ask(QUESTION, method)
@@ -285,62 +285,62 @@ def _serve() -> None:
 
 
 @dataclass(frozen=True)
-class Child:
-    """What became of a child: `code` as subprocess has it (negative: the signal), and what it reported."""
+class Outcome:
+    """Exit code of a child (negative: the signal), and its reports."""
 
     code: int
     reports: list[list[Any]]
 
     @property
     def error(self) -> list[Any]:
-        """Name and message of the error that it ended with, and whether that is one of ours."""
+        """Name and message of the error that ended it, and whether it is a GraphwrightError."""
         return self.reports[-1] if self.code == 1 else []
 
-    def said(self, what: str) -> list[list[Any]]:
+    def reports_of(self, what: str) -> list[list[Any]]:
         """Return the reports of one kind."""
         return [report[1:] for report in self.reports if report[0] == what]
 
 
 @dataclass(frozen=True)
-class Running:
-    """A child at work."""
+class Job:
+    """A running child."""
 
-    nursery: Nursery
+    server: ForkServer
     number: int
     reports: Path
 
-    def until(self, what: str) -> None:
-        """Wait until it has reported something."""
-        while not self.said(what):
+    def wait_for(self, what: str) -> None:
+        """Wait for a report of one kind."""
+        while not self.reports_of(what):
             time.sleep(0.002)
 
-    def said(self, what: str) -> list[list[Any]]:
+    def reports_of(self, what: str) -> list[list[Any]]:
         """Return the reports of one kind so far."""
-        return [report[1:] for report in self._said() if report[0] == what]
+        return [report[1:] for report in self._lines() if report[0] == what]
 
     def kill(self) -> None:
-        """End it; nobody has waited for it yet, so its number is its own."""
+        """Kill it. It was not waited for, so no other process has its number."""
         os.kill(self.number, signal.SIGKILL)
 
-    def wait(self) -> Child:
+    def wait(self) -> Outcome:
         """Wait for its end."""
-        return Child(os.waitstatus_to_exitcode(self.nursery.asked(self.number)), self._said())
+        return Outcome(os.waitstatus_to_exitcode(self.server.send(self.number)), self._lines())
 
-    def _said(self) -> list[list[Any]]:
+    def _lines(self) -> list[list[Any]]:
         lines = self.reports.read_text().splitlines(keepends=True) if self.reports.exists() else []
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
-class Nursery:
-    """Forks children that work; to be used in a `with`."""
+class ForkServer:
+    """Start children for jobs; use it in a `with` block."""
 
     def __init__(self) -> None:
-        """Start the process that forks, and wait until it has loaded everything."""
+        """Start the server, and wait until it has loaded everything."""
         self._scratch = tempfile.TemporaryDirectory()
         self._process = subprocess.Popen(
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self._heard()
+        self._reply()
         self._orders = 0
 
     def start(
@@ -353,33 +353,33 @@ class Nursery:
         points: bool = False,
         largest: int | None = None,
         user: int | None = None,
-    ) -> Running:
-        """Let a child begin a job.
+    ) -> Job:
+        """Start a job in a child.
 
-        `stop`: a point and how often it is passed before the child kills itself there; `points`: report all of them;
-        `largest`: bytes that a file may have; `user`: whom the child is run by.
+        `stop`: a point and how many times it is passed before the child is killed there; `points`: report all of them;
+        `largest`: maximum size of a file in bytes; `user`: id of the user that the child runs as.
         """
         reports = Path(self._scratch.name) / f"{self._orders}.jsonl"
         self._orders += 1
         order = {"job": job, "folder": str(folder), "what": str(what), "reports": str(reports)}
         more = {"stop": stop, "points": points, "largest": largest, "user": user}
-        return Running(self, self.asked({**order, **more}), reports)
+        return Job(self, self.send({**order, **more}), reports)
 
-    def run(self, job: str, folder: Path, what: str | Path = "", **more: Any) -> Child:
-        """Let a child do a job, and wait for its end; see `start`."""
+    def run(self, job: str, folder: Path, what: str | Path = "", **more: Any) -> Outcome:
+        """Do a job in a child, and wait for its end; arguments as in `start`."""
         return self.start(job, folder, what, **more).wait()
 
-    def asked(self, order: Any) -> Any:
-        """Send an order, and return the answer."""
+    def send(self, order: Any) -> Any:
+        """Send an order, and return the reply."""
         assert self._process.stdin is not None
         print(json.dumps(order), file=self._process.stdin, flush=True)
-        return self._heard()
+        return self._reply()
 
-    def _heard(self) -> Any:
+    def _reply(self) -> Any:
         assert self._process.stdout is not None
         return json.loads(self._process.stdout.readline())
 
-    def __enter__(self) -> Nursery:
+    def __enter__(self) -> ForkServer:
         return self
 
     def __exit__(self, *_: object) -> None:
