@@ -523,7 +523,7 @@ class LookUp:
         return rows
 
 
-def loop_kernels(graph: Graph, around: Around, vectors: Floats, query: int, lists: Sequence[Ids]) -> tuple[float, int]:
+def loop_kernels(graph: Graph, vectors: Floats, query: int, lists: Sequence[Ids]) -> tuple[float, int]:
     """Run the kernels over the node lists of a loop; return milliseconds, and the number of neighbours at the end."""
     rows = graph.columns.adjacency
     latents = np.zeros((LOOP_BUDGET, DIMENSION), np.float32)
@@ -532,7 +532,7 @@ def loop_kernels(graph: Graph, around: Around, vectors: Floats, query: int, list
         return products(vectors, new, vectors[query])
 
     begun = time.perf_counter()
-    around.forget()
+    around = Around(*rows)
     for nodes in lists:
         smooth(*rows, nodes, latents[: len(nodes)], 0.2)
         if len(nodes) < LOOP_BUDGET:
@@ -546,7 +546,7 @@ def measure_granker(graph: Graph, vectors: Floats, queries: Sequence[int]) -> Re
     model = LookUp(vectors)
     index = VectorIndex(vectors, None, model)
     vars(index)["checksum"] = "0" * 16  # the checksum of 600 MB need not be computed to print the expression
-    rank, around = GRanker(model), Around(*graph.columns.adjacency)
+    rank = GRanker(model)
     loop = rank >> Repeat((Keep() | STeX(index) % LOOP_BATCH) >> rank, until=Reached(nodes=LOOP_BUDGET))
     times, neighbours = defaultdict(list), []
     for at, query in enumerate(queries):
@@ -559,7 +559,7 @@ def measure_granker(graph: Graph, vectors: Floats, queries: Sequence[int]) -> Re
         ranked = [step.after for step in steps if step.after is not None and step.operator.startswith("GRanker")]
         lists = [evidence_of(state).nodes for state in ranked]
         vectors @ vectors[query]  # empties the cache of the rows that are looked up
-        compiled, count = loop_kernels(graph, around, vectors, query, lists)
+        compiled, count = loop_kernels(graph, vectors, query, lists)
         if at:  # the first compiles
             neighbours.append(count)
             alone = sum(step.seconds - step.usage.seconds for step in steps) * 1e3

@@ -82,12 +82,8 @@ def test_scores_around_a_list_are_algorithm_3_to_the_bit_whatever_was_asked_befo
             for k in range(8):
                 nodes, scores = again.scores(ranked, values.__getitem__, beta, k)
                 order = sorted(every, key=lambda v: (-every[v], v))[:k]
-                assert sorted(nodes.tolist()) == sorted(order)
-                assert {v: every[v] for v in order} == dict(zip(nodes.tolist(), scores.tolist(), strict=True))
+                assert nodes.tolist() == order and scores.tolist() == [every[v] for v in order]
     assert len(told) == len(set(told))  # each node's similarity is asked for once
-    kept.forget()
-    nodes, scores = kept.scores(asked[0], lambda nodes: np.zeros(len(nodes)), beta)
-    assert dict(zip(nodes.tolist(), scores.tolist(), strict=True)) == algorithm_3(near, asked[0], np.zeros(10), beta)
 
 
 def test_an_interrupted_call_is_not_taken_for_done() -> None:
@@ -136,7 +132,7 @@ def test_what_lies_outside_is_refused() -> None:
     with pytest.raises(ValueError, match="ranked holds -1"):
         Around(*line).scores([-1], np.zeros_like)
     with pytest.raises(ValueError, match=r"shape \(1,\) for 2 nodes"):
-        Around(*line).scores([0], lambda nodes: [1.0])
+        Around(*line).scores([1], lambda nodes: [1.0])
     with pytest.raises(ValueError, match="rows holds 2"):
         products([[1.0], [2.0]], [2], [1.0])
     with pytest.raises(ValueError, match=r"the query \(2,\)"):

@@ -6,7 +6,8 @@ import pytest
 
 from graphwright.kernels import ppr_push as push
 from graphwright.kernels.csr import undirected
-from graphwright.kernels.ppr_push import Walk, kth, settled, swept
+from graphwright.kernels.ppr_push import Walk, settled, swept
+from graphwright.kernels.ranking import kth
 
 
 def _walk(graph, seeds, mass, restart=0.15):
@@ -88,9 +89,3 @@ def test_swept_from_the_solution_is_the_solution():
     again, kept = swept(walk, 10, nodes, scores)
     best = np.sort(np.argsort(-scores, kind="stable")[:10])
     assert again.tolist() == nodes[best].tolist() and kept == pytest.approx(scores[best], abs=1e-9)
-
-
-def test_kth():
-    scores = np.array([3.0, 1.0, 2.0])
-    for floor in (0.0, 1.5, 9.0):
-        assert [kth(scores, k, floor) for k in (1, 2, 3)] == [3.0, 2.0, 1.0]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphwright.kernels.ranking import rank_items, top
+from graphwright.kernels.ranking import kth, rank_items, top
 
 
 @given(st.lists(st.sampled_from([-1.5, 0.0, 0.25, 3.0, float("inf")]), max_size=30), st.integers(0, 35))
@@ -55,3 +55,9 @@ def test_what_does_not_fit_is_refused() -> None:
         rank_items([1.0], [0, 1], [0, 1, 2], [], [0, 0, 0])
     with pytest.raises(ValueError, match="k is -1"):
         rank_items([1.0], [0], [0, 1], [], [0, 0], -1)
+
+
+def test_kth():
+    scores = np.array([3.0, 1.0, 2.0])
+    for floor in (0.0, 1.5, 9.0):
+        assert [kth(scores, k, floor) for k in (1, 2, 3)] == [3.0, 2.0, 1.0]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Ints, item_text
 from graphwright.graph.graph import Csr, Graph
 from graphwright.kernels.csr import group, readonly
-from graphwright.kernels.relation_paths import Front, Labelled, leading, walks_by
+from graphwright.kernels.walks import Front, Labelled, leading, walks_by
 
 __all__ = [
     "Bundle",

@@ -20,6 +20,8 @@ __all__ = [
     "kernel",
     "node_ids",
     "readonly",
+    "row_pointers",
+    "same_length",
     "undirected",
     "workspace",
 ]
@@ -73,6 +75,12 @@ def node_ids(ids: ArrayLike, n: int, what: str) -> Ids:
         nodes = f"the graph's nodes are 0 to {n - 1}" if n else "the graph has no nodes"
         raise ValueError(f"{what} holds {wide[outside[0]]}, but {nodes}. Pass local ids of this graph.")
     return readonly(wide, np.int32)
+
+
+def same_length(name: str, size: int, other: str, other_size: int) -> None:
+    """Raise ValueError if two arrays differ in length."""
+    if size != other_size:
+        raise ValueError(f"{name} holds {size} values and {other} {other_size}. Pass arrays of equal length.")
 
 
 class Workspace:
@@ -185,7 +193,12 @@ def _induce(indptr: Pointers, neighbours: Ids, nodes: Ids, marks: Ids, rows: Poi
         marks[nodes[i], 0] = 0
 
 
-def _starts(counts: Pointers) -> Pointers:
+def row_pointers(counts: Pointers) -> Pointers:
+    """Return the row pointers of rows of these lengths: int64[n + 1].
+
+    >>> row_pointers(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
     indptr = np.zeros(counts.size + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
     return indptr
@@ -205,8 +218,8 @@ def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> tuple[Pointers, Id
     ([0, 2, 3, 4, 4], [1, 2, 0, 0])
     """
     heads, tails = node_ids(heads, n, "heads"), node_ids(tails, n, "tails")
-    _same_length("heads", heads.size, "tails", tails.size)
-    starts = _starts(np.bincount(heads, minlength=n) + np.bincount(tails, minlength=n))
+    same_length("heads", heads.size, "tails", tails.size)
+    starts = row_pointers(np.bincount(heads, minlength=n) + np.bincount(tails, minlength=n))
     loose = np.empty(starts[-1], np.int32)
     cursor = starts[:-1].copy()
     _scatter(heads, tails, cursor, loose)
@@ -234,8 +247,8 @@ def group(n: int, keys: ArrayLike, values: ArrayLike) -> tuple[Pointers, Ids]:
     ([0, 1, 1, 3], [11, 10, 12])
     """
     keys, values = node_ids(keys, n, "keys"), readonly(values, np.int32)
-    _same_length("keys", keys.size, "values", values.size)
-    indptr = _starts(np.bincount(keys, minlength=n))
+    same_length("keys", keys.size, "values", values.size)
+    indptr = row_pointers(np.bincount(keys, minlength=n))
     out = np.empty(values.size, np.int32)
     _scatter(keys, values, indptr[:-1].copy(), out)
     return readonly(indptr, np.int64), readonly(out, np.int32)
@@ -260,8 +273,3 @@ def induced(indptr: Pointers, neighbours: Ids, nodes: ArrayLike) -> tuple[Pointe
     out = np.empty(int((indptr[nodes + 1] - indptr[nodes]).sum()), np.int32)
     _induce(readonly(indptr, np.int64), readonly(neighbours, np.int32), nodes, workspace(n).marks, rows, out)
     return readonly(rows, np.int64), readonly(out[: rows[-1]].copy(), np.int32)
-
-
-def _same_length(name: str, size: int, other: str, other_size: int) -> None:
-    if size != other_size:
-        raise ValueError(f"{name} holds {size} values and {other} {other_size}. Pass arrays of equal length.")

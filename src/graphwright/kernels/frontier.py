@@ -3,122 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.csr import Floats, Ids, Pointers, kernel, node_ids, readonly, workspace
+from graphwright.kernels.ranking import kth
 
 __all__ = ["Around", "products", "smooth"]
 
 Singles = NDArray[np.float32]
 _SUMS = 64  # a constant, so that loops over it are vectorised
-
-
-@kernel
-def _place(v: int, place_of: Ids, met: Ids, begins: Pointers, size: int) -> int:
-    """Return the place of node v in `met[:size]`, adding it at `size` where it is new."""
-    at = int(place_of[v])
-    if at < size and met[at] == v:  # `place_of` is arbitrary for a new node
-        return at
-    place_of[v], met[size], begins[size] = size, v, -1
-    return size
-
-
-@kernel
-def _meet(
-    indptr: Pointers, neighbours: Ids, ranked: Ids, place_of: Ids, met: Ids, begins: Pointers, near: Ids, used: Pointers
-) -> None:
-    """Add the nodes of `ranked` and their neighbours to `met`, and the places of each node's neighbours to `near`.
-
-    The neighbours of the node at place p begin at `begins[p]`, -1 until it is ranked. `used` holds the lengths of `met`
-    and `near`; it is written last, so that an interrupted call leaves no entries.
-    """
-    size, end = used
-    for i in range(ranked.size):
-        v = ranked[i]
-        p = _place(v, place_of, met, begins, size)
-        size = max(size, p + 1)
-        if begins[p] < 0:
-            begins[p] = end
-            for j in range(indptr[v], indptr[v + 1]):
-                near[end] = _place(neighbours[j], place_of, met, begins, size)
-                size = max(size, near[end] + 1)
-                end += 1
-    used[0], used[1] = size, end
-
-
-@kernel
-def _keep(scores: Floats, nodes: Ids, size: int, score: float, node: int) -> int:
-    """Insert a node into the heap of the best, the worst on top, of fixed capacity; return its size.
-
-    Of equal scores that of the larger id is worse.
-    """
-    if size < scores.size:
-        at = size
-        while at > 0:
-            above = (at - 1) // 2
-            if score > scores[above] or (score == scores[above] and node < nodes[above]):
-                break
-            scores[at], nodes[at] = scores[above], nodes[above]
-            at = above
-        scores[at], nodes[at] = score, node
-        return size + 1
-    at = 0
-    while 2 * at + 1 < size:
-        worst = 2 * at + 1
-        other = min(worst + 1, size - 1)
-        if scores[other] < scores[worst] or (scores[other] == scores[worst] and nodes[other] > nodes[worst]):
-            worst = other
-        if score < scores[worst] or (score == scores[worst] and node > nodes[worst]):
-            break
-        scores[at], nodes[at] = scores[worst], nodes[worst]
-        at = worst
-    scores[at], nodes[at] = score, node
-    return size
-
-
-@kernel
-def _score(
-    indptr: Pointers,
-    ranked: Ids,
-    place_of: Ids,
-    met: Ids,
-    begins: Pointers,
-    near: Ids,
-    similar: Floats,
-    beta: float,
-    nodes: Ids,
-) -> Floats:
-    """Write the best nodes next to `ranked`, not in it and not NaN in `similar`, to `nodes`; return their scores.
-
-    The list is visited in rank order, so the first rank that reaches a node is its best. A node next to one node of
-    the list needs no degree: there |A(n)| - 1 is 0.
-    """
-    best, counts = np.zeros(similar.size, np.int32), np.zeros(similar.size, np.int32)
-    for i in range(ranked.size):
-        p = place_of[ranked[i]]
-        for j in range(begins[p], begins[p] + indptr[ranked[i] + 1] - indptr[ranked[i]]):
-            if best[near[j]] == 0:
-                best[near[j]] = i + 1
-            counts[near[j]] += 1
-    for i in range(ranked.size):
-        best[place_of[ranked[i]]] = 0
-    size, scores = 0, np.empty(nodes.size)
-    for p in range(similar.size):
-        if best[p] == 0 or np.isnan(similar[p]) or nodes.size == 0:
-            continue
-        structure = 0.0
-        if ranked.size > 1:
-            structure = 1.0 - (best[p] - 1.0) / (ranked.size - 1.0)
-        if counts[p] > 1:
-            degree = indptr[met[p] + 1] - indptr[met[p]]
-            structure += (counts[p] - 1.0) / (min(degree, ranked.size) - 1.0)
-        score = similar[p] + beta * structure
-        if size < nodes.size or score > scores[0] or (score == scores[0] and met[p] < nodes[0]):
-            size = _keep(scores, nodes, size, score, met[p])
-    return scores[:size]
 
 
 @kernel
@@ -188,28 +83,21 @@ class Around:
 
     As a search grows, its list holds the earlier nodes in another order, and more. The neighbours of each node are
     fetched once, and the similarity of each neighbour is computed once. Results do not depend on earlier calls. Takes
-    4 bytes a node of the graph (mapped when touched), 20 for each node met and 4 for each edge of the ranked nodes, up
-    to twice that as it grows. For one thread.
+    4 bytes a node of the graph (mapped when touched), 12 for each node met and 8 for each edge of the ranked nodes. For
+    one thread.
 
     >>> from graphwright.kernels.csr import undirected
     >>> around = Around(*undirected(5, [0, 1, 2, 3, 0], [1, 2, 3, 4, 3]))
     >>> [part.tolist() for part in around.scores([2, 0], lambda nodes: nodes / 8)]
-    [[1, 3], [2.125, 2.375]]
+    [[3, 1], [2.375, 2.125]]
     """
 
     def __init__(self, indptr: Pointers, neighbours: Ids) -> None:
-        self._indptr, self._neighbours = readonly(indptr, np.int64), readonly(neighbours, np.int32)
-        self._place_of: Ids = np.zeros(indptr.size - 1, np.int32)
-        self._met: Ids = np.empty(0, np.int32)
-        self._begins: Pointers = np.empty(0, np.int64)
-        self._near: Ids = np.empty(0, np.int32)
-        self._used: Pointers = np.zeros(2, np.int64)
-        self._similar: Floats = np.empty(0)
-        self._known = 0  # number of nodes of `_met` with an entry in `_similar`
-
-    def forget(self) -> None:
-        """Clear the caches, for another similarity."""
-        self._used[:], self._known = 0, 0
+        self._indptr, self._neighbours = indptr, neighbours
+        self._place_of: Ids = np.zeros(indptr.size - 1, np.int32)  # 1 + the place of a node in `_met`, 0 for none
+        self._met = np.empty(0, np.int64)  # the neighbours of ranked nodes, in the order met
+        self._similar: Floats = np.empty(0)  # of the nodes met, shorter after an interrupted call
+        self._near: dict[int, NDArray[np.int64]] = {}  # places of the neighbours of each node ranked so far
 
     def scores(
         self,
@@ -217,58 +105,59 @@ class Around:
         similarity: Callable[[NDArray[np.int64]], ArrayLike],
         beta: float = 1.0,
         k: int | None = None,
-    ) -> tuple[Ids, Floats]:
+    ) -> tuple[NDArray[np.int64], Floats]:
         """Return the k best (all, if None) of the nodes that are next to a list and not in it, and their scores.
 
         S(n) = similarity + β I(n), where I(n) = 1 - (best - 1)/(R - 1) if R > 1, plus (c - 1)/(C - 1) if C > 1: the
         list has R distinct nodes, c of them next to n, the best of those at rank `best` from 1, and C = min(deg(n), R)
-        (FastInsight, Algorithm 3). The nodes are int32, each once, unsorted, the scores float64; of equal scores that
-        of the smaller id is better.
+        (FastInsight, Algorithm 3). Returns nodes, int64, and scores, float64, higher score first, then smaller id.
         `similarity` maps nodes, int64[m], to float64[m], NaN to leave a node out; it is called for new nodes only.
         The cost is that of the new nodes, and little for each edge of `ranked` and each node met.
         Raises ValueError for an id that is not a node.
         """
         ids = node_ids(ranked, self._place_of.size, "ranked")
-        size = self._meet(ids)
-        self._compare(similarity, size)
-        similar = readonly(self._similar[:size], np.float64)
-        nodes = np.empty(size if k is None else min(size, max(k, 0)), np.int32)
-        scores = _score(
-            self._indptr, ids, self._place_of, self._met, self._begins, self._near, similar, float(beta), nodes
-        )  # fmt: skip
-        return nodes[: scores.size], scores
+        near = [self._neighbours_of(node) for node in ids.tolist()]
+        self._compare(similarity)
+        places, ranks = (
+            np.concatenate([np.empty(0, np.int64), *near]),
+            np.repeat(np.arange(ids.size), [*map(len, near)]),
+        )
+        best = np.empty(self._met.size, np.int64)
+        best[places[::-1]] = ranks[::-1]  # the last entry written counts: the best rank
+        counts = np.bincount(places, minlength=self._met.size)
+        counts[self._place_of[ids[self._place_of[ids] > 0]] - 1] = 0  # nodes of the list
+        new = np.flatnonzero((counts > 0) & ~np.isnan(self._similar))
+        nodes, count = self._met[new], counts[new]
+        structure = 1.0 - best[new] / (ids.size - 1.0) if ids.size > 1 else np.zeros(new.size)
+        several = count > 1  # a node next to one node of the list needs no degree
+        degree = np.minimum(self._indptr[nodes + 1] - self._indptr[nodes], ids.size)[several]
+        structure[several] += (count[several] - 1.0) / (degree - 1.0)
+        scores = self._similar[new] + beta * structure
+        if k is not None and 0 < k < scores.size:
+            leading = scores >= kth(scores, k)
+            nodes, scores = nodes[leading], scores[leading]
+        order = np.lexsort((nodes, -scores))[:k]
+        return nodes[order], scores[order]
 
-    def _compare(self, similarity: Callable[[NDArray[np.int64]], ArrayLike], size: int) -> None:
-        new = self._met[self._known : size].astype(np.int64)
+    def _neighbours_of(self, node: int) -> NDArray[np.int64]:
+        """Return the places of a node's neighbours, adding the new ones to those met."""
+        if node not in self._near:
+            row = self._neighbours[self._indptr[node] : self._indptr[node + 1]]
+            new = row[self._place_of[row] == 0]
+            self._place_of[new] = np.arange(self._met.size, self._met.size + new.size) + 1
+            self._met = np.concatenate((self._met, new))
+            self._near[node] = self._place_of[row].astype(np.int64) - 1
+        return self._near[node]
+
+    def _compare(self, similarity: Callable[[NDArray[np.int64]], ArrayLike]) -> None:
+        new = self._met[self._similar.size :]
         if new.size:
             values = np.asarray(similarity(new), np.float64)
             if values.shape != new.shape:
                 raise ValueError(
                     f"similarity gave shape {values.shape} for {new.size} nodes. Return one number for each."
                 )
-            self._similar = _room(self._similar, size)
-            self._similar[self._known : size] = values
-            self._known = size
-
-    def _meet(self, ids: Ids) -> int:
-        size, end = self._used.tolist()
-        degrees = int((self._indptr[ids + 1] - self._indptr[ids]).sum())
-        self._met = _room(self._met, size + degrees + ids.size)
-        self._begins = _room(self._begins, size + degrees + ids.size)
-        self._near = _room(self._near, end + degrees)
-        _meet(
-            self._indptr, self._neighbours, ids, self._place_of, self._met, self._begins, self._near, self._used
-        )  # fmt: skip
-        return int(self._used[0])
-
-
-def _room(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """Return the array, or a copy of at least twice its length where it is shorter than `size`."""
-    if len(array) >= size:
-        return array
-    longer = np.empty(max(size, 2 * len(array)), array.dtype)
-    longer[: len(array)] = array
-    return longer
+            self._similar = np.concatenate((self._similar, values))
 
 
 def products(table: ArrayLike, rows: ArrayLike, query: ArrayLike) -> Singles:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, workspace
+from graphwright.kernels.csr import Ids, Pointers, induced, kernel, node_ids, readonly, row_pointers, workspace
+from graphwright.kernels.hops import khop
 
 __all__ = ["joining_edges", "nearest_path", "shortest_paths", "simple_paths"]
 
@@ -132,7 +133,7 @@ def shortest_paths(
     begins = np.cumsum(sizes) - sizes
     # Sources ascend and the paths of each are in order, so a stable sort by length orders them all.
     order = np.argsort(sizes, kind="stable")[:k]
-    ptr = _running(sizes[order])
+    ptr = row_pointers(sizes[order])
     place = np.arange(ptr[-1]) - np.repeat(ptr[:-1] - begins[order], sizes[order])
     return flat[place], ptr
 
@@ -170,16 +171,10 @@ def _paths(tree: tuple[Layer, list[int]]) -> tuple[Ids, Pointers]:
     """Return the paths of a tree of prefixes, without those of a root alone."""
     (nodes, parents), borders = tree
     sizes = np.repeat(np.arange(2, len(borders)), np.diff(borders[1:]))
-    ptr = _running(sizes)
+    ptr = row_pointers(sizes)
     out = np.empty(ptr[-1], np.int32)
     _unroll(nodes, parents, borders[1], ptr[1:], out)
     return out, ptr
-
-
-def _running(sizes: Pointers) -> Pointers:
-    ptr = np.zeros(sizes.size + 1, np.int64)
-    np.cumsum(sizes, out=ptr[1:])
-    return ptr
 
 
 @kernel
@@ -245,73 +240,12 @@ def joining_edges(
     return edges
 
 
-@kernel
-def _expand(
-    indptr: Pointers, neighbours: Ids, side: int, first: int, last: int, marks: Ids, order: Ids
-) -> tuple[int, int]:
-    """Mark the next whole level of one side; return where it ends, and the edges to leave it by."""
-    size, edges = last, 0
-    for j in range(first, last):
-        v = order[j]
-        for i in range(indptr[v], indptr[v + 1]):
-            u = neighbours[i]
-            if marks[u, side] == 0:
-                marks[u, side] = marks[v, side] + 1
-                order[size] = u
-                size += 1
-                edges += indptr[u + 1] - indptr[u]
-    return size, edges
-
-
-@kernel
-def _meet(first: int, last: int, side: int, marks: Ids, order: Ids, meeting: Ids) -> int:
-    """Write the nodes of the newest level that the other side has marked too; return how many."""
-    size = 0
-    for j in range(first, last):
-        if marks[order[j], 1 - side]:
-            meeting[size] = order[j]
-            size += 1
-    return size
-
-
-@kernel
-def _label(indptr: Pointers, neighbours: Ids, marks: Ids, meeting: Ids, size: int) -> int:
-    """Carry distances to the target back from the meeting nodes to the sources, along shortest paths.
-
-    Return the smallest source on one. `meeting` grows by the nodes labelled, as a queue.
-    """
-    best = -1
-    head = 0
-    while head < size:
-        v = meeting[head]
-        head += 1
-        if marks[v, 0] == 1 and (best < 0 or v < best):
-            best = v
-        for i in range(indptr[v], indptr[v + 1]):
-            u = neighbours[i]
-            if marks[u, 0] == marks[v, 0] - 1 and marks[u, 0] and marks[u, 1] == 0:
-                marks[u, 1] = marks[v, 1] + 1
-                meeting[size] = u
-                size += 1
-    return best
-
-
-@kernel
-def _descend(indptr: Pointers, neighbours: Ids, marks: Ids, path: Ids) -> None:
-    """From path[0], go to the smallest neighbour that is one nearer to the target, until there."""
-    for j in range(path.size - 1):
-        v = path[j]
-        for i in range(indptr[v], indptr[v + 1]):
-            if marks[neighbours[i], 1] == path.size - 1 - j:
-                path[j + 1] = neighbours[i]
-                break
-
-
 def nearest_path(indptr: Pointers, neighbours: Ids, sources: ArrayLike, target: int, limit: int) -> Ids:
     """Return one path of fewest edges from any of `sources` to `target`, both ends included.
 
-    Of several, the one whose nodes from its source on are smallest first. Breadth first from both ends, a whole level
-    at a time on the side with fewer edges, so the cost is that of two balls of half the length.
+    Of several, the one whose nodes from its source on are smallest first. Breadth first from both ends, a level at a
+    time on the side with fewer edges, then from the target over the nodes reached. So the cost is that of two balls of
+    half the length.
 
     Returns int32[edges + 1]; only the target where it is a source; empty if no path has at most `limit` edges.
     Raises ValueError for a source or target that is not a node, or a negative `limit`.
@@ -324,39 +258,24 @@ def nearest_path(indptr: Pointers, neighbours: Ids, sources: ArrayLike, target: 
     n = indptr.size - 1
     if limit < 0:
         raise ValueError(f"limit is {limit}. Pass a number of edges, 0 or more.")
-    ids, end = np.unique(node_ids(sources, n, "sources")), node_ids([target], n, "target")
-    graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
-    scratch = workspace(n)
-    orders, sizes = (scratch.order, scratch.queue), [ids.size, 1]
-    with scratch:
-        for side, begin in enumerate((ids, end)):
-            orders[side][: begin.size] = begin
-            scratch.marks[begin, side] = 1
-        path = _search(*graph, limit, scratch.marks, orders, sizes)
-        for order, size in zip(orders, sizes, strict=True):
-            scratch.marks[order[:size]] = 0
-    return path
-
-
-def _search(
-    indptr: Pointers, neighbours: Ids, limit: int, marks: Ids, orders: tuple[Ids, Ids], sizes: list[int]
-) -> Ids:
-    """Grow both sides until they meet; `sizes` is set to the number of nodes that each has marked."""
-    starts = [0, 0]
-    work = [int((indptr[o[:s] + 1] - indptr[o[:s]]).sum()) for o, s in zip(orders, sizes, strict=True)]
-    meeting = np.empty(1, np.int32)
-    met = _meet(0, 1, 1, marks, orders[1], meeting)
-    length = 0
-    while not met and length < limit and all(work):
-        side = int(work[1] < work[0])
-        first, last = starts[side], sizes[side]
-        sizes[side], work[side] = _expand(indptr, neighbours, side, first, last, marks, orders[side])
-        starts[side], length = last, length + 1
-        meeting = np.empty(sizes[0] + sizes[1], np.int32)
-        met = _meet(last, sizes[side], side, marks, orders[side], meeting)
-    if not met:
-        return np.empty(0, np.int32)
-    path = np.empty(length + 1, np.int32)
-    path[0] = _label(indptr, neighbours, marks, meeting, met)
-    _descend(indptr, neighbours, marks, path)
-    return path
+    ends, radius = (node_ids(sources, n, "sources"), node_ids([target], n, "target")), [0, 0]
+    balls = [khop(indptr, neighbours, end, 0) for end in ends]
+    while not np.isin(balls[1][0], balls[0][0]).any():
+        borders = [nodes[distance == hops] for (nodes, distance), hops in zip(balls, radius, strict=True)]
+        edges = [int((indptr[border + 1] - indptr[border]).sum()) for border in borders]
+        if sum(radius) == limit or not all(edges):
+            return np.empty(0, np.int32)
+        side = int(edges[1] < edges[0])
+        radius[side] += 1
+        balls[side] = khop(indptr, neighbours, ends[side], radius[side])
+    reached = np.union1d(balls[0][0], balls[1][0])
+    ptr, near = induced(indptr, neighbours, reached)
+    nodes, distance = khop(ptr, near, np.searchsorted(reached, ends[1]), sum(radius))
+    remaining = np.full(reached.size, -1)
+    remaining[nodes] = distance
+    at = np.searchsorted(reached, np.sort(ends[0]))
+    path = [at[remaining[at] == sum(radius)][0]]
+    for step in range(sum(radius) - 1, -1, -1):
+        row = near[ptr[path[-1]] : ptr[path[-1] + 1]]
+        path.append(row[remaining[row] == step][0])
+    return reached[path]

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.csr import Floats, Ids, Pointers, node_ids, readonly, workspace
-from graphwright.kernels.ppr_push import Push, Walk, kth, settled, swept
+from graphwright.kernels.ppr_push import Push, Walk, settled, swept
+from graphwright.kernels.ranking import kth
 
 __all__ = ["push_ppr"]
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, induced, kernel, readonly
 from graphwright.kernels.hops import reachable
+from graphwright.kernels.ranking import kth
 
-__all__ = ["Push", "Walk", "kth", "settled", "swept"]
+__all__ = ["Push", "Walk", "settled", "swept"]
 
 _TOLERANCE = 1e-8
 _SHARE = 0.1  # mean error of the top k, as a share of the k-th score, below which their order is settled
@@ -109,13 +110,6 @@ def swept(walk: Walk, k: int, touched: Ids, scores: Floats) -> tuple[Ids, Floats
     ranked = np.maximum(value, _SMALLEST) * degree
     nodes = readonly(np.flatnonzero((value != 0) & (ranked >= kth(ranked, k, floor))), np.int32)
     return nodes, ranked[nodes]
-
-
-def kth(scores: Floats, k: int, floor: float = 0.0) -> float:
-    """Return the k-th best of at least k scores; faster with a `floor` that few more than k scores reach."""
-    above = scores[scores >= floor]
-    chosen = above if above.size >= k else scores
-    return float(np.partition(chosen, chosen.size - k)[chosen.size - k])
 
 
 def _component(walk: Walk) -> tuple[Ids, Walk]:

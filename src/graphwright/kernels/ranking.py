@@ -2,61 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.csr import Floats, Pointers, kernel, readonly
+__all__ = ["kth", "rank_items", "sort_by", "top"]
 
-__all__ = ["rank_items", "top"]
-
-
-@kernel
-def _compare(flat: Pointers, ptr: Pointers, i: int, j: int) -> int:
-    """Return -1, 0 or 1: row i comes before row j, is equal or comes after, in lexicographic order."""
-    a, b = ptr[i], ptr[j]
-    while a < ptr[i + 1] and b < ptr[j + 1]:
-        if flat[a] != flat[b]:
-            return -1 if flat[a] < flat[b] else 1
-        a += 1
-        b += 1
-    return int(b == ptr[j + 1]) - int(a == ptr[i + 1])
-
-
-@kernel
-def _merge(
-    scores: Floats, nodes: Pointers, node_ptr: Pointers, edges: Pointers, edge_ptr: Pointers, order: Pointers,
-    scratch: Pointers,
-) -> None:  # fmt: skip
-    """Sort `order` by a bottom-up merge sort; stable, so that equal items keep their order."""
-    size = 1
-    while size < order.size:
-        for first in range(0, order.size, 2 * size):
-            middle, last = min(first + size, order.size), min(first + 2 * size, order.size)
-            a, b = first, middle
-            for at in range(first, last):
-                left = b == last
-                if a < middle and not left:
-                    i, j = order[a], order[b]
-                    left = scores[i] > scores[j]
-                    if scores[i] == scores[j]:
-                        sign = _compare(nodes, node_ptr, i, j)
-                        left = (sign if sign else _compare(edges, edge_ptr, i, j)) <= 0
-                if left:
-                    scratch[at] = order[a]
-                    a += 1
-                else:
-                    scratch[at] = order[b]
-                    b += 1
-        order[:] = scratch
-        size *= 2
+Array = NDArray[Any]
+Positions = NDArray[np.int64]
 
 
 def rank_items(
     scores: ArrayLike, nodes: ArrayLike, node_ptr: ArrayLike, edges: ArrayLike, edge_ptr: ArrayLike,
     k: int | None = None,
-) -> Pointers:  # fmt: skip
+) -> NDArray[np.int64]:  # fmt: skip
     """Return the positions of items by score (higher first), then by their nodes, then by their edges: int64.
 
     Item i has the nodes `nodes[node_ptr[i] : node_ptr[i + 1]]`, and edges likewise, in lexicographic order. With `k`
@@ -66,17 +27,46 @@ def rank_items(
     >>> rank_items([0.5, 0.9, 0.5], [3, 4, 1, 1], [0, 2, 3, 4], [], [0, 0, 0, 0]).tolist()
     [1, 2, 0]
     """
-    values = readonly(scores, np.float64)
-    parts = [readonly(part, np.int64) for part in (nodes, node_ptr, edges, edge_ptr)]
-    if k is not None and k < 0:
-        raise ValueError(f"k is {k}. Pass how many to keep, 0 or more.")
+    values = np.asarray(scores, np.float64)
+    parts = [np.asarray(part) for part in (nodes, node_ptr, edges, edge_ptr)]
+    _check(k)
     if values.ndim != 1 or any(len(ptr) != len(values) + 1 for ptr in parts[1::2]):
         raise ValueError(f"Got scores of shape {values.shape} for {len(parts[1]) - 1} items. Pass one score for each.")
     order = np.arange(len(values))
     if k is not None and 0 < k < len(values):
-        order = np.flatnonzero(values >= np.partition(values, len(values) - k)[len(values) - k])
-    _merge(values, parts[0], parts[1], parts[2], parts[3], order, np.empty_like(order))
+        order = np.flatnonzero(values >= kth(values, k))
+    sort_by(order, lambda rows, depth: _ids_at(rows, depth - 1, *parts) if depth else (-values[rows], rows >= 0))
     return order[:k]
+
+
+def _ids_at(
+    rows: Positions, depth: int, nodes: Array, node_ptr: Array, edges: Array, edge_ptr: Array
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Return what comes at `depth` in items: their nodes, -1, their edges, and -1; and which items continue."""
+    at = depth - (node_ptr[rows + 1] - node_ptr[rows])  # below 0: among the nodes; above 0: among the edges
+    edge_count = edge_ptr[rows + 1] - edge_ptr[rows]
+    in_nodes, in_edges = at < 0, (at > 0) & (at <= edge_count)
+    ids = np.full(rows.size, -1)
+    ids[in_nodes] = nodes[(node_ptr[rows + 1] + at)[in_nodes]]
+    ids[in_edges] = edges[(edge_ptr[rows] + at - 1)[in_edges]]
+    return ids, at <= edge_count
+
+
+def sort_by(order: Positions, key: Callable[[Positions, int], tuple[Array, NDArray[np.bool_]]]) -> None:
+    """Sort positions in place by key(positions, 0), those that tie by key(positions, 1), and so on; stable.
+
+    `key` returns an array, and whether a further key of each position may differ.
+    """
+    rows, group = np.arange(order.size), np.zeros(order.size, np.int64)  # places of ties, and the run of each
+    depth = 0
+    while rows.size:
+        keys, more = key(order[rows], depth)
+        by_key = np.lexsort((keys, group))
+        order[rows], keys, more = order[rows][by_key], keys[by_key], more[by_key]
+        same = (keys[1:] == keys[:-1]) & (group[1:] == group[:-1]) & more[1:]
+        tied = np.append(same, False) | np.append(False, same)
+        rows, group = rows[tied], np.cumsum(np.append(True, ~same))[tied]
+        depth += 1
 
 
 def top(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
@@ -88,8 +78,7 @@ def top(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
     >>> top(np.array([0.1, 0.9, 0.5, 0.9]), 3).tolist()
     [1, 3, 2]
     """
-    if k < 0:
-        raise ValueError(f"k is {k}. Pass how many to keep, 0 or more.")
+    _check(k)
     if scores.ndim != 1:
         raise ValueError(f"scores has {scores.ndim} dimensions. Pass one row at a time.")
     if k == 0 or not scores.size:
@@ -99,4 +88,16 @@ def top(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
     if np.isnan(best).any():  # NaN sorts last, so `best` holds one if there is any
         raise ValueError(f"scores holds {np.isnan(scores).sum()} NaN, which have no rank. Replace them.")
     candidates = np.flatnonzero(scores >= best[0])
-    return candidates[np.lexsort((candidates, -scores[candidates]))][:k]
+    return candidates[np.argsort(-scores[candidates], kind="stable")][:k]
+
+
+def kth(scores: NDArray[np.float64], k: int, floor: float = 0.0) -> float:
+    """Return the k-th best of at least k scores; faster with a `floor` that few more than k scores reach."""
+    above = scores[scores >= floor]
+    chosen = above if above.size >= k else scores
+    return float(np.partition(chosen, chosen.size - k)[chosen.size - k])
+
+
+def _check(k: int | None) -> None:
+    if k is not None and k < 0:
+        raise ValueError(f"k is {k}. Pass how many to keep, 0 or more.")

@@ -13,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.csr import Ids, Pointers, kernel, readonly
+from graphwright.kernels.csr import Ids, Pointers, kernel, readonly, row_pointers
+from graphwright.kernels.ranking import sort_by
 
 __all__ = ["distinct", "gather", "phrases", "ranking", "tokens"]
 
@@ -132,28 +133,18 @@ def _word(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 @kernel
-def _count_words(data: Bytes, offsets: Pointers) -> int:
-    count = 0
-    for i in range(offsets.size - 1):
-        before = True
-        for at in range(offsets[i], offsets[i + 1]):
-            space = data[at] == _SPACE
-            count += before and not space
-            before = space
-    return count
-
-
-@kernel
-def _cut(data: Bytes, offsets: Pointers, starts: Pointers, ends: Pointers, owner: Ids) -> None:
-    """Write the words of all strings, in order, and the string of each."""
+def _cut(data: Bytes, offsets: Pointers, starts: Pointers, ends: Pointers, owner: Ids) -> int:
+    """Write the words of all strings, in order, and the string of each, as many as fit; return how many there are."""
     size = 0
     for i in range(offsets.size - 1):
         end = offsets[i + 1]
         start, at = _word(data, offsets[i], end)
         while start < end:
-            starts[size], ends[size], owner[size] = start, at, i
+            if size < starts.size:
+                starts[size], ends[size], owner[size] = start, at, i
             size += 1
             start, at = _word(data, at, end)
+    return size
 
 
 @kernel
@@ -233,14 +224,6 @@ def _walk(
 
 
 @kernel
-def _longer(values: Ids) -> Ids:
-    moved = np.empty(2 * values.size, np.int32)
-    for i in range(values.size):
-        moved[i] = values[i]
-    return moved
-
-
-@kernel
 def _phrases(
     data: Bytes, offsets: Pointers, longest: int, forms: int, slots: Hashes, known: Bytes, starts: Pointers,
     ends: Pointers, number: Ids, keys: Hashes, children: Ids, inner: Ids, form: Ids,
@@ -253,7 +236,7 @@ def _phrases(
         count = _read(data, offsets[text], offsets[text + 1], slots, known, starts, ends, number, words)
         more = _walk(words, count, keys, children, inner, form, text, seen, matches)
         while size + more > out.size:
-            texts, out = _longer(texts), _longer(out)
+            texts, out = np.append(texts, texts), np.append(out, out)
         for i in range(more):
             texts[size + i], out[size + i] = text, matches[i]
         size += more
@@ -283,74 +266,9 @@ def _key(data: Bytes, start: int, end: int) -> np.uint64:
 
 
 @kernel
-def _insert(keys: Hashes, order: Pointers, low: int, high: int) -> None:
-    """Sort a few keys, and `order` with them; stable."""
-    for i in range(low + 1, high):
-        key, at = keys[i], order[i]
-        j = i
-        while j > low and keys[j - 1] > key:
-            keys[j], order[j] = keys[j - 1], order[j - 1]
-            j -= 1
-        keys[j], order[j] = key, at
-
-
-@kernel
-def _merge(
-    keys: Hashes, order: Pointers, low: int, middle: int, high: int, spare: Hashes, other: Pointers
-) -> None:  # fmt: skip
-    """Merge two sorted parts that lie side by side; of equal keys those of the first part come first."""
-    size = middle - low
-    for k in range(size):
-        spare[k], other[k] = keys[low + k], order[low + k]
-    i, j, out = 0, middle, low
-    while i < size and j < high:
-        if keys[j] < spare[i]:
-            keys[out], order[out] = keys[j], order[j]
-            j += 1
-        else:
-            keys[out], order[out] = spare[i], other[i]
-            i += 1
-        out += 1
-    for k in range(i, size):
-        keys[out], order[out] = spare[k], other[k]
-        out += 1
-
-
-@kernel
-def _sort(keys: Hashes, order: Pointers, low: int, high: int, spare: Hashes, other: Pointers) -> None:
-    """Sort keys[low:high], and `order` with them, by a bottom-up merge sort; stable."""
-    width = 16
-    for start in range(low, high, width):
-        _insert(keys, order, start, min(start + width, high))
-    while width < high - low:
-        for start in range(low, high - width, 2 * width):
-            middle = start + width
-            if keys[middle - 1] > keys[middle]:
-                _merge(keys, order, start, middle, min(middle + width, high), spare, other)
-        width *= 2
-
-
-@kernel
-def _rank(data: Bytes, offsets: Pointers, order: Pointers) -> None:
-    """Sort by the first seven bytes, then groups of equal ones by the next seven, and so on."""
-    n = order.size
-    keys, spare, other = np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.int64)
-    parts = np.empty((n // 2 + 1, 3), np.int64)  # disjoint groups of two strings or more
-    parts[0, 0], parts[0, 1], parts[0, 2] = 0, n, 0
-    left = 1
-    while left:
-        left -= 1
-        low, high, depth = parts[left, 0], parts[left, 1], parts[left, 2]
-        for i in range(low, high):
-            keys[i] = _key(data, offsets[order[i]] + depth, offsets[order[i] + 1])
-        _sort(keys, order, low, high, spare, other)
-        while low < high:
-            start, key = low, keys[low]
-            while low < high and keys[low] == key:
-                low += 1
-            if low - start > 1 and key & np.uint64(0xFF) == np.uint64(8):
-                parts[left, 0], parts[left, 1], parts[left, 2] = start, low, depth + 7
-                left += 1
+def _keys(data: Bytes, starts: Pointers, ends: Pointers, keys: Hashes) -> None:
+    for i in range(keys.size):
+        keys[i] = _key(data, starts[i], ends[i])
 
 
 def distinct(data: ArrayLike, offsets: ArrayLike) -> tuple[Ids, Pointers]:
@@ -424,10 +342,8 @@ def gather(data: ArrayLike, offsets: ArrayLike, ids: ArrayLike) -> tuple[Bytes, 
     positions, n = readonly(ids, np.int64), borders.size - 1
     if positions.size and not 0 <= positions.min() <= positions.max() < n:
         raise ValueError(f"ids range from {positions.min()} to {positions.max()}, but the column has {n} strings.")
-    ends = np.zeros(positions.size + 1, np.int64)
-    np.cumsum(borders[positions + 1] - borders[positions], out=ends[1:])
-    out = np.empty(int(ends[-1]), np.uint8)
-    frozen = readonly(ends, np.int64)
+    frozen = readonly(row_pointers(borders[positions + 1] - borders[positions]), np.int64)
+    out = np.empty(int(frozen[-1]), np.uint8)
     _copy(block, borders, positions, frozen, out)
     return readonly(out, np.uint8), frozen
 
@@ -442,7 +358,13 @@ def ranking(data: ArrayLike, offsets: ArrayLike) -> Pointers:
     """
     block, borders = _column(data, offsets, "offsets")
     order = np.arange(borders.size - 1)
-    _rank(block, borders, order)
+
+    def key(positions: Pointers, depth: int) -> tuple[Hashes, NDArray[np.bool_]]:
+        ends, keys = borders[positions + 1], np.empty(positions.size, np.uint64)
+        _keys(block, np.minimum(borders[positions] + 7 * depth, ends), ends, keys)
+        return keys, (keys & np.uint64(0xFF)) == 8
+
+    sort_by(order, key)
     return order
 
 
@@ -469,8 +391,9 @@ def _number(data: Bytes, starts: Pointers, ends: Pointers) -> tuple[Ids, Pointer
 
 
 def _words(data: Bytes, offsets: Pointers) -> tuple[Pointers, Pointers, Ids]:
-    count = _count_words(data, offsets)
-    _countable(count, "words")
-    starts, ends, owner = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32)
-    _cut(data, offsets, starts, ends, owner)
+    count = 0
+    for _ in range(2):  # the first pass counts
+        starts, ends, owner = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32)
+        count = _cut(data, offsets, starts, ends, owner)
+        _countable(count, "words")
     return readonly(starts, np.int64), readonly(ends, np.int64), owner

@@ -14,7 +14,7 @@ from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import bundle_of, walk_text
-from graphwright.kernels.chains import expand_chains
+from graphwright.kernels.walks import expand_chains
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

@@ -1,4 +1,4 @@
-"""Walks by relations: the nodes reached from a set of nodes by each relation, and all walks by a relation sequence.
+"""Walks of labelled edges: the nodes that each relation leads to, walks by a relation sequence, chains of triples.
 
 A way is a relation with a direction, as one number: 2 · relation + 1 from head to tail, 2 · relation from tail to head;
 way ^ 1 is the same relation in the other direction.
@@ -11,13 +11,15 @@ first counts.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from graphwright.kernels.csr import Ids, Pointers, kernel, readonly, workspace
+from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, row_pointers, same_length, workspace
 
-__all__ = ["Front", "Labelled", "leading", "walks_by"]
+__all__ = ["Front", "Labelled", "expand_chains", "leading", "walks_by"]
 
 _ANY = _NONE = -1
 _NODE, _PARENT, _EDGE, _OTHER, _OTHER_EDGE = 0, 1, 2, 3, 4
@@ -63,45 +65,25 @@ def _reaches(u: int, v: int, way: int, source: int, came: int, before: int, othe
 
 
 @kernel
-def _count(
-    out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids, relation: Ids, nodes: Ids,
-    before: Ids, others: Ids, source: int, came: int, counts: Pointers,
-) -> None:  # fmt: skip
-    """Count the valid steps by each way."""
-    for i in range(nodes.size):
-        v = nodes[i]
-        for j in range(out_ptr[v], out_ptr[v + 1]):
-            way = 2 * relation[out[j]] + 1
-            if _reaches(tails[out[j]], v, way, source, came, before[i], others[i]):
-                counts[way] += 1
-        for j in range(into_ptr[v], into_ptr[v + 1]):
-            way = 2 * relation[into[j]]
-            if _reaches(heads[into[j]], v, way, source, came, before[i], others[i]):
-                counts[way] += 1
-
-
-@kernel
-def _scatter(
+def _steps(
     out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids, relation: Ids, nodes: Ids,
     before: Ids, others: Ids, source: int, came: int, cursor: Pointers, steps: Ids,
 ) -> None:  # fmt: skip
-    """Write the valid steps (node, position of its parent, edge), grouped by way; ways with cursor -1 are skipped."""
-    for i in range(nodes.size):
-        v = nodes[i]
-        for j in range(out_ptr[v], out_ptr[v + 1]):
-            u, way = tails[out[j]], 2 * relation[out[j]] + 1
-            if cursor[way] >= 0 and _reaches(u, v, way, source, came, before[i], others[i]):
-                steps[cursor[way], _NODE] = u
-                steps[cursor[way], _PARENT] = i
-                steps[cursor[way], _EDGE] = out[j]
-                cursor[way] += 1
-        for j in range(into_ptr[v], into_ptr[v + 1]):
-            u, way = heads[into[j]], 2 * relation[into[j]]
-            if cursor[way] >= 0 and _reaches(u, v, way, source, came, before[i], others[i]):
-                steps[cursor[way], _NODE] = u
-                steps[cursor[way], _PARENT] = i
-                steps[cursor[way], _EDGE] = into[j]
-                cursor[way] += 1
+    """Advance each way's cursor by its valid steps, and write those that lie in `steps`: node, parent, edge.
+
+    Ways with cursor -1 are skipped. `parent` is a position in `nodes`.
+    """
+    for forward in range(2):
+        ptr, row, far = (out_ptr, out, tails) if forward else (into_ptr, into, heads)
+        for i in range(nodes.size):
+            v = nodes[i]
+            for j in range(ptr[v], ptr[v + 1]):
+                u, way = far[row[j]], 2 * relation[row[j]] + forward
+                at = cursor[way]
+                if at >= 0 and _reaches(u, v, way, source, came, before[i], others[i]):
+                    cursor[way] += 1
+                    if at < len(steps):
+                        steps[at, _NODE], steps[at, _PARENT], steps[at, _EDGE] = u, i, row[j]
 
 
 @kernel
@@ -148,19 +130,18 @@ def leading(
     {1: [1, 2]}
     """
     parts = (front.nodes, readonly(before, np.int32), front.others)
-    counts = np.zeros(2 * relations, np.int64)
-    _count(*graph, *parts, source, came, counts)
+    cursor = np.zeros(2 * relations, np.int64)
     if way != _ANY:
-        counts[np.arange(counts.size) != way] = 0
-    used = np.flatnonzero(counts)
-    starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[used])))
-    cursor = np.full(counts.size, -1, np.int64)
+        cursor[np.arange(cursor.size) != way] = -1
+    _steps(*graph, *parts, source, came, cursor, np.empty((0, _FIELDS), np.int32))  # counts
+    used = np.flatnonzero(cursor > 0)
+    starts = row_pointers(cursor[used])
+    cursor[:] = -1
     cursor[used] = starts[:-1]
     steps = np.empty((starts[-1], _FIELDS), np.int32)
     ptr = np.empty(starts.size, np.int64)
-    n = graph.out_ptr.size - 1
-    with workspace(n) as scratch:
-        _scatter(*graph, *parts, source, came, cursor, steps)
+    with workspace(graph.out_ptr.size - 1) as scratch:
+        _steps(*graph, *parts, source, came, cursor, steps)
         _merge(steps, readonly(starts, np.int64), scratch.marks, ptr)
     return {
         int(at): Front(*(readonly(column, np.int32) for column in steps[begin:end].T))
@@ -204,8 +185,7 @@ def walks_by(graph: Labelled, source: int, ways: tuple[int, ...], max_walks: int
     """
     nodes, edges = np.array([source], np.int32), np.array([-1], np.int32)
     parents, first, last, came = np.zeros(1, np.int64), 0, 1, _NONE
-    n = graph.out_ptr.size - 1
-    with workspace(n) as scratch:
+    with workspace(graph.out_ptr.size - 1) as scratch:
         for way in ways:
             ptr = graph.out_ptr if way & 1 else graph.into_ptr
             ends = nodes[first:last]
@@ -223,3 +203,62 @@ def walks_by(graph: Labelled, source: int, ways: tuple[int, ...], max_walks: int
             by[:, step - 1] = edges[at]
             at = parents[at]
     return along, by
+
+
+def expand_chains(
+    n: int,
+    heads: ArrayLike,
+    tails: ArrayLike,
+    sources: ArrayLike,
+    *,
+    length: int | None = None,
+    inverse: bool = True,
+) -> tuple[Pointers, Ids, Ids]:
+    """Return the chains of the triples heads[i] → tails[i] that start at a source, breadth first in their order.
+
+    ReG, Algorithm 1 (appendix D.4.1): the queue begins with the triples at a source; each chain is extended by every
+    triple that begins where the chain ends, unless the chain holds the node it leads to, or a chain from the same
+    source was extended to that node before. Chains have at most `length` triples (L in the paper). With `inverse` a
+    triple is walked either way; without it, from head to tail only, and chains that end at a source are returned too,
+    by the same rules from their end.
+
+    Returns `pointers`, int64[c + 1], `nodes` and `triples`, int32: chain k walks `triples[pointers[k] :
+    pointers[k + 1]]`; `nodes` has one more entry for each chain, in walk order. Without `inverse` a chain from one
+    source to another may be listed twice.
+    Raises ValueError for an end or a source that is not a node, or a `length` below 1.
+
+    >>> pointers, nodes, triples = expand_chains(4, [0, 1, 1], [1, 2, 3], [0])
+    >>> pointers.tolist(), nodes.tolist(), triples.tolist()
+    ([0, 1, 3, 5], [0, 1, 0, 1, 2, 0, 1, 3], [0, 0, 1, 0, 2])
+    """
+    if length is not None and length < 1:
+        raise ValueError(f"length is {length}. Pass a number of triples, 1 or more, or None for no limit.")
+    heads, tails = node_ids(heads, n, "heads"), node_ids(tails, n, "tails")
+    same_length("heads", heads.size, "tails", tails.size)
+    start_nodes = set(node_ids(sources, n, "sources").tolist())
+    ends = np.stack((heads, tails), axis=1).ravel().tolist()  # step 2i leaves the head of triple i, 2i + 1 its tail
+    steps_from: dict[int, list[int]] = {}
+    for step, node in enumerate(ends):
+        steps_from.setdefault(node, []).append(step)
+    queue: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+        ((node, ends[step ^ 1]), (step,))
+        for step, node in enumerate(ends)
+        if node in start_nodes and node != ends[step ^ 1]
+    ]
+    extended: set[tuple[int, int, int]] = set()
+    for nodes, steps in queue:  # grows
+        if len(steps) == length:
+            continue
+        for step in steps_from[nodes[-1]]:
+            target, direction = ends[step ^ 1], 0 if inverse else step & 1
+            if not inverse and direction != steps[-1] & 1:
+                continue
+            if (direction, nodes[0], target) not in extended and target not in nodes:
+                extended.add((direction, nodes[0], target))
+                queue.append(((*nodes, target), (*steps, step)))
+    if not inverse:  # a chain that ends at its source was walked from there
+        queue = [(nodes[::-1], steps[::-1]) if steps[0] & 1 else (nodes, steps) for nodes, steps in queue]
+    pointers = row_pointers(np.array([len(steps) for _, steps in queue], np.int64))
+    all_nodes = np.fromiter(chain.from_iterable(nodes for nodes, _ in queue), np.int32)
+    triples = np.fromiter((step >> 1 for _, steps in queue for step in steps), np.int32)
+    return readonly(pointers, np.int64), readonly(all_nodes, np.int32), readonly(triples, np.int32)

@@ -1,0 +1,257 @@
+"""Walks by relations against all walks that count, written down one by one; chains against ReG's Algorithm 1."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphwright.kernels.csr import group, readonly, workspace
+from graphwright.kernels.walks import Front, Labelled, expand_chains, leading, walks_by
+
+Triple = tuple[int, int, int]  # head, relation, tail
+RELATIONS = 3
+
+
+@st.composite
+def worlds(draw: st.DrawFn, nodes: int = 1, least: int = 0, most: int = 16) -> tuple[int, list[Triple]]:
+    """A small multigraph: loops, parallel edges, and the same triple twice."""
+    n = draw(st.integers(nodes, 7))
+    node, relation = st.integers(0, n - 1), st.integers(0, RELATIONS - 1)
+    return n, draw(st.lists(st.tuples(node, relation, node), min_size=least, max_size=most))
+
+
+def labelled(n: int, triples: list[Triple]) -> Labelled:
+    heads, relation, tails = np.array(triples, np.int32).reshape(-1, 3).T
+    edges = np.arange(len(triples), dtype=np.int32)
+    parts = (np.ascontiguousarray(part) for part in (heads, tails, relation))
+    return Labelled(*group(n, heads, edges), *group(n, tails, edges), *parts)
+
+
+def plain_walks(
+    triples: list[Triple], length: int, walk: tuple[int, ...] = (0,), ways: tuple[int, ...] = ()
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Yield every walk from 0 that comes to it no more, nor straight back by the relation that it came by; its ways."""
+    if not length:
+        yield walk, ways
+        return
+    for head, relation, tail in set(triples):
+        for here, there, way in ((head, tail, 2 * relation + 1), (tail, head, 2 * relation)):
+            straight_back = ways and there == walk[-2] and way // 2 == ways[-1] // 2 and way != ways[-1]
+            if here == walk[-1] != there != 0 and not straight_back:
+                yield from plain_walks(triples, length - 1, (*walk, there), (*ways, way))
+
+
+@settings(deadline=None)
+@given(worlds())
+def test_one_step_leads_to_the_neighbours_by_each_relation_each_way(world: tuple[int, list[Triple]]) -> None:
+    n, triples = world
+    found = leading(labelled(n, triples), RELATIONS, Front.of(0), np.array([-1], np.int32), 0)
+    wanted: dict[int, set[int]] = {}
+    for (_, end), (way,) in plain_walks(triples, 1):
+        wanted.setdefault(way, set()).add(end)
+    assert {way: set(front.nodes.tolist()) for way, front in found.items()} == wanted
+    for way, front in found.items():
+        assert len(set(front.nodes.tolist())) == len(front.nodes) and (front.parents == 0).all()
+        for node, edge in zip(front.nodes.tolist(), front.edges.tolist(), strict=True):
+            head, relation, tail = triples[edge]
+            assert relation == way >> 1 and (head, tail) == ((0, node) if way & 1 else (node, 0))
+    assert not workspace(n).marks.any()
+
+
+@settings(deadline=None)
+@given(worlds(4, 8, 12))
+def test_fronts_are_exactly_the_ends_of_all_walks_up_to_five_steps(world: tuple[int, list[Triple]]) -> None:
+    n, triples = world
+    graph = labelled(n, triples)
+    level = {(): (Front.of(0), np.array([-1], np.int32), -1)}
+    for length in range(1, 6):
+        longer = {}
+        for ways, (front, before, came) in level.items():
+            found = leading(graph, RELATIONS, front, before, 0, came)
+            for way, on in found.items():
+                longer[*ways, way] = on, front.nodes[on.parents], way
+            for way in range(2 * RELATIONS):
+                alone = leading(graph, RELATIONS, front, before, 0, came, way)
+                assert [(at, on.nodes.tolist()) for at, on in alone.items()] == [
+                    (at, on.nodes.tolist()) for at, on in found.items() if at == way
+                ]
+        level, wanted = longer, dict[tuple[int, ...], set[int]]()
+        for walk, ways in plain_walks(triples, length):
+            wanted.setdefault(ways, set()).add(walk[-1])
+        assert {ways: sorted(front.nodes.tolist()) for ways, (front, *_) in level.items()} == {
+            ways: sorted(ends) for ways, ends in wanted.items()
+        }
+
+
+@settings(deadline=None)
+@given(worlds(4, 8, 12), st.lists(st.integers(0, 2 * RELATIONS - 1), min_size=1, max_size=5))
+def test_every_walk_by_given_ways_is_found_once(world: tuple[int, list[Triple]], any_ways: list[int]) -> None:
+    n, triples = world
+    wanted: dict[tuple[int, ...], set[tuple[int, ...]]] = {tuple(any_ways): set()}
+    for walk, ways in plain_walks(triples, len(any_ways)):
+        wanted.setdefault(ways, set()).add(walk)
+    for ways in list(wanted)[:30]:
+        nodes, edges = walks_by(labelled(n, triples), 0, ways, 10_000)
+        assert {tuple(row) for row in nodes.tolist()} == wanted[ways] and len(nodes) == len(wanted[ways])
+        for along, by in zip(nodes.tolist(), edges.tolist(), strict=True):
+            for at, edge in enumerate(by):
+                head, relation, tail = triples[edge]
+                ends = (along[at], along[at + 1])
+                assert relation == ways[at] >> 1 and (head, tail) == (ends if ways[at] & 1 else ends[::-1])
+                assert edge == triples.index(triples[edge])  # of parallel ones the first
+    assert not workspace(n).marks.any()
+
+
+def test_a_walk_goes_back_by_another_relation_but_not_straight_back_nor_to_where_it_began() -> None:
+    director, writer = 0, 1
+    heat, mann, ali = range(3)
+    triples = [(heat, director, mann), (ali, director, mann), (ali, writer, mann), (heat, writer, mann)]
+    graph, to, back, wrote = labelled(3, triples), 2 * director + 1, 2 * director, 2 * writer + 1
+    assert walks_by(graph, heat, (to, back, wrote), 9)[0].tolist() == [[heat, mann, ali, mann]]
+    assert walks_by(graph, heat, (to, back, to), 9)[0].tolist() == []
+    assert walks_by(graph, heat, (to, 2 * writer), 9)[0].tolist() == [[heat, mann, ali]]
+
+
+def test_no_more_walks_than_asked_for() -> None:
+    star = [(0, 0, leaf) for leaf in range(1, 6)]
+    assert walks_by(labelled(6, star), 0, (1,), 2)[0].tolist() == [[0, 1], [0, 2]]
+
+
+class Chain(NamedTuple):
+    nodes: tuple[int, ...]
+    triples: tuple[int, ...]
+
+
+def algorithm_1(ways: list[tuple[int, int, int]], entities: set[int], longest: int | None) -> list[Chain]:
+    """The queue of Algorithm 1 over (triple, from, to), with DESIGN's rules: a chain holds no node twice, and may go
+    on from another query entity."""
+    queue = deque(Chain((a, b), (i,)) for i, a, b in ways if a in entities and a != b)
+    visited: set[tuple[int, int]] = set()
+    found = []
+    while queue:
+        chain = queue.popleft()
+        found.append(chain)
+        if longest is not None and len(chain.triples) >= longest:
+            continue
+        for i, a, b in ways:
+            if a == chain.nodes[-1] and b not in chain.nodes and (chain.nodes[0], b) not in visited:
+                visited.add((chain.nodes[0], b))
+                queue.append(Chain((*chain.nodes, b), (*chain.triples, i)))
+    return found
+
+
+def both_ways(triples: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    return [way for i, (h, t) in enumerate(triples) for way in ((i, h, t), (i, t, h))]
+
+
+def ours(n: int, triples: list[tuple[int, int]], entities: set[int], **options: object) -> list[Chain]:
+    heads, tails = [h for h, _ in triples], [t for _, t in triples]
+    pointers, nodes, walked = expand_chains(n, heads, tails, sorted(entities), **options)  # type: ignore[arg-type]
+    assert len(nodes) == len(walked) + len(pointers) - 1
+    return [
+        Chain(tuple(nodes[a + k : b + k + 1].tolist()), tuple(walked[a:b].tolist()))
+        for k, (a, b) in enumerate(itertools.pairwise(pointers.tolist()))
+    ]
+
+
+@st.composite
+def chain_worlds(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]], set[int], int | None]:
+    n = draw(st.integers(1, 9))
+    node = st.integers(0, n - 1)
+    triples = draw(st.lists(st.tuples(node, node), max_size=24))
+    return n, triples, draw(st.sets(node, max_size=3)), draw(st.none() | st.integers(1, 4))
+
+
+@settings(deadline=None)
+@given(chain_worlds())
+def test_with_inverses_they_are_those_of_algorithm_1_over_both_directions(world) -> None:
+    n, triples, entities, longest = world
+    assert ours(n, triples, entities, length=longest) == algorithm_1(both_ways(triples), entities, longest)
+
+
+@settings(deadline=None)
+@given(chain_worlds())
+def test_head_to_tail_they_are_those_of_algorithm_1_and_of_its_mirror_image(world) -> None:
+    n, triples, entities, longest = world
+    forth = algorithm_1([(i, h, t) for i, (h, t) in enumerate(triples)], entities, longest)
+    back = algorithm_1([(i, t, h) for i, (h, t) in enumerate(triples)], entities, longest)
+    mirrored = [Chain(chain.nodes[::-1], chain.triples[::-1]) for chain in back]
+    found = ours(n, triples, entities, length=longest, inverse=False)
+    assert sorted(found) == sorted(forth + mirrored)
+    # Each in its own order, and the shorter ones first.
+    if not set(forth) & set(mirrored):
+        assert [chain for chain in found if chain in forth] == forth
+        assert [chain for chain in found if chain in mirrored] == mirrored
+    assert [len(chain.triples) for chain in found] == sorted(len(chain.triples) for chain in found)
+
+
+@settings(deadline=None)
+@given(chain_worlds())
+def test_every_prefix_is_a_chain_and_no_chain_holds_a_node_twice(world) -> None:
+    n, triples, entities, longest = world
+    found = set(ours(n, triples, entities, length=longest))
+    for nodes, walked in found:
+        assert len(set(nodes)) == len(nodes) and nodes[0] in entities
+        assert len(walked) == 1 or Chain(nodes[:-1], walked[:-1]) in found
+
+
+def test_chains_by_hand() -> None:
+    # 0 and 4 are asked for; 0 → 1 → 2 → 3 → 1, 1 → 3, and 4 → 1 → 0.
+    triples = [(0, 1), (1, 2), (2, 3), (3, 1), (1, 3), (4, 1), (1, 0)]
+    assert ours(5, triples, {0, 4}, inverse=False)[:9] == [
+        Chain((0, 1), (0,)),
+        Chain((4, 1), (5,)),
+        Chain((1, 0), (6,)),
+        Chain((0, 1, 2), (0, 1)),
+        Chain((0, 1, 3), (0, 4)),
+        Chain((4, 1, 2), (5, 1)),
+        Chain((4, 1, 3), (5, 4)),
+        Chain((4, 1, 0), (5, 6)),
+        Chain((3, 1, 0), (3, 6)),
+    ]
+
+
+def test_a_node_is_extended_to_once_but_may_be_begun_with_as_well() -> None:
+    # 0 → 1, 0 → 2 and 1 → 2, 1 → 3, 2 → 3: there are two ways to 3, and the first is taken.
+    triples = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
+    forth = [Chain((0, 1), (0,)), Chain((0, 2), (1,)), Chain((0, 1, 2), (0, 2)), Chain((0, 1, 3), (0, 3))]
+    assert ours(4, triples, {0}, inverse=False) == forth
+    # Parallel triples at a query entity are chains of their own.
+    assert ours(2, [(0, 1), (0, 1)], {0}) == [Chain((0, 1), (0,)), Chain((0, 1), (1,))]
+
+
+def test_a_chain_of_any_length_and_many_sources() -> None:
+    n = 3000
+    line = [(i, i + 1) for i in range(n - 1)]
+    assert len(ours(n, line, {0})[-1].triples) == n - 1
+    assert len(ours(n, line, {0}, length=7)) == 7
+    ring = [(i, (i + 1) % 60) for i in range(60)]
+    assert len(ours(60, ring, set(range(60)), inverse=False, length=2)) == 60 * 4
+
+
+def test_chains_are_frozen_and_inputs_may_be() -> None:
+    arrays = [readonly(ids, np.int64) for ids in ([0, 1], [1, 2], [0])]
+    for part in expand_chains(3, *arrays):
+        assert not part.flags.writeable
+    assert [part.tolist() for part in expand_chains(0, [], [], [])] == [[0], [], []]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "said"),
+    [
+        ((2, [0], [2], [0]), {}, "tails holds 2"),
+        ((2, [0], [1], [2]), {}, "sources holds 2"),
+        ((2, [0, 1], [1], [0]), {}, "heads holds 2 values and tails 1"),
+        ((2, [0], [1], [0]), {"length": 0}, "length is 0"),
+    ],
+)
+def test_chains_of_what_is_no_graph_are_refused(arguments, options, said) -> None:
+    with pytest.raises(ValueError, match=said):
+        expand_chains(*arguments, **options)
