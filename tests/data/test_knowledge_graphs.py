@@ -1,6 +1,4 @@
 import gzip
-import shutil
-import subprocess
 from pathlib import Path
 
 import duckdb
@@ -12,9 +10,7 @@ from graphwright.errors import DataError, OptionError
 
 def rows(dump: Dump) -> list[tuple[object, ...]]:
     with duckdb.connect() as db:
-        for name in dump.functions:
-            assert name == "unescaped"
-            db.create_function(name, unescaped, ["VARCHAR"], "VARCHAR", type="native")
+        db.create_function("unescaped", unescaped, ["VARCHAR"], "VARCHAR", type="native")
         return [row[:3] for row in db.execute(dump.rows()).fetchall() if row[3] == 0]
 
 
@@ -157,13 +153,8 @@ def test_another_encoding_is_named_with_the_command_that_converts_it(codec, name
     data = f"a\tb\tc\n{who}\n".encode(codec)
     path = tmp_path / f"kb{suffix}"
     path.write_bytes(gzip.compress(data) if suffix.endswith(".gz") else data)
-    with pytest.raises(DataError, match=rf"is not in UTF-8 but, as it seems, in {name};.*convert it: .*iconv") as found:
+    with pytest.raises(DataError, match=rf"is not in UTF-8 but, as it seems, in {name};.*convert it.*iconv -f {name} "):
         dump_of(path)
-    command = str(found.value).partition("convert it: ")[2]
-    if shutil.which("iconv"):
-        subprocess.run(command, shell=True, check=True)
-        made = (tmp_path / f"utf8-kb{suffix}").read_bytes()
-        assert who in (gzip.decompress(made) if suffix.endswith(".gz") else made).decode()
 
 
 def test_a_mark_and_a_damaged_place_are_no_other_encoding_and_nul_bytes_are_no_text(tmp_path):

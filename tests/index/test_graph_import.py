@@ -90,7 +90,15 @@ def test_graphml_as_networkx_writes_it(tmp_path):
     assert found.ids == {0: "0", 1: "1"}
 
 
-@pytest.mark.parametrize("text", ["<graphml><graph>", "<html></html>", "no xml"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<graphml><graph>",
+        "<html></html>",
+        "no xml",
+        *(f'<?xml version="1.0" encoding="{e}"?><graphml/>' for e in ("none", "utf-7")),
+    ],
+)
 def test_what_is_no_whole_graphml_is_refused(tmp_path, text):
     (tmp_path / "kb.graphml").write_text(text)
     with pytest.raises(DataError, match="GraphML"):

@@ -9,33 +9,18 @@ from __future__ import annotations
 import csv
 import re
 import zlib
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from shlex import quote
-from typing import ClassVar
 from urllib.parse import unquote
 
 from graphwright.data.decoding import SAMPLE, encoding_of, lines, open_bytes, suffix_of
 from graphwright.data.records import without_wildcards
 from graphwright.errors import DataError, OptionError
 
-__all__ = [
-    "BAD",
-    "LABEL",
-    "SKIPPED",
-    "TRIPLE",
-    "Dump",
-    "GraphML",
-    "NTriples",
-    "dump_of",
-    "iri_name",
-    "sql_text",
-    "unescaped",
-]
+__all__ = ["BAD", "LABEL", "SKIPPED", "TRIPLE", "Dump", "GraphML", "NTriples", "dump_of", "iri_name", "unescaped"]
 
 TRIPLE, LABEL, BAD, SKIPPED = range(4)
 """Roles of a row: a triple; a name (`tail`) of the node `head`; malformed; a comment or blank."""
@@ -69,25 +54,23 @@ _ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTAL
 _ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 
 
-def sql_text(text: str) -> str:
+def _sql_text(text: str) -> str:
     """Return a text as a string literal of SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _sql_path(path: Path) -> str:
-    return sql_text(without_wildcards(path))
+    return _sql_text(without_wildcards(path))
 
 
 @dataclass(frozen=True)
-class Dump:
+class Dump(ABC):
     """A file of triples; each format is a subclass.
 
-    `functions` are the Python functions of this module that the query calls. DuckDB lists lines that cannot be split
-    into columns in its table `reject_errors`.
+    DuckDB lists rows that cannot be split into columns in its table `reject_errors`.
     """
 
     path: Path
-    functions: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def rows(self, rejects: int = 0) -> str:
@@ -100,12 +83,26 @@ class Dump:
 
     def row_text(self, row: int) -> str:
         """Return the place and the text of a row; rows are counted from 0, rejected ones included."""
-        return f"row {row + 1}"
+        row += self.skipped
+        with open_bytes(self.path) as file:
+            line = next(islice(file, row, row + 1), b"")
+        return f"line {row + 1}: {line.decode('utf-8', 'replace').rstrip()!r}"
+
+    def _lines(self, rejects: int) -> str:
+        """Return the table of the file's lines."""
+        return (
+            f"read_csv({_sql_path(self.path)}, auto_detect=false, delim=e'\\x01', header=false, quote='', escape='', "
+            f"columns={{'line': 'VARCHAR'}}, skip={self.skipped}, store_rejects=true, rejects_limit={rejects}, "
+            f"max_line_size={_MAX_LINE})"
+        )
 
 
 @dataclass(frozen=True)
-class _Columns(Dump):
-    """A table as text. `places` are those of head, relation and tail, from 0; a missing relation is at -1."""
+class Delimited(Dump):
+    """Lines of parts between delimiters, such as tabs, without quoting.
+
+    `places` are those of head, relation and tail among the `width` parts, from 0; a missing relation is at -1.
+    """
 
     delimiter: str = "\t"
     width: int = 3
@@ -117,41 +114,17 @@ class _Columns(Dump):
         """Number of lines before the first row."""
         return int(self.header)
 
-
-@dataclass(frozen=True)
-class _Lines(Dump):
-    """A file in which every line is a row."""
-
-    def _lines(self, rejects: int) -> str:
-        return (
-            f"read_csv({_sql_path(self.path)}, auto_detect=false, delim=e'\\x01', header=false, quote='', escape='', "
-            f"columns={{'line': 'VARCHAR'}}, skip={self.skipped}, store_rejects=true, rejects_limit={rejects}, "
-            f"max_line_size={_MAX_LINE})"
-        )
-
-    def row_text(self, row: int) -> str:
-        """Return the number of the line, and the line."""
-        row += self.skipped
-        with open_bytes(self.path) as file:
-            line = next(islice(file, row, row + 1), b"")
-        return f"line {row + 1}: {line.decode('utf-8', 'replace').rstrip()!r}"
-
-
-@dataclass(frozen=True)
-class Delimited(_Columns, _Lines):
-    """Lines of parts between delimiters, such as tabs, without quoting."""
-
     def rows(self, rejects: int = 0) -> str:
         """Return the query of all rows."""
         # Trimming takes more time than all other work; parts between tabs are not trimmed.
         trim = "" if self.delimiter == "\t" else "trim"
         head, relation, tail = (f"{trim}(part[{place + 1}])" for place in self.places)
-        relation = sql_text(NO_RELATION) if self.places[1] < 0 else relation
+        relation = _sql_text(NO_RELATION) if self.places[1] < 0 else relation
         # Lists of edges without relations have comments of any number of words.
         comment = "starts_with(line, '#')"
         if self.places[1] >= 0:
             comment = f"({comment} AND width <> {self.width})"
-        split = f"SELECT line, string_split(line, {sql_text(self.delimiter)}) AS part FROM {self._lines(rejects)}"
+        split = f"SELECT line, string_split(line, {_sql_text(self.delimiter)}) AS part FROM {self._lines(rejects)}"
         return (
             f"SELECT head, relation, tail, CASE WHEN {comment} THEN {SKIPPED} WHEN width = {self.width} AND "
             f"head <> '' AND relation <> '' AND tail <> '' THEN {TRIPLE} WHEN line IS NULL OR trim(line) = '' "
@@ -161,23 +134,21 @@ class Delimited(_Columns, _Lines):
 
 
 @dataclass(frozen=True)
-class NTriples(_Lines):
+class NTriples(Dump):
     """RDF as N-Triples. A node is named by rdfs:label or the like, else by the last part of its IRI.
 
-    A literal is a node named by its text; its language and type are left out.
+    A literal is a node named by its text; its language and type are left out. The query calls `unescaped`.
     """
-
-    functions = ("unescaped",)
 
     def rows(self, rejects: int = 0) -> str:
         """Return the query of all rows."""
-        parts = ", ".join(sql_text(part) for part in _PARTS)
+        parts = ", ".join(_sql_text(part) for part in _PARTS)
         statements = (
-            f"SELECT line, regexp_extract(line, {sql_text(_STATEMENT)}, [{parts}]) AS t, "
+            f"SELECT line, regexp_extract(line, {_sql_text(_STATEMENT)}, [{parts}]) AS t, "
             f"contains(line, e'\\\\') AS escaped FROM {self._lines(rejects)}"
         )
         head, tail = "t.s || t.sb", "t.o || t.ob || t.l"
-        labels = ", ".join(sql_text(iri) for iri in _LABELS)
+        labels = ", ".join(_sql_text(iri) for iri in _LABELS)
 
         def text_of(part: str) -> str:  # escapes are rare, and left to Python
             return f"CASE WHEN escaped THEN unescaped({part}) ELSE {part} END"
@@ -192,8 +163,8 @@ class NTriples(_Lines):
 
 
 @dataclass(frozen=True)
-class Quoted(_Columns):
-    """CSV, whose parts may be in quotation marks."""
+class Quoted(Delimited):
+    """CSV, whose parts may be in quotation marks; a row may have several lines."""
 
     delimiter: str = ","
 
@@ -201,11 +172,11 @@ class Quoted(_Columns):
         """Return the query of all rows."""
         columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(self.width))
         table = (
-            f"read_csv({_sql_path(self.path)}, auto_detect=false, delim={sql_text(self.delimiter)}, quote='\"', "
+            f"read_csv({_sql_path(self.path)}, auto_detect=false, delim={_sql_text(self.delimiter)}, quote='\"', "
             f"escape='\"', header={str(self.header).lower()}, columns={{{columns}}}, store_rejects=true, "
             f"rejects_limit={rejects}, max_line_size={_MAX_LINE})"
         )
-        return _with_roles(table, *(f"c{place}" if place >= 0 else sql_text(NO_RELATION) for place in self.places))
+        return _with_roles(table, *(f"c{place}" if place >= 0 else _sql_text(NO_RELATION) for place in self.places))
 
     def row_text(self, row: int) -> str:
         """Return the number of the record, and the record."""
@@ -224,6 +195,10 @@ class Parquet(Dump):
         """Return the query of all rows."""
         parts = ('CAST("{}" AS VARCHAR)'.format(name.replace('"', '""')) for name in self.columns)
         return _with_roles(f"read_parquet({_sql_path(self.path)})", *parts)
+
+    def row_text(self, row: int) -> str:
+        """Return the number of the row."""
+        return f"row {row + 1}"
 
 
 def _with_roles(table: str, *parts: str) -> str:
@@ -262,8 +237,7 @@ class GraphML(Dump):
         return Quoted(edges), Quoted(names)
 
 
-_NAME_KEYS = ("name", "label", "title")
-_RELATION_KEYS = ("relation", "predicate", "label", "type", "name")
+_GRAPHML_KEYS = {"node": ("name", "label", "title"), "edge": ("relation", "predicate", "label", "type", "name")}
 
 
 def _elements(path: Path) -> Iterator[tuple[str, tuple[str, str, str]]]:
@@ -271,10 +245,9 @@ def _elements(path: Path) -> Iterator[tuple[str, tuple[str, str, str]]]:
     from xml.etree.ElementTree import ParseError, iterparse
 
     keys: dict[str, str] = {}
-    is_graphml = False
+    stack, is_graphml = [], False
     try:
         with open_bytes(path) as file:
-            stack = []
             for event, element in iterparse(file, ("start", "end")):
                 tag = element.tag.rpartition("}")[2]
                 if event == "start":
@@ -286,14 +259,14 @@ def _elements(path: Path) -> Iterator[tuple[str, tuple[str, str, str]]]:
                     keys[element.get("id", "")] = element.get("attr.name", element.get("id", "")).lower()
                 elif tag in ("node", "edge"):
                     data = {keys.get(d.get("key", ""), ""): " ".join("".join(d.itertext()).split()) for d in element}
+                    text = next((data[key] for key in _GRAPHML_KEYS[tag] if data.get(key)), "")
                     if tag == "edge":
-                        relation = next((data[key] for key in _RELATION_KEYS if data.get(key)), NO_RELATION)
-                        yield "edge", (element.get("source", ""), relation, element.get("target", ""))
-                    elif name := next((data[key] for key in _NAME_KEYS if data.get(key)), ""):
-                        yield "node", (element.get("id", ""), "name", name)
+                        yield tag, (element.get("source", ""), text or NO_RELATION, element.get("target", ""))
+                    elif text:
+                        yield tag, (element.get("id", ""), "name", text)
                     if stack:  # frees the memory of the element
                         stack[-1].remove(element)
-    except (ParseError, EOFError, OSError, zlib.error) as error:
+    except (ParseError, EOFError, OSError, LookupError, ValueError, zlib.error) as error:  # Lookup: unknown encoding
         raise DataError(f"{path} is not GraphML that can be read to its end: {error}.") from error
     if not is_graphml:
         raise DataError(f"{path} is XML, but not GraphML: it has no element graphml.")
@@ -327,96 +300,82 @@ def dump_of(
         )
     if columns is not None and len(columns) not in (2, 3):
         raise OptionError(f"columns={list(columns)}: give head, relation and tail, or head and tail.")
-    if form in ("nt", "graphml"):
-        if columns is not None or mark is not None or header is not None:
-            raise OptionError(f"{path}: columns, mark and header are for tables, and this is {form}.")
-        return NTriples(_utf8(path)) if form == "nt" else GraphML(path)
+    unusable = {} if form in ("tsv", "csv") else {"mark": mark, "header": header}
+    unusable |= {"columns": columns} if form in ("nt", "graphml") else {}
+    if given := [name for name, value in unusable.items() if value is not None]:
+        raise OptionError(
+            f"{path} is {form}: {' and '.join(given)} are for tables (columns for Parquet too); leave out."
+        )
+    if form == "graphml":
+        return GraphML(path)
     if form == "parquet":
-        if mark is not None or header is not None:
-            raise OptionError(f"{path}: mark and header are for text, and this is Parquet.")
         return Parquet(path, _parquet_columns(path, columns))
-    return _table(path, form, columns, mark, header)
+    first = _first_line(path)  # raises for a file that cannot be read
+    return NTriples(path) if form == "nt" else _table(path, form == "csv", first, columns, mark, header)
 
 
-def _table(path: Path, form: str, columns: Sequence[str] | None, mark: str | None, header: bool | None) -> Dump:
+def _table(
+    path: Path, quoted: bool, first: str, columns: Sequence[str] | None, mark: str | None, header: bool | None
+) -> Dump:
     """Return a TSV or CSV file, by its first line."""
-    with _readable(path):
-        first = next((line for line in lines(_utf8(path)) if line.strip() and not line.startswith("#")), "")
     if not first:
         raise DataError(f"{path} is empty; expected a triple in each line.")
     if mark is None:
-        mark = "\t" if form == "tsv" else ","
+        mark = "," if quoted else "\t"
         mark = mark if mark in first else next((other for other in _DELIMITERS if other in first), mark)
-    parts = next(csv.reader([first], delimiter=mark)) if form == "csv" else first.split(mark)
+    parts = next(csv.reader([first], delimiter=mark)) if quoted else first.split(mark)
     names = [part.strip().strip('"').lower() for part in parts]
     places, is_header = _places(path, names, columns)
-    cls = Quoted if form == "csv" else Delimited
+    cls = Quoted if quoted else Delimited
     return cls(path, mark, len(parts), places, is_header if header is None else header)
 
 
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Turn errors of the system and of damaged archives into DataError; an EOFError would end a command silently."""
-    try:
-        yield
-    except (EOFError, OSError, zlib.error) as error:
-        remedy = "Change its permissions"
-        if not isinstance(error, PermissionError):
-            packed = path.suffix.lower() == ".gz"
-            remedy = (
-                "Fetch or pack it again, or remove .gz from its name if it is not packed" if packed else "Replace it"
-            )
-        raise DataError(f"{path} cannot be read to its end ({error}). {remedy}; nothing was imported.") from error
+def _first_line(path: Path) -> str:
+    """Return the first line that is not blank or a comment, "" if there is none.
 
-
-def _utf8(path: Path) -> Path:
-    """Return the path of a text in UTF-8, judged by its first bytes.
-
-    Raises DataError for any other encoding: DuckDB would lose its rows or misread them.
+    Raises DataError for a file that cannot be read, and for text in another encoding than UTF-8 as judged by its first
+    bytes: DuckDB would lose its rows or misread them.
     """
-    with _readable(path), open_bytes(path) as file:
-        head = file.read(SAMPLE)
-    encoding = encoding_of(head)
-    if encoding.startswith("utf-8"):
-        if b"\0" in head:
-            raise DataError(f"{path} holds NUL bytes, so it is not text; import reads triples as text in UTF-8.")
-        return path
-    name = encoding.upper().replace("_", "-").replace("-LE", "LE").replace("-BE", "BE")  # as iconv spells it
     packed = path.suffix.lower() == ".gz"
-    original, copy = quote(str(path)), quote(str(path.with_name(f"utf8-{path.name}")))
-    convert = f"iconv -f {name} -t UTF-8"
-    command = f"gzip -dc {original} | {convert} | gzip > {copy}" if packed else f"{convert} {original} > {copy}"
+    try:
+        with open_bytes(path) as file:
+            head = file.read(SAMPLE)
+        encoding = encoding_of(head)
+        if encoding.startswith("utf-8") and b"\0" not in head:
+            return next((line for line in lines(path) if line.strip() and not line.startswith("#")), "")
+    except (EOFError, OSError, zlib.error) as error:
+        remedy = "Fetch or pack it again, or remove .gz from its name if it is not packed" if packed else "Replace it"
+        if isinstance(error, PermissionError):
+            remedy = "Change its permissions"
+        raise DataError(f"{path} cannot be read to its end ({error}). {remedy}; nothing was imported.") from error
+    if encoding.startswith("utf-8"):
+        raise DataError(f"{path} holds NUL bytes, so it is not text; import reads triples as text in UTF-8.")
+    name = encoding.upper().replace("_", "-").replace("-LE", "LE").replace("-BE", "BE")  # as iconv spells it
     raise DataError(
         f"{path} is not in UTF-8 but, as it seems, in {name}; nothing was imported. Save it as UTF-8 where it was "
-        f"made, or convert it: {command}"
+        f"made, or convert it{' once unpacked' * packed}, for example with iconv -f {name} -t UTF-8."
     )
 
 
 def _places(path: Path, names: Sequence[str], columns: Sequence[str] | None) -> tuple[tuple[int, int, int], bool]:
     """Return the places of head, relation and tail, and whether the first line is a header."""
-    if columns is None or not columns:
+    if not columns:
         return _default_places(path, names)
-    places = []
-    for column in (str(column).strip().lower() for column in columns):
-        if column in names:
-            places.append(names.index(column))
-        elif column.isdigit() and 1 <= int(column) <= len(names):
-            places.append(int(column) - 1)
-        else:
+    wanted = [str(column).strip().lower() for column in columns]
+    numbers = [names.index(c) if c in names else int(c) - 1 if c.isdecimal() else -1 for c in wanted]
+    for column, number in zip(wanted, numbers, strict=True):
+        if not 0 <= number < len(names):
             raise DataError(f"{path} has no column {column!r}; its first line has {', '.join(map(repr, names))}.")
-    head, *relation, tail = places
-    is_header = any(str(column).strip().lower() in names for column in columns)
-    return (head, relation[0] if relation else -1, tail), is_header
+    head, *relation, tail = numbers
+    return (head, relation[0] if relation else -1, tail), not set(wanted).isdisjoint(names)
 
 
 def _default_places(path: Path, names: Sequence[str]) -> tuple[tuple[int, int, int], bool]:
     head, relation, tail = (next((names.index(name) for name in known if name in names), -1) for known in _COLUMN_NAMES)
     if head >= 0 and tail >= 0 and len({head, relation, tail}) == 3:
         return (head, relation, tail), True
-    if len(names) == 2:
-        return (0, -1, 1), False
-    if len(names) == 3:
-        return (0, 1, 2), False
+    if len(names) in (2, 3):
+        return (0, 1 if len(names) == 3 else -1, len(names) - 1), False
     raise DataError(
         f"{path}: its first line has {len(names)} parts, and a triple has 3. Name head, relation and tail: "
         f"--columns 1,2,3, or their names."

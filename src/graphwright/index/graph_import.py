@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data import knowledge_graphs
-from graphwright.data.knowledge_graphs import BAD, LABEL, TRIPLE, Dump, GraphML, NTriples, iri_name
+from graphwright.data.knowledge_graphs import BAD, LABEL, TRIPLE, Dump, GraphML, NTriples, iri_name, unescaped
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32
@@ -124,8 +123,8 @@ class _Reader:
         self.names = [*names, *graphml_names]
         # The tables are read twice and then deleted: compressing them is not worth the work.
         db.execute("SET force_compression = 'uncompressed'")
-        for name in {name for file in (*files, *names) for name in file.functions}:
-            db.create_function(name, getattr(knowledge_graphs, name), ["VARCHAR"], "VARCHAR", type="native")
+        if any(isinstance(file, NTriples) for file in (*files, *names)):
+            db.create_function("unescaped", unescaped, ["VARCHAR"], "VARCHAR", type="native")
 
     def read(self) -> ImportedGraph:
         """Read all files."""
