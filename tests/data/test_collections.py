@@ -60,7 +60,7 @@ def test_our_own_form(own: Path) -> None:
         ("q2", ("Legrad",), ("mur", "drava"), 2),
     ]
     assert documents(dataset) == {name: title for name, (title, _) in RIVERS.items()}
-    assert dataset.triples is None and dataset.openie is None and dataset.links is None
+    assert dataset.triples is None and dataset.openie is None
     assert dataset.files == (own / "corpus.jsonl", own / "questions.jsonl")
     assert dataset.remarks == ("2 questions over 4 documents (our own format).",)
     assert read_dataset(str(own)) == dataset
@@ -70,7 +70,7 @@ def test_extractions_and_links_beside_the_corpus(own: Path) -> None:
     openie = write(own / "openie.jsonl", {"id": "mur", "entities": [], "triples": []})
     links = write(own / "links.tsv", "mur\tgraz")
     dataset = read_dataset(own)
-    assert (dataset.openie, dataset.links) == (openie, links)
+    assert dataset.openie == openie
     assert dataset.files == (own / "corpus.jsonl", openie, links, own / "questions.jsonl")
     assert next(dataset.documents(print)).links == ("graz",)
 
@@ -237,7 +237,6 @@ def test_hipporag_with_ids_of_its_own_and_paragraphs_that_nobody_marked(hippo: P
     dataset = read_dataset(hippo)
     assert [(q.id, q.gold) for q in dataset.questions] == [("rivers-1", ("2",)), ("rivers-2", ("2",))]
     assert [q.answers for q in dataset.questions] == [("Graz", "City of Graz"), ("Graz",)]
-    assert dataset.remarks[1] == "1 document the same as an earlier one; gold is the first."
 
 
 def test_several_sets_of_hipporag(hippo: Path) -> None:

@@ -214,4 +214,4 @@ def test_the_script_makes_a_set_that_can_be_evaluated(tmp_path: Path) -> None:
     dataset = read_dataset(out)
     documents = list(read_documents([dataset.corpus], print))
     assert list(dataset.questions) == two_document_questions(documents, 5, seed=1)
-    assert dataset.links == out / "links.tsv" and {p.name for p in data.iterdir()} == {"corpus.jsonl", "links.tsv"}
+    assert out / "links.tsv" in dataset.files and {p.name for p in data.iterdir()} == {"corpus.jsonl", "links.tsv"}

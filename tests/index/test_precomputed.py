@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from graphwright.data.openie import OpenieRecord
+from graphwright.data.records import OpenieRecord
 from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation
 from graphwright.index.precomputed import Precomputed
 

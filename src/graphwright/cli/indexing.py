@@ -54,7 +54,7 @@ def index(
 
     Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
-    from graphwright.data.openie import read_openie
+    from graphwright.data.records import read_openie
     from graphwright.index.precomputed import Precomputed
 
     options = {"chunk_tokens": chunk_tokens, "overlap": overlap, "embed": names_in(embed)}

@@ -1,4 +1,3 @@
-from .dataset import Dataset as Dataset
 from .datasets import read_dataset as read_dataset
 from .document import Document as Document
 from .document import Skipped as Skipped
@@ -8,9 +7,9 @@ from .graph_questions import read_graph_questions as read_graph_questions
 from .graph_questions import read_triples as read_triples
 from .knowledge_graphs import Dump as Dump
 from .knowledge_graphs import dump_of as dump_of
-from .links import read_links as read_links
-from .openie import OpenieRecord as OpenieRecord
-from .openie import read_openie as read_openie
+from .questions import Dataset as Dataset
 from .questions import QuestionRecord as QuestionRecord
 from .questions import read_questions as read_questions
 from .questions import write_questions as write_questions
+from .records import OpenieRecord as OpenieRecord
+from .records import read_openie as read_openie

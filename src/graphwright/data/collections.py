@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from graphwright.data.dataset import Dataset, Source, contents, counted, gold_remarks, question_remarks
 from graphwright.data.decoding import lines, stem
 from graphwright.data.document import Skipped
-from graphwright.data.documents import read_documents
-from graphwright.data.links import links_file
+from graphwright.data.documents import links_file, read_documents
 from graphwright.data.multihop import passage_id, read_over
-from graphwright.data.questions import QuestionRecord, first_few, read_questions
+from graphwright.data.questions import (
+    Dataset,
+    QuestionRecord,
+    Source,
+    check_gold,
+    contents,
+    counted,
+    first_few,
+    question_remarks,
+    read_questions,
+)
 from graphwright.data.records import TEXT_FIELDS, field_names, read_records
 from graphwright.errors import DataError
 
@@ -30,7 +39,6 @@ class _Corpus:
 
     path: Path
     skipped: list[Skipped] = field(default_factory=list)
-    repeats: int = 0
 
     @cached_property
     def ids(self) -> frozenset[str]:
@@ -40,7 +48,7 @@ class _Corpus:
     def _by_content(self) -> dict[str, str]:
         ids: dict[str, str] = {}
         for document in read_documents([self.path], lambda _: None):
-            self.repeats += ids.setdefault(passage_id(document.title, document.text), document.id) != document.id
+            ids.setdefault(passage_id(document.title, document.text), document.id)
         return ids
 
     def id_of(self, title: str, text: str) -> str:
@@ -48,43 +56,46 @@ class _Corpus:
         identity = passage_id(title, text)
         return self._by_content.get(identity, identity)
 
-    def questions_of(self, source: Source, name: str, path: Path, *more: str) -> Dataset:
-        """Return the data set of the questions in a file; `more` are further remarks."""
-        questions, remarks = read_over(path, self.id_of)
-        return self.dataset(source, name, questions, [path], [*remarks, *more])
-
-    def dataset(
-        self, source: Source, name: str, questions: Sequence[QuestionRecord], files: Sequence[Path], remarks: list[str]
-    ) -> Dataset:
-        """Check and return the data set. `files` are those of the questions, first the one that names the gold."""
-        links = links_file(self.path)
-        openie = source.first("openie.jsonl") if self.path.name in _CORPUS else None
-        counts = f"{counted(len(questions), 'question')} over {counted(len(self.ids), 'document')} ({name})."
-        missing = gold_remarks(questions, self.ids, files[0])
-        if self.repeats:
-            repeats = f"{counted(self.repeats, 'document')} the same as an earlier one; gold is the first."
-            remarks = [*remarks, repeats]
-        checks = [counts, *remarks, *missing]
-        if self.skipped:
-            first = f"{self.skipped[0].path}: {self.skipped[0].reason}"
-            checks.append(f"{len(self.skipped):,} skipped in reading the corpus, the first {first}.")
-        return Dataset(
-            source.name,
-            name,
-            tuple(questions),
-            self.path,
-            openie=openie,
-            links=links,
-            files=tuple(filter(None, (*_files(self.path), openie, links, *files))),
-            remarks=(*checks, *question_remarks(questions, gold=True)),
-        )
+    def files(self) -> list[Path]:
+        """Return the files that are not hidden."""
+        if self.path.is_file():
+            return [self.path]
+        files = (path for path in sorted(self.path.rglob("*")) if path.is_file())
+        return [path for path in files if not any(part[0] == "." for part in path.relative_to(self.path).parts)]
 
 
-def _files(corpus: Path) -> list[Path]:
-    if corpus.is_file():
-        return [corpus]
-    files = (path for path in sorted(corpus.rglob("*")) if path.is_file())
-    return [path for path in files if not any(part[0] == "." for part in path.relative_to(corpus).parts)]
+def _over_corpus(source: Source, name: str, path: Path, questions: Path, *notes: str) -> Dataset:
+    """Return the data set of a file of questions over a corpus; `notes` are further remarks."""
+    corpus = _Corpus(path)
+    records, remarks = read_over(questions, corpus.id_of)
+    return _dataset(source, name, corpus, records, [questions], [*remarks, *notes])
+
+
+def _dataset(
+    source: Source,
+    name: str,
+    corpus: _Corpus,
+    questions: Sequence[QuestionRecord],
+    files: Sequence[Path],
+    notes: list[str],
+) -> Dataset:
+    """Check and return the data set. `files` are those of the questions, first the one that names the gold."""
+    links = links_file(corpus.path)
+    openie = source.first("openie.jsonl") if corpus.path.name in _CORPUS else None
+    counts = f"{counted(len(questions), 'question')} over {counted(len(corpus.ids), 'document')} ({name})."
+    remarks = [counts, *notes, *check_gold(questions, corpus.ids, files[0])]
+    if corpus.skipped:
+        first = f"{corpus.skipped[0].path}: {corpus.skipped[0].reason}"
+        remarks.append(f"{len(corpus.skipped):,} skipped in reading the corpus, the first {first}.")
+    return Dataset(
+        source.name,
+        name,
+        tuple(questions),
+        corpus.path,
+        openie=openie,
+        files=tuple(filter(None, (*corpus.files(), openie, links, *files))),
+        remarks=(*remarks, *question_remarks(questions, gold=True)),
+    )
 
 
 def corpus_file(source: Source) -> Path | None:
@@ -105,11 +116,14 @@ def corpus_questions(source: Source, corpus: Path) -> Dataset:
     if path is None or path == queries:
         return _beir(source, corpus, queries)
     unread = "queries.jsonl is there too, and was not read; for it give questions='queries'."
-    remarks = [unread] if queries is not None and path == questions else []
-    return _Corpus(corpus).questions_of(source, "our own format", path, *remarks)
+    return _over_corpus(source, "our own format", corpus, path, *[unread] * (queries is not None and path == questions))
 
 
 def _beir(source: Source, corpus: Path, queries: Path | None) -> Dataset:
+    """Read questions with relevance judgements, in the order of `queries.jsonl`.
+
+    `gold` are the documents judged above 0; `metadata["relevance"]` has every grade.
+    """
     if queries is None:
         reason = f"none named {source.split!r}" if source.split else "neither questions.jsonl nor queries.jsonl"
         raise DataError(
@@ -117,22 +131,11 @@ def _beir(source: Source, corpus: Path, queries: Path | None) -> Dataset:
             "the file (questions=PATH)."
         )
     qrels = _qrels_file(source.folder, source.split)
-    questions, unjudged = _judged_questions(queries, qrels)
-    remarks = [f"{counted(unjudged, 'question')} without judgements, left out."] if unjudged else []
-    return _Corpus(corpus).dataset(source, "BEIR", questions, [qrels, queries], remarks)
-
-
-def _judged_questions(queries: Path, qrels: Path) -> tuple[list[QuestionRecord], int]:
-    """Return the questions with judgements, in the order of `queries.jsonl`, and the number of those without.
-
-    `gold` are the documents judged above 0; `metadata["relevance"]` has every grade.
-    """
-    judged = _judgements(qrels)
-    questions = read_questions(queries)
+    judged, questions = _judgements(qrels), read_questions(queries)
     if missing := judged.keys() - {question.id for question in questions}:
         raise DataError(
             f"{qrels}: {len(missing):,} of {len(judged):,} judged questions are not in {queries}: "
-            f"{first_few(missing)}. Both must come from the same set."
+            f"{first_few(sorted(missing))}. Both must come from the same set."
         )
     with_gold = [
         replace(
@@ -143,34 +146,33 @@ def _judged_questions(queries: Path, qrels: Path) -> tuple[list[QuestionRecord],
         for question in questions
         if question.id in judged
     ]
-    return with_gold, len(questions) - len(with_gold)
+    unjudged = len(questions) - len(with_gold)
+    notes = [f"{counted(unjudged, 'question')} without judgements, left out."] if unjudged else []
+    return _dataset(source, "BEIR", _Corpus(corpus), with_gold, [qrels, queries], notes)
 
 
-def _qrels_file(folder: Path, split: str = "") -> Path:
+def _qrels_file(folder: Path, split: str) -> Path:
     """Return the judgements of a split: `qrels/<split>.tsv`; without one those of test, dev, train, or `qrels.tsv`."""
-    names = [f"qrels/{split}.tsv"] if split else [*(f"qrels/{name}.tsv" for name in ("test", "dev", "train"))]
+    names = [f"qrels/{name}.tsv" for name in ([split] if split else ("test", "dev", "train"))]
     names += [] if split else ["qrels.tsv"]
-    for name in names:
-        if (folder / name).is_file():
-            return folder / name
-    splits = ", ".join(sorted(path.stem for path in folder.glob("qrels/*.tsv")))
-    raise DataError(
-        f"{folder}: no relevance judgements; none of {', '.join(names)} is there."
-        + (f" There are judgements of {splits}; name one of these." if splits else "")
-    )
+    path = next((folder / name for name in names if (folder / name).is_file()), None)
+    if path is None:
+        splits = ", ".join(sorted(path.stem for path in folder.glob("qrels/*.tsv")))
+        raise DataError(
+            f"{folder}: no relevance judgements; none of {', '.join(names)} is there."
+            + (f" There are judgements of {splits}; name one of these." if splits else "")
+        )
+    return path
 
 
 def _judgements(path: Path) -> dict[str, dict[str, int]]:
     """Read `question, document, grade`, with or without a header, or TREC's four columns."""
     judged: dict[str, dict[str, int]] = {}
     for number, line in enumerate(lines(path), start=1):
-        cells = line.split("\t") if "\t" in line else line.split()
-        if not cells:
-            continue
-        grade = cells[-1].strip()
-        if len(cells) in (3, 4) and grade.lstrip("-").isdecimal():
-            judged.setdefault(cells[0].strip(), {})[cells[-2].strip()] = int(grade)
-        elif number > 1:
+        cells = [cell.strip() for cell in (line.split("\t") if "\t" in line else line.split())]
+        if len(cells) in (3, 4) and re.fullmatch(r"-?\d{1,9}", cells[-1]):
+            judged.setdefault(cells[0], {})[cells[-2]] = int(cells[-1])
+        elif cells and number > 1:
             raise DataError(
                 f"{path}:{number}: not a judgement: {line[:60]!r}. Expected question, document and a whole "
                 "number, separated by tabs."
@@ -218,7 +220,7 @@ def hipporag(source: Source, corpus: Path) -> Dataset:
             f"{corpus}: its first record has no text, but {field_names(first)}. Expected a list of title and text; to "
             f"pool the contexts of {path.name} instead, put it in a folder of its own."
         )
-    return _Corpus(corpus).questions_of(source, "HippoRAG", path)
+    return _over_corpus(source, "HippoRAG", corpus, path)
 
 
 def document_questions(source: Source, path: Path) -> Dataset:
@@ -227,4 +229,4 @@ def document_questions(source: Source, path: Path) -> Dataset:
         raise DataError(
             f"{path} is in {source.path}, the folder of the documents. Put it elsewhere, or them in another."
         )
-    return _Corpus(source.path).questions_of(source, "documents", path)
+    return _over_corpus(source, "documents", source.path, path)

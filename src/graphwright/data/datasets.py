@@ -18,7 +18,6 @@ from graphwright.data.collections import (
     hipporag,
     hipporag_corpus,
 )
-from graphwright.data.dataset import Dataset, Source, contents, counted, question_remarks
 from graphwright.data.decoding import lines, suffix_of
 from graphwright.data.graph_questions import (
     ENTITIES,
@@ -29,13 +28,21 @@ from graphwright.data.graph_questions import (
     read_graph_questions,
 )
 from graphwright.data.multihop import QUESTION_FIELDS, has_contexts, multihop, squality, ultradomain
-from graphwright.data.questions import QuestionRecord, plain_question, questions_of
+from graphwright.data.questions import (
+    Dataset,
+    QuestionRecord,
+    Source,
+    contents,
+    counted,
+    first_few,
+    plain_question,
+    question_remarks,
+    questions_of,
+)
 from graphwright.data.records import SUFFIXES, Record, Records, field_names, read_records
 from graphwright.errors import DataError
 
 __all__ = ["FILE_FORMATS", "FOLDER_FORMATS", "Dataset", "read_dataset"]
-
-_MAX_NAMES = 12  # in an error
 
 
 @dataclass(frozen=True)
@@ -170,7 +177,7 @@ def _read_folder(source: Source) -> Dataset:
     if source.questions is not None:
         return document_questions(source, source.questions)
     if len(files) > 1:
-        names = ", ".join(path.name for path in files[:_MAX_NAMES]) + (", …" if len(files) > _MAX_NAMES else "")
+        names = first_few(path.name for path in files)
         raise _unknown(f"{source.path} holds several files: {names}. Give one of them, or name it (questions='NAME')")
     raise _unknown(f"{source.path}: nothing to evaluate on. It holds {contents(source.path)}")
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
+from urllib.parse import unquote
 
-from graphwright.data.decoding import SAMPLE, clean, decode, is_binary, open_bytes, suffix_of
+from graphwright.data.decoding import SAMPLE, clean, decode, is_binary, lines, open_bytes, suffix_of
 from graphwright.data.document import Document, Skipped
-from graphwright.data.links import links_file, read_links, resolved
 from graphwright.data.markup import declared_encoding, html_text, markdown_links, markdown_text
 from graphwright.data.records import ROW_SUFFIXES, read_rows
 from graphwright.errors import DataError
 
-__all__ = ["Document", "Skipped", "has_rows", "read_documents"]
+__all__ = ["Document", "Skipped", "has_rows", "links_file", "read_documents", "resolved"]
 
 _MARKDOWN = (".md", ".markdown")
 _HTML = (".html", ".htm", ".xhtml")
@@ -27,6 +29,7 @@ _MAGIC = (
     (b"\xd0\xcf\x11\xe0", "an old Office document; save it as text or HTML first"),
     (b"{\\rtf", "rich text (RTF); save it as text or HTML first"),
 )
+_EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\]")  # an address with a scheme, or relative to the root of a site
 
 
 def has_rows(path: Path) -> bool:
@@ -159,12 +162,60 @@ def _part_of_corpus(path: Path) -> str:
 def _rows(path: Path, name: str) -> _Rows:
     """Read a file of rows, and their links from the file beside it."""
     beside = links_file(path)
-    links, broken = ({}, []) if beside is None else read_links(beside)
+    links, broken = ({}, []) if beside is None else _read_links(beside)
     yield from ((0, skipped) for skipped in broken)
     for line, row in read_rows(path, name):
         if isinstance(row, Document) and row.id in links:
             row = replace(row, links=tuple(dict.fromkeys((*row.links, *links[row.id]))))
         yield line, row
+
+
+def links_file(corpus: Path) -> Path | None:
+    """Return the `links.tsv` (or `.gz`) beside a `corpus.jsonl`; None for another file, or if there is none."""
+    if corpus.name not in ("corpus.jsonl", "corpus.jsonl.gz"):
+        return None
+    candidates = (corpus.with_name("links.tsv"), corpus.with_name("links.tsv.gz"))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _read_links(path: Path) -> tuple[dict[str, list[str]], list[Skipped]]:
+    """Return the link targets of each document in a `links.tsv`, and the lines that are not a pair of ids.
+
+    A line holds the id of a document, a tab, and the id of a document that it links to; further columns are
+    ignored, as are empty lines and lines that begin with `#`. A file without any pair gives one `Skipped`.
+    """
+    targets: dict[str, list[str]] = {}
+    broken: list[Skipped] = []
+    for number, line in enumerate(lines(path), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        source, target = (clean(cell).strip().lstrip("\ufeff") for cell in f"{line}\t".split("\t")[:2])
+        if source and target:
+            targets.setdefault(source, []).append(target)
+        else:
+            broken.append(Skipped(f"{path}:{number}", f"not two document ids separated by a tab: {line[:40]!r}"))
+    if broken and not targets:
+        broken = [Skipped(str(path), f"no links: {broken[0].reason}")]
+    return targets, broken
+
+
+def resolved(name: str, targets: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the files that the hyperlinks of a file lead to, each once.
+
+    `name` is the path of the file itself in the folder that is read. Links to other sites, within the same file and
+    out of the folder are left out.
+
+    >>> resolved("docs/a.md", ["b%20c.md#top", "../index.html?x", "#top", "a.md", "https://d.org", "../../e.md"])
+    ('docs/b c.md', 'index.html')
+    """
+    folder, names = posixpath.dirname(name), dict[str, None]()
+    for target in map(str.strip, targets):
+        path = unquote(re.split("[?#]", target, maxsplit=1)[0])
+        if path and not _EXTERNAL.match(target):
+            linked = clean(posixpath.normpath(posixpath.join(folder, path)))
+            if linked not in (name, ".", "..") and not linked.startswith("../"):
+                names[linked] = None
+    return tuple(names)
 
 
 def _text_file(path: Path, name: str) -> Document | Skipped:

@@ -7,9 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphwright.data.dataset import Dataset, Source, Triple, counted, question_remarks
 from graphwright.data.decoding import clean, existing, lines, stem, suffix_of
-from graphwright.data.questions import QuestionRecord, plain_question, questions_of
+from graphwright.data.questions import (
+    Dataset,
+    QuestionRecord,
+    Source,
+    Triple,
+    counted,
+    plain_question,
+    question_remarks,
+    questions_of,
+)
 from graphwright.data.records import Records, checked, read_records
 from graphwright.errors import DataError
 
@@ -17,7 +25,6 @@ __all__ = [
     "ENTITIES",
     "METAQA",
     "GraphQuestion",
-    "Triple",
     "graph_and_questions",
     "graph_file",
     "questions_with_graphs",

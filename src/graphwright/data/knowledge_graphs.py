@@ -300,7 +300,7 @@ def dump_of(
         )
     if columns is not None and len(columns) not in (2, 3):
         raise OptionError(f"columns={list(columns)}: give head, relation and tail, or head and tail.")
-    unusable = {} if form in ("tsv", "csv") else {"mark": mark, "header": header}
+    unusable: dict[str, object] = {} if form in ("tsv", "csv") else {"mark": mark, "header": header}
     unusable |= {"columns": columns} if form in ("nt", "graphml") else {}
     if given := [name for name, value in unusable.items() if value is not None]:
         raise OptionError(

@@ -14,11 +14,20 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.dataset import Dataset, Source, counted, gold_remarks, question_remarks
 from graphwright.data.decoding import clean, stem
 from graphwright.data.document import Document
 from graphwright.data.markup import html_text
-from graphwright.data.questions import QuestionRecord, plain_question, questions_of, texts_of
+from graphwright.data.questions import (
+    Dataset,
+    QuestionRecord,
+    Source,
+    check_gold,
+    counted,
+    plain_question,
+    question_remarks,
+    questions_of,
+    texts_of,
+)
 from graphwright.data.records import MAX_PASSAGE, Record, Records, checked, read_records
 from graphwright.errors import DataError
 from graphwright.text.words import WORD
@@ -329,7 +338,7 @@ def _dataset(source: Source, name: str, own: Sequence[QuestionRecord], pool: _Po
         questions, more = read_over(path, passage_id)
         remarks += more
     counts = f"{counted(len(questions), 'question')} over {counted(len(pool.documents), 'document')} ({name})."
-    missing = gold_remarks(questions, pool.documents, path, "" if source.questions else _NO_EVIDENCE)
+    missing = check_gold(questions, pool.documents, path, "" if source.questions else _NO_EVIDENCE)
     return Dataset(
         source.name,
         name,

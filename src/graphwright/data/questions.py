@@ -1,22 +1,30 @@
-"""Questions with their answers and the passages that support them (gold)."""
+"""Questions with their answers and evidence (gold), and the data sets that they belong to."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.decoding import clean, existing
-from graphwright.data.records import Record, Records, field_names, read_records
+from graphwright.data.decoding import clean, existing, stem, suffix_of
+from graphwright.data.document import Document, Skipped
+from graphwright.data.documents import read_documents
+from graphwright.data.records import SUFFIXES, Record, Records, field_names, read_records
 from graphwright.errors import DataError
 
 __all__ = [
+    "Dataset",
     "QuestionRecord",
+    "Source",
+    "Triple",
     "check_gold",
+    "contents",
+    "counted",
     "first_few",
     "plain_question",
+    "question_remarks",
     "questions_of",
     "read_questions",
     "texts_of",
@@ -31,6 +39,14 @@ _NAMES = {
     "type": ("type", "qtype"),
 }
 """Names of the fields of a question, the preferred one first."""
+
+Triple = tuple[str, str, str]
+"""Head, relation, tail, by name."""
+
+_MAX_NAMES = 8  # in an error
+_GENERIC = ("corpus", "kb", "kb_union", "questions", "queries")  # file names that do not name a data set
+_SPLITS = ("train", "dev", "test", "validation")
+_NO_DATA = ("readme", "license", "licence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +146,8 @@ def texts_of(value: object) -> tuple[str, ...] | None:
 
 def check_gold(
     questions: Iterable[QuestionRecord], corpus: Collection[str], source: Path | str = "", remedy: str = ""
-) -> list[tuple[str, str]]:
-    """Return (question id, document id) of the gold documents that are not in the corpus.
+) -> list[str]:
+    """Return a remark on the gold documents that are not in the corpus, if there are some.
 
     Collections lack a few, such as judged documents without text. More than one in a hundred means that the
     questions belong to another corpus: raises DataError with `source`, the file of the questions, and the first ids.
@@ -141,19 +157,149 @@ def check_gold(
         total += len(question.gold)
         missing += [(question, document) for document in question.gold if document not in corpus]
     if len(missing) * 100 > total:
-        first = first_few(f"{document!r} ({_place(question)})" for question, document in missing)
+        places = (
+            f"{document!r} (question {question.id!r}{f', line {question.line}' if question.line else ''})"
+            for question, document in missing
+        )
         raise DataError(
             f"{source}{': ' if source else ''}{len(missing):,} of {total:,} gold ids are not among the {len(corpus):,} "
-            f"documents of the corpus: {first}. {remedy or 'Read the corpus that belongs to these questions.'}"
+            f"documents of the corpus: {first_few(places)}. "
+            f"{remedy or 'Read the corpus that belongs to these questions.'}"
         )
-    return [(question.id, document) for question, document in missing]
+    return [
+        f"{counted(len(missing), 'gold document')} not in the corpus, the first {document!r} of question "
+        f"{question.id!r}; they stay gold, and are never found."
+        for question, document in missing[:1]
+    ]
 
 
-def _place(question: QuestionRecord) -> str:
-    return f"question {question.id!r}" + (f", line {question.line}" if question.line else "")
+def question_remarks(questions: Sequence[QuestionRecord], *, gold: bool) -> Iterator[str]:
+    """Yield remarks on questions without answers, without gold (if `gold` is expected), and asked twice."""
+    total = counted(len(questions), "question")
+    if bare := sum(not question.answers for question in questions):
+        yield f"{bare:,} of {total} without answers."
+    if gold and (bare := sum(not question.gold for question in questions)):
+        yield f"{bare:,} of {total} without documents that hold the evidence (gold_ids)."
+    first: dict[str, QuestionRecord] = {}
+    repeats = [(q, earlier) for q in questions if (earlier := first.setdefault(q.text, q)) is not q]
+    for question, earlier in repeats[:1]:
+        yield (
+            f"{counted(len(repeats), 'question')} asked before in the same words: {question.id!r} "
+            f"(line {question.line}) as {earlier.id!r} (line {earlier.line})"
+            f"{', and so on' if len(repeats) > 1 else ''}."
+        )
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "question"), counted(2400, "triple")
+    ('1 question', '2,400 triples')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def first_few(values: Iterable[str]) -> str:
-    """Return the first five values, and the number of the others."""
+    """Return the first values, and the number of the others."""
     ordered = list(values)
-    return ", ".join(ordered[:5]) + (f" and {len(ordered) - 5:,} more" if len(ordered) > 5 else "")
+    more = f" and {len(ordered) - _MAX_NAMES:,} more" if len(ordered) > _MAX_NAMES else ""
+    return ", ".join(ordered[:_MAX_NAMES]) + more
+
+
+def contents(folder: Path) -> str:
+    """Return the first names in a folder, for an error message."""
+    names = (path.name + "/" * path.is_dir() for path in folder.iterdir() if path.name[0] != ".")
+    return first_few(sorted(names)) or "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Questions, and the documents or the graph that they are about.
+
+    `format` names the format that was read. `corpus` is the file or folder of the documents, `pool` the documents
+    made of the contexts of questions; `documents()` gives either. `triples` is None without a graph. `openie` is the
+    file of extractions that belongs to the corpus; `files` are all files of the set. `remarks` are sentences about the
+    data: first the counts, then the findings of the checks.
+    """
+
+    name: str
+    format: str
+    questions: tuple[QuestionRecord, ...] = field(repr=False)
+    corpus: Path | None = None
+    pool: tuple[Document, ...] | None = field(default=None, repr=False)
+    triples: tuple[Triple, ...] | None = field(default=None, repr=False)
+    openie: Path | None = None
+    files: tuple[Path, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    def documents(self, skip: Callable[[Skipped], None]) -> Iterator[Document]:
+        """Return an iterator over the documents; `skip` is called with each unreadable one (see `read_documents`)."""
+        if self.pool is not None or self.corpus is None:
+            return iter(self.pool or ())
+        return read_documents([self.corpus], skip)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A folder or file of a data set, and the questions named with it.
+
+    `questions` is a file of questions, in the same folder or elsewhere; `split` is a name that is not a file of the
+    folder, such as that of a split.
+    """
+
+    path: Path
+    questions: Path | None = None
+    split: str = ""
+
+    @classmethod
+    def of(cls, path: Path | str, questions: Path | str = "") -> Source:
+        """Find the questions named. Raises DataError for a path that does not exist, or a name of two files."""
+        path = existing(path)
+        if questions in ("", Path()):
+            return cls(path)
+        folder = cls(path)
+        matches = [file for file in folder.files() if str(questions) in (stem(file), file.name)]
+        if len(matches) > 1:
+            names = ", ".join(file.name for file in matches)
+            raise DataError(
+                f"{folder.folder}: questions {str(questions)!r} may be {names}. Give the whole name of one."
+            )
+        if matches:
+            return cls(path, matches[0])
+        if Path(questions).is_file():
+            return cls(path, Path(questions))
+        if isinstance(questions, Path) or len(Path(questions).parts) > 1:
+            existing(questions)
+        return cls(path, split=str(questions))
+
+    @property
+    def folder(self) -> Path:
+        """The folder itself, or the folder of the file."""
+        return self.path if self.path.is_dir() else self.path.parent
+
+    @property
+    def has_questions_inside(self) -> bool:
+        """Whether the questions named are a file of the folder."""
+        return self.questions is not None and self.questions.resolve().parent == self.folder.resolve()
+
+    @property
+    def name(self) -> str:
+        """Name of the data set: that of the folder or file, and that of the questions if they were named."""
+        folder, name = self.folder.resolve().name, stem(self.path)
+        if self.path.is_dir() or name in _GENERIC:
+            name = folder
+        elif name in _SPLITS:
+            name = f"{folder}-{name}"
+        name = name.removesuffix("_corpus")
+        suffix = stem(self.questions) if self.questions else self.split
+        return name if suffix in ("", name, *_GENERIC) else f"{name}-{suffix}"
+
+    def first(self, *names: str) -> Path | None:
+        """Return the first of these files that is in the folder."""
+        return next((self.folder / name for name in names if (self.folder / name).is_file()), None)
+
+    def files(self) -> list[Path]:
+        """Return the files of the folder that may hold records or questions, by name."""
+        files = (path for path in sorted(self.folder.iterdir()) if path.is_file() and path.name[0] != ".")
+        candidates = (path for path in files if suffix_of(path) in (*SUFFIXES, ".txt"))
+        return [path for path in candidates if stem(path).lower() not in _NO_DATA]

@@ -1,4 +1,4 @@
-"""Records from files: JSON, JSON lines, CSV, TSV and Parquet, and passages in rows."""
+"""Records from files: JSON, JSON lines, CSV, TSV and Parquet; passages in rows, and extractions made beforehand."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import csv
 import json
 import re
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.decoding import clean, decode, lines, open_bytes, suffix_of
+from graphwright.data.decoding import clean, decode, existing, lines, open_bytes, suffix_of
 from graphwright.data.document import Document, Skipped, metadata_text
-from graphwright.data.links import links_of
 from graphwright.errors import DataError
 
 __all__ = [
     "MAX_PASSAGE",
+    "OpenieRecord",
     "ROW_SUFFIXES",
     "Record",
     "Records",
@@ -27,6 +28,8 @@ __all__ = [
     "checked",
     "field_names",
     "json_records",
+    "links_of",
+    "read_openie",
     "read_records",
     "read_rows",
     "without_wildcards",
@@ -292,3 +295,86 @@ def _metadata(record: Record) -> dict[str, str]:
         for key, value in scalars.items()
         if isinstance(value, str | int | float) and value != ""
     }
+
+
+def links_of(value: object) -> tuple[str, ...]:
+    """Return the ids in a field of a record: a list of texts or whole numbers, or one text with all of them.
+
+    A text is split at semicolons if it has any, so that ids may contain spaces, else at white space.
+    Other values in a list are ignored.
+
+    >>> links_of(["a b", 7, None]), links_of("a b"), links_of("a b; c")
+    (('a b', '7'), ('a', 'b'), ('a b', 'c'))
+    """
+    if isinstance(value, str):
+        parts = value.split(";") if ";" in value else value.split()
+    elif isinstance(value, list | tuple):
+        parts = [str(item) for item in value if isinstance(item, str | int) and not isinstance(item, bool)]
+    else:
+        parts = []
+    return tuple(dict.fromkeys(filter(None, (clean(part).strip() for part in parts))))
+
+
+_OPENIE_IDS = ("id", "idx", "_id", "passage_id")
+_ENTITIES = ("entities", "extracted_entities")
+_TRIPLES = ("triples", "extracted_triples")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenieRecord:
+    """Entities and triples of the passage `id`, extracted beforehand by any model (open information extraction)."""
+
+    id: str
+    entities: tuple[str, ...] = ()
+    triples: tuple[tuple[str, str, str], ...] = ()
+
+
+def read_openie(path: Path | str, skip: Callable[[Skipped], None]) -> Iterator[OpenieRecord]:
+    """Yield the extractions of a file, one record per passage.
+
+    The file holds JSON lines of `{id, entities, triples}`, or HippoRAG's JSON, `{"docs": [{"idx", "extracted_entities",
+    "extracted_triples"}]}`. Names are stripped. A triple that is not three texts, or has an empty one, is dropped;
+    `skip` gets each record with such triples, and their number. Raises DataError with file and line for a record that
+    cannot be read or repeats an id.
+    """
+    path = existing(path)
+    first: dict[str, int] = {}
+    for number, source in json_records(path, _TRIPLES + _ENTITIES):
+        record = source if isinstance(source, str) else _extractions(source)
+        if isinstance(source, str) or isinstance(record, str):
+            raise DataError(f"{path}:{number}: {record}. Repair or remove this record.")
+        if record.id in first:
+            raise DataError(
+                f"{path}:{number}: passage {record.id!r} was already given at {first[record.id]}. Join the two."
+            )
+        first[record.id] = number
+        if dropped := len(_first_value(source, _TRIPLES) or ()) - len(record.triples):
+            skip(Skipped(f"{path}:{number}", f"{dropped} triples that are not three texts"))
+        yield record
+    if not first:
+        raise DataError(f"{path}: no extractions in it. Expected JSON lines of id, entities and triples.")
+
+
+def _extractions(source: Record) -> OpenieRecord | str:
+    """Return the extractions of a passage, or the reason why they cannot be read."""
+    identity = _first_value(source, _OPENIE_IDS)
+    if not isinstance(identity, str | int) or identity == "":
+        return f"no id; it has {field_names(source)}"
+    if source.keys().isdisjoint(_TRIPLES + _ENTITIES):
+        return f"passage {identity!r} has neither entities nor triples; it has {field_names(source)}"
+    entities, triples = _first_value(source, _ENTITIES) or [], _first_value(source, _TRIPLES) or []
+    if not isinstance(entities, list) or not isinstance(triples, list):
+        return f"passage {identity!r}: entities and triples must be lists"
+    names = tuple(dict.fromkeys(filter(None, map(_name, entities))))
+    parts = (map(_name, triple) for triple in triples if isinstance(triple, list) and len(triple) == 3)
+    return OpenieRecord(str(identity), names, tuple((h, r, t) for h, r, t in parts if h and r and t))
+
+
+def _first_value(source: Record, names: Sequence[str]) -> Any:
+    """Return the value of the first of these fields that is not null."""
+    return next((source[name] for name in names if source.get(name) is not None), None)
+
+
+def _name(value: object) -> str:
+    """Return a name in one line, or an empty string for a value that is not text."""
+    return " ".join(clean(value).split()) if isinstance(value, str) else ""

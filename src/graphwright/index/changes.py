@@ -15,7 +15,7 @@ from typing import Any
 from graphwright.data.decoding import clean
 from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.documents import has_rows, read_documents
-from graphwright.data.links import links_of
+from graphwright.data.records import links_of
 from graphwright.errors import DataError, OptionError
 from graphwright.index.extraction import Extractor
 from graphwright.index.store import content_hash

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.data.small_sets import write
 
-from graphwright.data.dataset import Source, contents
+from graphwright.data.questions import Source, contents
 from graphwright.errors import DataError
 
 
@@ -53,5 +53,5 @@ def test_a_long_list_is_cut(tmp_path: Path) -> None:
     write(tmp_path / ".hidden", "")
     (tmp_path / "00").mkdir()
     assert contents(tmp_path).startswith("00.jsonl, 00/, 01.jsonl") and contents(tmp_path).endswith(
-        "10.jsonl and 4 more"
+        "06.jsonl and 8 more"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from graphwright.data.document import Skipped
-from graphwright.data.openie import OpenieRecord, read_openie
+from graphwright.data.records import OpenieRecord, read_openie
 from graphwright.errors import DataError
 
 TRIPLES = [["A", "is", "B"], ["A", "is"], ["A", "", "B"], "A is B", ["A", 1, "B"], [" B ", "of\n the", "C"]]
@@ -38,7 +38,7 @@ def test_the_file_that_hipporag_writes(tmp_path: Path, indent: int | None) -> No
     ]
     path.write_text(json.dumps({"docs": docs, "avg_ent_chars": 1.5}, indent=indent))
     records, skipped = read(path)
-    assert records == [OpenieRecord("chunk-1", ("A",), KEPT, "T\ntext"), OpenieRecord("chunk-2", text="U")]
+    assert records == [OpenieRecord("chunk-1", ("A",), KEPT), OpenieRecord("chunk-2")]
     assert len(skipped) == 1
 
 
@@ -61,7 +61,7 @@ def test_a_broken_record_is_named(tmp_path: Path, line: str, message: str) -> No
 
 def test_a_missing_or_empty_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
-        read_openie(tmp_path / "none.jsonl", print)
+        read(tmp_path / "none.jsonl")
     (tmp_path / "empty.jsonl").touch()
     with pytest.raises(DataError, match="no extractions in it"):
         read(tmp_path / "empty.jsonl")
