@@ -184,7 +184,7 @@ def measure_sample(name: str, part: str, options: Namespace) -> Record:
     index = next((folder for folder in sorted(home.glob("*/index")) if (folder / "CURRENT").exists()), None)
     out = home / (f"{part}-{questions}" if questions else part)
     summary = run_experiment(experiment, out, None if index == out / "index" else index)
-    of_method = ("metrics", "milliseconds", "tokens", "failed", "peak_mb")
+    of_method = ("metrics", "milliseconds", "tokens", "failed")
     kept = {name: {key: m[key] for key in of_method} for name, m in summary["methods"].items()}
     return {**{key: summary[key] for key in ("data", "graphwright", "settings", "encoder")}, "methods": kept}
 

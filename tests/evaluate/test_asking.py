@@ -18,7 +18,6 @@ from graphwright import Graph, Index, State, ToPassages, VectorSearch
 from graphwright.data.graph_questions import GraphQuestion
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import BudgetError, ModelError, OptionError
-from graphwright.evaluate import asking
 from graphwright.evaluate.asking import Asker, Row
 from graphwright.evaluate.entries import entry_of
 from graphwright.evaluate.measures import MEASURES, default_metrics, select_measures
@@ -212,7 +211,7 @@ def test_all_methods_together_find_and_take_what_each_does_alone(
             for at, question in enumerate(questions):
                 asker.ask(question, random.Random(at).sample(some, len(some)), found.append)
         # How many calls a batch was of is known of all of it only; and memory is the process's.
-        return {(row["method"], row["question"]): {**row, "calls": 0, "peak_mb": 0} for row in found}
+        return {(row["method"], row["question"]): {**row, "calls": 0} for row in found}
 
     together = rows(names)
     assert sum(row["seconds"] for row in together.values()) > 10
@@ -239,11 +238,6 @@ def test_a_method_that_fails_says_so_and_counts_as_nothing() -> None:
 def test_of_a_failure_all_accepted_answers_are_missing() -> None:
     broken = asked({"broken": Fails(ModelError("gone"))}, measures=select_measures(["hit", "micro f1"]))["broken"]
     assert broken["ratios"] == {"micro f1": [0.0, 1.0]} and broken["metrics"] == {"hit": 0.0}
-
-
-def test_there_is_no_peak_where_the_one_before_cannot_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_REFERENCES", "/proc/there/is/none")
-    assert asked({"bm25": retrieval_part(pipeline("bm25", IX))})["bm25"]["peak_mb"] is None
 
 
 @pytest.mark.parametrize(("said", "hops"), [(2, 2), (True, None), ("2", None), (10**30, None), (2.0, None)])

@@ -79,7 +79,6 @@ def evaluate(
         Path | None, typer.Argument(help="File that describes an experiment, such as a run's experiment.toml.")
     ] = None,
     options: ExperimentOptions,
-    no_sharing: Annotated[bool, "Run each method separately, without sharing steps."] = False,
     model: ModelOptions,
     judge: Annotated[str | None, "Judge of answers: a model on the same server, or overlap (no model)."] = None,
     as_json: AsJson = False,
@@ -103,7 +102,7 @@ def evaluate(
     llm = None if model.llm is None else client(model.llm)
     judging = None if judge is None else OverlapJudge() if judge == "overlap" else client(judge)
     with progress_bar() as show:
-        summary = run(experiment, out, llm=llm, judge=judging, together=not no_sharing, progress=show)
+        summary = run(experiment, out, llm=llm, judge=judging, progress=show)
     _show_notes(summary["data"])
     if as_json:
         print_json(summary)

@@ -34,8 +34,6 @@ from .metrics import recall_at_k as recall_at_k
 from .metrics import recall_by_budget as recall_by_budget
 from .metrics import token_f1 as token_f1
 from .metrics import topological_recall as topological_recall
-from .report.write import ResultTable as ResultTable
-from .report.write import TrecRuns as TrecRuns
 from .report.write import write_report as write_report
 from .run import run as run
 from .statistics import bootstrap_interval as bootstrap_interval

@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,6 @@ class Asker:
     ) -> Row:
         """Return the result of one method for one question."""
         error, result, run = "", state, self._run(name, shared)
-        can_measure_peak = _reset_peak()
         begun = time.perf_counter()
         try:
             result = self._pipelines[name](state, run)
@@ -114,14 +113,12 @@ class Asker:
         except Exception as failure:  # any failure, also in a user's operator; other methods continue
             error = f"{type(failure).__name__}: {failure}"
         seconds = time.perf_counter() - begun + run.usage.saved
-        peak = _peak() if can_measure_peak else None  # before the metrics, which may hold a graph of passages
         return {
             "method": name,
             "question": question.id,
             **_about(question),
             **self._outcome(name, question, result, targets, error),
             **_costs(run.usage, seconds),
-            "peak_mb": peak,
             "steps": [_step(step, share) for step, share in zip(result.trace, _shares(result, targets), strict=True)],
         }
 
@@ -296,25 +293,6 @@ def _share_behind(graph: Graph, targets: list[Ints], nodes: set[int], edges: set
         )
         for passages in targets
     ) / len(targets)
-
-
-_STATUS, _REFERENCES = "/proc/self/status", "/proc/self/clear_refs"  # of Linux; elsewhere the peak is unknown
-_PEAK = re.compile(rb"VmHWM:\s+(\d+) kB")
-
-
-def _reset_peak() -> bool:
-    """Reset the peak memory of the process to its current memory; return whether the system can."""
-    with suppress(OSError), open(_REFERENCES, "wb", 0) as file:
-        return file.write(b"5") == 1
-    return False
-
-
-def _peak() -> float | None:
-    """Return the peak memory of the process since its last reset, in MB; None where the system does not report it."""
-    with suppress(OSError), open(_STATUS, "rb", 0) as file:
-        if match := _PEAK.search(file.read()):
-            return round(int(match[1]) / 1024, 1)
-    return None
 
 
 class Results:

@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,7 +19,6 @@ from typing import Any
 import graphwright
 from graphwright.errors import DataError, ModelError, NeedsError, OptionError
 from graphwright.evaluate.asking import Asker, Results, Row, stable_repr
-from graphwright.evaluate.entries import Entry
 from graphwright.evaluate.experiment import Experiment, Subject, write_plan
 from graphwright.evaluate.indexing import build_index, check_index, sample_index
 from graphwright.evaluate.judge import judge_run, verdicts
@@ -53,7 +52,6 @@ def run(
     encoder: NamedEncoder | None = None,
     llm: LLM | None = None,
     judge: LLM | Judge | None = None,
-    together: bool = True,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Run an experiment in a folder and return its summary (see `summarised`).
@@ -64,8 +62,8 @@ def run(
 
     Questions are asked one after the other, each by all methods in turn, a different one first each time, after one
     question that does not count. Steps that methods have in common are done once for a question, and charged to each
-    method in full; with `together` False every method runs alone, over an index opened anew. `llm`: for all methods
-    that take one. `judge`: judges the answers (see `judge_run`), each against the accepted ones and the baseline's.
+    method in full. `llm`: for all methods that take one. `judge`: judges the answers (see `judge_run`), each against
+    the accepted ones and the baseline's.
 
     Raises OptionError or DataError before any work if names or data cannot be used, or if the folder holds another run
     or anything else.
@@ -85,15 +83,14 @@ def run(
         clean(job.out / "runs")
         results = Results(job.out / "results.jsonl", [e.name for e in job.entries], [q.id for q in subject.questions])
         job.prepare(results)
-        for group in [job.entries] if together else [[entry] for entry in job.entries]:
-            job.ask(group, results)
+        job.ask(results)
         summary = summarised(job.manifest, job.entries, subject, results)
-        rows: Iterable[Row] = results
+        rows = list(results)
         if judge is not None:
             against = experiment.against() if len(job.entries) > 1 else None
-            summary["judge"] = judge_run(results, subject.questions, judge, out, against=against, progress=progress)
-            judged = verdicts(results, subject.questions, judge, out)
-            rows = (row | {"judged": judged.get((row["method"], row["question"]))} for row in results)
+            summary["judge"] = judge_run(rows, subject.questions, judge, out, against=against, progress=progress)
+            judged = verdicts(rows, subject.questions, judge, out)
+            rows = [row | {"judged": judged.get((row["method"], row["question"]))} for row in rows]
         _write_json(job.out / "summary.json", summary)
         questions = {q.id: {"text": q.text, "answers": q.answers, "gold": q.gold} for q in subject.questions}
         write_report(out, summary, rows, questions)
@@ -127,11 +124,11 @@ class _Job:
         if self.experiment.index is not None:
             check_index(self.folder, self.experiment, self.subject, self.encoder)
             with Index.open(self.folder, encoder=self.encoder) as opened:
-                self.pipelines(opened.snapshot, self.llm, self.entries)
+                self.pipelines(opened.snapshot, self.llm)
         elif not self.folder.exists():
             with sample_index(self.experiment, self.subject, self.encoder) as snapshot:
                 llm = None if self.llm is None else ScriptedLLM((), self.llm.id)
-                pipelines = self.pipelines(snapshot, llm, self.entries)
+                pipelines = self.pipelines(snapshot, llm)
                 names = [entry.name for entry in self.entries if isinstance(entry.method, str)]
                 asker = Asker(snapshot, pipelines, (), linked=self.experiment.linked)
                 asker.warm(self.subject.questions[0], names)
@@ -147,13 +144,13 @@ class _Job:
             manifest |= {name: before[name] for name in ("started", "commit", "index")}
             manifest["continued"] = [
                 *before.get("continued", []),
-                *([again] if self.todo(self.entries, results) else []),
+                *([again] if self.todo(results) else []),
             ]
         if self.experiment.index is None:
             costs = build_index(self.folder, self.experiment, self.subject, self.encoder, self.progress)
             manifest["index"] = costs | manifest["index"]
         with Index.open(self.folder, encoder=self.encoder) as opened:
-            pipelines = self.pipelines(opened.snapshot, self.llm, self.entries)
+            pipelines = self.pipelines(opened.snapshot, self.llm)
             graph = opened.graph
             manifest["data"] |= {"nodes": len(graph), "edges": len(graph.edges), "graph": graph.checksum}
         manifest["methods"] = {name: _expression(operator, self.llm) for name, operator in pipelines.items()}
@@ -161,12 +158,12 @@ class _Job:
         _write_json(path, manifest)
         write_plan(self.out / "experiment.toml", self.experiment)
 
-    def pipelines(self, snapshot: Snapshot, llm: LLM | None, entries: Sequence[Entry]) -> dict[str, Operator]:
+    def pipelines(self, snapshot: Snapshot, llm: LLM | None) -> dict[str, Operator]:
         """Return the pipeline of each method, checked that it can be asked and measured."""
         pipelines = {}
         subject = self.subject
         ranked = any(measure.kind == "retrieval" for measure in subject.measures)
-        for entry in entries:
+        for entry in self.entries:
             operator = entry.built(snapshot, llm)
             if not subject.answered:
                 operator = retrieval_part(operator)
@@ -184,35 +181,33 @@ class _Job:
             pipelines[entry.name] = operator
         return pipelines
 
-    def todo(self, group: Sequence[Entry], results: Results) -> Mapping[str, Sequence[str]]:
+    def todo(self, results: Results) -> Mapping[str, Sequence[str]]:
         """Return the methods that are still to be asked each question, by its id."""
         todo = {
-            question.id: [entry.name for entry in group if (entry.name, question.id) not in results]
+            question.id: [entry.name for entry in self.entries if (entry.name, question.id) not in results]
             for question in self.subject.questions
         }
         return {name: methods for name, methods in todo.items() if methods}
 
-    def ask(self, group: Sequence[Entry], results: Results) -> None:
-        """Ask a group of methods all questions that they have no result for."""
-        todo = self.todo(group, results)
-        count = sum(map(len, todo.values()))
-        if not count:
+    def ask(self, results: Results) -> None:
+        """Ask the methods all questions that they have no result for."""
+        todo = self.todo(results)
+        if not todo:
             return
-        questions = [question for question in self.subject.questions if question.id in todo]
-        together = len(group) > 1
+        count, done = sum(map(len, todo.values())), 0
         with Index.open(self.folder, encoder=self.encoder) as index, results.writing() as add:
-            pipelines = self.pipelines(index.snapshot, self.llm, group)
-            linked = self.experiment.linked
-            asker = Asker(index.snapshot, pipelines, self.subject.measures, linked=linked, together=together)
-            asker.warm(questions[0], dict.fromkeys(name for names in todo.values() for name in names))
-            done, guard = 0, _FailureGuard(add, {row["method"] for row in results if "error" not in row})
-            for at, question in enumerate(self.subject.questions):
+            pipelines, subject = self.pipelines(index.snapshot, self.llm), self.subject
+            asker = Asker(index.snapshot, pipelines, subject.measures, linked=self.experiment.linked)
+            first_question = next(question for question in subject.questions if question.id in todo)
+            asker.warm(first_question, dict.fromkeys(name for names in todo.values() for name in names))
+            guard = _FailureGuard(add, {row["method"] for row in results if "error" not in row})
+            for at, question in enumerate(subject.questions):
                 names = todo.get(question.id, ())
                 first = at % max(len(names), 1)  # every method is first, and finds nothing cached, equally often
                 asker.ask(question, (*names[first:], *names[:first]), guard.add)
                 done += len(names)
                 if self.progress is not None and names:
-                    self.progress("ask" if together else f"ask {group[0].name}", done, count)
+                    self.progress("ask", done, count)
 
 
 @dataclass

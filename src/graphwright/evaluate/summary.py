@@ -16,18 +16,6 @@ from graphwright.evaluate.statistics import available, holm, paired_test, with_i
 
 __all__ = ["summarised"]
 
-_MANIFEST = (
-    "graphwright",
-    "commit",
-    "data",
-    "encoder",
-    "llm",
-    "extractor",
-    "settings",
-    "baseline",
-    "machine",
-    "started",
-)
 _MEANS = ("texts", "tokens", "calls", "prompt_tokens", "completion_tokens", "cost")
 _GROUPS: Mapping[str, Callable[[Row], str]] = {
     "type": lambda row: str(row["type"]),
@@ -45,7 +33,7 @@ def summarised(
 
     For each method `metrics` (mean and, with scipy, the 95 % bootstrap interval over questions), `milliseconds` and
     `model_milliseconds` of a question (p50, p95, mean), those of each of its `steps` with the recall of gold nodes
-    or documents after it (`held`), means of tokens, calls and money, `peak_mb`, and `breakdown` by groups of
+    or documents after it (`held`), means of tokens, calls and money, and `breakdown` by groups of
     questions. `against_baseline`: for each metric that is a mean the difference and, with scipy, the p value of the
     paired permutation test, alone and `corrected` for the number of methods (Holm). `sweeps`: the grids. `statistics`:
     whether there are intervals and p values.
@@ -67,7 +55,7 @@ def summarised(
         for entry in entries
     }
     return {
-        **{name: manifest[name] for name in _MANIFEST},
+        **manifest,
         "primary": subject.primary if subject.primary in names else names[0],
         "metrics": [{"name": m.name, "about": m.about, "kind": m.kind} for m in measures],
         "methods": methods,
@@ -86,7 +74,6 @@ def _figures(rows: Sequence[Row], measures: Sequence[Measure], seed: int) -> dic
         "milliseconds": _times([row["seconds"] for row in rows]),
         "model_milliseconds": _times([row["model_seconds"] for row in rows]),
         **{name: float(np.mean([row[name] for row in rows])) for name in _MEANS},
-        "peak_mb": max((row["peak_mb"] for row in rows if row["peak_mb"] is not None), default=None),
         "steps": _steps(rows),
         "breakdown": _breakdown(rows, measures),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,6 @@ def row(method: str, question: str, *, recall: float = 0.5, seconds: float = 0.0
         "prompt_tokens": 0,
         "completion_tokens": 0,
         "cost": 0.0,
-        "peak_mb": 412.5,
         "steps": [
             {"operator": operator, "seconds": seconds / 4, "model_seconds": 0.0, "tokens": 0, "held": held, "notes": []}
             for operator, held in zip(OPERATORS, HELD, strict=True)
@@ -95,7 +95,14 @@ def summary(held: Sequence[Row], **more: Any) -> dict[str, Any]:
     return {
         "graphwright": "0.1.0",
         "commit": "abc123",
-        "data": {"name": "rivers", "documents": 9, "nodes": 20, "edges": 30, "questions": len(by[baseline])},
+        "data": {
+            "name": "rivers",
+            "over": "documents",
+            "documents": 9,
+            "nodes": 20,
+            "edges": 30,
+            "questions": len(by[baseline]),
+        },
         "encoder": "hash",
         "extractor": "lexical",
         "settings": {"seed": 0, "titles": True},
@@ -106,6 +113,7 @@ def summary(held: Sequence[Row], **more: Any) -> dict[str, Any]:
         "metrics": [{"name": name, "about": f"What {name} is.", "kind": "retrieval"} for name in METRICS],
         "methods": {name: _method(name, some, by[baseline], name == baseline) for name, some in by.items()},
         "sweeps": [],
+        "statistics": True,
         **more,
     }
 
@@ -124,6 +132,7 @@ def _method(name: str, held: Sequence[Row], base: Sequence[Row], is_baseline: bo
         "expression": " >> ".join(OPERATORS),
         "questions": len(held),
         "failed": sum("error" in one for one in held),
+        "errors": dict(Counter(one["error"] for one in held if "error" in one)),
         "metrics": {
             metric: {"mean": value, "low": max(value - 0.1, 0), "high": min(value + 0.1, 1)}
             for metric, value in means.items()
@@ -137,7 +146,6 @@ def _method(name: str, held: Sequence[Row], base: Sequence[Row], is_baseline: bo
         "model_milliseconds": milliseconds,
         **{key: mean([one[key] for one in held]) for key in ("tokens", "calls", "cost")},
         **{key: mean([one[key] for one in held]) for key in ("prompt_tokens", "completion_tokens")},
-        "peak_mb": 412.5,
         "steps": [
             {"operator": step["operator"], "p50": 2.5, "p95": 3.5, "mean": 2.5, "held": step["held"]} for step in steps
         ],

@@ -18,7 +18,7 @@ from tests.evaluate.report.small_run import HOSTILE, cells, data, questions, row
 
 from graphwright.evaluate.judges import OverlapJudge
 from graphwright.evaluate.report.page import environment, page
-from graphwright.evaluate.report.questions import QuestionResults, script_json
+from graphwright.evaluate.report.questions import script_json
 
 MANY = tuple(f"lego-{at}" for at in range(40))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -32,7 +32,8 @@ def svgs(out: Path) -> list[ElementTree.Element]:
 def judged(methods: list[str]) -> dict[str, Any]:
     held = {"mean": 0.6, "low": 0.5, "high": 0.7, "questions": 6}
     wins = {name: {"diversity": {"mean": 0.7, "low": 0.6, "high": 0.8, "p": 0.01, "ties": 0.2}} for name in methods}
-    return {"model": HOSTILE[0], "accuracy": dict.fromkeys(methods, held), "wins": wins, "against": methods[0]}
+    figures = {"model": HOSTILE[0], "accuracy": dict.fromkeys(methods, held), "wins": wins, "against": methods[0]}
+    return {**figures, "position bias": None, "unreadable": 0}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, HTMLParser]
             gold=list(HOSTILE),
             documents=[[held, 1.0] for held in HOSTILE],
             evidence=evidence,
-            answer={"text": HOSTILE[place], "answers": list(HOSTILE), "found": True, "citations": citations},
+            answer={"text": HOSTILE[place], "short": list(HOSTILE), "found": True, "citations": citations},
             steps=[{"operator": HOSTILE[0], "seconds": 0.1, "held": 0.5, "notes": list(HOSTILE)}],
             **({"error": f"BudgetError: {HOSTILE[place]}"} if turn == 4 else {}),
         )
@@ -71,7 +72,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, HTMLParser]
         of["expression"] = HOSTILE[0]
         of["options"] = {"mode": of["method"]}
     points = [{"value": name, "name": name} for name in HOSTILE]
-    held["sweeps"] = [{"method": HOSTILE[0], "option": HOSTILE[1], "points": points}]
+    held["sweeps"] = [{"method": HOSTILE[0], "option": HOSTILE[1], "with": {}, "points": points}]
     return out, written(out, found, held, asked)
 
 
@@ -82,15 +83,14 @@ def test_leaderboard_has_the_figures_of_the_summary_best_first(tmp_path: Path) -
     assert [line[0] for line in table] == sorted(
         of["methods"], key=lambda m: -of["methods"][m]["metrics"]["recall@5"]["mean"]
     )
-    header = ["method", "recall@5, %", "against vector", "p50 ms", "p95 ms", "encoder tokens"]
-    header += ["model calls (encoders too)", "peak MB"]
+    header = ["method", "recall@5, %", "against vector", "p50 ms", "p95 ms", "encoder tokens", "model calls"]
     page = HTMLParser((tmp_path / "report.html").read_text(encoding="utf-8"))
     names = [text(one) for one in page.css(".board thead tr:last-child th")]
     assert names == [*header, "ndcg@10, %", "exact match, %"]
     for line in table:
         method = of["methods"][line[0]]
         assert line[1] == f"{100 * method['metrics']['recall@5']['mean']:.1f}"
-        assert line[8] == f"{100 * method['metrics']['ndcg@10']['mean']:.1f}"
+        assert line[7] == f"{100 * method['metrics']['ndcg@10']['mean']:.1f}"
         assert line[3] == f"{method['milliseconds']['p50']:.0f}"
         against = method["against_baseline"]
         shown = "" if against is None else f"{100 * against['recall@5']['difference']:+.1f}".replace("-", "−")
@@ -120,12 +120,11 @@ def test_intervals_lie_where_the_summary_says(tmp_path: Path) -> None:
 def test_charts_are_well_formed_and_say_what_they_are(tmp_path: Path) -> None:
     held = rows()
     of = summary(held)
-    of["sweeps"] = [
-        {"method": "ppr", "option": "k", "points": [{"value": 1, "name": "ppr"}, {"value": 2, "name": "bm25"}]}
-    ]
+    points = [{"value": 1, "name": "ppr"}, {"value": 2, "name": "bm25"}]
+    of["sweeps"] = [{"method": "ppr", "option": "k", "with": {}, "points": points}]
     written(tmp_path, held, of)
     found = svgs(tmp_path)
-    # For each of 3 metrics time in two sizes, and a sweep; and the time of the sweep. Tokens and memory are all alike.
+    # For each of 3 metrics time in two sizes, and a sweep; and the time of the sweep. Tokens are all alike.
     assert len(found) == 3 * 2 + 3 + 1
     assert all(one.get("aria-label") and one.get("role") == "img" for one in found)
     tips = [one.text or "" for chart in found for one in chart.iter(f"{SVG}title")]
@@ -146,7 +145,7 @@ def test_a_reader_sees_the_primary_metric_until_another_is_chosen(tmp_path: Path
     assert options == ["recall@5", "ndcg@10", "exact match"]
 
 
-def test_steps_losses_and_groups_have_the_figures_of_the_summary(tmp_path: Path) -> None:
+def test_times_recalls_and_groups_have_the_figures_of_the_summary(tmp_path: Path) -> None:
     held = rows()
     of = summary(held)
     page = written(tmp_path, held, of)
@@ -155,12 +154,24 @@ def test_steps_losses_and_groups_have_the_figures_of_the_summary(tmp_path: Path)
     first = page.css_first(".stages")
     assert first is not None
     assert [text(one.css_first("b")) for one in first.css("li")] == ["–", "90.0", "60.0"]
-    assert text(first.css_first("li.worst em")) == "−30.0"
     table = cells(page, "[data-metric='recall@5'] .groups-table")
     groups = {name: method["breakdown"]["type"] for name, method in of["methods"].items()}
     for name, *means in table:
         expected = [groups[name][group]["metrics"]["recall@5"] for group in ("bridge", "comparison")]
         assert means == [f"{100 * mean:.1f}" for mean in expected]
+
+
+def test_recalls_end_with_the_metric_of_the_answers(tmp_path: Path) -> None:
+    of = summary(rows())
+    of["metrics"][1] |= {"kind": "answer"}
+    page = written(tmp_path, rows(), of)
+    assert "but ndcg@10 of the answers" in text(page.css_first("#recall"))
+    last = page.css(".stages")[0].css("li")[-1]
+    assert last.attributes["class"] == "answered" and "answer: ndcg@10" in text(last)
+    for method in of["methods"].values():
+        for step in method["steps"]:
+            step["held"] = None
+    assert written(tmp_path, rows(), of).css_first("#recall") is None
 
 
 def test_nothing_is_loaded_from_elsewhere(hostile: tuple[Path, HTMLParser]) -> None:
@@ -226,7 +237,7 @@ def test_failed_questions_are_shown_with_what_was_wrong(tmp_path: Path) -> None:
     held[-1] = row("ppr", "q5", recall=0.0, error="BudgetError: 100 tokens are spent", **nothing)
     page = written(tmp_path, held)
     assert cells(page, ".failures") == [["ppr", "Which river is number 5?", "BudgetError: 100 tokens are spent"]]
-    assert "ppr failed on one question, counted as 0: BudgetError: 100 tokens are spent." in text(
+    assert "ppr failed on 1 question, counted as 0: BudgetError: 100 tokens are spent." in text(
         page.css_first("header")
     )
     assert text(page.css_first("tr th .chip.bad")) == "1 failed"
@@ -246,7 +257,7 @@ def test_a_run_in_which_all_failed_has_a_page(tmp_path: Path) -> None:
 
 def test_one_method_has_no_comparison(tmp_path: Path) -> None:
     page = written(tmp_path, rows(("ppr",)))
-    assert text(page.css_first("h1")) == "ppr measured on six questions over the nine documents of rivers"
+    assert text(page.css_first("h1")) == "ppr measured on 6 questions over the 9 documents of rivers"
     assert "Next is" not in text(page.css_first("header"))
     assert page.css_first("#tradeoffs") is None and page.css_first("#sweeps") is None
     assert "against" not in text(page.css_first(".board"))
@@ -264,14 +275,12 @@ def test_methods_that_were_not_tested_against_a_baseline_are_shown(tmp_path: Pat
 
 
 def test_what_is_not_known_is_left_out(tmp_path: Path) -> None:
-    held = [row(m, "q0", recall=r, steps=[], peak_mb=None) for m, r in (("a", 0.1), ("b", 0.2))]
+    held = [row(m, "q0", recall=r, steps=[]) for m, r in (("a", 0.1), ("b", 0.2))]
     of = summary([{**one, "steps": []} for one in held])
     for method in of["methods"].values():
-        method |= {"steps": [], "breakdown": {}, "peak_mb": None}
+        method |= {"steps": [], "breakdown": {}}
     page = written(tmp_path, held, of)
     assert [one.attributes["id"] for one in page.css("section")] == ["leaderboard", "tradeoffs", "questions", "repeat"]
-    assert "peak" not in text(page.css_first(".board"))
-    assert "peak memory of the process, not measured" in text(page.css_first("#tradeoffs"))
     links = [one.attributes["href"] for one in page.css("nav a")]
     assert links == ["#leaderboard", "#tradeoffs", "#questions", "#repeat"]
 
@@ -281,8 +290,8 @@ def test_forty_methods_are_all_there(tmp_path: Path) -> None:
     assert sorted(line[0] for line in cells(page, ".board")) == sorted(MANY)
     assert len(page.css(".bars li")) == 40 and len(page.css(".staged")) == 40
     assert len(page.css("[data-metric='recall@5'] .chart.wide .mark")) == 40
-    assert "30 more methods" in text(page.css_first("#losses details summary"))
-    assert text(page.css_first("h1")).startswith("40 methods compared on three questions")
+    assert "30 more methods" in text(page.css_first("#recall details summary"))
+    assert text(page.css_first("h1")).startswith("40 methods compared on 3 questions")
 
 
 def test_page_says_so_where_it_has_no_script(tmp_path: Path) -> None:
@@ -314,29 +323,6 @@ def test_questions_of_the_page_have_their_text_and_gold(tmp_path: Path) -> None:
     )
 
 
-def test_a_cost_that_is_written_alike_for_all_is_not_drawn(tmp_path: Path) -> None:
-    held = [row(name, "q0", recall=recall, seconds=s) for name, recall, s in (("a", 0.1, 0.1), ("b", 0.2, 0.2))]
-    of = summary(held)
-    of["methods"]["a"]["peak_mb"], of["methods"]["b"]["peak_mb"] = 444.01, 464.2
-    page = written(tmp_path, held, of)
-    assert "Not drawn: peak memory of the process, 444 to 464, within 5 % of each other." in text(
-        page.css_first("#tradeoffs .about")
-    )
-    assert not any("peak" in (one.attributes["aria-label"] or "") for one in page.css("svg"))
-
-
-def test_memory_is_drawn_where_methods_differ_in_it_and_no_value_of_it_is_the_best(tmp_path: Path) -> None:
-    held = [row(name, "q0", recall=recall, seconds=s) for name, recall, s in (("a", 0.1, 0.1), ("b", 0.2, 0.2))]
-    of = summary(held)
-    of["methods"]["a"]["peak_mb"], of["methods"]["b"]["peak_mb"] = 400.0, 800.0
-    page = written(tmp_path, held, of)
-    assert any("peak memory of the process" in (one.attributes["aria-label"] or "") for one in page.css("svg"))
-    names = [text(one) for one in page.css(".board thead tr:last-child th")]
-    at = names.index("peak MB")
-    assert [len(line.css("th, td")[at].css("b")) for line in page.css(".board tbody tr")] == [0, 0]
-    assert "the whole process" in text(page.css_first("dl.columns"))
-
-
 def test_logarithmic_axes_say_so(tmp_path: Path) -> None:
     written(tmp_path, rows())
     names = [text.text or "" for chart in svgs(tmp_path) for text in chart.iter(f"{SVG}text")]
@@ -348,7 +334,7 @@ def test_what_is_ranked_is_named_by_what_was_searched(tmp_path: Path) -> None:
     of = summary(held)
     assert data(written(tmp_path, held, of))["places"] == "Documents"
     assert "extraction by lexical" in text(written(tmp_path, held, of).css_first("header"))
-    of["data"] = {"name": "films", "documents": 0, "nodes": 20, "edges": 30, "questions": 6}
+    of["data"] = {"name": "films", "over": "graph", "documents": 0, "nodes": 20, "edges": 30, "questions": 6}
     page = written(tmp_path, held, of)
     assert data(page)["places"] == "Nodes" and "extraction by" not in text(page.css_first("header"))
 
@@ -358,7 +344,7 @@ def test_remarks_that_are_sentences_are_not_joined_by_commas(tmp_path: Path) -> 
     of = summary(held)
     of["data"]["remarks"] = ["9 triples (knowledge graph).", "2 rows were left out."]
     said = text(written(tmp_path, held, of).css_first("#repeat"))
-    assert "9 triples (knowledge graph). 2 rows were left out." in said
+    assert "9 triples (knowledge graph)." in said and "2 rows were left out." in said
 
 
 def test_the_stand_in_judge_is_described_whole(tmp_path: Path) -> None:
@@ -366,9 +352,8 @@ def test_the_stand_in_judge_is_described_whole(tmp_path: Path) -> None:
     judge = {**judged(["vector", "ppr"]), "model": OverlapJudge().id}
     said = text(written(tmp_path, held, summary(held, judge=judge)).css_first("#judge .about"))
     assert "F1 >= 0.5" in said and "all words of an accepted answer in a row" in said
-    assert "in a row" not in text(
-        written(tmp_path, held, summary(held, judge={**judge, "model": "gpt"})).css_first("#judge")
-    )
+    other = written(tmp_path, held, summary(held, judge={**judge, "model": "gpt"}))
+    assert "in a row" not in text(other.css_first("#judge"))
 
 
 def test_a_judge_that_compared_nothing_has_no_win_rates(tmp_path: Path) -> None:
@@ -416,20 +401,19 @@ def test_a_name_keeps_all_its_letters(name: str) -> None:
 
 def sweeps(of: dict[str, Any]) -> str | None:
     """Return the part of the page with the varied options."""
-    results = QuestionResults(of, {})
-    shown = HTMLParser(page(of, {}, results, {}))
-    results.close()
-    part = shown.css_first("#sweeps")
+    part = HTMLParser(page(of, [], {}, {})).css_first("#sweeps")
     return None if part is None else part.html
 
 
 def run(options: list[dict[str, Any]], option: str) -> dict[str, Any]:
-    held = [row(f"m{at}", "q0", recall=at / 10) for at in range(len(options))]
-    of = summary(held)
+    """Return a summary with a method for each combination of options, and the sweeps of one option."""
+    of = summary([row(f"m{at}", "q0", recall=at / 10) for at in range(len(options))])
+    curves: dict[str, dict[str, Any]] = {}
     for at, values in enumerate(options):
-        of["methods"][f"m{at}"]["options"] = values
-    points = [{"value": values[option], "name": f"m{at}"} for at, values in enumerate(options)]
-    of["sweeps"] = [{"method": "ppr", "option": option, "points": points}]
+        rest = {name: repr(value) for name, value in values.items() if name != option}
+        curve = {"method": "ppr", "option": option, "with": rest, "points": []}
+        curves.setdefault(str(rest), curve)["points"].append({"value": values[option], "name": f"m{at}"})
+    of["sweeps"] = list(curves.values())
     return of
 
 
@@ -452,7 +436,7 @@ def test_methods_that_differ_in_more_than_the_option_are_curves_of_their_own() -
     of = run([{"k": k, "mode": mode} for mode in ("a", "b") for k in (1, 2)], "k")
     part = sweeps(of)
     assert part is not None and part.count('class="curve c0"') == part.count('class="curve c1"') == 3 + 1
-    assert "ppr<wbr>(mode=a)" in part and tips(of)[-1] == "ppr(mode=b), k = 2\nrecall@5 30.0 %"
+    assert "ppr<wbr>(mode='a')" in part and tips(of)[-1] == "ppr(mode='b'), k = 2\nrecall@5 30.0 %"
 
 
 @pytest.mark.parametrize("values", [["slow", "fast"], [True, False], [None, 5]])
@@ -463,4 +447,3 @@ def test_values_that_are_no_numbers_are_places(values: list[Any]) -> None:
 
 def test_no_varied_option_gives_no_part() -> None:
     assert sweeps(summary([row("ppr", "q0")])) is None
-    assert sweeps(run([{"k": 1}], "k")) is None  # one point is no curve

@@ -7,20 +7,14 @@ from typing import Any
 
 from tests.evaluate.report.small_run import METRICS, questions, row, rows, summary
 
-from graphwright.evaluate.report.page import page
-from graphwright.evaluate.report.questions import QuestionResults
+from graphwright.evaluate.report.questions import question_data
 
 
 def taken(held: list[dict[str, Any]], room: int = 1 << 20, **more: Any) -> dict[str, Any]:
-    of = summary(held)
-    asked = QuestionResults(of, questions(50), room)
-    for one in held:
-        asked.add({**one, **more})
-    section = page(of, {}, asked, {}).partition('<section id="questions"')[2]
-    asked.close()
-    text = section.partition('id="data">')[2].partition("</script>")[0]
-    found: dict[str, Any] = json.loads(text)
-    return found | {"about": section.partition('class="about">')[2].partition("</p>")[0]}
+    found = question_data(summary(held), [{**one, **more} for one in held], questions(50), room)
+    data: dict[str, Any] = json.loads(found.json)
+    assert (found.listed, found.detailed) == (len(data["questions"]), len(data["rows"]))
+    return data
 
 
 def test_every_result_is_there_with_its_metrics_ranks_and_steps() -> None:
@@ -60,10 +54,6 @@ def test_where_room_is_short_those_that_methods_differ_on_most_can_be_opened() -
     found = taken(held, room=3 * size)
     assert list(found["rows"])[:2] == ["7", "3"] and len(found["rows"]) < 5
     assert len(found["questions"]) == 10 and all(None not in question["v"] for question in found["questions"])
-    assert (
-        "The list has all 10 questions" in found["about"] and f"{len(found['rows'])} of them can be" in found["about"]
-    )
-    assert "The list has all" not in one["about"]
 
 
 def test_failed_questions_come_before_all_others() -> None:
@@ -81,24 +71,9 @@ def test_long_texts_and_lists_are_cut_and_counted() -> None:
     assert len(found["p"]) == 5 and len(found["p"][0][0]) == 240 and found["p"][0][0].endswith("…")
 
 
-def test_a_title_that_a_passage_begins_with_is_shown_once() -> None:
-    texts = ("Brennick\nBrennick lies on Mur.", "Mur\nA river.", "a a", "Go\nGold.", "T\n" * 3000 + "T is")
-    found = taken([row("ppr", "q0", evidence=[{"text": one, "score": None} for one in texts])])["rows"]["0"][0]
-    assert [text for text, _ in found["p"]] == ["Brennick lies on Mur.", "Mur\nA river.", "a a", "Go\nGold.", "T is"]
-
-
 def test_scores_that_are_no_numbers_are_left_out() -> None:
     documents = [["a", float("inf")], ["b", float("nan")]]
     assert taken([row("ppr", "q0", documents=documents)])["rows"]["0"][0]["d"] == [["a", None], ["b", None]]
-
-
-def test_a_question_that_nobody_described_goes_by_its_id() -> None:
-    of = summary([row("ppr", "q0")])
-    asked = QuestionResults(of, {})
-    asked.add(row("ppr", "q0"))
-    section = page(of, {}, asked, {}).partition('<section id="questions"')[2]
-    asked.close()
-    assert '"t":"q0"' in section and '"g":["d0","d 1"]' in section
 
 
 def test_methods_that_differ_in_which_questions_they_were_asked_are_shown() -> None:

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from graphwright.evaluate.report.figures import number
 
-__all__ = ["Axis", "Box", "Chart", "Curve", "Label", "Mark", "Scale", "curves", "pareto_front", "place", "scatter"]
+__all__ = ["Axis", "Box", "Chart", "Curve", "Mark", "Scale", "curves", "pareto_front", "place", "scatter"]
 
 Point = tuple[float, float]
 
 _ZERO = 34.0  # width of the place for 0 on a logarithmic axis
-_LINE = 13.0  # height of a line of text
-_NEAR, _FAR = 8.0, 20.0  # distances of a label from its mark
 _CATEGORY = 16  # characters of a category on an axis
 
 
@@ -140,31 +138,16 @@ class Box:
     right: float
     bottom: float
 
+    @property
+    def area(self) -> float:
+        """Width times height."""
+        return (self.right - self.left) * (self.bottom - self.top)
+
     def overlap(self, other: Box) -> float:
         """Return the area that two boxes have in common."""
         across = min(self.right, other.right) - max(self.left, other.left)
         down = min(self.bottom, other.bottom) - max(self.top, other.top)
         return max(across, 0.0) * max(down, 0.0)
-
-
-@dataclass(frozen=True)
-class Label:
-    """The position of a name: the left end of its base line; `far` ones are joined with their mark by a line."""
-
-    x: float
-    y: float
-    far: bool
-
-
-@dataclass(frozen=True)
-class Name:
-    """A drawn label: text, position, end of the line to its mark if it has one."""
-
-    text: str
-    x: float
-    y: float
-    strong: bool
-    leader: tuple[Point, Point] | None = None
 
 
 @dataclass(frozen=True)
@@ -191,7 +174,10 @@ class DrawnCurve:
 
 @dataclass
 class Chart:
-    """A chart as its template draws it."""
+    """A chart as its template draws it.
+
+    `names`: labels of marks, each with the left end of its base line and whether it is emphasised.
+    """
 
     label: str
     size: tuple[int, int]
@@ -204,16 +190,13 @@ class Chart:
     y_ticks: list[tuple[float, str]]
     stairs: str = ""
     spots: list[Spot] = field(default_factory=list)
-    names: list[Name] = field(default_factory=list)
+    names: list[tuple[str, Point, bool]] = field(default_factory=list)
     curves: list[DrawnCurve] = field(default_factory=list)
-
-    def position(self, mark: Mark) -> Point:
-        """Return the position of a mark."""
-        return self.x.at(mark.x), self.y.at(mark.y)
 
     def spot(self, mark: Mark, shape: str, kind: str = "") -> Spot:
         """Return a mark in drawing coordinates."""
-        return Spot(*self.position(mark), self.y.at(mark.low), self.y.at(mark.high), mark.tip, shape, kind)
+        y, low, high = (self.y.at(value) for value in (mark.y, mark.low, mark.high))
+        return Spot(self.x.at(mark.x), y, low, high, mark.tip, shape, kind)
 
 
 def pareto_front(marks: Sequence[Mark]) -> list[int]:
@@ -246,12 +229,13 @@ def scatter(
         is_baseline = marks[i].name == baseline
         classes = " ".join(name for name, applies in (("front", i in front), ("baseline", is_baseline)) if applies)
         chart.spots.append(chart.spot(marks[i], "diamond" if is_baseline else "circle", classes or "other"))
-    at = [chart.position(mark) for mark in marks]
-    chart.stairs = _points(_stairs([at[i] for i in front], chart.x.end + 8))
+    at = [(chart.x.at(mark.x), chart.y.at(mark.y)) for mark in marks]
+    steps = [corner for (_, y), after in pairwise(at[i] for i in front) for corner in ((after[0], y), after)]
+    chart.stairs = _points([at[front[0]], *steps, (chart.x.end + 8, at[front[-1]][1])])
     names = [shortened(mark.name) for mark in marks]
     bounds = Box(chart.x.start - 4, chart.y.end, chart.x.end + 8, chart.y.start)
-    labels = place(at, names, [*first, *rest], len(first), bounds)
-    chart.names = [_name(label, names[i], at[i], i in first) for i, label in labels.items()]
+    places = place(at, names, [*first, *rest], len(first), bounds)
+    chart.names = [(names[i], point, i in first) for i, point in places.items()]
     return chart
 
 
@@ -307,70 +291,36 @@ def _separate_ticks(axis: Axis, write: Callable[[float], str]) -> list[tuple[flo
         at, text = axis.at(value), write(value)
         apart = not ticks or at - ticks[-1][0] > (text_width(text) + text_width(ticks[-1][1])) / 2 + 8
         if apart and text not in (name for _, name in ticks):
-            ticks.append((at, shortened(text, _CATEGORY)))
+            ticks.append((at, text))
     return ticks
-
-
-def _stairs(front: Sequence[Point], end: float) -> list[Point]:
-    """Return the line below the Pareto front."""
-    points = [front[0]]
-    for before, after in pairwise(front):
-        points += [(after[0], before[1]), after]
-    return [*points, (end, front[-1][1])]
 
 
 def _points(points: Iterable[Point]) -> str:
     return " ".join(f"{number(x)},{number(y)}" for x, y in points)
 
 
-def _name(label: Label, text: str, at: Point, strong: bool) -> Name:
-    if not label.far:
-        return Name(text, label.x, label.y, strong)
-    end = label.x if label.x > at[0] else min(label.x + text_width(text), at[0])
-    return Name(text, label.x, label.y, strong, (at, (end, label.y - 4)))
-
-
 def place(
     marks: Sequence[Point], names: Sequence[str], order: Sequence[int], required: int, bounds: Box
-) -> dict[int, Label]:
-    """Return positions for the names of marks, by mark.
+) -> dict[int, Point]:
+    """Return the left ends of the base lines of labels, by mark.
 
     `order`: the marks to name, the most important first. The first `required` of them get a label in any case, at the
-    position that hides least; each other one only where its label hides neither a mark nor another label.
+    position beside the mark that hides least; each other one only where its label hides neither a mark nor a label.
     """
     taken = [Box(x - 5, y - 5, x + 5, y + 5) for x, y in marks]
-    labels: dict[int, Label] = {}
+    places: dict[int, Point] = {}
     for turn, mark in enumerate(order):
-        choices = [
-            (sum(box.overlap(other) for other in taken) + 9 * _outside(box, bounds), rank, label, box)
-            for rank, (label, box) in enumerate(_around(*marks[mark], text_width(names[mark])))
-        ]
-        hidden, _, label, box = min(choices, key=lambda choice: choice[:2])
-        if hidden < 1 or turn < required:
-            labels[mark] = label
-            taken.append(box)
-    return labels
-
-
-def _around(x: float, y: float, width: float) -> Iterator[tuple[Label, Box]]:
-    """Yield the positions beside a mark, best first."""
-    for offset in (_NEAR, _FAR):
-        middle, slant = x - width / 2, 0.75 * offset
-        for left, base in (
-            (x + offset, y + 4),
-            (x - offset - width, y + 4),
-            (middle, y - offset),
-            (middle, y + offset + 9),
-            (x + slant, y - slant),
-            (x + slant, y + slant + 8),
-            (x - slant - width, y - slant),
-            (x - slant - width, y + slant + 8),
-        ):
-            yield Label(left, base, offset == _FAR), Box(left, base - _LINE + 3, left + width, base + 3)
-
-
-def _outside(box: Box, bounds: Box) -> float:
-    return (box.right - box.left) * (box.bottom - box.top) - box.overlap(bounds)
+        (x, y), width = marks[mark], text_width(names[mark])
+        points = [(x + 8, y + 4), (x - 8 - width, y + 4)]
+        lefts, bases = (x - width / 2, x + 6, x - 6 - width), (y - 8, y + 17, y - 20, y + 29)
+        points += [(left, base) for base in bases for left in lefts]
+        boxes = [Box(left, base - 10, left + width, base + 3) for left, base in points]
+        hidden = [sum(box.overlap(other) for other in taken) + 9 * (box.area - box.overlap(bounds)) for box in boxes]
+        best = min(range(len(points)), key=hidden.__getitem__)
+        if hidden[best] < 1 or turn < required:
+            places[mark] = points[best]
+            taken.append(boxes[best])
+    return places
 
 
 def text_width(text: str, size: float = 12.0) -> float:

@@ -1,10 +1,9 @@
-"""Format figures for people: percentages, times, counts and p values, and the order of methods in a report."""
+"""Format figures for people, order the methods of a report, and summarise a run in sentences."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 __all__ = [
@@ -12,13 +11,11 @@ __all__ = [
     "amount",
     "answer_metric",
     "clean",
-    "corrected_p",
-    "counted",
+    "cut",
     "failed_wholly",
-    "in_words",
+    "heading",
     "is_share",
-    "isolated",
-    "joined",
+    "judge_sentence",
     "llm_tokens",
     "main_error",
     "metric_names",
@@ -27,7 +24,7 @@ __all__ = [
     "operator_name",
     "p_value",
     "ranked",
-    "relative_time",
+    "reading",
     "score",
     "signed",
 ]
@@ -37,9 +34,12 @@ LEVEL = 0.05
 
 Summary = Mapping[str, Any]
 
-_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-# Code points that neither XML nor UTF-8 can hold.
-_INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_NAMED = 3  # methods that a sentence names
+_JUDGED = 6
+_ERROR = 160  # characters of an error
+# Code points that neither XML nor UTF-8 can hold, and those that reverse the text after them.
+_INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_NO_STATISTICS = 'Intervals and tests of differences need scipy: pip install "graphwright[stats]".'
 
 
 def ranked(summary: Summary) -> list[str]:
@@ -60,12 +60,12 @@ def ranked(summary: Summary) -> list[str]:
 
 def failed_wholly(method: Mapping[str, Any]) -> bool:
     """Return whether a method failed on every question, so that its metrics mean nothing."""
-    return bool(method.get("failed")) and method["failed"] >= method.get("questions", 0)
+    return bool(0 < method["questions"] == method["failed"])
 
 
 def main_error(method: Mapping[str, Any]) -> str:
-    """Return the most frequent error of a method, "" where none is known."""
-    errors: Mapping[str, int] = method.get("errors") or {}
+    """Return the most frequent error of a method, "" where it has none."""
+    errors: Mapping[str, int] = method["errors"]
     return max(errors, key=lambda text: errors[text], default="")
 
 
@@ -77,7 +77,7 @@ def metric_names(summary: Summary) -> list[str]:
 
 def answer_metric(summary: Summary) -> str | None:
     """Return the metric that describes the answers best, None where no answer metric is a share."""
-    of_answers = {metric["name"] for metric in summary["metrics"] if metric.get("kind") == "answer"}
+    of_answers = {metric["name"] for metric in summary["metrics"] if metric["kind"] == "answer"}
     names = [name for name in metric_names(summary) if name in of_answers and is_share(summary, name)]
     return next((name for name in (summary["primary"], "hits@1", "token f1", *names) if name in names), None)
 
@@ -108,13 +108,6 @@ def signed(value: float, percent: bool) -> str:
     return sign + text
 
 
-def corrected_p(against: Mapping[str, Any]) -> float | None:
-    """Return the p value of a difference, corrected where a corrected one is known; None where it was not tested."""
-    p = against.get("corrected")
-    p = against.get("p") if p is None else p
-    return None if p is None else float(p)
-
-
 def p_value(p: float) -> str:
     """Return a p value with its symbol.
 
@@ -134,7 +127,7 @@ def milliseconds(value: float) -> str:
 
 
 def amount(value: float) -> str:
-    """Return a mean count, a size or a sum of money.
+    """Return a mean count or a sum of money.
 
     >>> amount(0), amount(0.00312), amount(1.5), amount(14), amount(12345.6)
     ('0', '0.0031', '1.5', '14', '12,346')
@@ -153,47 +146,6 @@ def number(value: float) -> str:
     return "0" if abs(value) < 0.005 else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def relative_time(ratio: float, other: str) -> str:
-    """Return how a time compares with that of another method; `ratio` is the quotient of the two.
-
-    >>> relative_time(1.6, "ppr"), relative_time(12.2, "ppr"), relative_time(0.5, "ppr"), relative_time(1.02, "ppr")
-    ('1.6 times as long as ppr', '12 times as long as ppr', '50 % of the time of ppr', 'about as long as ppr')
-    """
-    if 0.9 < ratio < 1 / 0.9:
-        return f"about as long as {other}"
-    if ratio > 1:
-        return f"{ratio:.1f} times as long as {other}" if ratio < 10 else f"{ratio:,.0f} times as long as {other}"
-    share = f"{100 * ratio:.0f}" if ratio >= 0.1 else f"{100 * ratio:.1f}"
-    return f"{share} % of the time of {other}"
-
-
-def joined(names: Sequence[str]) -> str:
-    """Return names as an enumeration.
-
-    >>> joined(["a"]), joined(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, small counts in words.
-
-    >>> counted(3, "method"), counted(1, "method"), counted(1000, "question")
-    ('three methods', 'one method', '1,000 questions')
-    """
-    return f"{in_words(count)} {noun}{'' if count == 1 else 's'}"
-
-
-def in_words(count: int) -> str:
-    """Return a count, small ones in words.
-
-    >>> in_words(7), in_words(1000)
-    ('seven', '1,000')
-    """
-    return _WORDS[count] if 0 <= count < len(_WORDS) else f"{count:,}"
-
-
 def operator_name(operator: str) -> str:
     """Return an operator's name without its arguments.
 
@@ -207,25 +159,140 @@ def operator_name(operator: str) -> str:
     return (" | ".join(names[:2]) + (" …" if len(names) > 2 else "")) if names else operator[:24]
 
 
-def isolated(name: str) -> str:
-    """Return a name for a sentence; one written from right to left is isolated from the text around it.
-
-    >>> isolated("ppr"), len(isolated("\u05e9\u05d9"))
-    ('ppr', 4)
-    """
-    from_right = any(unicodedata.bidirectional(letter) in {"R", "AL", "AN"} for letter in name)
-    return f"\u2068{name}\u2069" if from_right else name
-
-
 def llm_tokens(method: Mapping[str, Any]) -> float:
     """Return the tokens of language models per question, those of prompts and of replies."""
-    return float(method.get("prompt_tokens") or 0) + float(method.get("completion_tokens") or 0)
+    return float(method["prompt_tokens"] + method["completion_tokens"])
 
 
 def clean(text: str) -> str:
-    """Return a text with invalid code points replaced: control characters and unpaired surrogates.
+    """Return a text with invalid code points replaced, and with those that change the direction of writing.
 
     >>> clean("a\\x00b\\ud800") == "a\\ufffdb\\ufffd"
     True
     """
     return _INVALID.sub("\ufffd", text)
+
+
+def cut(text: str, max_characters: int = 240) -> str:
+    """Return the beginning of a text, with an ellipsis where it is too long."""
+    return text if len(text) <= max_characters else text[: max_characters - 1] + "…"
+
+
+def heading(summary: Summary) -> str:
+    """Return the compared methods and the data as a sentence.
+
+    >>> data = {"name": "rivers", "questions": 100, "over": "documents", "documents": 9}
+    >>> heading({"methods": {"ppr": 0, "bm25": 0}, "data": data})
+    '2 methods compared on 100 questions over the 9 documents of rivers.'
+    """
+    data, methods = summary["data"], list(summary["methods"])
+    compared = f"{methods[0]} measured" if len(methods) == 1 else f"{len(methods)} methods compared"
+    if data["over"] == "documents":
+        place = f"over the {_counted(data['documents'], 'document')} of {data['name']}"
+    else:
+        size = f"{_counted(data['nodes'], 'node')} and {_counted(data['edges'], 'edge')}"
+        place = f"over the graph of {data['name']}, {size}"
+        place = place if data["over"] == "graph" else f"of {data['name']} over an index of {size}"
+    return f"{compared} on {_counted(data['questions'], 'question')} {place}."
+
+
+def reading(summary: Summary) -> list[str]:
+    """Return sentences on the primary metric: the best method, those that differ from the baseline, the fastest one,
+    and failures."""
+    methods, primary = summary["methods"], summary["primary"]
+    order = [
+        name for name in ranked(summary) if primary in methods[name]["metrics"] and not failed_wholly(methods[name])
+    ]
+    sentences = [] if not order else [_best(summary, order), *_others(summary, order)]
+    missing = [] if summary["statistics"] else [_NO_STATISTICS]
+    return [*sentences, *_failures(methods), *missing]
+
+
+def judge_sentence(summary: Summary) -> str:
+    """Return the share of right answers of each method, best first; "" without a judge."""
+    judge = summary.get("judge") or {}
+    right = {name: accuracy["mean"] for name, accuracy in judge.get("accuracy", {}).items()}
+    order = sorted(right, key=lambda name: -right[name])
+    shares = ", ".join(f"{name} {100 * right[name]:.1f} %" for name in order[:_JUDGED])
+    more = f", and {len(order) - _JUDGED} more" if len(order) > _JUDGED else ""
+    return f"Answers found right by {judge['model']}: {shares}{more}." if right else ""
+
+
+def _best(summary: Summary, order: list[str]) -> str:
+    """Return the score of the best method, its lead over the baseline, and their times."""
+    best, baseline, primary = order[0], summary["baseline"], summary["primary"]
+    recall = re.fullmatch(r"recall@(\d+)", primary)
+    value = _value(summary, best)
+    claim = (
+        f"finds {value} of the gold documents in its first {recall[1]}" if recall else f"reaches {value} in {primary}"
+    )
+    time = f"{_time(summary, best)} a question"
+    if len(order) == 1:
+        metric, percent = summary["methods"][best]["metrics"][primary], is_share(summary, primary)
+        ends = [score(metric[end], percent) for end in ("low", "high") if end in metric]
+        return f"{best} {claim}{f' (95 % interval {ends[0]} to {ends[1]})' if ends else ''}, in {time}."
+    against = (summary["methods"][best]["against_baseline"] or {}).get(primary)
+    if against is None or baseline not in order:
+        return f"{best}{', the baseline,' if best == baseline else ''} {claim}, in {time}."
+    lead = _difference(summary, against, baseline)
+    return f"{best} {claim}, {lead}. It takes {time}, and {baseline} {_time(summary, baseline)}."
+
+
+def _others(summary: Summary, order: list[str]) -> Iterator[str]:
+    """Yield the second best method, the number of methods that differ from the baseline, and the fastest method."""
+    methods, primary, baseline = summary["methods"], summary["primary"], summary["baseline"]
+    if len(order) > 1:
+        yield f"Next is {order[1]} with {_value(summary, order[1])}."
+    tests = [(methods[name]["against_baseline"] or {}).get(primary, {}) for name in order]
+    values = [(test["difference"], test["corrected"] < LEVEL) for test in tests if "corrected" in test]
+    if len(values) > 1 and baseline in order:
+        better = sum(significant and difference > 0 for difference, significant in values)
+        worse = sum(significant and difference < 0 for difference, significant in values)
+        yield (
+            f"Compared with {baseline}, {better} of {len(values)} methods are better, {worse} worse and "
+            f"{len(values) - better - worse} not significantly different (p < {LEVEL}, corrected for many comparisons)."
+        )
+    fastest = min(order, key=lambda name: methods[name]["milliseconds"]["p50"])
+    if fastest != order[0]:
+        yield f"Fastest is {fastest} with {_value(summary, fastest)}, in {_time(summary, fastest)}."
+
+
+def _difference(summary: Summary, against: Mapping[str, float], baseline: str) -> str:
+    """Return a difference to the baseline, and whether it may be chance."""
+    difference, p = against["difference"], against.get("corrected")
+    percent = is_share(summary, summary["primary"])
+    size = score(abs(difference), percent)
+    if not float(size):
+        return f"as much as {baseline}"
+    lead = f"{size}{' points' if percent else ''} {'more' if difference > 0 else 'less'} than {baseline}"
+    if p is None:
+        return lead
+    return f"{lead} ({p_value(p)})" if p < LEVEL else f"{lead}, which may well be chance ({p_value(p)})"
+
+
+def _failures(methods: Mapping[str, Any]) -> Iterator[str]:
+    """Name the failed methods, with their numbers of failures and the most frequent error."""
+    failed = {name: method for name, method in methods.items() if method["failed"]}
+    for name, method in list(failed.items())[:_NAMED]:
+        error = cut(" ".join(main_error(method).split()).rstrip("."), _ERROR)
+        if failed_wholly(method):
+            yield f"{name} failed on every question, so that nothing is known of its quality: {error}."
+        else:
+            most = ", most often" if len(method["errors"]) > 1 else ""
+            yield f"{name} failed on {_counted(method['failed'], 'question')}, counted as 0{most}: {error}."
+    if len(failed) > _NAMED:
+        yield f"{len(failed) - _NAMED} more failed on some or all questions."
+
+
+def _value(summary: Summary, name: str) -> str:
+    percent = is_share(summary, summary["primary"])
+    text = score(summary["methods"][name]["metrics"][summary["primary"]]["mean"], percent)
+    return f"{text} %" if percent else text
+
+
+def _time(summary: Summary, name: str) -> str:
+    return f"{milliseconds(summary['methods'][name]['milliseconds']['p50'])} ms"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -22,7 +22,9 @@ from graphwright.evaluate.report.figures import (
     amount,
     answer_metric,
     clean,
+    cut,
     failed_wholly,
+    heading,
     is_share,
     llm_tokens,
     metric_names,
@@ -31,26 +33,23 @@ from graphwright.evaluate.report.figures import (
     operator_name,
     p_value,
     ranked,
+    reading,
     score,
-    signed,
 )
-from graphwright.evaluate.report.losses import losses
-from graphwright.evaluate.report.questions import QuestionResults
-from graphwright.evaluate.report.reading import heading, judge_name, reading, searched
-from graphwright.evaluate.report.tables import Column, groupings, leaderboard
+from graphwright.evaluate.report.questions import question_data
+from graphwright.evaluate.report.tables import Column, group_means, groupings, leaderboard
 
 __all__ = ["environment", "page"]
 
 Summary = Mapping[str, Any]
-Value = Callable[[Mapping[str, Any]], float | None]
 Lines = dict[str, list[tuple[Any, Mapping[str, Any]]]]
 """Values of an option with the methods that have them, by curve."""
+Point = tuple[tuple[float, float, float], str]
+"""A figure with the ends of its interval, and its text."""
 
-_BIDI_OVERRIDES = re.compile("[\u202a-\u202e]")  # would reverse the text after them
-_BREAKS = re.compile(r"(?<=[^\s(])(?=\()|(?<=[,/|_])(?=[^\s,/|_])")
-_ELSEWHERE = {"methods", "metrics", "sweeps", "judge", "command", "statistics"}  # parts that other sections show
+_BREAKS = re.compile(r"(?<=[^\s(])(?=\()|(?<=[,/|_])(?=[^\s,/|_])|(?<=[a-z])(?=[A-Z])")
+_ELSEWHERE = {"methods", "metrics", "sweeps", "judge", "statistics"}  # parts that other sections show
 _FAILURES = 20  # rows of the table of failures
-_MEMORY, _CLOSE = "peak memory of the process, MB", 1.05  # ratio below which memory is not worth a chart
 _RATIO = 15  # of an option's largest value to its smallest, from which on its axis is logarithmic
 _COLOURS = 8
 _SMALL = 0.002  # smallest share of a bar that is drawn
@@ -63,39 +62,42 @@ _GROUPINGS = {
 }
 
 
-def page(summary: Summary, manifest: Mapping[str, Any], results: QuestionResults, runs: Mapping[str, str]) -> str:
-    """Return the page. `manifest`: empty where unknown; `runs`: the TREC run of each method with a ranking."""
-    selected = results.selected()
-    failures = list(results.failures())
-    names = ranked(summary)
+def page(
+    summary: Summary,
+    rows: Sequence[Mapping[str, Any]],
+    questions: Mapping[str, Mapping[str, Any]],
+    runs: Mapping[str, str],
+) -> str:
+    """Return the page. `rows` and `questions` as in `write_report`; `runs`: the TREC run of each ranking method."""
+    metrics = metric_names(summary)
+    columns = leaderboard(summary)
+    failures = [(row["method"], questions[row["question"]]["text"], row["error"]) for row in rows if "error" in row]
     context = {
         "summary": summary,
-        "names": names,
-        "metrics": metric_names(summary),
+        "names": ranked(summary),
+        "metrics": metrics,
         "style": Markup(_asset("page.css")),
         "script": Markup(_asset("page.js")),
         "policy": _policy(),
         "heading": heading(summary).rstrip("."),
         "reading": reading(summary),
-        "facts_line": _facts_line(summary),
-        **_board(summary),
-        "tradeoffs": _tradeoffs(summary),
-        "not_drawn": list(_not_drawn(summary)),
+        "columns": columns,
+        "winners": [column.winners() for column in columns],
+        "intervals": [_interval_styles(column) for column in columns],
+        "column_groups": [(name, len(list(of))) for name, of in groupby(columns, key=lambda column: column.group)],
+        "tradeoffs": {} if len(summary["methods"]) < 2 else {m: list(_tradeoffs(summary, m)) for m in metrics},
         "time": _time(summary),
-        "losses": losses(summary),
+        "recalls": _recalls(summary),
         "answer_metric": answer_metric(summary),
         "sweeps": _sweeps(summary),
-        "breakdowns": _breakdowns(summary),
+        "breakdowns": {m: [_breakdown(summary, m, *of) for of in groupings(summary).items()] for m in metrics},
         "judge": summary.get("judge"),
-        "results": results,
-        "selected": selected,
-        "data": results.data(selected),
+        "questions": question_data(summary, rows, questions),
         "failures": failures[:_FAILURES],
         "more_failures": max(len(failures) - _FAILURES, 0),
-        "command": summary.get("command") or manifest.get("command"),
-        "facts": list(_facts({**manifest, **summary})),
+        "facts": list(_facts(summary)),
         "runs": runs,
-        "percent": {name: is_share(summary, name) for name in metric_names(summary)},
+        "percent": {name: is_share(summary, name) for name in metrics},
         "level": LEVEL,
     }
     return environment().get_template("page.html.j2").render(context)
@@ -103,25 +105,18 @@ def page(summary: Summary, manifest: Mapping[str, Any], results: QuestionResults
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates: every text is escaped, and characters that a browser may
-    misread are removed."""
+    """Return the environment of the templates: every text is escaped and cleaned."""
     loader = PackageLoader(__package__)
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalized)
     environment.filters |= {
-        "cut": lambda text, size=300: text if len(text) <= size else text[: size - 1] + "…",
         "milliseconds": milliseconds,
         "number": number,
-        "operator_name": operator_name,
         "p_value": p_value,
         "score": score,
-        "signed": signed,
-        "soft_breaks": lambda name: Markup("<wbr>").join(
-            escape(part) for part in re.split(r"(?<=[a-z])(?=[A-Z])", name)
-        ),
+        "cut": cut,
         "thousands": lambda count: f"{count:,}",
         "named": _named,
     }
-    environment.globals |= {"judge_name": judge_name}
     return environment
 
 
@@ -130,12 +125,8 @@ def _finalized(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, str) and not isinstance(value, Markup):
-        return _visible(value)
+        return clean(value)
     return number(value) if isinstance(value, float) else value
-
-
-def _visible(text: str) -> str:
-    return _BIDI_OVERRIDES.sub("\ufffd", clean(text))
 
 
 def _named(name: str) -> Markup:
@@ -144,7 +135,7 @@ def _named(name: str) -> Markup:
     >>> _named("ppr(restart=0.5)")
     Markup('<bdi>ppr<wbr>(restart=0.5)</bdi>')
     """
-    parts = Markup("<wbr>").join(escape(_visible(part)) for part in _BREAKS.split(name))
+    parts = Markup("<wbr>").join(escape(clean(part)) for part in _BREAKS.split(name))
     return Markup("<bdi>{}</bdi>").format(parts)
 
 
@@ -157,27 +148,6 @@ def _policy() -> str:
     digest = base64.b64encode(hashlib.sha256(_asset("page.js").encode()).digest()).decode()
     own = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     return f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
-
-
-def _facts_line(summary: Summary) -> str:
-    extraction = summary.get("extractor") and searched(summary) == "documents"
-    facts = [
-        str(summary["started"])[:10] if summary.get("started") else "",
-        f"vectors by {summary['encoder']}" if summary.get("encoder") else "",
-        f"extraction by {summary['extractor']}" if extraction else "",
-    ]
-    return " · ".join(filter(None, facts))
-
-
-def _board(summary: Summary) -> dict[str, Any]:
-    """Return the columns of the leaderboard with their groups, winners and interval bars."""
-    columns = leaderboard(summary)
-    return {
-        "columns": columns,
-        "winners": [column.winners() for column in columns],
-        "intervals": [_interval_styles(column) for column in columns],
-        "column_groups": [(name, len(list(of))) for name, of in groupby(columns, key=lambda column: column.group)],
-    }
 
 
 def _interval_styles(column: Column) -> list[str]:
@@ -197,41 +167,34 @@ def _interval_styles(column: Column) -> list[str]:
     ]
 
 
-def _costs(summary: Summary) -> list[tuple[str, Value, Callable[[float], str], bool]]:
-    """Return the costs: name, value, format, and whether its axis is logarithmic."""
-    with_llm = any(map(llm_tokens, summary["methods"].values()))
-    tokens: Value = llm_tokens if with_llm else lambda of: of.get("tokens")
-    what = "tokens of language models" if with_llm else "tokens that encoders read"
-    return [
-        ("median milliseconds per question", lambda of: of["milliseconds"]["p50"], milliseconds, True),
-        (f"{what}, of a question", tokens, amount, True),
-        (_MEMORY, lambda of: of.get("peak_mb"), amount, False),
-    ]
-
-
-def _tradeoffs(summary: Summary) -> dict[str, list[list[Chart]]]:
-    """Return by metric the charts of quality over each cost; the first has a wide and a narrow form."""
-    if len(summary["methods"]) < 2:
-        return {}
-    return {metric: list(_cost_charts(summary, metric)) for metric in metric_names(summary)}
-
-
-def _cost_charts(summary: Summary, metric: str) -> Iterator[list[Chart]]:
-    for at, (name, value, write, log) in enumerate(_costs(summary)):
-        marks = [] if _alike(summary, name, value, write) else list(_marks(summary, metric, name, value, write))
-        if not marks:
+def _tradeoffs(summary: Summary, metric: str) -> Iterator[list[Chart]]:
+    """Yield the charts of quality over each cost in which methods differ; the first in a wide and a narrow form."""
+    methods = {n: of for n, of in summary["methods"].items() if metric in of["metrics"] and not failed_wholly(of)}
+    with_llm = any(map(llm_tokens, methods.values()))
+    tokens: Callable[[Mapping[str, Any]], float] = llm_tokens if with_llm else lambda of: of["tokens"]
+    kind = "tokens of language models" if with_llm else "tokens that encoders read"
+    time = Scale("median milliseconds per question", milliseconds, log=True)
+    for scale, value in (
+        (time, lambda of: of["milliseconds"]["p50"]),
+        (Scale(f"{kind}, of a question", amount, log=True), tokens),
+    ):
+        costs = {name: value(of) for name, of in methods.items()}
+        if len(set(map(scale.write, costs.values()))) < 2:
             continue
-        x, y, baseline = Scale(name, write, log), _metric_scale(summary, metric), summary["baseline"]
-        narrow = scatter(marks, x, y, baseline=baseline, kind="" if at else "narrow")
-        yield [narrow] if at else [scatter(marks, x, y, baseline=baseline, size=(920, 440), kind="wide"), narrow]
-
-
-def _marks(summary: Summary, metric: str, name: str, value: Value, write: Callable[[float], str]) -> Iterator[Mark]:
-    for method, of in summary["methods"].items():
-        scores, cost = of["metrics"].get(metric), value(of)
-        if scores is not None and cost is not None and not failed_wholly(of):
-            text = f"{metric} {_metric_text(summary, metric, scores['mean'])}, {write(cost)} {name}"
-            yield Mark(method, cost, *_interval(scores), f"{method}\n{text}")
+        marks = [
+            Mark(
+                name,
+                costs[name],
+                *_interval(of["metrics"][metric]),
+                f"{name}\n{_metric_text(summary, metric, of)}, {scale.write(costs[name])} {scale.name}",
+            )
+            for name, of in methods.items()
+        ]
+        quality, baseline = _metric_scale(summary, metric), summary["baseline"]
+        wide = (
+            [scatter(marks, scale, quality, baseline=baseline, size=(920, 440), kind="wide")] if scale is time else []
+        )
+        yield [*wide, scatter(marks, scale, quality, baseline=baseline, kind="narrow" if wide else "")]
 
 
 def _interval(metric: Mapping[str, float]) -> tuple[float, float, float]:
@@ -246,29 +209,9 @@ def _metric_scale(summary: Summary, metric: str) -> Scale:
     return Scale(f"{metric}, %", lambda value: f"{100 * value:.3g}", limits=(0.0, 1.0))
 
 
-def _metric_text(summary: Summary, metric: str, value: float) -> str:
+def _metric_text(summary: Summary, metric: str, method: Mapping[str, Any]) -> str:
     percent = is_share(summary, metric)
-    return score(value, percent) + (" %" if percent else "")
-
-
-def _alike(summary: Summary, name: str, value: Value, write: Callable[[float], str]) -> bool:
-    """Return whether all methods show the same cost, or for memory nearly the same."""
-    values = [value(of) for of in summary["methods"].values()]
-    known = [cost for cost in values if cost is not None]
-    if name == _MEMORY and known and max(known) <= _CLOSE * min(known):
-        return True
-    return len({None if cost is None else write(cost) for cost in values}) < 2
-
-
-def _not_drawn(summary: Summary) -> Iterator[str]:
-    """Yield a sentence for each cost that has no chart."""
-    for name, value, write, _ in _costs(summary):
-        if _alike(summary, name, value, write):
-            values = [cost for of in summary["methods"].values() if (cost := value(of)) is not None]
-            ends = dict.fromkeys(write(end(values)) for end in (min, max)) if values else ()
-            near = ", within 5 % of each other" if len(ends) > 1 else " for every method"
-            range_ = f"{' to '.join(ends)}{near}." if values else "not measured."
-            yield f"Not drawn: {name.partition(',')[0]}, {range_}"
+    return f"{metric} {score(method['metrics'][metric]['mean'], percent)}{' %' if percent else ''}"
 
 
 def _time(summary: Summary) -> dict[str, Any] | None:
@@ -287,54 +230,71 @@ def _time(summary: Summary) -> dict[str, Any] | None:
 
 def _total(method: Mapping[str, Any]) -> float:
     steps = float(sum(step["mean"] for step in method["steps"]))
-    return max(steps, float(method["milliseconds"].get("mean", steps)))
+    return max(steps, float(method["milliseconds"]["mean"]))
 
 
 def _bar(method: Mapping[str, Any], colours: Mapping[str, str], longest: float) -> dict[str, Any]:
     """Return a method's bar: its length, its parts and its text."""
     total = _total(method)
     parts = [(operator_name(step["operator"]), step["operator"], step["mean"]) for step in method["steps"]]
-    rest = total - sum(mean for *_, mean in parts)
-    if rest > _SMALL * total:
-        parts.append((_BETWEEN, _BETWEEN, rest))
+    parts.append((_BETWEEN, _BETWEEN, total - sum(mean for *_, mean in parts)))
+    parts = [part for part in parts if part[2] > _SMALL * total]
     texts = ", ".join(f"{name} {milliseconds(mean)}" for name, _, mean in parts)
     drawn = [
         {
             "name": name,
             "colour": colours.get(name, "c-other"),
             "share": 100 * mean / total,
-            "tip": f"{name}\n{milliseconds(mean)} ms, {100 * mean / total:.0f} % of the method"
-            + (f"\n{operator[:300]}" if operator != name else ""),
+            "tip": f"{cut(operator)}\n{milliseconds(mean)} ms, {100 * mean / total:.0f} % of the method",
         }
         for name, operator, mean in parts
-        if mean > _SMALL * total
     ]
     label = f"{milliseconds(total)} ms: {texts}"
     return {"length": f"{total / longest:.4f}", "total": milliseconds(total), "label": label, "parts": drawn}
 
 
+def _recalls(summary: Summary) -> dict[str, list[dict[str, Any]]]:
+    """Return the recall after each step of each method that has any, and last the metric of its answers."""
+    metric = answer_metric(summary)
+    recalls = {}
+    for name in ranked(summary):
+        method = summary["methods"][name]
+        stages = [
+            {"name": operator_name(step["operator"]), "tip": cut(step["operator"]), "share": step["held"]}
+            for step in method["steps"]
+        ]
+        if any(stage["share"] is not None for stage in stages):
+            if metric in method["metrics"]:
+                mean = method["metrics"][metric]["mean"]
+                stages.append({"name": f"answer: {metric}", "tip": f"{metric} of the answers", "share": mean})
+            recalls[name] = stages
+    return recalls
+
+
 def _sweeps(summary: Summary) -> list[dict[str, Any]]:
     """Return for each varied option its curves of every metric and of time."""
     options: dict[str, list[Mapping[str, Any]]] = {}
-    for sweep in summary.get("sweeps") or ():
-        if len(sweep["points"]) > 1:
-            options.setdefault(sweep["option"], []).append(sweep)
+    for sweep in summary["sweeps"]:
+        options.setdefault(sweep["option"], []).append(sweep)
     return [_sweep(summary, option, of) for option, of in options.items()]
 
 
 def _sweep(summary: Summary, option: str, sweeps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    lines = _lines(summary, sweeps)
+    lines: Lines = {}
+    for sweep in sweeps:
+        arguments = ", ".join(f"{name}={value}" for name, value in sweep["with"].items())
+        name = f"{sweep['method']}({arguments})" if arguments else sweep["method"]
+        lines[name] = [(point["value"], summary["methods"][point["name"]]) for point in sweep["points"]]
 
-    def time(of: Mapping[str, Any]) -> tuple[float, float, float, str]:
+    def time(of: Mapping[str, Any]) -> Point:
         p50 = of["milliseconds"]["p50"]
-        return p50, p50, p50, f"{milliseconds(p50)} ms"
+        return (p50, p50, p50), f"{milliseconds(p50)} ms"
 
     def quality(metric: str) -> Chart | None:
-        def value(of: Mapping[str, Any]) -> tuple[float, float, float, str] | None:
-            scores = of["metrics"].get(metric)
-            if scores is None:
+        def value(of: Mapping[str, Any]) -> Point | None:
+            if metric not in of["metrics"]:
                 return None
-            return *_interval(scores), f"{metric} {_metric_text(summary, metric, scores['mean'])}"
+            return _interval(of["metrics"][metric]), _metric_text(summary, metric, of)
 
         return _sweep_chart(option, lines, _metric_scale(summary, metric), value)
 
@@ -344,38 +304,21 @@ def _sweep(summary: Summary, option: str, sweeps: Sequence[Mapping[str, Any]]) -
     return {"option": option, "lines": list(lines), "charts": charts, "time": _sweep_chart(option, lines, scale, time)}
 
 
-def _lines(summary: Summary, sweeps: Sequence[Mapping[str, Any]]) -> Lines:
-    """Return the points of each curve: methods that differ in nothing but the option."""
-    lines: Lines = {}
-    for sweep in sweeps:
-        for point in sweep["points"]:
-            method = summary["methods"].get(point["name"])
-            if method is not None:
-                rest = {name: value for name, value in method.get("options", {}).items() if name != sweep["option"]}
-                arguments = ", ".join(f"{name}={value}" for name, value in rest.items())
-                name = f"{sweep['method']}({arguments})" if arguments else sweep["method"]
-                lines.setdefault(name, []).append((point["value"], method))
-    return lines
-
-
 def _sweep_chart(
-    option: str,
-    lines: Lines,
-    scale: Scale,
-    measure: Callable[[Mapping[str, Any]], tuple[float, float, float, str] | None],
+    option: str, lines: Lines, scale: Scale, measure: Callable[[Mapping[str, Any]], Point | None]
 ) -> Chart | None:
     """Return a curve for each line; values that are not numbers are categories, in the order given."""
     values = [value for points in lines.values() for value, _ in points]
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    categories = [] if numeric else list(dict.fromkeys(map(_option_text, values)))
+    categories = [] if numeric else list(dict.fromkeys(map(str, values)))
     drawn = []
     for name, points in lines.items():
         marks = []
         for value, method in points:
-            point, text = measure(method), _option_text(value)
+            point = measure(method)
             if point is not None:
-                x = float(value) if numeric else float(categories.index(text))
-                marks.append(Mark(name, x, *point[:3], f"{name}, {option} = {text}\n{point[3]}"))
+                x = float(value) if numeric else float(categories.index(str(value)))
+                marks.append(Mark(name, x, *point[0], f"{name}, {option} = {value}\n{point[1]}"))
         drawn.append(Curve(name, tuple(sorted(marks, key=lambda mark: mark.x))))
     at = [mark.x for line in drawn for mark in line.marks]
     if not at:
@@ -384,30 +327,13 @@ def _sweep_chart(
     return curves(drawn, Scale(option, lambda value: f"{value:,g}", log), scale, categories=categories)
 
 
-def _option_text(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _breakdowns(summary: Summary) -> dict[str, list[dict[str, Any]]]:
-    """Return by metric a table for each grouping of the questions."""
-    groups = groupings(summary)
-    if not groups:
-        return {}
-    return {
-        metric: [_breakdown(summary, metric, name, counts) for name, counts in groups.items()]
-        for metric in metric_names(summary)
-    }
-
-
 def _breakdown(summary: Summary, metric: str, name: str, groups: Mapping[str, int]) -> dict[str, Any]:
-    percent = is_share(summary, metric)
-    means: dict[str, list[float | None]] = {}
-    for method in ranked(summary):
-        of_groups = summary["methods"][method].get("breakdown", {}).get(name, {})
-        means[method] = [of_groups.get(group, {}).get("metrics", {}).get(metric) for group in groups]
+    """Return the table of a grouping of the questions: a cell for each method and group, the best ones marked."""
+    means = group_means(summary, metric, name)
     columns = [{mean for mean in column if mean is not None} for column in zip(*means.values(), strict=True)]
     best = [max(column) if len(column) > 1 else None for column in columns]
     top = max((max(column) for column in columns if column), default=0.0) or 1.0
+    percent = is_share(summary, metric)
     rows = {
         method: [
             None
@@ -417,7 +343,7 @@ def _breakdown(summary: Summary, metric: str, name: str, groups: Mapping[str, in
         ]
         for method, row in means.items()
     }
-    return {"name": name, "title": _GROUPINGS.get(name, f"By {name}"), "groups": groups, "rows": rows}
+    return {"name": name, "title": _GROUPINGS[name], "groups": groups, "rows": rows}
 
 
 def _facts(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
@@ -429,15 +355,4 @@ def _facts(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, st
         if isinstance(leaf, Mapping):
             yield from _facts(leaf, name)
         elif leaf not in (None, "", [], ()):
-            yield name, _fact(leaf)
-
-
-def _fact(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, list | tuple) and all(isinstance(item, str | int | float) for item in value):
-        sentences = all(str(item).endswith(".") for item in value)
-        return (" " if sentences else ", ").join(map(str, value))
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield name, leaf if isinstance(leaf, str) else json.dumps(leaf, ensure_ascii=False)

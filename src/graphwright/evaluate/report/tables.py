@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,27 +11,27 @@ from graphwright.evaluate.report.figures import (
     amount,
     answer_metric,
     clean,
-    corrected_p,
     failed_wholly,
+    heading,
     is_share,
+    judge_sentence,
     llm_tokens,
     main_error,
     milliseconds,
     p_value,
     ranked,
+    reading,
     score,
     signed,
 )
-from graphwright.evaluate.report.reading import heading, judge_name, judge_sentence, reading
 
-__all__ = ["Cell", "Column", "Table", "brief", "groupings", "leaderboard", "markdown", "terminal"]
+__all__ = ["Cell", "Column", "Table", "brief", "group_means", "groupings", "leaderboard", "markdown", "terminal"]
 
 Summary = Mapping[str, Any]
 Table = list[list[str]]
 """Cells in rows, the header first."""
 
-_METRICS = 4  # metrics on a terminal besides the primary one
-_NAME, _GAP = 32, 3  # characters of a name, which may be wrapped, and between two columns of a terminal
+_GAP = 3  # characters between two columns of a terminal
 _NONE = "–"
 _MAIN = "main metric"
 
@@ -49,25 +49,31 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the leaderboard. `best`: "most", "least", or "" where no value is better than another.
-
-    `marked`: whether the best value is highlighted; otherwise `best` only gives the order of sorting.
-    """
+    """A column of the leaderboard. `best`: "most", "least", or "" where no value is better than another."""
 
     name: str
     about: str
     group: str
     best: str
     cells: tuple[Cell, ...]
-    marked: bool = True
 
     def winners(self) -> frozenset[int]:
         """Return the rows whose written value is the best; none where all are equal."""
         known = {at: cell for at, cell in enumerate(self.cells) if cell.value is not None}
-        if not self.best or not self.marked or len({cell.text for cell in known.values()}) < 2:
+        if not self.best or len({cell.text for cell in known.values()}) < 2:
             return frozenset()
         best = (max if self.best == "most" else min)(known.values(), key=lambda cell: cell.value or 0.0)
         return frozenset(at for at, cell in known.items() if cell.text == best.text)
+
+    def texts(self, *, intervals: bool) -> list[str]:
+        """Return the figures as texts, with their intervals if asked for."""
+        percent = self.name.endswith("%")
+        return [
+            f"{cell.text} ({score(cell.low, percent)}–{score(cell.high, percent)})"
+            if intervals and cell.low is not None and cell.high is not None
+            else cell.text
+            for cell in self.cells
+        ]
 
 
 def leaderboard(summary: Summary) -> list[Column]:
@@ -76,15 +82,12 @@ def leaderboard(summary: Summary) -> list[Column]:
     First the primary metric and its difference to the baseline, then costs, then the other metrics. Columns without
     any value are left out; a method that failed on every question has no values.
     """
-    primary = summary["primary"]
-    metrics = {metric["name"]: metric for metric in summary["metrics"]}
-    others = [metric for name, metric in metrics.items() if name != primary]
-    columns = [_metric(summary, metrics.get(primary, {"name": primary})), _difference(summary)]
-    columns += [*_costs(summary), *(_metric(summary, metric) for metric in others)]
+    metrics = sorted(summary["metrics"], key=lambda metric: metric["name"] != summary["primary"])
+    primary, *others = (_metric(summary, metric) for metric in metrics)
     failed = [failed_wholly(summary["methods"][name]) for name in ranked(summary)]
     columns = [
         replace(column, cells=tuple(Cell(_NONE) if no else cell for cell, no in zip(column.cells, failed, strict=True)))
-        for column in columns
+        for column in (primary, _difference(summary), *_costs(summary), *others)
     ]
     return [column for column in columns if any(cell.value is not None for cell in column.cells)]
 
@@ -93,8 +96,8 @@ def _metric(summary: Summary, metric: Mapping[str, str]) -> Column:
     name = metric["name"]
     percent = is_share(summary, name)
     cells = tuple(_metric_cell(summary, summary["methods"][method], name, percent) for method in ranked(summary))
-    group = _MAIN if name == summary["primary"] else metric.get("kind", "")
-    return Column(name + (", %" if percent else ""), metric.get("about", ""), group, "most", cells)
+    group = _MAIN if name == summary["primary"] else metric["kind"]
+    return Column(name + (", %" if percent else ""), metric["about"], group, "most", cells)
 
 
 def _metric_cell(summary: Summary, method: Mapping[str, Any], name: str, percent: bool) -> Cell:
@@ -103,177 +106,141 @@ def _metric_cell(summary: Summary, method: Mapping[str, Any], name: str, percent
         return Cell(_NONE)
     low, high = metric.get("low"), metric.get("high")
     notes = [] if low is None else [f"95 % interval {score(low, percent)}–{score(high, percent)}"]
-    against = (method.get("against_baseline") or {}).get(name)
+    against = (method["against_baseline"] or {}).get(name)
     if against is not None:
-        p = corrected_p(against)
         difference = f"{signed(against['difference'], percent)} against {summary['baseline']}"
-        notes.append(difference if p is None else f"{difference}, {p_value(p)}")
+        notes.append(f"{difference}, {p_value(against['corrected'])}" if "corrected" in against else difference)
     return Cell(score(metric["mean"], percent), metric["mean"], low, high, "; ".join(notes))
 
 
 def _difference(summary: Summary) -> Column:
     primary, baseline = summary["primary"], summary["baseline"]
-    percent = is_share(summary, primary)
+    percent, no_baseline = is_share(summary, primary), failed_wholly(summary["methods"][baseline])
     cells = []
     for method in ranked(summary):
-        against = (summary["methods"][method].get("against_baseline") or {}).get(primary)
-        if against is None or failed_wholly(summary["methods"].get(baseline, {})):
+        against = (summary["methods"][method]["against_baseline"] or {}).get(primary)
+        if against is None or no_baseline:
             cells.append(Cell("" if method == baseline else _NONE))
             continue
-        p, text = corrected_p(against), signed(against["difference"], percent)
-        note = "" if p is None else f"{p_value(against['p'])} before the correction"
-        cells.append(Cell(text if p is None else f"{text} ({p_value(p)})", against["difference"], note=note))
+        text, note = signed(against["difference"], percent), ""
+        if "corrected" in against:
+            text += f" ({p_value(against['corrected'])})"
+            note = f"{p_value(against['p'])} before the correction"
+        cells.append(Cell(text, against["difference"], note=note))
     about = f"Difference in {primary} to {baseline}; p of the paired permutation test, corrected for many comparisons."
     return Column(f"against {baseline}", about, _MAIN, "", tuple(cells))
 
 
+_COSTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float], Callable[[float], str]], ...] = (
+    ("p50 ms", "Half of the questions took no longer.", lambda of: of["milliseconds"]["p50"], milliseconds),
+    ("p95 ms", "19 of 20 questions took no longer.", lambda of: of["milliseconds"]["p95"], milliseconds),
+    ("encoder tokens", "Tokens that encoders read, mean of a question.", lambda of: of["tokens"], amount),
+    ("LLM tokens", "Tokens of language models, prompts and replies, mean of a question.", llm_tokens, amount),
+    ("money", "Mean of a question, in the currency of the prices given.", lambda of: of["cost"], amount),
+    ("model calls", "Calls of any model, encoders too, mean of a question.", lambda of: of["calls"], amount),
+)
+
+
 def _costs(summary: Summary) -> Iterator[Column]:
+    """Yield the columns of costs; those of language models only where there are any."""
     methods = [summary["methods"][name] for name in ranked(summary)]
-
-    def column(
-        name: str,
-        about: str,
-        value: Callable[[Mapping[str, Any]], float | None],
-        write: Callable[[float], str] = amount,
-        marked: bool = True,
-    ) -> Column:
+    for name, about, value, write in _COSTS:
         values = [value(method) for method in methods]
-        cells = tuple(Cell(_NONE) if value is None else Cell(write(value), float(value)) for value in values)
-        return Column(name, about, "cost", "least", cells, marked)
-
-    yield column("p50 ms", "Half of the questions took no longer.", lambda of: of["milliseconds"]["p50"], milliseconds)
-    yield column("p95 ms", "19 of 20 questions took no longer.", lambda of: of["milliseconds"]["p95"], milliseconds)
-    yield column("encoder tokens", "Tokens that encoders read, mean of a question.", lambda of: of.get("tokens"))
-    if any(map(llm_tokens, methods)):
-        yield column("LLM tokens", "Tokens of language models, prompts and replies, mean of a question.", llm_tokens)
-    if any(method.get("cost") for method in methods):
-        yield column("money", "Mean of a question, in the currency of the prices given.", lambda of: of.get("cost"))
-    calls = "Calls of any model, encoders too, mean of a question."
-    yield column("model calls (encoders too)", calls, lambda of: of.get("calls"))
-    peak = "Peak memory of the whole process while the method ran, with the index, all models, and leftovers."
-    yield column("peak MB", peak, lambda of: of.get("peak_mb"), marked=False)
+        if any(values) or name not in ("LLM tokens", "money"):
+            yield Column(name, about, "cost", "least", tuple(Cell(write(cost), float(cost)) for cost in values))
 
 
 def terminal(summary: Summary, width: int = 120) -> tuple[str, Table]:
     """Return the report for a terminal of `width` columns: a heading with sentences on the result, and a table.
 
-    The table always has the primary metric, the difference to the baseline and the median time; then, where they
-    fit, the interval of the metric, the 95th percentile of time, money, tokens, four more metrics, and other costs.
+    The table has the primary metric, its difference to the baseline and the median time, and of the other columns as
+    many as fit.
     """
     columns = leaderboard(summary)
-    metrics = [column for column in columns if column.best == "most"]
-    costs = {column.name: column for column in columns if column.best == "least"}
-    shown = [*metrics[:1], *(column for column in columns if not column.best)]
-    shown += [costs["p50 ms"]] if "p50 ms" in costs else []
-    intervals = metrics[:1] if _fits(_cells(summary, shown, metrics[:1]), width) else []
-    optional = [costs[name] for name in ("p95 ms", "money", "LLM tokens") if name in costs]
-    optional += [*metrics[1 : _METRICS + 1], *(column for name, column in costs.items() if name != "peak MB")]
-    for column in optional:
-        if column not in shown and _fits(_cells(summary, [*shown, column], intervals), width):
+    shown = [column for column in columns if column.group == _MAIN or column.name == "p50 ms"]
+    for column in columns:
+        table = _board(summary, [*shown, column])
+        if column not in shown and sum(_GAP + max(map(len, cells)) for cells in zip(*table, strict=True)) <= width:
             shown.append(column)
-    shown.sort(key=lambda column: (column.best == "least", column.best == "most" and column not in metrics[:1]))
-    rest = sum(column not in shown for column in metrics)
-    more = f"{rest} more metric{'s are' if rest > 1 else ' is'} in report.md." if rest else ""
+    rest = len(columns) - len(shown)
+    more = f"The report has {rest} more column{'' if rest == 1 else 's'}." if rest else ""
     sentences = [heading(summary), *reading(summary), judge_sentence(summary), more]
-    return " ".join(filter(None, sentences)), _cells(summary, shown, intervals)
+    return " ".join(filter(None, sentences)), _board(summary, shown)
 
 
-def _fits(table: Table, width: int) -> bool:
-    name, *others = (max(map(len, cells)) for cells in zip(*table, strict=True))
-    return min(name, _NAME) + sum(_GAP + other for other in others) <= width
-
-
-def _cells(summary: Summary, columns: Sequence[Column], intervals: Sequence[Column]) -> Table:
-    """Return the table of some columns, some of them with their intervals."""
-    table = [["method", *(column.name for column in columns)]]
-    for at, name in enumerate(ranked(summary)):
-        failed = summary["methods"][name].get("failed")
-        label = f"{name} ({failed:,} failed)" if failed else name
-        table.append([label, *(_cell_text(column, at, column in intervals) for column in columns)])
-    return table
-
-
-def _cell_text(column: Column, at: int, interval: bool) -> str:
-    cell = column.cells[at]
-    if not interval or cell.low is None or cell.high is None:
-        return cell.text
-    percent = column.name.endswith("%")
-    return f"{cell.text} ({score(cell.low, percent)}–{score(cell.high, percent)})"
+def _board(summary: Summary, columns: list[Column], *, intervals: bool = False) -> Table:
+    """Return the table of some columns; `intervals`: those of all metrics, not only of the primary one."""
+    names = []
+    for name in ranked(summary):
+        failed = summary["methods"][name]["failed"]
+        names.append(f"{name} ({failed:,} failed)" if failed else name)
+    texts = [column.texts(intervals=intervals or column.group == _MAIN) for column in columns]
+    return [["method", *(column.name for column in columns)], *map(list, zip(names, *texts, strict=True))]
 
 
 def brief(summary: Summary) -> str:
     """Return the first part of `markdown`: a heading, sentences on the result, and the leaderboard."""
-    return "\n\n".join(_first_parts(summary)) + "\n"
-
-
-def _first_parts(summary: Summary) -> list[str]:
-    columns = leaderboard(summary)
-    metrics = [column for column in columns if column.best == "most"]
-    legend = "Means over questions; times of one question in milliseconds."
-    if summary.get("statistics") is not False:
-        legend = (
-            "Means over questions with 95 % intervals; times of one question in milliseconds; "
-            "p of paired permutation tests, corrected for many comparisons."
-        )
-    return [
+    tests = ", with 95 % intervals; p of paired permutation tests, corrected for many comparisons"
+    parts = [
         f"# {_escaped(heading(summary))}",
         _escaped(" ".join(filter(None, [*reading(summary), judge_sentence(summary)]))),
-        _markdown(_cells(summary, columns, metrics)),
-        legend,
+        _markdown(_board(summary, leaderboard(summary), intervals=True)),
+        f"Means over questions{tests if summary['statistics'] else ''}; times of one question in milliseconds.",
     ]
+    return "\n\n".join(parts) + "\n"
+
+
+Section = tuple[str, str, Table, int]
+"""Title, explanation and table of a section, and the number of its column of code (-1 for none)."""
 
 
 def markdown(summary: Summary) -> str:
     """Return the report as Markdown: result, leaderboard, failures, judge, steps, breakdowns."""
-    parts = _first_parts(summary)
-    failures = _failures(summary)
-    if len(failures) > 1:
-        parts += ["## Questions with errors", "Each counts as 0 in every metric.", _markdown(failures, code=1)]
-    for title, table in _judged(summary):
-        parts += [f"## {_escaped(title)}", _markdown(table)]
-    steps = _steps(summary)
-    if len(steps) > 1:
-        legend = (
+    parts = [brief(summary)]
+    for title, about, table, code in (
+        ("Questions with errors", "Each counts as 0 in every metric.", _failures(summary), 1),
+        *_judged(summary),
+        (
+            "Steps",
             "“Held” is the recall after a step, in percent: the share of gold documents or accepted answers that its "
-            "result contains. In the row of the answer it is the metric named there."
-        )
-        parts += ["## Steps", legend, _markdown(steps, code=1)]
-    for name, table in _breakdowns(summary):
-        parts += [f"## {_escaped(summary['primary'])} by {_escaped(name)}", _markdown(table)]
-    return "\n\n".join(parts) + "\n"
+            "result contains. In the row of the answer it is the metric named there.",
+            _steps(summary),
+            1,
+        ),
+        *_breakdowns(summary),
+    ):
+        if len(table) > 1:
+            parts.append("\n\n".join(filter(None, [f"## {_escaped(title)}", about, _markdown(table, code)])) + "\n")
+    return "\n".join(parts)
 
 
 def _failures(summary: Summary) -> Table:
     rows = [
-        [name, main_error(method) or _NONE, f"{method['failed']:,}", f"{method['questions']:,}"]
+        [name, main_error(method), f"{method['failed']:,}", f"{method['questions']:,}"]
         for name, method in summary["methods"].items()
-        if method.get("failed")
+        if method["failed"]
     ]
     return [["method", "most frequent error", "failed", "questions"], *rows]
 
 
-def _judged(summary: Summary) -> Iterator[tuple[str, Table]]:
-    judge = summary.get("judge") or {}
-    right = judge.get("accuracy") or {}
-    by = judge_name(judge)
-    if right:
-        order = sorted(right, key=lambda name: -right[name]["mean"])
-        rows = [[name, _share(right[name]), f"{right[name].get('questions', 0):,}"] for name in order]
-        yield f"Answers found right, by {by}", [["method", "right, %", "questions"], *rows]
-    wins = {name: rates for name, rates in (judge.get("wins") or {}).items() if rates}
-    if wins:
-        dimensions = list(dict.fromkeys(dimension for rates in wins.values() for dimension in rates))
-        rows = [
-            [name, *(_share(rates[dimension]) if dimension in rates else _NONE for dimension in dimensions)]
-            for name, rates in wins.items()
-        ]
-        yield f"Win rate against {judge.get('against')}, %, by {by}", [["method", *dimensions], *rows]
+def _judged(summary: Summary) -> Iterator[Section]:
+    judge = summary.get("judge")
+    if not judge:
+        return
+    right, wins = judge["accuracy"], judge["wins"]
+    order = sorted(right, key=lambda name: -right[name]["mean"])
+    rows = [[name, _rate(right[name]), f"{right[name]['questions']:,}"] for name in order]
+    yield f"Answers found right, by {judge['model']}", "", [["method", "right, %", "questions"], *rows], -1
+    dimensions = list(dict.fromkeys(dimension for rates in wins.values() for dimension in rates))
+    rows = [[name, *(_rate(rates.get(dimension)) for dimension in dimensions)] for name, rates in wins.items() if rates]
+    yield f"Win rate against {judge['against']}, %, by {judge['model']}", "", [["method", *dimensions], *rows], -1
 
 
-def _share(rate: Mapping[str, float]) -> str:
+def _rate(rate: Mapping[str, float] | None) -> str:
+    if rate is None:
+        return _NONE
     text = score(rate["mean"], True)
-    known = rate.get("low") is not None and rate.get("high") is not None
-    return f"{text} ({score(rate['low'], True)}–{score(rate['high'], True)})" if known else text
+    return f"{text} ({score(rate['low'], True)}–{score(rate['high'], True)})" if "low" in rate else text
 
 
 def _steps(summary: Summary) -> Table:
@@ -283,35 +250,43 @@ def _steps(summary: Summary) -> Table:
         method = summary["methods"][name]
         for step in method["steps"]:
             times = [milliseconds(step[time]) for time in ("p50", "p95", "mean")]
-            share = _NONE if step.get("held") is None else score(step["held"], True)
-            rows.append([name, step["operator"], *times, share])
-        if method["steps"] and metric in method["metrics"]:
-            value = score(method["metrics"][metric]["mean"], True)
-            rows.append([name, f"answer: {metric}", *[_NONE] * 3, value])
+            rows.append([name, step["operator"], *times, _NONE if step["held"] is None else score(step["held"], True)])
+        if metric in method["metrics"]:
+            rows.append([name, f"answer: {metric}", *[_NONE] * 3, score(method["metrics"][metric]["mean"], True)])
     return [["method", "step", "p50 ms", "p95 ms", "mean ms", "held, %"], *rows]
 
 
-def _breakdowns(summary: Summary) -> Iterator[tuple[str, Table]]:
-    primary, methods = summary["primary"], summary["methods"]
+def _breakdowns(summary: Summary) -> Iterator[Section]:
+    primary = summary["primary"]
     percent = is_share(summary, primary)
     for name, groups in groupings(summary).items():
-        table = [["method", *(f"{group} ({count:,})" for group, count in groups.items())]]
-        for method in ranked(summary):
-            of_groups = methods[method].get("breakdown", {}).get(name, {})
-            means = [of_groups.get(group, {}).get("metrics", {}).get(primary) for group in groups]
-            table.append([method, *(_NONE if mean is None else score(mean, percent) for mean in means)])
-        yield name, table
+        rows = [
+            [method, *(_NONE if mean is None else score(mean, percent) for mean in means)]
+            for method, means in group_means(summary, primary, name).items()
+        ]
+        header = ["method", *(f"{group} ({count:,})" for group, count in groups.items())]
+        yield f"{primary} by {name}", "", [header, *rows], -1
 
 
 def groupings(summary: Summary) -> dict[str, dict[str, int]]:
     """Return the ways in which questions are grouped: for each, the groups with their numbers of questions."""
     sizes: dict[str, dict[str, int]] = {}
     for method in summary["methods"].values():
-        for name, groups in method.get("breakdown", {}).items():
+        for name, groups in method["breakdown"].items():
             counts = sizes.setdefault(name, {})
             for group, of in groups.items():
                 counts[group] = max(counts.get(group, 0), of["questions"])
     return {name: dict(sorted(groups.items(), key=lambda item: _natural(item[0]))) for name, groups in sizes.items()}
+
+
+def group_means(summary: Summary, metric: str, grouping: str) -> dict[str, list[float | None]]:
+    """Return a metric's mean for each method and group, in the order of `groupings`; None where there is none."""
+    groups = groupings(summary)[grouping]
+    breakdowns = {name: summary["methods"][name]["breakdown"].get(grouping, {}) for name in ranked(summary)}
+    return {
+        name: [breakdown[group]["metrics"].get(metric) if group in breakdown else None for group in groups]
+        for name, breakdown in breakdowns.items()
+    }
 
 
 def _natural(text: str) -> list[tuple[float, str]]:

@@ -288,7 +288,7 @@
     const head = el("tr", {}, ["step", "ms", known ? "held, %" : null].filter(Boolean).map((name) => el("th", { scope: "col" }, name)));
     const body = row.s.map(([operator, ms, recall, notes]) => el("tr", {},
       el("td", { "data-tip": data.operators[operator] }, own(data.operators[operator].split("(")[0] || data.operators[operator]),
-        notes ? el("small", {}, own(notes.join("; "))) : null),
+        notes.length ? el("small", {}, own(notes.join("; "))) : null),
       el("td", {}, ms.toFixed(ms < 10 ? 2 : 0)),
       known ? el("td", {}, recall == null ? "–" : (100 * recall).toFixed(0)) : null));
     return part("Steps", el("table", {}, el("thead", {}, head), el("tbody", {}, body)));
@@ -306,12 +306,11 @@
   }
 
   function costs(row) {
-    const [seconds, tokens, calls, cost, mb, llmTokens] = row.c;
+    const [seconds, tokens, calls, cost, llmTokens] = row.c;
     const figures = [
       seconds == null ? "" : `${(1000 * seconds).toFixed(seconds < 0.01 ? 2 : 0)} ms`,
       tokens ? `${tokens} encoder tokens` : "", llmTokens ? `${llmTokens} tokens of language models` : "",
       calls ? `${calls} model ${calls === 1 ? "call" : "calls"}` : "", cost ? `${cost} money` : "",
-      mb ? `process at most ${mb.toFixed(0)} MB` : "",
     ].filter(Boolean);
     return el("p", { class: "quiet" }, figures.join(", "));
   }

@@ -1,4 +1,4 @@
-"""What a run is said to show, in words."""
+"""The order of methods, and a run in words."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from tests.evaluate.report.small_run import row, summary
 
-from graphwright.evaluate.report.figures import ranked
-from graphwright.evaluate.report.reading import heading, reading
+from graphwright.evaluate.report.figures import heading, ranked, reading
 
 
 def run(*methods: tuple[str, float, float, float], primary: str = "recall@5", **more: Any) -> dict[str, Any]:
@@ -27,26 +26,24 @@ def run(*methods: tuple[str, float, float, float], primary: str = "recall@5", **
 
 def test_a_significant_difference_is_reported_with_its_p() -> None:
     assert reading(run(("vector", 0.794, 0.0056, 1), ("ppr", 0.934, 0.009, 0.0004))) == [
-        "ppr finds 93.4 % of the gold documents in its first five, 14.0 points more than vector (p < 0.001). It takes "
-        "9.0 ms a question, 1.6 times as long as vector.",
+        "ppr finds 93.4 % of the gold documents in its first 5, 14.0 points more than vector (p < 0.001). It takes "
+        "9.0 ms a question, and vector 5.6 ms.",
         "Next is vector with 79.4 %.",
-        "Fastest, within a tenth of 5.6 ms: vector with 79.4 %.",
+        "Fastest is vector with 79.4 %, in 5.6 ms.",
     ]
 
 
 def test_a_difference_that_may_be_chance_is_called_that() -> None:
     first = reading(run(("vector", 0.60, 0.01, 1), ("ppr", 0.62, 0.005, 0.412)))[0]
     assert first == (
-        "ppr finds 62.0 % of the gold documents in its first five, 2.0 points more than vector, which may well be "
-        "chance (p = 0.412). It takes 5.0 ms a question, 50 % of the time of vector."
+        "ppr finds 62.0 % of the gold documents in its first 5, 2.0 points more than vector, which may well be "
+        "chance (p = 0.412). It takes 5.0 ms a question, and vector 10 ms."
     )
 
 
-def test_the_corrected_p_counts_where_there_is_one() -> None:
+def test_the_corrected_p_counts() -> None:
     of = run(("vector", 0.60, 0.01, 1), ("ppr", 0.62, 0.01, 0.06))
     assert "may well be chance (p = 0.060)" in reading(of)[0]  # alone it would be 0.03
-    del of["methods"]["ppr"]["against_baseline"]["recall@5"]["corrected"]
-    assert "(p = 0.030)" in reading(of)[0] and "chance" not in reading(of)[0]
 
 
 def test_without_scipy_there_are_differences_and_a_line_that_names_the_extra() -> None:
@@ -61,10 +58,10 @@ def test_a_baseline_that_nothing_beats_comes_first() -> None:
     sentences = reading(run(("vector", 0.9, 0.01, 1), ("ppr", 0.8, 0.02, 0.2), ("bm25", 0.5, 0.001, 0.001)))
     assert sentences[0].startswith("vector, the baseline, finds 90.0 % of the gold documents")
     assert sentences[1:] == [
-        "Next is ppr, 10.0 points less, which may well be chance (p = 0.200).",
+        "Next is ppr with 80.0 %.",
         "Compared with vector, 0 of 2 methods are better, 1 worse and 1 not significantly different (p < 0.05, "
         "corrected for many comparisons).",
-        "Fastest, within a tenth of 1.0 ms: bm25 with 50.0 %.",
+        "Fastest is bm25 with 50.0 %, in 1.0 ms.",
     ]
 
 
@@ -76,9 +73,7 @@ def test_of_equals_the_faster_one_comes_first() -> None:
     ("primary", "said"),
     [
         ("recall@100", "finds 50.0 % of the gold documents in its first 100"),
-        ("recall@1", "finds 50.0 % of the gold documents in its first place"),
-        ("exact match", "answers 50.0 % of the questions exactly as accepted"),
-        ("hits@1", "has an accepted answer in first place for 50.0 % of the questions"),
+        ("exact match", "reaches 50.0 % in exact match"),
         ("subgraph f1", "reaches 50.0 % in subgraph f1"),
     ],
 )
@@ -96,9 +91,7 @@ def test_a_metric_that_is_no_share_has_no_percent() -> None:
 def test_failures_are_told() -> None:
     of = run(("vector", 0.5, 0.01, 1), ("ppr", 0.8, 0.02, 0.001))
     of["methods"]["ppr"] |= {"failed": 3, "questions": 9, "errors": {"ModelError: no reply.": 2, "DataError: no": 1}}
-    assert reading(of)[-1] == "ppr failed on three questions, counted as 0, most often: ModelError: no reply."
-    del of["methods"]["ppr"]["errors"]
-    assert reading(of)[-1] == "ppr failed on three questions, counted as 0."
+    assert reading(of)[-1] == "ppr failed on 3 questions, counted as 0, most often: ModelError: no reply."
 
 
 def broken(of: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -110,15 +103,14 @@ def broken(of: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def test_of_a_method_that_did_nothing_but_fail_no_conclusion_is_drawn() -> None:
     assert reading(broken(run(("vector", 0.5, 0.02, 1), ("ppr", 0, 0.001, 0.001)), "ppr")) == [
-        "vector finds 50.0 % of the gold documents in its first five (95 % interval 40.0 to 60.0), in 20 ms a "
-        "question.",
+        "vector finds 50.0 % of the gold documents in its first 5 (95 % interval 40.0 to 60.0), in 20 ms a question.",
         "ppr failed on every question, so that nothing is known of its quality: ModelError: no reply.",
     ]
 
 
 def test_nothing_is_better_than_a_baseline_that_failed() -> None:
     of = broken(run(("vector", 0, 0.02, 1), ("ppr", 0.5, 0.01, 0.001), ("bm25", 0.4, 0.01, 0.001)), "vector")
-    assert reading(of)[0] == "ppr finds 50.0 % of the gold documents in its first five, in 10 ms a question."
+    assert reading(of)[0] == "ppr finds 50.0 % of the gold documents in its first 5, in 10 ms a question."
     assert not any("vector" in sentence for sentence in reading(of)[:-1])
 
 
@@ -126,24 +118,16 @@ def test_many_failures_are_counted() -> None:
     names = ("vector", "ppr", "bm25", "hyde")
     sentences = reading(broken(run(*((name, 0, 0.02, 1) for name in names)), *names))
     assert len(sentences) == 4 and all("failed on every question" in sentence for sentence in sentences[:3])
-    assert sentences[3] == "One more method failed on some or all questions."
+    assert sentences[3] == "1 more failed on some or all questions."
 
 
 def test_equal_results_are_called_equal() -> None:
     first, second = reading(run(("ppr", 1.0, 0.02, 1), ("vector", 1.0, 0.005, 1)))[:2]
     assert first == (
-        "vector finds 100.0 % of the gold documents in its first five, exactly as much as ppr. It takes 5.0 ms a "
-        "question, 25 % of the time of ppr."
+        "vector finds 100.0 % of the gold documents in its first 5, as much as ppr. It takes 5.0 ms a question, and "
+        "ppr 20 ms."
     )
     assert second == "Next is ppr with 100.0 %."
-    assert reading(run(("ppr", 0.5, 0.02, 1), ("vector", 0.5, 0.05, 1)))[1] == "Next is vector, exactly as much."
-
-
-def test_where_nothing_was_found_nothing_comes_first() -> None:
-    assert reading(run(("ppr", 0, 0.02, 1), ("vector", 0, 0.005, 1))) == [
-        "Nothing was found: recall@5 of each of the methods is 0.0 %."
-    ]
-    assert reading(run(("ppr", 0, 0.02, 1))) == ["Nothing was found: recall@5 of ppr is 0.0 %."]
 
 
 def test_lead_and_tables_have_equals_in_the_same_order() -> None:
@@ -151,24 +135,10 @@ def test_lead_and_tables_have_equals_in_the_same_order() -> None:
     assert ranked(of) == ["c", "b", "a"] and reading(of)[0].startswith("c finds")
 
 
-def test_times_within_a_tenth_are_the_same() -> None:
-    sentences = reading(run(("a", 0.5, 0.05, 1), ("b", 0.8, 0.0105, 0.01), ("c", 0.6, 0.01, 0.01)))
-    assert sentences[-1] == "Fastest, within a tenth of 10 ms: b with 80.0 % and c with 60.0 %."
-
-
-def test_where_nothing_was_measured_nothing_is_ranked() -> None:
-    of = run(("vector", 0.5, 0.01, 1))
-    of["primary"] = "accuracy"
-    assert reading(of) == ["No method has accuracy, so that there is nothing to rank them by."]
-
-
 def test_heading_says_what_was_searched() -> None:
-    graph = run(
-        ("a", 0.5, 0.01, 1), ("b", 0.5, 0.01, 1), data={"name": "films", "nodes": 43234, "edges": 9, "questions": 2}
-    )
-    assert heading(graph) == "Two methods compared on two questions over the graph of films, 43,234 nodes and 9 edges."
+    films = {"name": "films", "over": "graph", "nodes": 43234, "edges": 9, "questions": 2}
+    graph = run(("a", 0.5, 0.01, 1), ("b", 0.5, 0.01, 1), data=films)
+    assert heading(graph) == "2 methods compared on 2 questions over the graph of films, 43,234 nodes and 9 edges."
     asked = {"name": "asked.jsonl", "over": "index", "documents": 0, "nodes": 20, "edges": 30, "questions": 1}
     indexed = run(("a", 0.5, 0.01, 1), data=asked)
-    assert heading(indexed) == "a measured on one question of asked.jsonl over an index of 20 nodes and 30 edges."
-    alone = run(("a", 0.5, 0.01, 1), data={"name": "asked", "questions": 1})
-    assert heading(alone) == "a measured on one question of asked."
+    assert heading(indexed) == "a measured on 1 question of asked.jsonl over an index of 20 nodes and 30 edges."
