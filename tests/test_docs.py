@@ -238,7 +238,7 @@ def test_the_two_commands_of_the_readme_are_marked_for_ci() -> None:
 
 # --- docs/datamodel.md and docs/methods.md against the operators and methods of the package
 
-BASES = {"Both", "Cut", "Keep", "Operator", "Ranker", "Then", "Wrapper"}
+BASES = {"Both", "Composite", "Cut", "Keep", "Operator", "Ranker", "Then"}
 
 
 @cache

@@ -25,7 +25,7 @@ from graphwright.index_folder import Index
 from graphwright.methods.house.baselines import bm25
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Floats
-from graphwright.operators.operator import Operator, Wrapper
+from graphwright.operators.operator import Composite, Operator
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import VectorSearch
@@ -533,10 +533,11 @@ def test_an_index_of_something_else_is_refused_for_questions_alone(data: Path, o
 
 
 @dataclass(frozen=True, repr=False)
-class Sometimes(Wrapper):
+class Sometimes(Composite):
+    step: Operator
     fails: list[str]
 
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         if state.question.id in self.fails:
             raise ModelError("no reply")
         return self.step.execute(state, run, k)

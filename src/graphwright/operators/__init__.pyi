@@ -22,12 +22,12 @@ from .control import View as View
 from .fusion import ReciprocalRank as ReciprocalRank
 from .fusion import ScoreSum as ScoreSum
 from .operator import Both as Both
+from .operator import Composite as Composite
 from .operator import Cut as Cut
 from .operator import Keep as Keep
 from .operator import Operator as Operator
 from .operator import Ranker as Ranker
 from .operator import Then as Then
-from .operator import Wrapper as Wrapper
 from .paths.beam import BeamSearch as BeamSearch
 from .paths.beam import Explore as Explore
 from .paths.chains import Chains as Chains

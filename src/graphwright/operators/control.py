@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from graphwright.graph.graph import Graph
-from graphwright.operators.operator import Composite, Operator, Wrapper, top_of
+from graphwright.operators.operator import Composite, Operator, top_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
@@ -36,7 +35,7 @@ class HasEvidence:
 
     def __call__(self, state: State) -> bool:
         """Return whether there is evidence."""
-        return state.evidence is not None and len(state.evidence) > 0
+        return len(state.items) > 0
 
 
 @dataclass(frozen=True)
@@ -56,29 +55,27 @@ class Reached:
 
     def __call__(self, state: State) -> bool:
         """Return whether the evidence has that many nodes."""
-        evidence = state.evidence
-        if evidence is None:
-            return False
-        return len({*evidence.nodes.tolist(), *state.graph.ends(evidence.edges).tolist()}) >= self.nodes
+        return len({*state.items.nodes.tolist(), *state.graph.ends(state.items.edges).tolist()}) >= self.nodes
 
 
 @dataclass(frozen=True, repr=False)
-class Repeat(Wrapper):
+class Repeat(Composite):
     """Run a step until a condition holds, or until the step adds no new item.
 
     Every `|` inside the step is limited to the condition's cap (FastInsight, Algorithm 1, caps before it reranks).
     """
 
+    step: Operator
     until: Predicate
 
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the loop, then keep the k best."""
         cap = getattr(self.until, "cap", None)
         step = self.step if cap is None else self.step.capped(cap)
-        known = set() if state.evidence is None else set(state.evidence.identities())
+        known = set(state.items.identities())
         while state.answer is None and not self.until(state):
             state = step.execute(state, run)
-            new = set() if state.evidence is None else set(state.evidence.identities()) - known
+            new = set(state.items.identities()) - known
             if not new:
                 break
             known |= new
@@ -105,25 +102,9 @@ class If(Composite):
     then: Operator
     otherwise: Operator
 
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the branch that the state selects, and keep the k best."""
-        if state.answer is not None:
-            return state
-        branch = self.then if self.predicate(state) else self.otherwise
-        return branch.execute(state, run, k)
-
-    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield the unmet needs of either branch."""
-        yield from self.then.unmet(fields)
-        yield from self.otherwise.unmet(fields)
-
-    def after(self, fields: frozenset[str]) -> frozenset[str]:
-        """Return the fields that are set either way."""
-        return self.then.after(fields) & self.otherwise.after(fields)
-
-    def capped(self, cap: int) -> Operator:
-        """Pass the cap to both branches."""
-        return If(self.predicate, self.then.capped(cap), self.otherwise.capped(cap))
+        return (self.then if self.predicate(state) else self.otherwise).execute(state, run, k)
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,20 +117,6 @@ class OnGraph(Composite):
     view: View
     step: Operator
 
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the step on the view, and keep the k best."""
-        if state.answer is not None:
-            return state
         return self.step.execute(state.with_(graph=self.view(state.graph)), run, k).with_(graph=state.graph)
-
-    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield the unmet needs of the step."""
-        return self.step.unmet(fields)
-
-    def after(self, fields: frozenset[str]) -> frozenset[str]:
-        """Return the fields that are set after the step."""
-        return self.step.after(fields)
-
-    def capped(self, cap: int) -> Operator:
-        """Pass the cap to the step."""
-        return OnGraph(self.view, self.step.capped(cap))

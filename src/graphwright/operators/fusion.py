@@ -3,52 +3,33 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Scores
-from graphwright.operators.operator import Operator, top_of
+from graphwright.operators.operator import Composite, Operator, top_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = ["ReciprocalRank", "ScoreSum"]
 
 
-class _Fusion(Operator):
+class _Fusion(Composite):
     """Runs its parts on the same state and scores each of their items; the other fields do not change."""
 
     parts: tuple[Operator, ...]
-    gives: ClassVar[tuple[str, ...]] = ("evidence",)
 
-    @property
-    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(dict.fromkeys(need for part in self.parts for need in part.needs))
+    def after(self, fields: frozenset[str]) -> frozenset[str]:
+        return fields | {"evidence"}
 
-    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        for part in self.parts:
-            yield from part.unmet(fields)
-
-    def capped(self, cap: int) -> Operator:
-        fusion = copy(self)
-        object.__setattr__(fusion, "parts", tuple(part.capped(cap) for part in self.parts))
-        return fusion
-
-    def apply(self, state: State, run: Run) -> State:
-        return self.execute(state, run)
-
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the parts, each a step of the trace, and fuse their evidence."""
-        if state.answer is not None:
-            return state
         states = [part.execute(state, run) for part in self.parts]
         steps = [step for result in states for step in result.trace[len(state.trace) :]]
         begun = state.with_(trace=(*state.trace, *steps))
-        fused = [result.evidence or Evidence.of_nodes([]) for result in states]
+        fused = [result.items for result in states]
         return self.traced(begun, run, k, lambda _: top_of(begun.with_(evidence=self._fuse(fused)), self.gives, k))
 
     def _fuse(self, parts: list[Evidence]) -> Evidence:

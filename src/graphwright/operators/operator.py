@@ -13,7 +13,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, fields, replace
+from copy import copy
+from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any, ClassVar
 
 from graphwright.constraints import AtLeast, Checked
@@ -21,7 +22,7 @@ from graphwright.errors import NeedsError
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, Step
 
-__all__ = ["Both", "Cut", "Keep", "Operator", "Ranker", "Then", "Wrapper", "source_of", "top_of"]
+__all__ = ["Both", "Composite", "Cut", "Keep", "Operator", "Ranker", "Then", "source_of", "top_of"]
 
 # Remedy for a step that lacks a field.
 _REMEDY = {
@@ -136,12 +137,21 @@ class Keep(Operator):
         return state
 
 
-class Composite(Operator):
-    """An operator made of others. It runs them, and they are traced; its needs and results follow from theirs."""
+class Composite(Ranker):
+    """An operator made of others. It runs them, and they are traced; its needs and results follow from theirs.
 
-    @abstractmethod
+    Unless overridden, its parts run on the same state, and it sets the fields that all of them set.
+    """
+
     def execute(self, state: State, run: Run, k: int | None = None) -> State:
-        """Run the parts, and keep the k best."""
+        """Run the parts, and keep the k best. A state with an answer passes through."""
+        return state if state.answer is not None else self.ranked(state, run, k)
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """The operators that it is made of, in the order of its fields."""
+        values = [value if isinstance(value, tuple) else (value,) for value in vars(self).values()]
+        return tuple(part for value in values for part in value if isinstance(part, Operator))
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -153,9 +163,28 @@ class Composite(Operator):
         """Fields that are set at the end, whatever was set before."""
         return tuple(sorted(self.after(frozenset())))
 
-    def apply(self, state: State, run: Run) -> State:
-        """Run the parts."""
-        return self.execute(state, run)
+    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
+        """Yield the unmet needs of every part."""
+        for operator in self.operators:
+            yield from operator.unmet(fields)
+
+    def after(self, fields: frozenset[str]) -> frozenset[str]:
+        """Return the fields that are set after every part."""
+        return frozenset.intersection(*(operator.after(fields) for operator in self.operators))
+
+    def capped(self, cap: int) -> Operator:
+        """Pass the cap to every part."""
+        result = copy(self)
+        for name, value in vars(self).items():
+            object.__setattr__(result, name, _capped(value, cap))
+        return result
+
+
+def _capped(value: Any, cap: int) -> Any:
+    """Return an operator, or the operators of a tuple, with the cap; any other value unchanged."""
+    if isinstance(value, tuple):
+        return tuple(_capped(element, cap) for element in value)
+    return value.capped(cap) if isinstance(value, Operator) else value
 
 
 @dataclass(frozen=True, repr=False)
@@ -164,7 +193,7 @@ class Then(Composite):
 
     steps: tuple[Operator, ...]
 
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the steps in turn; the cut is the last step's."""
         for step in self.steps[:-1]:
             state = step.execute(state, run)
@@ -183,50 +212,18 @@ class Then(Composite):
             fields = step.after(fields)
         return fields
 
-    def capped(self, cap: int) -> Operator:
-        """Pass the cap to every step."""
-        return Then(tuple(step.capped(cap) for step in self.steps))
-
     def __repr__(self) -> str:
         return " >> ".join(f"({step!r})" if isinstance(step, Both) else repr(step) for step in self.steps)
 
 
 @dataclass(frozen=True, repr=False)
-class Wrapper(Composite):
-    """A composite of one step, run in a modified way; its needs and results are the step's."""
-
-    step: Operator
-
-    @property
-    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Needs of the step."""
-        return self.step.needs
-
-    @property
-    def gives(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Fields that the step sets."""
-        return self.step.gives
-
-    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield the unmet needs of the step."""
-        return self.step.unmet(fields)
-
-    def after(self, fields: frozenset[str]) -> frozenset[str]:
-        """Return the fields that are set after the step."""
-        return self.step.after(fields)
-
-    def capped(self, cap: int) -> Operator:
-        """Pass the cap to the step."""
-        return replace(self, step=self.step.capped(cap))
-
-
-@dataclass(frozen=True, repr=False)
-class Cut(Wrapper):
+class Cut(Composite):
     """The k best items of an operator: `a % k`."""
 
+    step: Operator
     k: Annotated[int, AtLeast(1)]
 
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Push the cut down into the operator."""
         return self.step.execute(state, run, int(self.k) if k is None else min(int(self.k), k))
 
@@ -247,23 +244,16 @@ class Both(Composite):
     second: Operator
     cap: int | None = None
 
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run both, each cut to k (enough for the first k of the union), and unite their evidence."""
-        if state.answer is not None:
-            return state
         a, b = self.first.execute(state, run, k), self.second.execute(state, run, k)
-        trace = (*a.trace, *b.trace[len(state.trace) :])
         if a.evidence is None or b.evidence is None:
             evidence = a.evidence if b.evidence is None else b.evidence
             united = None if evidence is None else evidence.unscored()
         else:
             united = a.evidence.union(b.evidence, self.cap)
+        trace = (*a.trace, *b.trace[len(state.trace) :])
         return top_of(a.with_(evidence=united, trace=trace), ("evidence",), k)
-
-    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield the unmet needs of either."""
-        yield from self.first.unmet(fields)
-        yield from self.second.unmet(fields)
 
     def after(self, fields: frozenset[str]) -> frozenset[str]:
         """Return the fields set after the first, and evidence if either sets it."""
@@ -286,15 +276,13 @@ def _steps(operator: Operator) -> tuple[Operator, ...]:
 def top_of(state: State, gives: tuple[str, ...], k: int | None) -> State:
     """Return the state cut to the k best items of the field that was set: evidence, else passages.
 
-    After an operator that sets neither, such as Keep, the evidence or passages that the state has are cut.
+    After an operator that sets no field, such as Keep, the evidence or passages that the state has are cut.
     """
-    if k is None:
-        return state
-    if "evidence" not in gives and "passages" in gives:
-        return state if state.passages is None else state.with_(passages=state.passages.top(k))
-    if state.evidence is not None and ("evidence" in gives or not gives):
-        return state.with_(evidence=state.evidence.top(k))
-    return state.with_(passages=state.passages.top(k)) if state.passages is not None and not gives else state
+    for name in ("evidence", "passages"):
+        ranking = getattr(state, name)
+        if k is not None and ranking is not None and (name in gives or not gives):
+            return state.with_(**{name: ranking.top(k)})
+    return state
 
 
 def _complaint(number: int, count: int, step: Operator, clause: str) -> str:

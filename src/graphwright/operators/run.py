@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -80,44 +80,35 @@ class ModelMemory:
                 self._rows.popitem(last=False)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Run:
     """One run of a pipeline over one question: the context of its operators.
 
     Operators call models through it, so that their usage is counted. A text is encoded once per run, or once for all
     runs with the same `memory`.
 
-    `memory`: cache of vectors and latents, by default for this run alone. `scratch`: values that operators keep
-    for later steps of the same run. `charged`: keys of the model outputs that the pipeline has paid for; if given, an
-    output from another pipeline is charged with its cost there, so that a comparison is fair (cost attribution).
-    `shared`: steps computed once for several pipelines. `on_text`: called with each piece of a streamed answer.
-    `cancel`: stops model calls.
+    `memory`: cache of vectors and latents, by default for this run alone. `charged`: keys of the model outputs that the
+    pipeline has paid for; if given, an output from another pipeline is charged with its cost there, so that a
+    comparison is fair (cost attribution). `shared`: steps computed once for several pipelines. `on_text`: called with
+    each piece of a streamed answer. `cancel`: stops model calls. `scratch`: values that operators keep for later steps
+    of the same run. `outputs`, `paid`: cost of the model outputs that were used and charged, by key, if `charged` is
+    given.
     """
 
-    def __init__(
-        self,
-        *,
-        memory: ModelMemory | None = None,
-        charged: set[Hashable] | None = None,
-        shared: SharedSteps | None = None,
-        on_text: Callable[[str], None] | None = None,
-        cancel: Cancellation | None = None,
-    ) -> None:
-        """Start with nothing used."""
-        self.memory = ModelMemory() if memory is None else memory
-        self.charged, self.shared, self.on_text, self.cancel = charged, shared, on_text, cancel
-        self.usage = Usage()
-        self.notes: list[str] = []
-        self.outputs: Costs = {}
-        self.paid: Costs = {}
-        self.scratch: dict[Any, Any] = {}
+    memory: ModelMemory = field(default_factory=ModelMemory)
+    charged: set[Hashable] | None = None
+    shared: SharedSteps | None = None
+    on_text: Callable[[str], None] | None = None
+    cancel: Cancellation | None = None
+    scratch: dict[Any, Any] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    notes: list[str] = field(default_factory=list)
+    outputs: Costs = field(default_factory=dict)
+    paid: Costs = field(default_factory=dict)
 
     def child(self) -> Run:
         """Return the run of one step: same models, own usage and notes."""
-        child = Run(
-            memory=self.memory, charged=self.charged, shared=self.shared, on_text=self.on_text, cancel=self.cancel
-        )
-        child.scratch = self.scratch
-        return child
+        return replace(self, usage=Usage(), notes=[], outputs={}, paid={})
 
     def absorb(self, child: Run) -> None:
         """Add the usage of a step."""
@@ -131,12 +122,7 @@ class Run:
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Return one vector per text: float32[len(texts), dimension]; each distinct text is encoded once."""
-
-        def compute(missing: list[str], usage: Usage) -> Floats:
-            vectors: Floats = call_metered(usage, encoder, "encode", missing)
-            return vectors
-
-        return self._rows(texts, ("encode", _hashable(encoder)), compute, repr(encoder))
+        return self._rows(encoder, "encode", (), texts)
 
     def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
         """Return one sparse row per question."""
@@ -145,12 +131,7 @@ class Run:
 
     def latents(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> Floats:
         """Return one latent per text, read together with the query: float32[len(texts), h]."""
-
-        def compute(missing: list[str], usage: Usage) -> Floats:
-            rows: Floats = call_metered(usage, model, "latents", query, missing)
-            return rows
-
-        return self._rows(texts, ("latents", _hashable(model), query), compute, repr(model))
+        return self._rows(model, "latents", (query,), texts)
 
     def scores(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> Scores:
         """Return the cross-encoder's score of each text: float64[len(texts)]."""
@@ -196,13 +177,11 @@ class Run:
             self.note("the model's reply did not fit the schema; the step was done without a model")
             return None
 
-    def _rows(
-        self, texts: Sequence[str], kind: tuple[Any, ...], compute: Callable[[list[str], Usage], Floats], model: str
-    ) -> Floats:
-        """Return one row per text, from the memory where it is known."""
+    def _rows(self, model: Any, method: str, arguments: tuple[str, ...], texts: Sequence[str]) -> Floats:
+        """Return one row per text by `model.method(*arguments, texts)`, from the memory where it is known."""
         if not texts:
             return np.empty((0, 0), np.float32)
-        distinct, space = dict.fromkeys(texts), self.memory.space(kind)
+        distinct, space = dict.fromkeys(texts), self.memory.space((method, _hashable(model), *arguments))
         keys = {text: (space, text) for text in distinct}
         known = self.memory.get(list(keys.values()))
         self.charge({key: cost for key, (_, cost) in known.items()}, computed=False)
@@ -210,15 +189,15 @@ class Run:
         for at in range(0, len(missing), _BLOCK):
             block = missing[at : at + _BLOCK]
             usage, begun = Usage(), time.perf_counter()
-            rows = np.asarray(compute(block, usage), np.float32)
+            rows = np.asarray(call_metered(usage, model, method, *arguments, block), np.float32)
             if rows.ndim != 2 or len(rows) != len(block):
-                raise ModelError(f"{model} returned an array of shape {rows.shape} for {len(block)} texts.")
+                raise ModelError(f"{model!r} returned an array of shape {rows.shape} for {len(block)} texts.")
             costs = _shares(usage, time.perf_counter() - begun, [len(text) + 1 for text in block])
-            fresh = {keys[text]: (row.copy(), cost) for text, row, cost in zip(block, rows, costs, strict=True)}
-            self.memory.put(fresh)
+            new = {keys[text]: (row.copy(), cost) for text, row, cost in zip(block, rows, costs, strict=True)}
+            self.memory.put(new)
             self.usage.add(usage)
-            self.charge({key: cost for key, (_, cost) in fresh.items()}, computed=True)
-            known |= fresh
+            self.charge({key: cost for key, (_, cost) in new.items()}, computed=True)
+            known |= new
         return np.stack([known[keys[text]][0] for text in texts])
 
     def charge(self, costs: Costs, *, computed: bool) -> None:
@@ -226,18 +205,15 @@ class Run:
 
         `computed`: whether they were computed in this run, and so are in its usage already.
         """
-        if self.charged is None and self.shared is None:
+        if self.charged is None:
             return
         self.outputs |= costs
-        if computed:
-            self.paid |= costs
-        elif self.charged is not None:
-            due = {key: cost for key, cost in costs.items() if key not in self.charged}
-            self.paid |= due
+        due = {key: cost for key, cost in costs.items() if computed or key not in self.charged}
+        self.paid |= due
+        self.charged.update(due)
+        if not computed:
             for cost in due.values():
                 self.usage.add(cost)
-        if self.charged is not None:
-            self.charged.update(costs)
 
 
 @dataclass
@@ -277,26 +253,22 @@ class SharedSteps:
             run.outputs, run.paid = outputs | run.outputs, paid | run.paid
             return after
         nested = done.after.trace[len(done.before.trace) : -1]
-        step = _replayed(done, run)
-        graph = done.after.graph
-        graph = state.graph if graph is done.before.graph else graph.afresh()
-        return done.after.with_(graph=graph, trace=(*state.trace, *nested, step))
+        graph = state.graph if done.after.graph is done.before.graph else done.after.graph.afresh()
+        return done.after.with_(graph=graph, trace=(*state.trace, *nested, _replayed(done, run)))
 
 
 def _replayed(done: _Done, run: Run) -> Step:
     """Return the step as it would have been in this run, and charge the run for it."""
     step = done.after.trace[-1]
-    charged = run.charged if run.charged is not None else set()
+    charged = set() if run.charged is None else run.charged
     due = {key: cost for key, cost in done.outputs.items() if key not in charged}
-    usage = replace(step.usage)
-    seconds = step.seconds
+    charged.update(due)
+    usage, seconds = replace(step.usage), step.seconds
     for costs, sign in ((done.paid, -1), (due, 1)):
         for cost in costs.values():
             usage.add(cost, sign)
             seconds += sign * cost.saved
     usage.saved = seconds
-    if run.charged is not None:
-        run.charged.update(due)
     run.outputs |= done.outputs
     run.paid |= due
     run.usage.add(usage)

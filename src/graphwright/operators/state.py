@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from graphwright.constraints import AtLeast, Checked, OneOf
 from graphwright.errors import OptionError
@@ -109,16 +108,6 @@ class Answer:
         short = f", short={list(self.short)}" if self.short else ""
         return f"Answer({_shortened(self.text)!r}{short}, citations={len(self.citations)}, found={self.found})"
 
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = "".join(
-            f"<tr><td>[{number}]</td><td>{escape(cited.document)} {cited.start}–{cited.end}</td>"
-            f"<td>{escape(cited.text)}</td></tr>"
-            for number, cited in enumerate(self.citations, 1)
-        )
-        return f"<p>{escape(self.text)}</p><table>{rows}</table>"
-
 
 @dataclass(frozen=True)
 class Step:
@@ -169,15 +158,28 @@ class State:
 
     def fields(self) -> frozenset[str]:
         """Return the names of the fields that are set."""
-        return frozenset(name for name in FIELDS if getattr(self, name) is not None)
+        return frozenset(name for name, value in vars(self).items() if value is not None and name != "trace")
 
     def sizes(self) -> dict[str, int]:
         """Return the number of nodes, anchors, items of evidence and passages."""
-        counts = {"nodes": len(self.graph)}
-        counts |= {
-            name: len(getattr(self, name)) for name in ("anchors", "evidence", "passages") if name in self.fields()
-        }
-        return counts
+        ranked = {"anchors": self.anchors, "evidence": self.evidence, "passages": self.passages}
+        return {"nodes": len(self.graph)} | {name: len(of) for name, of in ranked.items() if of is not None}
+
+    @property
+    def items(self) -> Evidence:
+        """The evidence; before a search, no items."""
+        return Evidence.of_nodes([]) if self.evidence is None else self.evidence
+
+    def node_scores(self) -> dict[int, float]:
+        """Return each node of the evidence, in its order, with the score of its best item (1/rank without scores).
+
+        For an item without nodes, such as a triple, the ends of its edges count.
+        """
+        best: dict[int, float] = {}
+        for (nodes, edges), score in zip(self.items, self.items.ranked_scores.tolist(), strict=True):
+            for node in (nodes if len(nodes) else self.graph.ends(edges)).tolist():
+                best.setdefault(node, score)
+        return best
 
     @property
     def usage(self) -> Usage:
@@ -205,7 +207,7 @@ class State:
             "citations": [] if answer is None else [cited.to_dict() for cited in answer.citations],
             "passages": passages,
             "anchors": [_anchor_dict(self.graph, anchor) for anchor in self.anchors or ()],
-            "evidence": _evidence_dicts(self.graph, self.evidence),
+            "evidence": _evidence_dicts(self.graph, self.items),
             "usage": {name: getattr(usage, name) for name in _USAGE},
             "trace": [step.to_dict() for step in self.trace],
         }
@@ -216,16 +218,7 @@ class State:
         answer = "" if self.answer is None else f", answer={_shortened(self.answer.text)!r}"
         return f"State({_shortened(self.question.text)!r}: {', '.join(parts)}{answer})"
 
-    def _repr_html_(self) -> str:
-        from html import escape
 
-        cells = {"question": self.question.text, **self.sizes()}
-        cells |= {} if self.answer is None else {"answer": self.answer.text}
-        rows = "".join(f"<tr><th>{name}</th><td>{escape(str(value))}</td></tr>" for name, value in cells.items())
-        return f"<table>{rows}</table>"
-
-
-FIELDS = ("question", "graph", "anchors", "evidence", "passages", "prompt", "answer")
 _USAGE = ("calls", "texts", "tokens", "prompt_tokens", "completion_tokens", "cost")
 
 
@@ -258,42 +251,29 @@ def start(
     names = names or query.entities
     if names and names != query.entities:
         query = replace(query, entities=names)
-    notes: list[str] = []
+    notes: tuple[str, ...] = ()
     if anchors is None and names:
-        anchors = [_named_anchor(name, graph, notes) for name in names]
+        anchors = [Anchor(name, graph.ids(name)) for name in names]
+        notes = tuple(f"no node is named {anchor.text!r}" for anchor in anchors if not len(anchor.nodes))
     start_anchors = None if anchors is None else tuple(anchors)
-    _check_ids(start_anchors or (), evidence, graph)
-    state = State(query, graph, start_anchors, evidence)
-    return state if not notes else state.with_(trace=(_step_with(state, notes),))
-
-
-def _named_anchor(name: str, graph: Graph, notes: list[str]) -> Anchor:
-    ids = graph.ids(name)
-    if not len(ids):
-        notes.append(f"no node is named {name!r}")
-    return Anchor(name, ids)
-
-
-def _step_with(state: State, notes: list[str]) -> Step:
-    return Step("start", 0.0, Usage(), state.sizes(), tuple(notes), state)
-
-
-def _check_ids(anchors: tuple[Anchor, ...], evidence: Evidence | None, graph: Graph) -> None:
-    nodes, edges = len(graph.columns.names), len(graph.columns.heads)
-    for anchor in anchors:
+    for anchor in start_anchors or ():
         if not isinstance(anchor, Anchor):
             raise OptionError(f"{anchor!r} is not an anchor; give Anchor(text, nodes), or its name among the entities.")
-        _check_range(f"anchor {anchor.text!r}", anchor.nodes, nodes, "node")
-        _check_range(f"anchor {anchor.text!r}", anchor.edges, edges, "edge")
+        _check_ids(f"anchor {anchor.text!r}", anchor, graph)
     if evidence is not None:
-        _check_range("the evidence", evidence.nodes, nodes, "node")
-        _check_range("the evidence", evidence.edges, edges, "edge")
+        _check_ids("the evidence", evidence, graph)
+    state = State(query, graph, start_anchors, evidence)
+    return state.with_(trace=(Step("start", 0.0, Usage(), state.sizes(), notes, state),)) if notes else state
 
 
-def _check_range(owner: str, ids: ArrayLike, count: int, kind: str) -> None:
-    outside = [int(i) for i in np.asarray(ids) if i >= count]
-    if outside:
-        raise OptionError(f"{owner} has {kind} {outside[0]}, but the graph's {kind}s end at {count - 1}.")
+def _check_ids(owner: str, ids: Anchor | Evidence, graph: Graph) -> None:
+    for kind, values, count in (
+        ("node", ids.nodes, len(graph.columns.names)),
+        ("edge", ids.edges, len(graph.columns.heads)),
+    ):
+        outside = values[values >= count]
+        if len(outside):
+            raise OptionError(f"{owner} has {kind} {outside[0]}, but the graph's {kind}s end at {count - 1}.")
 
 
 def _anchor_dict(graph: Graph, anchor: Anchor) -> dict[str, Any]:
@@ -306,9 +286,7 @@ def _anchor_dict(graph: Graph, anchor: Anchor) -> dict[str, Any]:
     }
 
 
-def _evidence_dicts(graph: Graph, evidence: Evidence | None) -> list[dict[str, Any]]:
-    if evidence is None:
-        return []
+def _evidence_dicts(graph: Graph, evidence: Evidence) -> list[dict[str, Any]]:
     best = evidence.top(_ITEMS)
     scores = [None] * len(best) if best.scores is None else best.scores.tolist()
     return [

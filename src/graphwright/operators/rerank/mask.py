@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast
-from graphwright.operators.operator import Operator, Wrapper, top_of
+from graphwright.operators.operator import Composite, Operator, top_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.text.words import words
@@ -18,7 +18,7 @@ __all__ = ["LengthPenalty", "MaskEntities", "mask_names"]
 
 
 @dataclass(frozen=True, repr=False)
-class MaskEntities(Wrapper):
+class MaskEntities(Composite):
     """Run a step on the question with entity names replaced by `mask`, then restore the question.
 
     A name carries no information about the requested relation, but a model weighs its words like any others; relation
@@ -41,17 +41,15 @@ class MaskEntities(Wrapper):
     step: Operator
     mask: str = "X"
 
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the step, and keep the k best."""
         text = mask_names(state, self.mask)
-        if state.answer is not None or not text.strip():
-            return self.step.execute(state, run, k)
-        after = self.step.execute(state.with_(question=replace(state.question, text=text)), run, k)
-        return after.with_(question=state.question)
+        masked = state.with_(question=replace(state.question, text=text)) if text.strip() else state
+        return self.step.execute(masked, run, k).with_(question=state.question)
 
 
 @dataclass(frozen=True, repr=False)
-class LengthPenalty(Wrapper):
+class LengthPenalty(Composite):
     """Subtract from each item's score, for every edge, `penalty` / the number of content words of the question.
 
     An encoder matches more of a question in a longer text, and so prefers a path that continues past the answer. But a
@@ -73,10 +71,8 @@ class LengthPenalty(Wrapper):
     step: Operator
     penalty: Annotated[float, AtLeast(0)] = 0.15
 
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the step, lower the scores, and keep the k best."""
-        if state.answer is not None:
-            return state
         after = self.step.execute(state, run)
         evidence = after.evidence
         if evidence is not None and evidence.scores is not None:

@@ -14,7 +14,7 @@ from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import LLM, Encoder, Floats
-from graphwright.operators.operator import Operator, Ranker, Wrapper
+from graphwright.operators.operator import Composite, Operator, Ranker, top_of
 from graphwright.operators.rerank.granker import evidence_nodes
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
@@ -205,7 +205,7 @@ def _title_and_text(graph: Graph, node: int) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, repr=False)
-class FollowUp(Wrapper):
+class FollowUp(Composite):
     """Run a search with the last thought as the question, and add its results to the evidence (IRCoT).
 
     Without a thought it searches with the question. The score of a new item is 1/rank, the best over all searches, so
@@ -223,16 +223,15 @@ class FollowUp(Wrapper):
     ([0, 2], [1.0, 1.0])
     """
 
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+    step: Operator
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Search and merge, and keep the k best."""
-        if state.answer is not None:
-            return state
         query = (_thoughts(state)[-1:] or [state.question.text])[0]
         after = self.step.execute(state.with_(question=replace(state.question, text=query)), run, k)
         best: dict[Any, float] = {}
-        for evidence in (state.evidence, None if after.evidence is None else after.evidence.unscored()):
-            if evidence is not None:
-                for item, score in zip(evidence.identities(), evidence.ranked_scores.tolist(), strict=True):
-                    best[item] = max(score, best.get(item, score))
+        for evidence in (state.items, after.items.unscored()):
+            for item, score in zip(evidence.identities(), evidence.ranked_scores.tolist(), strict=True):
+                best[item] = max(score, best.get(item, score))
         merged = Evidence.of_pieces(best, list(best.values()))
-        return state.with_(evidence=merged if k is None else merged.top(k), trace=after.trace)
+        return top_of(state.with_(evidence=merged, trace=after.trace), ("evidence",), k)

@@ -185,11 +185,7 @@ class OneHop(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Collect and score the edges."""
-        evidence, graph, columns = state.evidence or Evidence.of_nodes([]), state.graph, state.graph.columns
-        score_of: dict[int, float] = {}
-        for (nodes, edges), score in zip(evidence, evidence.ranked_scores.tolist(), strict=True):
-            for node in (nodes if len(nodes) else graph.ends(edges)).tolist():
-                score_of[node] = max(score, score_of.get(node, score))
+        graph, columns, score_of = state.graph, state.graph.columns, state.node_scores()
         nodes = np.array(sorted(score_of), np.int64)
         nodes = nodes[graph.holds(nodes)]
         edges = np.unique(np.append(columns.out.rows(nodes), columns.into.rows(nodes)))

@@ -12,7 +12,7 @@ from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.frontier import Around, products
 from graphwright.models.protocols import Floats
-from graphwright.operators.operator import Ranker, Wrapper, top_of
+from graphwright.operators.operator import Composite, Operator, Ranker, top_of
 from graphwright.operators.rerank.granker import evidence_nodes
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -88,13 +88,8 @@ class Frontier(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the neighbours."""
-        evidence = state.evidence or Evidence.of_nodes([])
-        score_of: dict[int, float] = {}
-        for (nodes, edges), score in zip(evidence, evidence.ranked_scores.tolist(), strict=True):
-            for node in (nodes if len(nodes) else state.graph.ends(edges)).tolist():
-                score_of[node] = max(score, score_of.get(node, score))
-        # Best first, so that the first node that lists a neighbour is its best.
-        nodes = np.array(sorted(score_of, key=lambda node: -score_of[node]), np.int64)
+        score_of = state.node_scores()  # best first, so that the first node that lists a neighbour is its best
+        nodes = np.array(list(score_of), np.int64)
         nodes = nodes[state.graph.holds(nodes)]
         adjacency, local = state.graph.adjacency, state.graph.local(nodes)
         near, first = np.unique(adjacency.rows(local), return_index=True)
@@ -105,7 +100,7 @@ class Frontier(Ranker):
 
 
 @dataclass(frozen=True, repr=False)
-class Unseen(Wrapper):
+class Unseen(Composite):
     """Run a step and keep only items that are not in the evidence yet, as in `Keep() | Unseen(search) % 10`.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
@@ -116,13 +111,13 @@ class Unseen(Wrapper):
     [0]
     """
 
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+    step: Operator
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the step for k more items than there may be to leave out, and keep the k best new ones."""
-        if state.answer is not None:
-            return state
-        existing = set() if state.evidence is None else set(state.evidence.identities())
+        existing = set(state.items.identities())
         after = self.step.execute(state, run, None if k is None else k + len(existing))
-        if after.evidence is None or not existing:
-            return top_of(after, self.gives, k)
-        new = [i for i, identity in enumerate(after.evidence.identities()) if identity not in existing]
-        return top_of(after.with_(evidence=after.evidence.take(new)), self.gives, k)
+        if after.evidence is not None and existing:
+            new = [i for i, identity in enumerate(after.evidence.identities()) if identity not in existing]
+            after = after.with_(evidence=after.evidence.take(new))
+        return top_of(after, self.gives, k)
