@@ -67,7 +67,7 @@ from graphwright.operators.control import Reached, Repeat
 from graphwright.operators.operator import Keep
 from graphwright.operators.paths.chains import Chains, MergeChains
 from graphwright.operators.paths.flow import FlowPaths
-from graphwright.operators.rerank.granker import GRanker
+from graphwright.operators.rerank.rerank import GRanker
 from graphwright.operators.state import Anchor, start
 from graphwright.operators.subgraph.expand import STeX
 from graphwright.operators.trees.bubble import Bubble

@@ -31,7 +31,8 @@ from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.paths import ShortestPaths
 from graphwright.operators.paths.relation_paths import EdgesBy, Instances, RelationPaths, Relations
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities
-from graphwright.operators.rerank.rerank import BM25, Rerank
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.rerank.scorer import BM25
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.operators.state import State, start
 from graphwright.operators.subgraph.narrow import Induce, InduceEdges

@@ -26,8 +26,9 @@ from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.beam import BeamSearch
 from graphwright.operators.paths.paths import ShortestPaths
 from graphwright.operators.paths.relation_paths import EdgesBy, Instances, Relations
-from graphwright.operators.rerank.rerank import BM25, Rerank
-from graphwright.operators.rerank.scorer import Composed, Patterns, Steps
+from graphwright.operators.rerank.mask import Patterns
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.rerank.scorer import BM25, Composed, Steps
 from graphwright.operators.search.search import EdgeSearch, VectorSearch
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples

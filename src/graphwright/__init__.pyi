@@ -24,7 +24,7 @@ from .operators.paths.chains import MergeChains as MergeChains
 from .operators.paths.flow import FlowPaths as FlowPaths
 from .operators.paths.paths import EnumeratedPaths as EnumeratedPaths
 from .operators.paths.paths import ShortestPaths as ShortestPaths
-from .operators.rerank.granker import GRanker as GRanker
+from .operators.rerank.rerank import GRanker as GRanker
 from .operators.rerank.rerank import Rerank as Rerank
 from .operators.search.search import VectorSearch as VectorSearch
 from .operators.select.to_passages import ToPassages as ToPassages

@@ -386,7 +386,7 @@ def every_operator() -> list[Operator]:
         BeamSearch(OverlapCrossEncoder(), width=2, length=3),
         BeamSearch(SecondFirst(), width=2, length=2),
         BeamSearch(Steps(OverlapCrossEncoder()), width=2, length=2, slack=0.5),
-        BeamSearch(Composed(SNAPSHOT.names) + Patterns(HashEncoder()), width=2, length=3),
+        BeamSearch(Patterns(HashEncoder()), width=2, length=3),
         BeamSearch(Rerank(HashEncoder()) % 4 >> Choose(SecondFirst()), width=2, length=2),
         BeamSearch(Choose(SecondFirst()) | Rerank(HashEncoder()), width=3, length=2),
         BeamSearch(HashEncoder(), width=3, length=2) >> Choose(SecondFirst()),

@@ -178,7 +178,7 @@ class State:
         best: dict[int, float] = {}
         for (nodes, edges), score in zip(self.items, self.items.ranked_scores.tolist(), strict=True):
             for node in (nodes if len(nodes) else self.graph.ends(edges)).tolist():
-                best.setdefault(node, score)
+                best[node] = max(score, best.get(node, score))
         return best
 
     @property

@@ -1,8 +1,7 @@
-"""Scorers: by steps, by sums, and the texts that a model reads."""
+"""Scorers: by steps, and the texts that a model reads."""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -74,21 +73,6 @@ def test_an_item_without_edges_is_scored_by_its_text() -> None:
     expected = score_function(HashEncoder(), state, Run())(pieces)
     assert Steps(HashEncoder()).prepare(state, Run())(pieces).tolist() == pytest.approx(expected.tolist())
     assert Steps(HashEncoder()).prepare(state, Run())(Evidence.of_nodes([])).tolist() == []
-
-
-def test_scorers_add_up_and_are_expressions() -> None:
-    both = Steps(HashEncoder()) + Patterns(HashEncoder())
-    assert repr(Rerank(both) % 3) == (
-        "Rerank(Steps(HashEncoder(dimension=64)) + Patterns(HashEncoder(dimension=64))) % 3"
-    )
-    assert both == Steps(HashEncoder()) + Patterns(HashEncoder()) and hash(both) == hash(
-        pickle.loads(pickle.dumps(both))
-    )
-    state, pieces = start(QUESTION, FAMILY, entities=["Lothair II"]), paths(FAMILY, "Lothair II")
-    parts = [part.prepare(state, Run())(pieces) for part in (Steps(HashEncoder()), Patterns(HashEncoder()))]
-    assert both.prepare(state, Run())(pieces).tolist() == pytest.approx((parts[0] + parts[1]).tolist())
-    with pytest.raises(TypeError):
-        both + HashEncoder()  # type: ignore[operator]
 
 
 def test_items_are_ranked_as_evidence_ranks_them() -> None:

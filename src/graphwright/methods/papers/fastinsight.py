@@ -10,7 +10,7 @@ from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
 from graphwright.operators.operator import Keep, Operator
-from graphwright.operators.rerank.granker import GRanker
+from graphwright.operators.rerank.rerank import GRanker
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.select.to_passages import ToPassages
 from graphwright.operators.subgraph.expand import STeX

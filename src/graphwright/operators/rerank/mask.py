@@ -1,20 +1,26 @@
-"""Entity masking in questions, and a penalty for the length of paths."""
+"""Entity masking in questions, a penalty for the length of paths, and scores by relations alone."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 
 from graphwright.constraints import AtLeast
+from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.graph import Graph
+from graphwright.graph.walks import relation_words
+from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import Composite, Operator, top_of
+from graphwright.operators.rerank.scorer import ModelOf, ScoreFunction, Scorer, cosines, distinct
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.text.words import words
 
-__all__ = ["LengthPenalty", "MaskEntities", "mask_names"]
+__all__ = ["LengthPenalty", "MaskEntities", "Patterns", "mask_names"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,8 +32,6 @@ class MaskEntities(Composite):
     leads to have a mean F1 of 0.46 with the names and of 0.65 without them (benchmarks/lego_map.py; the embedded
     encoder).
 
-    >>> from graphwright.graph.evidence import Evidence
-    >>> from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.rerank.rerank import Rerank
     >>> from graphwright.operators.state import start
@@ -58,8 +62,6 @@ class LengthPenalty(Composite):
     the nodes that the first relation path leads to have a mean F1 of 0.33 without it, and of 0.56, 0.59, 0.55 at 0.1,
     0.15, 0.2.
 
-    >>> from graphwright.graph.evidence import Evidence
-    >>> from graphwright.graph.graph import Graph
     >>> from graphwright.operators.operator import Keep
     >>> from graphwright.operators.state import start
     >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
@@ -85,7 +87,6 @@ class LengthPenalty(Composite):
 def mask_names(state: State, mask: str) -> str:
     """Return the question with `mask` for each name: the texts of anchors, and the names of their nodes.
 
-    >>> from graphwright.graph.graph import Graph
     >>> from graphwright.operators.state import start
     >>> kin = Graph.from_triples([("Bertha_of_Milan", "child", "Ida")])
     >>> mask_names(start("Who is the child of bertha of milan?", kin, entities=["Bertha_of_Milan"]), "x")
@@ -99,3 +100,100 @@ def mask_names(state: State, mask: str) -> str:
             pattern = "|".join((re.escape(name), r"[\W_]+".join(map(re.escape, parts))))
             text = re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", lambda _: mask, text, flags=re.IGNORECASE)
     return text
+
+
+_NAME = "x"  # replaces a node that the question names, in question and pattern
+_LETTERS = "yzwvutsrq"  # other nodes, in the order of the pattern
+
+
+@dataclass(frozen=True, repr=False)
+class Patterns(Scorer):
+    """Score an item by its relations alone: the cosine of the question and the item's pattern, all names masked.
+
+    Entities of the question become x in question and pattern, other nodes y, z and so on: "who acted in films by the
+    director of x" and "x directed by y; z directed by y; z starred actors w". Names would outweigh the requested
+    relations. Paths that differ only in their names have one score, as they answer one question. An item without
+    edges scores 0. `model`: an Encoder, which reads each distinct pattern once.
+
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
+    >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo")])
+    >>> state = start("Who is the spouse of the child of Bertha?", kin, entities=["Bertha"])
+    >>> items = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([0, 1], [0])])
+    >>> patterns = Patterns(HashEncoder())
+    >>> patterns.texts(state, items), patterns.prepare(state, Run())(items).round(2).tolist()
+    (['x child y; y spouse z', 'x child y'], [0.22, 0.21])
+    """
+
+    model: Annotated[Encoder, ModelOf("an encoder", Encoder)]
+
+    def prepare(self, state: State, run: Run) -> ScoreFunction:
+        """Return the cosine of the masked question and the pattern."""
+        query = run.encode(self.model, [mask_names(state, _NAME)])[0].astype(np.float64)
+
+        def scores(items: Evidence) -> Scores:
+            texts, position = _pattern_texts(state, items)
+            if not texts:
+                return np.zeros(len(items))
+            values = cosines(run.encode(self.model, texts).astype(np.float64), query)
+            return np.where(np.diff(items.edge_ptr) > 0, values[position], 0.0)
+
+        return scores
+
+    def texts(self, state: State, items: Evidence) -> list[str]:
+        """Return the pattern of each item, as the model reads it."""
+        texts, position = _pattern_texts(state, items)
+        return [texts[i] for i in position.tolist()]
+
+
+def _pattern_texts(state: State, items: Evidence) -> tuple[list[str], Ints]:
+    """Return the texts of the distinct patterns, and the position of each item's pattern among them."""
+    names = [np.empty(0, np.int64), *(anchor.seeds(state.graph) for anchor in state.anchors or ())]
+    named = np.unique(np.concatenate(names))
+    lengths, position = np.diff(items.edge_ptr), np.zeros(len(items), np.int64)
+    texts: list[str] = []
+    for length in np.unique(lengths).tolist():
+        rows = np.flatnonzero(lengths == length)
+        table = _patterns(state.graph, items.edges[items.edge_ptr[rows, None] + np.arange(length)], named)
+        keys, row_keys = distinct(_row_keys(table))
+        example = np.empty(len(keys), np.int64)
+        example[row_keys] = np.arange(len(rows))  # any row of each pattern: they are equal
+        position[rows] = len(texts) + row_keys
+        texts += [_pattern_text(state.graph, row[:length], row[length:]) for row in table[example].tolist()]
+    return texts, position
+
+
+def _patterns(graph: Graph, edges: Ints, named: Ints) -> Ints:
+    """Return the patterns of items with n edges each: int64[items, 3 n].
+
+    A pattern is the relations of the edges, then for head and tail of each edge in turn the first place of that node
+    among these, -1 for a node that the question names.
+    """
+    columns = graph.columns
+    ends = np.stack((columns.heads[edges], columns.tails[edges]), axis=2).reshape(len(edges), -1)
+    first = np.empty_like(ends)
+    for place in range(ends.shape[1]):
+        first[:, place] = (ends[:, : place + 1] == ends[:, place, None]).argmax(axis=1)
+    first[np.isin(ends, named)] = -1
+    return np.column_stack((columns.relation[edges], first)).astype(np.int64)
+
+
+def _row_keys(table: Ints) -> Ints:
+    """Return one number for each row, equal for equal rows; numbers sort much faster than rows."""
+    keys, size = np.zeros(len(table), np.int64), 1
+    for column in table.T:
+        base = int(column.max()) + 2
+        if size > 2**62 // base:
+            keys = distinct(keys)[1]
+            size = int(keys.max()) + 1
+        keys, size = keys * base + column + 1, size * base
+    return keys
+
+
+def _pattern_text(graph: Graph, relations: Sequence[int], first: Sequence[int]) -> str:
+    letters = {-1: _NAME}
+    for place in first:
+        number = len(letters) - 1
+        letters.setdefault(place, _LETTERS[number] if number < len(_LETTERS) else f"x{number}")
+    texts = [relation_words(graph, (2 * relation + 1,)) for relation in relations]
+    return "; ".join(f"{letters[first[2 * i]]} {text} {letters[first[2 * i + 1]]}" for i, text in enumerate(texts))

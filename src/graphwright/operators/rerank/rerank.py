@@ -1,8 +1,9 @@
-"""Reranking of evidence: by a model, by BM25, over two hops, or by a language model's choice."""
+"""Reranking of evidence: by a model, smoothed over the graph, over two hops, or by a language model's choice."""
 
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
@@ -10,32 +11,42 @@ from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast, Has, MoreThan
+from graphwright.constraints import AtLeast, Between, Has, MoreThan
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph, Kind
-from graphwright.index.bm25_index import WordIndex
+from graphwright.kernels.frontier import smooth
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Ranker
-from graphwright.operators.rerank.scorer import (
-    ModelOf,
-    ScoreFunction,
-    Scorer,
-    ranked_by,
-    score_function,
-    scores_by_text,
-)
+from graphwright.operators.rerank.scorer import ModelOf, Scorer, ranked_by, score_function
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 
-__all__ = ["BM25", "Choose", "MultiHopRerank", "Rerank"]
+__all__ = ["Choose", "GRanker", "MultiHopRerank", "Rerank"]
 
 SCORES_ITEMS = ModelOf("an encoder, a cross-encoder or a scorer", Encoder, CrossEncoder, Scorer)
 
 
+class _Reranker(Ranker):
+    """Ranks the items of the evidence; without items there is nothing to rank."""
+
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        """Rank the items of the evidence."""
+        items = state.items
+        ranking = self.rerank(items, state, run, k) if len(items) else Evidence.of_nodes([], [])
+        return state.with_(evidence=ranking if k is None else ranking.top(k))
+
+    @abstractmethod
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        """Return the items in order, at least the k best (all, if None)."""
+
+
 @dataclass(frozen=True, repr=False)
-class Rerank(Ranker):
+class Rerank(_Reranker):
     """Rank nodes, triples, paths or trees by a model's score of their texts (FastInsight, Definition 4).
 
     `model`: an Encoder, for the cosine of the vectors of question and text; a CrossEncoder, for the head of its
@@ -52,46 +63,41 @@ class Rerank(Ranker):
     """
 
     model: Annotated[Encoder | CrossEncoder | Scorer, SCORES_ITEMS]
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the items of the evidence."""
-        items = state.evidence
-        if items is None or not len(items):
-            return state.with_(evidence=Evidence.of_nodes([], []))
-        return state.with_(evidence=ranked_by(items, score_function(self.model, state, run)(items), k))
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        """Rank the items."""
+        return ranked_by(items, score_function(self.model, state, run)(items), k)
 
 
 @dataclass(frozen=True, repr=False)
-class BM25(Scorer):
-    """Score items by BM25 over the words of their texts (LEGO-GraphRAG, section 3.2.2 a.1).
+class GRanker(_Reranker):
+    """Rerank nodes by a cross-encoder whose latents are smoothed over the graph (FastInsight, Algorithm 2).
 
-    The statistical model of the paper's study. The texts that are scored together are the corpus in which words are
-    counted (see WordIndex for the formula), so that a word of all of them, such as the name that they begin with, does
-    not distinguish any. Rerank scores all items of the evidence together, BeamSearch all paths of one length from one
-    query entity.
+        H = latents(q, texts),  W = A D⁻¹,  P = diag(W 1)⁻¹ W,  H' = (1 - α) H + α P H,  S = head(H')
 
+    A joins retrieved nodes that are neighbours; D holds their degrees in the whole snapshot, so that a neighbour with
+    many neighbours counts less. A node without a retrieved neighbour keeps its own latent.
+    `cross_encoder` gives Encoder(q, n) as `latents` and the MLP as `head`; `alpha` is α, 0 (the cross-encoder
+    alone) to 1 (neighbours alone). Ranks the nodes of the evidence, both ends of a triple.
+
+    >>> from graphwright.models.fake import OverlapCrossEncoder
     >>> from graphwright.operators.state import start
-    >>> heat = Graph.from_triples([("Heat", "directed by", "Mann"), ("Heat", "starred", "Pacino")])
-    >>> score = BM25().prepare(start("Who directed Heat?", heat), Run())
-    >>> score(Evidence.of_edges([0, 1])).round(2).tolist()
-    [0.4, 0.08]
+    >>> graph = Graph.from_triples([("red fox", "r", "den"), ("hen", "r", "barn")])
+    >>> state = start("red fox", graph, evidence=Evidence.of_nodes([2, 1, 0]))
+    >>> graph.names.take(GRanker(OverlapCrossEncoder())(state).evidence.nodes)
+    ['red fox', 'den', 'hen']
     """
 
-    @property
-    def id(self) -> str:
-        """Name of the model."""
-        return "bm25"
+    cross_encoder: Annotated[CrossEncoder, Has("a cross-encoder, with latents and head", "latents", "head")]
+    alpha: Annotated[float, Between(0, 1)] = 0.2
 
-    def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the BM25 score of the question in each item's text."""
-
-        def scores(texts: list[str]) -> Scores:
-            run.usage.texts += len(texts)
-            return WordIndex.of(texts, np.arange(len(texts))).scores(state.question.text).astype(np.float64)
-
-        return scores_by_text(state.graph, scores)
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        """Rank the nodes of the items."""
+        nodes = np.array(list(state.node_scores()), np.int64)
+        texts = [state.graph.reading(node) for node in nodes.tolist()]
+        latents = run.latents(self.cross_encoder, state.question.text, texts)
+        smoothed = smooth(*state.graph.columns.adjacency, nodes, latents, self.alpha)
+        return Evidence.of_nodes(nodes, self.cross_encoder.head(smoothed))
 
 
 _HUB_NEIGHBOURS = 100  # a node with more is a hub
@@ -99,7 +105,7 @@ _NAME_CHARACTERS = 300  # of the names that are added to a question: as many as 
 
 
 @dataclass(frozen=True, repr=False)
-class MultiHopRerank(Ranker):
+class MultiHopRerank(_Reranker):
     """Rank items in two hops: by the question, and by the question with the names of the best items added.
 
     The second passage of a two-hop chain shares few words with the question; the connecting entity is named in the
@@ -128,14 +134,9 @@ class MultiHopRerank(Ranker):
     model: Annotated[Encoder | CrossEncoder | Scorer, SCORES_ITEMS]
     contexts: Annotated[int, AtLeast(0)] = 3
     temperature: Annotated[float, MoreThan(0)] = 0.5
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the items of the evidence."""
-        items = state.evidence
-        if items is None or not len(items):
-            return state.with_(evidence=Evidence.of_nodes([], []))
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        """Rank the items."""
         scores = score_function(self.model, state, run)(items)
         first = self._softmax(scores)
         totals = first.copy()
@@ -148,7 +149,7 @@ class MultiHopRerank(Ranker):
                 others = np.delete(np.arange(len(items)), context)
                 totals[others] += first[context] * self._softmax(scores[others])
                 run.note(f"read again with {', '.join(names)}")
-        return state.with_(evidence=ranked_by(items, totals, k))
+        return ranked_by(items, totals, k)
 
     def _softmax(self, scores: Scores) -> Scores:
         """Return the softmax of the scores; zeros where no score is finite."""
@@ -198,7 +199,7 @@ def _place(name: str, text: str) -> int:
 
 
 @dataclass(frozen=True, repr=False)
-class Choose(Ranker):
+class Choose(_Reranker):
     """Keep the items that a language model selects by number, in its order (LEGO-GraphRAG, 3.2.2 b and 3.3.2).
 
     A prompt shows `batch` texts and asks for at most k of them. The items selected from all prompts enter further
@@ -220,14 +221,9 @@ class Choose(Ranker):
     model: Annotated[LLM, Has("a language model, with complete", "complete")]
     batch: Annotated[int, AtLeast(2)] = 64
     rounds: Annotated[int, AtLeast(1)] = 1
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
         """Let the model select, round by round."""
-        items = state.evidence
-        if items is None or not len(items):
-            return state.with_(evidence=Evidence.of_nodes([], []))
         texts, question = items.texts(state.graph), data_line({"question": state.question.text})
         limit, selected = len(items) if k is None else k, list[int]()
         for _ in range(self.rounds):
@@ -241,7 +237,7 @@ class Choose(Ranker):
             selected += added
             if not added:
                 break
-        return state.with_(evidence=items.take(selected, 1.0 / np.arange(1, len(selected) + 1)))
+        return items.take(selected, 1.0 / np.arange(1, len(selected) + 1))
 
     def _round(
         self, run: Run, values: dict[str, str], texts: Sequence[str], candidates: list[int], limit: int

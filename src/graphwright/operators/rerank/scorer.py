@@ -1,9 +1,9 @@
-"""Scorers of evidence: by models that read texts, by vectors of parts, and by relation patterns."""
+"""Scorers of evidence: by models that read texts, by BM25, and by vectors of parts."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -15,17 +15,17 @@ from graphwright.errors import ModelError, OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words
+from graphwright.index.bm25_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import CrossEncoder, Encoder, Floats
 from graphwright.operators.operator import source_of
-from graphwright.operators.rerank.mask import mask_names
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 __all__ = [
+    "BM25",
     "Composed",
-    "Patterns",
     "ScoreFunction",
     "Scorer",
     "Steps",
@@ -43,14 +43,11 @@ ScoreFunction = Callable[[Evidence], Scores]
 
 
 class Scorer(Checked, ABC):
-    """Scores items; Rerank and BeamSearch take it in place of a model. `a + b` scores their sum."""
+    """Scores items; Rerank and BeamSearch take it in place of a model."""
 
     @abstractmethod
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the function that scores items for the question of this state; the question is read once."""
-
-    def __add__(self, other: Scorer) -> Scorer:
-        return _Sum(self, other) if isinstance(other, Scorer) else NotImplemented
 
     def __repr__(self) -> str:
         """Return the expression that makes this scorer, defaults left out."""
@@ -67,19 +64,6 @@ def ModelOf(expected: str, *types: type) -> Constraint:
         return not isinstance(value, str) and isinstance(value, types)
 
     return Constraint(f"{expected}, not its name", holds)
-
-
-@dataclass(frozen=True, repr=False)
-class _Sum(Scorer):
-    first: Scorer
-    second: Scorer
-
-    def prepare(self, state: State, run: Run) -> ScoreFunction:
-        first, second = self.first.prepare(state, run), self.second.prepare(state, run)
-        return lambda items: first(items) + second(items)
-
-    def __repr__(self) -> str:
-        return f"{self.first!r} + {self.second!r}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,6 +101,37 @@ class Steps(Scorer):
             return item_scores
 
         return scores
+
+
+@dataclass(frozen=True, repr=False)
+class BM25(Scorer):
+    """Score items by BM25 over the words of their texts (LEGO-GraphRAG, section 3.2.2 a.1).
+
+    The statistical model of the paper's study. The texts that are scored together are the corpus in which words are
+    counted (see WordIndex for the formula), so that a word of all of them, such as the name that they begin with, does
+    not distinguish any. Rerank scores all items of the evidence together, BeamSearch all paths of one length from one
+    query entity.
+
+    >>> from graphwright.operators.state import start
+    >>> heat = Graph.from_triples([("Heat", "directed by", "Mann"), ("Heat", "starred", "Pacino")])
+    >>> score = BM25().prepare(start("Who directed Heat?", heat), Run())
+    >>> score(Evidence.of_edges([0, 1])).round(2).tolist()
+    [0.4, 0.08]
+    """
+
+    @property
+    def id(self) -> str:
+        """Name of the model."""
+        return "bm25"
+
+    def prepare(self, state: State, run: Run) -> ScoreFunction:
+        """Return the BM25 score of the question in each item's text."""
+
+        def scores(texts: list[str]) -> Scores:
+            run.usage.texts += len(texts)
+            return WordIndex.of(texts, np.arange(len(texts))).scores(state.question.text).astype(np.float64)
+
+        return scores_by_text(state.graph, scores)
 
 
 def score_function(model: Encoder | CrossEncoder | Scorer, state: State, run: Run) -> ScoreFunction:
@@ -252,7 +267,7 @@ class Composed(Scorer):
         relations, position = distinct(graph.columns.relation[edges])
         if not len(relations):
             return np.empty(0)
-        texts = [_relation_text(graph, relation) for relation in relations.tolist()]
+        texts = [relation_words(graph, (2 * relation + 1,)) for relation in relations.tolist()]
         vectors = run.encode(self.names.encoder, texts).astype(np.float64)  # type: ignore[union-attr, arg-type]
         return cosines(vectors, query.astype(np.float64))[position]
 
@@ -271,104 +286,3 @@ def _index_cosines(index: VectorIndex, ids: Ints, query: Floats) -> Scores:
     distinct_ids, position = distinct(ids)
     values: Scores = index.cosines(distinct_ids, query)[position]
     return values
-
-
-def _relation_text(graph: Graph, relation: int) -> str:
-    return relation_words(graph, (2 * relation + 1,))
-
-
-_NAME = "x"  # replaces a node that the question names, in question and pattern
-_LETTERS = "yzwvutsrq"  # other nodes, in the order of the pattern
-
-
-@dataclass(frozen=True, repr=False)
-class Patterns(Scorer):
-    """Score an item by its relations alone: the cosine of the question and the item's pattern, all names masked.
-
-    Entities of the question become x in question and pattern, other nodes y, z and so on: "who acted in films by the
-    director of x" and "x directed by y; z directed by y; z starred actors w". Names would outweigh the requested
-    relations. Paths that differ only in their names have one score, as they answer one question. An item without
-    edges scores 0. `model`: an Encoder, which reads each distinct pattern once.
-
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
-    >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo")])
-    >>> state = start("Who is the spouse of the child of Bertha?", kin, entities=["Bertha"])
-    >>> items = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([0, 1], [0])])
-    >>> patterns = Patterns(HashEncoder())
-    >>> patterns.texts(state, items), patterns.prepare(state, Run())(items).round(2).tolist()
-    (['x child y; y spouse z', 'x child y'], [0.22, 0.21])
-    """
-
-    model: Annotated[Encoder, ModelOf("an encoder", Encoder)]
-
-    def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the cosine of the masked question and the pattern."""
-        query = run.encode(self.model, [mask_names(state, _NAME)])[0].astype(np.float64)
-
-        def scores(items: Evidence) -> Scores:
-            texts, position = _pattern_texts(state, items)
-            if not texts:
-                return np.zeros(len(items))
-            values = cosines(run.encode(self.model, texts).astype(np.float64), query)
-            return np.where(np.diff(items.edge_ptr) > 0, values[position], 0.0)
-
-        return scores
-
-    def texts(self, state: State, items: Evidence) -> list[str]:
-        """Return the pattern of each item, as the model reads it."""
-        texts, position = _pattern_texts(state, items)
-        return [texts[i] for i in position.tolist()]
-
-
-def _pattern_texts(state: State, items: Evidence) -> tuple[list[str], Ints]:
-    """Return the texts of the distinct patterns, and the position of each item's pattern among them."""
-    names = [np.empty(0, np.int64), *(anchor.seeds(state.graph) for anchor in state.anchors or ())]
-    named = np.unique(np.concatenate(names))
-    lengths, position = np.diff(items.edge_ptr), np.zeros(len(items), np.int64)
-    texts: list[str] = []
-    for length in np.unique(lengths).tolist():
-        rows = np.flatnonzero(lengths == length)
-        table = _patterns(state.graph, items.edges[items.edge_ptr[rows, None] + np.arange(length)], named)
-        keys, row_keys = distinct(_row_keys(table))
-        example = np.empty(len(keys), np.int64)
-        example[row_keys] = np.arange(len(rows))  # any row of each pattern: they are equal
-        position[rows] = len(texts) + row_keys
-        texts += [_pattern_text(state.graph, row[:length], row[length:]) for row in table[example].tolist()]
-    return texts, position
-
-
-def _patterns(graph: Graph, edges: Ints, named: Ints) -> Ints:
-    """Return the patterns of items with n edges each: int64[items, 3 n].
-
-    A pattern is the relations of the edges, then for head and tail of each edge in turn the first place of that node
-    among these, -1 for a node that the question names.
-    """
-    columns = graph.columns
-    ends = np.stack((columns.heads[edges], columns.tails[edges]), axis=2).reshape(len(edges), -1)
-    first = np.empty_like(ends)
-    for place in range(ends.shape[1]):
-        first[:, place] = (ends[:, : place + 1] == ends[:, place, None]).argmax(axis=1)
-    first[np.isin(ends, named)] = -1
-    return np.column_stack((columns.relation[edges], first)).astype(np.int64)
-
-
-def _row_keys(table: Ints) -> Ints:
-    """Return one number for each row, equal for equal rows; numbers sort much faster than rows."""
-    keys, size = np.zeros(len(table), np.int64), 1
-    for column in table.T:
-        base = int(column.max()) + 2
-        if size > 2**62 // base:
-            keys = distinct(keys)[1]
-            size = int(keys.max()) + 1
-        keys, size = keys * base + column + 1, size * base
-    return keys
-
-
-def _pattern_text(graph: Graph, relations: Sequence[int], first: Sequence[int]) -> str:
-    letters = {-1: _NAME}
-    for place in first:
-        number = len(letters) - 1
-        letters.setdefault(place, _LETTERS[number] if number < len(_LETTERS) else f"x{number}")
-    texts = [_relation_text(graph, relation) for relation in relations]
-    return "; ".join(f"{letters[first[2 * i]]} {text} {letters[first[2 * i + 1]]}" for i, text in enumerate(texts))

@@ -15,7 +15,6 @@ from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import LLM, Encoder, Floats
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of
-from graphwright.operators.rerank.granker import evidence_nodes
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import Anchor, State
@@ -51,7 +50,7 @@ class Feedback(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Move the vector and search; without evidence the result is empty."""
-        nodes = evidence_nodes(state)
+        nodes = np.array(list(state.node_scores()), np.int64)
         if not len(nodes):
             return state.with_(evidence=Evidence.of_nodes([], []))
         query, vectors = self.index.encode(state.question.text, run), []
@@ -149,7 +148,7 @@ class Think(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Add the thought; none if nothing was retrieved, or the chain is complete."""
-        anchors, nodes = state.anchors or (), evidence_nodes(state)[: self.passages].tolist()
+        anchors, nodes = state.anchors or (), list(state.node_scores())[: self.passages]
         thought = ""
         if nodes:
             write = _written if isinstance(self.model, LLM) else _nearest

@@ -13,7 +13,6 @@ from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.frontier import Around, products
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of
-from graphwright.operators.rerank.granker import evidence_nodes
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
@@ -47,7 +46,7 @@ class STeX(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the neighbours that have a vector."""
-        nodes = evidence_nodes(state)
+        nodes = np.array(list(state.node_scores()), np.int64)
         if not len(nodes):
             return state.with_(evidence=Evidence.of_nodes([], []))
         adjacency, query = state.graph.columns.adjacency, self.index.encode(state.question.text, run)
@@ -88,8 +87,9 @@ class Frontier(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the neighbours."""
-        score_of = state.node_scores()  # best first, so that the first node that lists a neighbour is its best
-        nodes = np.array(list(score_of), np.int64)
+        score_of = state.node_scores()
+        # Best first, so that the first node that lists a neighbour is its best.
+        nodes = np.array(sorted(score_of, key=lambda node: -score_of[node]), np.int64)
         nodes = nodes[state.graph.holds(nodes)]
         adjacency, local = state.graph.adjacency, state.graph.local(nodes)
         near, first = np.unique(adjacency.rows(local), return_index=True)

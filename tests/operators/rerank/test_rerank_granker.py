@@ -14,7 +14,6 @@ from tests.toys import GRAPHS, as_networkx
 from graphwright import Evidence, GRanker, Graph, start
 from graphwright.errors import ModelError, OptionError
 from graphwright.models import OverlapCrossEncoder
-from graphwright.operators.rerank.granker import evidence_nodes
 from graphwright.operators.run import Run
 
 
@@ -113,7 +112,7 @@ def test_a_triple_stands_for_both_its_ends() -> None:
     graph = GRAPHS["family"]
     state = start("Gisela", graph, evidence=Evidence.of_pieces([([], [5]), ([2, 4], [4]), ([0], [])]))
     names = ["Waldrada", "Gisela", "Lothair II", "Lothair I"]
-    assert graph.names.take(evidence_nodes(state)) == names
+    assert graph.names.take(list(state.node_scores())) == names
     assert sorted(graph.names.take(GRanker(OverlapCrossEncoder())(state).evidence.nodes)) == sorted(names)
 
 
