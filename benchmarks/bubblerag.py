@@ -38,8 +38,7 @@ from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.anchors.relax import Specialise
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.support import SupportSearch
-from graphwright.operators.select.complement import Complement
-from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.select import Complement, ToPassages
 from graphwright.operators.state import State, start
 from graphwright.operators.trees.bubble import Bubble
 from graphwright.operators.trees.coverage import Coverage

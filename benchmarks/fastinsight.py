@@ -79,11 +79,10 @@ from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.operators.search.hipporag import PhraseSeeds
 from graphwright.operators.search.search import VectorSearch
-from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.select import ToPassages
 from graphwright.operators.state import Question, State, start
-from graphwright.operators.subgraph.expand import Frontier, Unseen
 from graphwright.operators.subgraph.views import EntityGraph, PassageGraph, entity_vectors
-from graphwright.operators.subgraph.walk import PersonalizedPageRank
+from graphwright.operators.subgraph.walk import Frontier, PersonalizedPageRank, Unseen
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 from reading_data import REAL, Asked

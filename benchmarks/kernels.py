@@ -69,7 +69,7 @@ from graphwright.operators.paths.chains import Chains, MergeChains
 from graphwright.operators.paths.flow import FlowPaths
 from graphwright.operators.rerank.rerank import GRanker
 from graphwright.operators.state import Anchor, start
-from graphwright.operators.subgraph.expand import STeX
+from graphwright.operators.subgraph.walk import STeX
 from graphwright.operators.trees.bubble import Bubble
 from graphwright.operators.trees.coverage import Coverage
 

@@ -59,7 +59,7 @@ from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import PassageText
-from graphwright.operators.fusion import ReciprocalRank
+from graphwright.operators.control import ReciprocalRank
 from graphwright.operators.operator import Keep
 from graphwright.operators.rerank.rerank import MultiHopRerank, Rerank
 from graphwright.operators.run import ModelMemory, Run

@@ -63,7 +63,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.paths.flow import FlowPaths, WithEdges
 from graphwright.operators.paths.paths import HopFirst, Shuffled
 from graphwright.operators.run import Run
-from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.select import ToPassages
 from graphwright.operators.state import State, start
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.prompts.templates import data_line

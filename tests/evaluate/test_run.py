@@ -29,7 +29,7 @@ from graphwright.operators.operator import Composite, Operator
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import VectorSearch
-from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.select import ToPassages
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 

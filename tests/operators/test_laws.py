@@ -130,7 +130,7 @@ from graphwright.operators.anchors.relax import Relax, Specialise
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Both, Cut, Then
 from graphwright.operators.search.support import SupportSearch
-from graphwright.operators.select.complement import Pairs
+from graphwright.operators.select import Pairs
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot

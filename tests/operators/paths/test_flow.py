@@ -1,19 +1,15 @@
-"""FlowPaths on graphs: paths between the evidence, edges and texts, parts of a graph, and passages of paths."""
+"""FlowPaths on graphs: paths between the evidence, edges and texts, parts of a graph."""
 
 from __future__ import annotations
 
 import networkx as nx
 import numpy as np
 import pytest
-from tests.toys import GRAPHS, as_networkx, corpus_index, same, vectors_of
+from tests.toys import GRAPHS, as_networkx, corpus_index, same
 
-from graphwright import Evidence, FlowPaths, Graph, ToPassages, VectorIndex, VectorSearch, start
+from graphwright import Evidence, FlowPaths, Graph, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
-from graphwright.generate import GlobalEdges
-from graphwright.graph.graph import Kind
-from graphwright.operators import WithEdges
 from graphwright.operators.paths.flow import path_text
-from graphwright.operators.run import Run
 
 SNAPSHOT = corpus_index().snapshot
 
@@ -124,38 +120,6 @@ def test_options_are_checked(options: dict[str, float], message: str) -> None:
         FlowPaths(**options)  # type: ignore[arg-type]
 
 
-def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> None:
-    graph = SNAPSHOT.graph
-    triple = next(e for e in graph.edges.tolist() if (graph.columns.kinds[graph.ends([e])] == Kind.ENTITY).all())
-    nodes = graph.ends([triple])
-    state = start("?", graph, evidence=Evidence.of_pieces([(nodes, [triple])], [0.8]))
-    passages = ToPassages(mentions=0.1)(state).passages
-    assert passages is not None
-    stating, naming = graph.chunks_of((), [triple]), graph.chunks_of(nodes)
-    expected = {c: 0.8 if c in stating else pytest.approx(0.08) for c in naming.tolist()}
-    assert dict(zip(passages.ids.tolist(), passages.scores.tolist(), strict=True)) == expected
-    assert ToPassages(limit=1, mentions=0.1)(state).passages.ids.tolist() == passages.ids[:1].tolist()  # type: ignore[union-attr]
-    # A passage on the path counts, whatever the edges state; without scores the rank counts.
-    chunk = int(graph.passages.nodes[0])  # type: ignore[union-attr]
-    on_it = start("?", graph, evidence=Evidence.of_pieces([(nodes, [triple]), ([chunk], [])]))
-    ranked = ToPassages(mentions=0.0)(on_it).passages
-    assert ranked is not None
-    scores = dict(zip(ranked.ids.tolist(), ranked.scores.tolist(), strict=True))
-    assert scores[chunk] == (1.0 if chunk in stating else 0.5)
-
-
-def test_without_passages_the_nodes_take_their_place() -> None:
-    graph = GRAPHS["line"]
-    state = start("?", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])], [0.9, 0.4]))
-    passages = ToPassages(mentions=0.1)(state).passages
-    assert passages is not None and passages.ids.tolist() == [0, 1, 2, 3]
-    assert passages.scores.tolist() == [0.9, 0.9, 0.4, 0.4]
-    with pytest.raises(OptionError, match=r"mentions is 2\.0"):
-        ToPassages(mentions=2.0)
-    with pytest.raises(OptionError, match="limit is 0"):
-        ToPassages(limit=0, mentions=0.1)
-
-
 def test_paths_that_would_cost_too_much_stay_shorter_and_the_trace_says_so() -> None:
     clique = Graph.from_triples([(f"{a}", "r", f"{b}") for a in range(12) for b in range(a)])
     ends = Evidence.of_nodes([0, 5, 11])
@@ -166,45 +130,3 @@ def test_paths_that_would_cost_too_much_stay_shorter_and_the_trace_says_so() -> 
     )
     assert state.evidence is not None and len(state.evidence) == 9
     assert FlowPaths(threshold=0.0)(start("?", clique, evidence=ends)).trace[-1].notes == ()
-
-
-def test_by_the_question_alone_all_passages_of_the_paths_are_ranked_by_cosine() -> None:
-    graph = SNAPSHOT.graph
-    state = (VectorSearch(SNAPSHOT.names) % 6 >> FlowPaths() % 5)(start("Whom did Lothair II marry?", graph))
-    nearest = ToPassages(index=SNAPSHOT.passages, weight=0.0)
-    passages = nearest(state).passages
-    everything = ToPassages(mentions=0.1)(state).passages
-    assert passages is not None and everything is not None
-    assert set(passages.ids.tolist()) == set(everything.ids.tolist())
-    question = SNAPSHOT.encoder.encode([state.question.text])[0]
-    unit = SNAPSHOT.encoder.encode([graph.reading(int(v)) for v in passages.ids])
-    assert passages.scores.tolist() == pytest.approx((unit @ question).tolist(), abs=1e-5)
-    assert (np.diff(passages.scores) <= 0).all()
-    for step, k in ((ToPassages(2, index=SNAPSHOT.passages, weight=0.0), 2), (nearest % 1, 1)):
-        assert step(state).passages.ids.tolist() == passages.ids[:k].tolist()  # type: ignore[union-attr]
-
-
-def test_further_edges_add_the_passages_that_state_them() -> None:
-    graph = SNAPSHOT.graph
-    state = start("Which river flows through Graz?", graph, evidence=Evidence.of_nodes([]))
-    assert len(ToPassages(index=SNAPSHOT.passages, weight=0.0)(state).passages) == 0  # type: ignore[arg-type]
-    themes = GlobalEdges(SNAPSHOT.triples, limit=2, by_question=True)
-    passages = ToPassages(index=SNAPSHOT.passages, weight=0.0, items=WithEdges(themes))(state).passages
-    assert passages is not None
-    assert set(passages.ids.tolist()) == set(graph.chunks_of((), themes(state, Run())).tolist())
-    assert graph.passages is not None and graph.passages.of(int(passages.ids[0])).document == "mur"
-
-
-def test_without_passages_nodes_are_ranked_by_cosine_and_a_zero_vector_is_last() -> None:
-    graph = GRAPHS["line"]
-    vectors = vectors_of(graph).vectors.copy()
-    vectors[1] = 0
-    index = VectorIndex.from_array(vectors, vectors_of(graph).encoder)
-    state = start("d", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])]))
-    passages = ToPassages(index=index, weight=0.0)(state).passages
-    assert passages is not None and passages.ids[0] == graph.id("d") and sorted(passages.ids.tolist()) == [0, 1, 2, 3]
-    assert passages.scores[passages.ids == 1] == 0
-    with pytest.raises(OptionError, match="ToPassages: limit is 0"):
-        ToPassages(0, index=index, weight=0.0)
-    with pytest.raises(NeedsError, match="ToPassages"):
-        ToPassages(index=index, weight=0.0)(start("?", graph))

@@ -8,10 +8,10 @@ from graphwright.generate.readers import Quote, ReadSpans
 from graphwright.index.snapshot import Snapshot
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import LLM
-from graphwright.operators.fusion import ScoreSum
+from graphwright.operators.control import ScoreSum
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.search import VectorSearch, WordSearch
-from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.select import ToPassages
 
 __all__ = ["answering", "bm25", "both", "cot", "hybrid", "vanilla", "vector"]
 

@@ -8,11 +8,11 @@ from graphwright.methods.house.baselines import answering, both
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.fusion import ReciprocalRank
+from graphwright.operators.control import ReciprocalRank
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.rerank import MultiHopRerank, Rerank
 from graphwright.operators.search.support import SupportSearch
-from graphwright.operators.select.complement import Pairs
+from graphwright.operators.select import Pairs
 from graphwright.operators.subgraph.narrow import Only
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 

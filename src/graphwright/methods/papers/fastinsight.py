@@ -12,9 +12,9 @@ from graphwright.operators.control import OnGraph, Reached, Repeat
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.rerank import GRanker
 from graphwright.operators.search.search import VectorSearch
-from graphwright.operators.select.to_passages import ToPassages
-from graphwright.operators.subgraph.expand import STeX
+from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import RELATIONS, EntityGraph, PassageGraph, entity_vectors
+from graphwright.operators.subgraph.walk import STeX
 
 __all__ = ["fastinsight", "fastinsight_entities"]
 

@@ -10,7 +10,7 @@ from graphwright.models.protocols import LLM
 from graphwright.operators.communities.communities import CommunitySearch, EntitySearch, LocalContext, RateCommunities
 from graphwright.operators.communities.summaries import Summaries
 from graphwright.operators.operator import Operator
-from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.select import ToPassages
 
 __all__ = ["graphrag_global", "graphrag_local"]
 

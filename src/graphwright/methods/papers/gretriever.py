@@ -8,7 +8,7 @@ from graphwright.index.vector_index import VectorIndex
 from graphwright.methods.house.baselines import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
-from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.select import ToPassages
 from graphwright.operators.trees.prize_tree import PrizedItems, Prizes, PrizeTree
 
 __all__ = ["g_retriever"]

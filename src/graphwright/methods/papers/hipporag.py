@@ -13,7 +13,7 @@ from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.rerank import Choose
 from graphwright.operators.search.hipporag import PhraseSeeds, SharedWords, SpecificSeeds
 from graphwright.operators.search.search import TripleSearch, VectorSearch
-from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Only
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.subgraph.walk import PersonalizedPageRank

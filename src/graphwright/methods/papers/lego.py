@@ -22,7 +22,7 @@ from graphwright.operators.paths.relation_paths import EdgesBy, Relations
 from graphwright.operators.rerank.rerank import Choose, Rerank
 from graphwright.operators.rerank.scorer import Composed, Scorer
 from graphwright.operators.search.search import EdgeSearch
-from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
 from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank, RandomWalk
 

@@ -19,7 +19,7 @@ from graphwright.operators.paths.relation_paths import Instances, Plan, Relation
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Scorer
-from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import InduceEdges
 from graphwright.operators.subgraph.views import StatementGraph
 

@@ -8,10 +8,10 @@ from graphwright.methods.house.baselines import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.keywords import Keywords
 from graphwright.operators.anchors.link_entities import AnchorSearch
-from graphwright.operators.fusion import ReciprocalRank
+from graphwright.operators.control import ReciprocalRank
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.search import OneHop, TripleSearch
-from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.select import ToPassages
 
 __all__ = ["lightrag_global", "lightrag_hybrid", "lightrag_local"]
 

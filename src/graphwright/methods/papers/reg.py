@@ -20,7 +20,7 @@ from graphwright.operators.paths.chains import Chains, MergeChains
 from graphwright.operators.paths.paths import ShortestPaths
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.search.search import EdgeSearch
-from graphwright.operators.select.to_passages import ToPassages
+from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Induce, Triples
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.subgraph.walk import PersonalizedPageRank

@@ -11,7 +11,7 @@ import pytest
 from tests.operators.plain_world import NAMES, TITLES, VOCABULARY, Signals, World, aliases_in
 
 from graphwright import Evidence
-from graphwright.operators.select.complement import Pairs
+from graphwright.operators.select import Pairs
 from graphwright.operators.state import State
 
 

@@ -1,16 +1,18 @@
-"""Passage selection by connected pairs and by greedy coverage."""
+"""Passage selection: the passages behind the evidence, by connected pairs, and by greedy coverage."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Ranking, Scores
-from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph
+from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph, Kind
 from graphwright.index.bm25_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.csr import group
@@ -20,7 +22,100 @@ from graphwright.operators.search.support import Support, rarity, reach
 from graphwright.operators.state import State
 from graphwright.text.words import words
 
-__all__ = ["Complement", "Pairs"]
+__all__ = ["Complement", "ItemsOf", "Pairs", "ToPassages"]
+
+ItemsOf = Callable[[State, Run], Evidence]
+"""Items to score passages by, instead of the state's evidence."""
+
+
+@dataclass(frozen=True, repr=False)
+class ToPassages(Ranker):
+    """Rank the passages of the evidence: nodes of an item, and passages that state its edges or name its nodes.
+
+    A passage has the score of its best item (1/rank where items have no scores). Options:
+
+    - `limit`: the number of passages.
+    - `summed`: the sum over all its items, instead of the best. With entities and their PageRank it is the product with
+      the passage-entity incidence matrix (HippoRAG, section 2.3).
+    - `mentions`: the share of an item's score for a passage that only names one of its nodes. A node is named in many
+      passages that have nothing to do with a path through it.
+    - `index`, vectors of the passages, and `weight`: score = cos(question, passage) + weight · score of the items. For
+      items with many passages, such as a community; with weight 0 the cosine alone ranks.
+    - `items`: the items to use, by default the state's evidence, which does not change.
+
+    On a graph without passages the nodes of the items take their place.
+
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
+    >>> state = start("?", graph, evidence=Evidence.of_edges([0, 1], [0.5, 0.25]))
+    >>> best, summed = ToPassages()(state).passages, ToPassages(summed=True)(state).passages
+    >>> best.ids.tolist(), best.scores.tolist(), summed.ids.tolist(), summed.scores.tolist()
+    ([0, 1, 2], [0.5, 0.5, 0.25], [1, 0, 2], [0.75, 0.5, 0.25])
+    """
+
+    limit: Annotated[int | None, AtLeast(1)] = None
+    summed: bool = False
+    mentions: Annotated[float, Between(0, 1)] = 1.0
+    index: VectorIndex | None = None
+    weight: Annotated[float, AtLeast(0)] = 0.5
+    items: ItemsOf | None = None
+    needs = ("evidence",)
+    gives = ("passages",)
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        """Collect and rank the passages."""
+        if state.evidence is None:
+            return state
+        items = state.evidence if self.items is None else self.items(state, run)
+        scores = items.ranked_scores
+        item, passage, states = _behind(state.graph, items)
+        ids, position = np.unique(passage, return_inverse=True)
+        shares = scores[item] * np.where(states, 1.0, self.mentions)
+        totals = self._index_scores(ids, self._combined(position, shares, len(ids)), state, run)
+        limit = min((n for n in (self.limit, k) if n is not None), default=len(ids))
+        return state.with_(passages=Ranking.of(ids, totals).top(limit))
+
+    def _combined(self, position: Ints, shares: Scores, count: int) -> Scores:
+        """Return the sum or the largest of the shares of each passage."""
+        if self.summed:
+            return np.bincount(position, shares, count).astype(np.float64, copy=False)
+        best = np.full(count, -np.inf)
+        np.maximum.at(best, position, shares)
+        return best
+
+    def _index_scores(self, ids: Ints, totals: Scores, state: State, run: Run) -> Scores:
+        """Return the cosine of each passage with its weighted total added; the totals where there is no index."""
+        if self.index is None:
+            return totals
+        cosines: Scores = self.index.cosines(ids, self.index.encode(state.question.text, run))
+        return cosines + self.weight * totals
+
+
+def _behind(graph: Graph, items: Evidence) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    """Return each pair of an item and one of its passages, once, and whether it is more than a mention."""
+    of_node = np.repeat(np.arange(len(items)), np.diff(items.node_ptr))
+    of_edge = np.repeat(np.arange(len(items)), np.diff(items.edge_ptr))
+    columns = graph.columns
+    mentions = of_node[:0], items.nodes[:0]
+    if graph.passages is None:
+        bare = np.diff(items.node_ptr)[of_edge] == 0  # without nodes, the ends of its edges
+        pairs = [(of_node, items.nodes), (np.repeat(of_edge[bare], 2), graph.ends(items.edges[bare]))]
+    else:
+        chunks = columns.kinds[items.nodes] == Kind.CHUNK
+        pairs = [(of_node[chunks], items.nodes[chunks]), _rows(columns.edge_chunks, of_edge, items.edges)]
+        mentions = _rows(columns.node_chunks, of_node, items.nodes)
+    size = max(len(columns.names), 1)
+    keys = np.concatenate([item * size + passage for item, passage in (*pairs, mentions)])
+    keys, first = np.unique(keys, return_index=True)  # the first of equal pairs is the stronger one
+    return keys // size, keys % size, first < sum(len(item) for item, _ in pairs)
+
+
+def _rows(rows: Csr | None, owner: Ints, ids: Ints) -> tuple[Ints, Ints]:
+    """Return the values of these rows, and before them the owner of each."""
+    if rows is None:
+        return owner[:0], ids[:0]
+    return rows.expand(ids, owner)
+
 
 Connections = tuple[Ints, Ints, Scores]
 """Pairs of connected passages: the position of either, and the strength of the connection."""

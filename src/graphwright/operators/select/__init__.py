@@ -1,1 +1,0 @@
-"""Selection operators: from evidence to passages."""
