@@ -271,7 +271,7 @@ class Watch:
         self._lock = threading.Lock()
         self.clock = Clock(now=lambda: self.at, date=time.time, sleep=self.sleep)
 
-    def sleep(self, seconds: float, cancel: Cancellation) -> None:
+    def sleep(self, cancel: Cancellation, seconds: float) -> None:
         with self._lock:
             self.slept.append(seconds)
             self.at += seconds

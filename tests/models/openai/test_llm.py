@@ -33,7 +33,7 @@ from tests.models.llm_server import (
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.budget import Prices
-from graphwright.models.openai.failures import HTTPStatusError
+from graphwright.models.openai.client import HTTPStatusError
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM, Cancellation
 from graphwright.models.structured import Mismatch, parse_reply, strict_schema
@@ -266,14 +266,6 @@ def test_forms_that_the_server_refuses_are_not_asked_for_again():
     assert '"near"' not in str(server.requests[0].json["messages"])
     assert '"near"' in server.requests[1].json["messages"][0]["content"]
     assert '"near"' in server.requests[3].json["messages"][0]["content"]
-
-
-@pytest.mark.parametrize("structured", ["json_object", "prompt"])
-def test_the_form_can_be_said(structured):
-    done, server = ask([GRAZ], schema=Place, structured=structured)
-    assert done.value.name == "Graz"
-    form = server.requests[0].json.get("response_format", {"type": "prompt"})
-    assert form == {"type": structured} and '"near"' in server.requests[0].json["messages"][0]["content"]
 
 
 def test_parameters_that_the_server_refuses_are_left_out_and_that_is_remembered():
@@ -689,7 +681,6 @@ def test_it_is_a_small_value():
         ({"tokens_per_minute": 0}, "tokens_per_minute is 0"),
         ({"max_tokens": 0}, "max_tokens is 0"),
         ({"temperature": 3.0}, "temperature is 3"),
-        ({"structured": "xml"}, "'json_schema', 'json_object', 'prompt'"),
     ],
 )
 def test_wrong_use_is_refused(arguments, match):

@@ -116,7 +116,7 @@ def test_threads_share_one_limit():
 
 def test_a_correction_lets_the_next_one_through_earlier():
     # A minute would pass otherwise: it looks again every second.
-    limiter = RateLimiter(tokens=100, clock=Clock(sleep=lambda seconds, cancel: time.sleep(seconds / 50)))
+    limiter = RateLimiter(tokens=100, clock=Clock(sleep=lambda cancel, seconds: time.sleep(seconds / 50)))
     entry = limiter.enter(90, CANCEL)
     threading.Timer(0.1, limiter.settle, (entry, 5)).start()
     began = time.monotonic()

@@ -6,14 +6,18 @@ cancellation. So is the deadline: the client's timeouts apply to single reads, w
 
 from __future__ import annotations
 
+import email.utils
+import html
 import json
+import math
 import os
+import re
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import KW_ONLY, MISSING, dataclass, field, fields
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, closing
+from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import partial
 from hashlib import blake2b
 from queue import Empty, SimpleQueue
@@ -21,14 +25,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.errors import LLMResponseError, ModelError, OptionError
-from graphwright.models.openai.failures import (
-    HTTPStatusError,
-    IncompleteResponse,
-    NotSent,
-    StatusReceived,
-    raise_for_status,
-    retry_after,
-)
 from graphwright.models.openai.rate import Clock, RateLimiter
 from graphwright.models.protocols import Cancellation
 from graphwright.models.settings import checked_address
@@ -36,21 +32,54 @@ from graphwright.models.settings import checked_address
 if TYPE_CHECKING:
     from openai import OpenAI
 
-__all__ = ["HTTPConnection", "OpenAIModel", "Request", "Response", "parsed_json", "sendable"]
+__all__ = [
+    "HTTPConnection",
+    "HTTPStatusError",
+    "IncompleteResponse",
+    "NotSent",
+    "OpenAIModel",
+    "sendable",
+    "token_count",
+]
 
 T = TypeVar("T")
 Request = Callable[["OpenAI"], AbstractContextManager[Any]]
 """A function that sends a request with the client."""
 
+_RETRIED = {408, 409, 429}  # and every 5xx
 _MAX_WAIT = 600.0  # seconds; a server that demands a longer wait is given up
 _MAX_BACKOFF = 60.0
 _CONNECT_TIMEOUT = 10.0
 _GRACE = 1.0  # seconds to wait after a cancellation for a response, which is paid for
 _MIN_KEY = 4  # characters; a shorter key is not hidden, since it may occur in any text
 _NO_KEY = "none"  # the client requires a key, which a local server ignores
-_MAX_SHOWN = 300  # characters shown of a body
-_SLOW = "Set a longer timeout, a smaller max_tokens, or use a faster model."
+_MAX_ERROR = 65_536  # bytes read of the body of an error
+_MAX_SEARCHED = 8_192  # characters of it that are searched for a message
+_MAX_SHOWN = 300  # characters of a body or a message in an error
 _DOWN = "Check that the server runs and that base_url is right."
+
+
+class HTTPStatusError(ModelError):
+    """A response with an error status: the status, the body, and the seconds that the server asks to wait."""
+
+    status: int = 0
+    body: str = ""
+    after: float | None = None
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same request may succeed later."""
+        body = self.body.lower()
+        exhausted = "insufficient_quota" in body or ("quota" in body and self.after is None)
+        return (self.status in _RETRIED or self.status >= 500) and not (self.status == 429 and exhausted)
+
+
+class IncompleteResponse(ModelError):
+    """No complete response arrived: no connection, a broken one, or a timeout."""
+
+
+class NotSent(IncompleteResponse):
+    """There was no connection, so that nothing was sent, and nothing can be charged."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,26 +112,20 @@ class OpenAIModel(Checked):
             raise OptionError(f"{type(self).__name__}: model is {self.model!r}; give the name of one on the server.")
         url = self.base_url or os.environ.get("OPENAI_BASE_URL")
         url = checked_address(url) if url else None
-        connection = HTTPConnection(self, url, _key(self.api_key, url))
-        object.__setattr__(self, "_connection", connection)
+        object.__setattr__(self, "_connection", HTTPConnection(self, url, _key(self.api_key, url)))
 
     def __repr__(self) -> str:
         """Return the expression that makes this object, without the key and without default arguments."""
-        parts = [repr(self.model)]
-        for each in fields(self)[1:]:
-            if each.init and each.name not in ("api_key", "clock"):
-                value = getattr(self, each.name)
-                if each.default is MISSING or value != each.default:
-                    parts.append(f"{each.name}={value!r}")
-        return f"{type(self).__name__}({', '.join(parts)})"
+        options = [(each.name, getattr(self, each.name), each.default) for each in fields(self)[1:] if each.init]
+        shown = [
+            f"{name}={value!r}"
+            for name, value, default in options
+            if value != default and name not in ("api_key", "clock")
+        ]
+        return f"{type(self).__name__}({', '.join([repr(self.model), *shown])})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **{each.name: getattr(self, each.name) for each in fields(self) if each.init}), ()
-
-    @property
-    def _place(self) -> str:
-        """The model and its server, for ids."""
-        return self.model if self._connection.url is None else f"{self.model}@{self._connection.url}"
 
 
 def _key(key: str | None, url: str | None) -> str | None:
@@ -124,6 +147,7 @@ class HTTPConnection:
     def __init__(self, model: OpenAIModel, url: str | None, key: str | None) -> None:
         """Take the limits of a model; nothing is opened before the first request."""
         self.url = url
+        self.place = url or "https://api.openai.com/v1"
         self._key = key
         self._model = model.model
         self._timeout = model.timeout
@@ -138,7 +162,7 @@ class HTTPConnection:
     def request(
         self,
         send: Request,
-        read: Callable[[Response], tuple[T, int]],
+        read: Callable[[Iterator[bytes]], tuple[T, int]],
         *,
         tokens: int,
         max_bytes: int,
@@ -148,62 +172,50 @@ class HTTPConnection:
     ) -> T:
         """Send a request until it is answered, at most `retries` times more.
 
-        `read` turns the response into a result and the tokens it took; `tokens` is their estimate; a response above
-        `max_bytes` is taken to be endless. Waits vary by `seed`. `allow` is called before each attempt, while nothing
-        is held that another request could wait for, and raises where there must be none. Raises ModelError where the
-        work is cancelled: nothing is sent then.
+        `read` turns the bytes of the response into a result and the tokens it took; `tokens` is their estimate; a
+        response above `max_bytes` is taken to be endless. Waits vary by `seed`. `allow` is called before each attempt,
+        while nothing is held that another request could wait for, and raises where there must be none. Raises
+        ModelError where the work is cancelled: nothing is sent then.
         """
-        attempt = 0
+        client, attempt = self._connected(), 0
         while True:
             allow()
             try:
                 with cancel.acquire(self._slots):
-                    return self._attempt(send, read, tokens, max_bytes, cancel)
-            except (HTTPStatusError, IncompleteResponse) as error:
+                    entry = self._limiter.enter(tokens, cancel)
+                    with closing(self._chunks(partial(send, client), max_bytes, cancel)) as chunks:
+                        result, used = read(chunks)
+                    self._limiter.settle(entry, used)
+                    return result
+            except HTTPStatusError as error:
+                self._limiter.settle(entry, 0)
                 wait = self._wait(error, attempt, seed)
-            self._clock.sleep(wait, cancel)
+            except IncompleteResponse as error:
+                wait = self._wait(error, attempt, seed)
+            self._clock.sleep(cancel, wait)
             attempt += 1
-
-    def _attempt(
-        self,
-        send: Request,
-        read: Callable[[Response], tuple[T, int]],
-        tokens: int,
-        max_bytes: int,
-        cancel: Cancellation,
-    ) -> T:
-        client = self._connected()
-        entry = self._limiter.enter(tokens, cancel)
-        response = Response(partial(send, client), self, max_bytes, cancel)
-        try:
-            result, tokens = read(response)
-        except HTTPStatusError:
-            tokens = 0
-            raise
-        finally:
-            response.stop()
-            self._limiter.settle(entry, tokens)
-        return result
 
     def _wait(self, error: HTTPStatusError | IncompleteResponse, attempt: int, seed: bytes) -> float:
         """Return the seconds until the next attempt; raise where there is none."""
-        if isinstance(error, HTTPStatusError) and not error.may_pass:
-            raise error
+        after = None
+        if isinstance(error, HTTPStatusError):
+            after = error.after
+            if not error.may_pass:
+                raise error
         if attempt >= self._retries:
             if attempt == 0:
                 raise error
             raise ModelError(f"{error} Tried {attempt + 1} times.") from error
-        if isinstance(error, HTTPStatusError) and error.after is not None:
-            if error.after > _MAX_WAIT:
-                raise ModelError(
-                    f"{error} It asks to wait {error.after:,.0f} seconds; the longest wait is {_MAX_WAIT:,.0f}. "
-                    f"Try again later."
-                ) from error
-            self._limiter.pause(error.after)
-            return error.after
-        digest = blake2b(seed + bytes([min(attempt, 255)]), digest_size=2).digest()
-        jitter = 0.75 + 0.5 * int.from_bytes(digest) / 65_535  # separates simultaneous retries
-        return min(0.5 * 2.0 ** min(attempt, 32), _MAX_BACKOFF) * jitter
+        if after is None:
+            digest = blake2b(seed + bytes([min(attempt, 255)]), digest_size=2).digest()
+            jitter = 0.75 + 0.5 * int.from_bytes(digest) / 65_535  # separates simultaneous retries
+            return min(0.5 * 2.0 ** min(attempt, 32), _MAX_BACKOFF) * jitter
+        if after > _MAX_WAIT:
+            raise ModelError(
+                f"{error} It asks to wait {after:,.0f} seconds; the longest wait is {_MAX_WAIT:,.0f}. Try again later."
+            ) from error
+        self._limiter.pause(after)
+        return after
 
     def _connected(self) -> OpenAI:
         """Return the client; a forked process needs its own, as two must not share a socket."""
@@ -217,157 +229,209 @@ class HTTPConnection:
                     timeout=openai.Timeout(self._timeout, connect=min(self._timeout, _CONNECT_TIMEOUT)),
                     max_retries=0,
                     http_client=openai.DefaultHttpxClient(
-                        follow_redirects=False, event_hooks={"response": [raise_for_status]}
+                        follow_redirects=False, event_hooks={"response": [_raise_for_status]}
                     ),
                 )
                 self._process = os.getpid()
                 weakref.finalize(self, self._client.close)
             return self._client
 
-    @property
-    def place(self) -> str:
-        """Address of the server, for errors."""
-        return self.url or "https://api.openai.com/v1"
+    def _chunks(
+        self, send: Callable[[], AbstractContextManager[Any]], max_bytes: int, cancel: Cancellation
+    ) -> Generator[bytes, None, None]:
+        """Yield the bytes of a response as they arrive, read in a thread of its own.
 
-    def status_error(self, status: int, headers: Mapping[str, str], body: str) -> HTTPStatusError:
-        """Return the error for a response with an error status."""
-        after = retry_after(headers, self._clock.date())
-        return HTTPStatusError.of(self.place, self._model, status, self.without_key(body), after)
+        A server may send bytes slowly without end, also in the headers, where no timeout of the client applies; so the
+        caller waits until the deadline only, and the thread ends by itself. Raises HTTPStatusError, IncompleteResponse,
+        LLMResponseError where there are too many bytes, and ModelError soon after the work is cancelled.
+        """
+        received: SimpleQueue[bytes | BaseException | None] = SimpleQueue()
+        stopped = threading.Event()
+        deadline = time.monotonic() + self._timeout
+        arguments = (send, max_bytes, received.put, stopped)
+        threading.Thread(target=self._receive, args=arguments, name="graphwright-response", daemon=True).start()
+        try:
+            while True:
+                cancel.check(_GRACE)
+                left = max(deadline - time.monotonic(), 0.0)
+                try:
+                    part = received.get(timeout=cancel.poll(left))
+                except Empty:
+                    if left > 0.0:
+                        continue
+                    raise self._late() from None
+                if part is None:
+                    return
+                if isinstance(part, BaseException):
+                    error = self._error_of(part)
+                    raise error from (part if isinstance(error, IncompleteResponse) else None)
+                yield part
+        finally:
+            stopped.set()
 
-    def error_of(self, exc: BaseException) -> BaseException:
+    def _receive(
+        self,
+        send: Callable[[], AbstractContextManager[Any]],
+        max_bytes: int,
+        put: Callable[[bytes | BaseException | None], None],
+        stopped: threading.Event,
+    ) -> None:
+        """Send a request and put the bytes of its response, then None; an exception instead where there is one."""
+        try:
+            size = 0
+            with send() as response:
+                for chunk in response.iter_bytes():
+                    if stopped.is_set():
+                        return
+                    size += len(chunk)
+                    put(chunk)
+                    if size > max_bytes:
+                        raise LLMResponseError(f"{self.place} sent more than {max_bytes:,} bytes and was cut off.")
+            put(None)
+        except BaseException as error:  # raised again by the thread that waits
+            put(error)
+
+    def _error_of(self, error: BaseException) -> BaseException:
         """Translate an error of the client into one of graphwright; other errors are returned unchanged."""
-        cause = exc.__cause__ or exc
-        for each in (exc, cause):
-            if isinstance(each, StatusReceived):
-                return self.status_error(each.status, each.headers, each.body)
+        cause = error.__cause__ or error
+        for each in (error, cause):
+            if isinstance(each, _ErrorStatus):
+                return self.status_error(*each.args)
         # By name, as the client may be built on one of two libraries, which are not imported for this.
-        names = {kind.__name__ for kind in (*type(exc).__mro__, *type(cause).__mro__)}
-        reason = f"{type(cause).__name__}: {self.without_key(str(cause))}."
+        names = {kind.__name__ for kind in (*type(error).__mro__, *type(cause).__mro__)}
+        reason = f"{type(cause).__name__}: {self._without_key(str(cause))}."
         if "ConnectTimeout" in names:
             seconds = min(self._timeout, _CONNECT_TIMEOUT)
             return self.incomplete(f"no connection within {seconds:g} seconds. {_DOWN}", NotSent)
         if names & {"TimeoutException", "APITimeoutError"}:
-            return self.late
+            return self._late()
         if names & {"RequestError", "OSError", "APIConnectionError"}:
             return self.incomplete(f"{reason} {_DOWN}", NotSent if "ConnectError" in names else IncompleteResponse)
-        return ModelError(f"The request to {self.place} failed. {reason}") if "OpenAIError" in names else exc
+        return ModelError(f"The request to {self.place} failed. {reason}") if "OpenAIError" in names else error
+
+    def status_error(self, status: int, body: str, headers: Mapping[str, str] | None = None) -> HTTPStatusError:
+        """Return the error for a response with an error status."""
+        body = self._without_key(body)
+        meaning, remedy = _advice(status, body.lower(), self._model)
+        error = HTTPStatusError(f"{self.place} {meaning} ({status}: {_message(body[:_MAX_SEARCHED])}). {remedy}")
+        error.status, error.body = status, body
+        error.after = _retry_after((headers or {}).get("retry-after", ""), self._clock.date())
+        return error
 
     def incomplete(self, reason: str, kind: type[IncompleteResponse] = IncompleteResponse) -> IncompleteResponse:
         """Return the error for a response that did not arrive whole."""
         return kind(f"No complete response of {self._model!r} came from {self.place}: {reason}")
 
-    @property
-    def late(self) -> IncompleteResponse:
-        """The error for a request that timed out."""
-        return self.incomplete(f"it took more than {self._timeout:g} seconds. {_SLOW}")
+    def _late(self) -> IncompleteResponse:
+        remedy = "Set a longer timeout, a smaller max_tokens, or use a faster model."
+        return self.incomplete(f"it took more than {self._timeout:g} seconds. {remedy}")
 
-    def deadline(self) -> float:
-        """Return the deadline of a request that is sent now, by time.monotonic()."""
-        return time.monotonic() + self._timeout
+    def parsed(self, body: bytes) -> dict[str, Any]:
+        """Return the JSON object of a body.
 
-    def without_key(self, text: str) -> str:
+        Raises HTTPStatusError where it reports an error, IncompleteResponse where its end is missing, and
+        LLMResponseError where it is not a JSON object.
+        """
+        try:
+            value = json.loads(body.decode("utf-8-sig", "replace"))
+        except (ValueError, RecursionError):
+            if body.lstrip().startswith(b"{"):
+                raise self.incomplete(f"JSON that is cut off or damaged: {self.beginning(body)}.") from None
+            raise LLMResponseError(
+                f"{self.place} did not send JSON, but {self.beginning(body)}. Check base_url: most servers need /v1 "
+                f"at its end."
+            ) from None  # the cause would contain the body, and the body the key
+        if not isinstance(value, dict):
+            raise LLMResponseError(f"{self.place} sent JSON, but not an object: {self.beginning(body)}.")
+        if error := value.get("error"):
+            code = error.get("code") if isinstance(error, dict) else None
+            raise self.status_error(code if isinstance(code, int) and 400 <= code <= 599 else 500, json.dumps(value))
+        return value
+
+    def beginning(self, body: bytes) -> str:
+        """Return the beginning of a body, quoted, for an error."""
+        text = self._without_key(body[: 8 * _MAX_SHOWN].decode("utf-8", "replace"))
+        return repr(_shortened(text))
+
+    def _without_key(self, text: str) -> str:
         """Return a text of the server without the key, which some servers repeat."""
         return text.replace(self._key, "***") if self._key and len(self._key) >= _MIN_KEY else text
 
 
-class Response:
-    """The bytes that answer one request, read in a thread of its own.
-
-    A server may send bytes slowly without end, also in the headers, where no timeout of the client applies; so the
-    caller waits until the deadline only, and the thread ends by itself.
-    """
-
-    def __init__(
-        self,
-        send: Callable[[], AbstractContextManager[Any]],
-        connection: HTTPConnection,
-        max_bytes: int,
-        cancel: Cancellation,
-    ) -> None:
-        """Send the request."""
-        self.url = connection.place
-        self._send = send
-        self._connection = connection
-        self._max_bytes = max_bytes
-        self._cancel = cancel
-        self._chunks: SimpleQueue[bytes | BaseException | None] = SimpleQueue()
-        self._stopped = False
-        self._deadline = connection.deadline()
-        threading.Thread(target=self._read, name="graphwright-response", daemon=True).start()
-
-    def __iter__(self) -> Iterator[bytes]:
-        """Yield the bytes as they arrive.
-
-        Raises HTTPStatusError, IncompleteResponse, LLMResponseError where there are too many, and ModelError soon
-        after the work is cancelled.
-        """
-        while True:
-            self._cancel.check(_GRACE)
-            left = max(self._deadline - time.monotonic(), 0.0)
-            try:
-                part = self._chunks.get(timeout=self._cancel.poll(left))
-            except Empty:
-                if left > 0.0:
-                    continue
-                raise self._connection.late from None
-            if part is None:
-                return
-            if isinstance(part, BaseException):
-                error = self._connection.error_of(part)
-                raise error from (part if isinstance(error, IncompleteResponse) else None)
-            yield part
-
-    def stop(self) -> None:
-        """Stop reading."""
-        self._stopped = True
-
-    def status_error(self, status: int, body: str) -> HTTPStatusError:
-        """Return the error for a response that reports one in its body."""
-        return self._connection.status_error(status, {}, body)
-
-    def incomplete(self, reason: str) -> IncompleteResponse:
-        """Return the error for a response that is not whole."""
-        return self._connection.incomplete(f"{reason}.")
-
-    def beginning(self, body: bytes) -> str:
-        """Return the beginning of a body, quoted, for an error."""
-        text = self._connection.without_key(body[: 8 * _MAX_SHOWN].decode("utf-8", "replace"))
-        line = " ".join(text.split())
-        return repr(line[:_MAX_SHOWN] + " ..." if len(line) > _MAX_SHOWN else line)
-
-    def _read(self) -> None:
-        try:
-            size = 0
-            with self._send() as response:
-                for chunk in response.iter_bytes():
-                    if self._stopped:
-                        return
-                    size += len(chunk)
-                    self._chunks.put(chunk)
-                    if size > self._max_bytes:
-                        raise LLMResponseError(f"{self.url} sent more than {self._max_bytes:,} bytes and was cut off.")
-            self._chunks.put(None)
-        except BaseException as error:  # raised again by the thread that waits
-            self._chunks.put(error)
+class _ErrorStatus(Exception):
+    """A response with an error status: the status, the body and the headers."""
 
 
-def parsed_json(response: Response, body: bytes) -> dict[str, Any]:
-    """Return the JSON object of a body.
+def _raise_for_status(response: Any) -> None:
+    """Raise _ErrorStatus for anything but success; the client itself would read an endless body to its end."""
+    if response.is_success:
+        return
+    body = bytearray()
+    try:
+        for chunk in response.iter_bytes():
+            body += chunk
+            if len(body) > _MAX_ERROR:
+                break
+    except Exception:  # the status is enough where the body is cut off
+        body += b" ..."
+    raise _ErrorStatus(response.status_code, body[:_MAX_ERROR].decode("utf-8", "replace"), response.headers)
 
-    Raises IncompleteResponse where its end is missing, LLMResponseError where it is not a JSON object.
-    """
+
+def _message(body: str) -> str:
+    """Return the message of an error body, on one line."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        if body.lstrip().startswith(b"{"):
-            raise response.incomplete(f"JSON that is cut off or damaged: {response.beginning(body)}") from None
-        raise LLMResponseError(
-            f"{response.url} did not send JSON, but {response.beginning(body)}. Check base_url: most servers need /v1 "
-            f"at its end."
-        ) from None  # the cause would contain the body, and the body the key
-    if not isinstance(value, dict):
-        raise LLMResponseError(f"{response.url} sent JSON, but not an object: {response.beginning(body)}.")
-    return value
+        value = html.unescape(re.sub(r"<(style|script).*?</\1>|<[^<>]*>", " ", body, flags=re.DOTALL))
+    for name in ("error", "message", "detail"):
+        if isinstance(value, dict) and value.get(name):
+            value = value[name]
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _shortened(text.strip().rstrip(".")) or "without a message"
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line[:_MAX_SHOWN] + " ..." if len(line) > _MAX_SHOWN else line
+
+
+def _retry_after(header: str, now: float) -> float | None:
+    """Return the seconds that a server asks to wait, None where it does not; `now` in seconds since 1970.
+
+    >>> _retry_after("20", 0), _retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 50.0)
+    (20.0, 10.0)
+    """
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(header).timestamp() - now
+        except (ValueError, OverflowError):
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
+
+
+def _advice(status: int, body: str, model: str) -> tuple[str, str]:
+    """Return the meaning of a status and the remedy."""
+    if 300 <= status < 400:
+        return "redirects the request", "Redirects are not followed: give the final address as base_url."
+    if status in (401, 403):
+        return "refused the key", "Set the environment variable OPENAI_API_KEY, or pass api_key, with a valid key."
+    if status == 404:
+        return (
+            f"does not have the model {model!r}, or not at this address",
+            "Check the name of the model, and base_url: most servers need /v1 at its end.",
+        )
+    if status == 429:
+        limits = "Set requests_per_minute or tokens_per_minute, or a lower concurrency."
+        return "refused the request for its rate limit", (
+            "Check the plan and the credit of the account." if "quota" in body else limits
+        )
+    if status >= 500:
+        return "failed", "Try again later."
+    shorter = "Shorten the prompt, or lower max_tokens."
+    options = "Check the options of the request against those that the server accepts."
+    return f"refused the request for {model!r}", shorter if "context" in body else options
 
 
 def sendable(text: str) -> str:
@@ -377,3 +441,10 @@ def sendable(text: str) -> str:
     True
     """
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def token_count(data: dict[str, Any], name: str) -> int:
+    """Return a count from the usage of a response; 0 where the server does not count."""
+    usage = data.get("usage")
+    count = usage.get(name) if isinstance(usage, dict) else None
+    return count if type(count) is int and count > 0 else 0

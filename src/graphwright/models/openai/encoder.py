@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from graphwright.constraints import AtLeast
-from graphwright.errors import LLMResponseError, OptionError
+from graphwright.errors import LLMResponseError
 from graphwright.models.budget import Prices, estimated_tokens
-from graphwright.models.openai.client import OpenAIModel, Response, parsed_json, sendable
-from graphwright.models.protocols import Cancellation, Floats, Usage
+from graphwright.models.openai.client import OpenAIModel, sendable, token_count
+from graphwright.models.protocols import Cancellation, Floats, Usage, refuse_text
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -61,8 +61,7 @@ class OpenAIEncoder(OpenAIModel):
 
     def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
         """Encode as `encode` does, and add the work to `usage`."""
-        if isinstance(texts, str):
-            raise OptionError(f"OpenAIEncoder.encode takes a sequence of texts, not one: [{texts[:40]!r}].")
+        refuse_text(texts, "OpenAIEncoder.encode")
         batches = [texts[start : start + self.batch] for start in range(0, len(texts), self.batch)]
         if not batches:
             return np.empty((0, self.dimensions or 0), np.float32)
@@ -78,7 +77,7 @@ class OpenAIEncoder(OpenAIModel):
             finally:
                 for each in usages:
                     usage.add(each)
-        widths = sorted({block.shape[1] for block in blocks} | ({self.dimensions} if self.dimensions else set()))
+        widths = sorted({self.dimensions or blocks[0].shape[1], *(block.shape[1] for block in blocks)})
         if len(widths) > 1:
             raise LLMResponseError(
                 f"{self.model!r} returned vectors of {blocks[0].shape[1]} numbers, but of {widths} were requested or "
@@ -93,12 +92,10 @@ class OpenAIEncoder(OpenAIModel):
             body["dimensions"] = self.dimensions
         estimate = sum(map(estimated_tokens, body["input"]))
 
-        def read(response: Response) -> tuple[Floats, int]:
+        def read(chunks: Iterator[bytes]) -> tuple[Floats, int]:
             started = time.perf_counter()
-            data = parsed_json(response, b"".join(response))
-            counts = data.get("usage")
-            count = counts.get("prompt_tokens") if isinstance(counts, dict) else None
-            tokens = count if type(count) is int and count >= 0 else estimate
+            data = self._connection.parsed(b"".join(chunks))
+            tokens = token_count(data, "prompt_tokens") or estimate
             cost = self.prices.cost(tokens, 0) if self.prices else 0.0
             seconds = time.perf_counter() - started
             usage.add(Usage(calls=1, texts=len(texts), tokens=tokens, seconds=seconds, cost=cost))

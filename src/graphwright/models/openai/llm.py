@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from graphwright.constraints import AtLeast, Between, OneOf
+from graphwright.constraints import AtLeast, Between
 from graphwright.errors import LLMResponseError, ModelError
 from graphwright.models.budget import Prices, estimated_tokens
-from graphwright.models.openai.client import OpenAIModel, Response, parsed_json, sendable
-from graphwright.models.openai.failures import HTTPStatusError, IncompleteResponse, NotSent
+from graphwright.models.openai.client import (
+    HTTPConnection,
+    HTTPStatusError,
+    IncompleteResponse,
+    NotSent,
+    OpenAIModel,
+    sendable,
+    token_count,
+)
 from graphwright.models.protocols import Cancellation, Completion, Usage
-from graphwright.models.structured import RawReply, beginning, complete_with, schema_prompt, strict_schema
+from graphwright.models.structured import RawReply, complete_with, schema_prompt, strict_schema
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
-__all__ = ["ChatParser", "OpenAILLM"]
+__all__ = ["OpenAILLM"]
 
 _FORMATS = ("json_schema", "json_object", "prompt")  # ways to ask for a schema, best first
 _SLACK = 65_536  # bytes beyond the limit by max_tokens
@@ -72,10 +78,10 @@ class _Call:
 class OpenAILLM(OpenAIModel):
     """A language model behind a server with the interface of OpenAI.
 
-    `max_tokens`: the longest reply. `prices`: for the cost of each call. `structured`: how a schema is requested:
-    "json_schema" (the server enforces it), "json_object" (the server enforces JSON; the prompt holds the schema) or
-    "prompt" (the prompt alone); by default the first that the server accepts, which is remembered, as are other
-    parameters that it refuses. The other arguments are those of OpenAIModel.
+    `max_tokens`: the longest reply. `prices`: for the cost of each call. The other arguments are those of OpenAIModel.
+
+    A schema is enforced by the server; else the server enforces JSON and the prompt holds the schema; else the prompt
+    alone asks for it. The first form that the server accepts is remembered, as are other parameters that it refuses.
 
     With `on_text` the reply is streamed, and so is its correction. An interrupted stream is repeated only if none of
     its text was passed on; otherwise a ModelError states how much arrived. A server that sends more than `max_tokens`
@@ -94,18 +100,13 @@ class OpenAILLM(OpenAIModel):
     max_tokens: Annotated[int, AtLeast(1)] = 2048
     temperature: Annotated[float, Between(0, 2)] = 0.0
     prices: Prices | None = None
-    structured: Annotated[str | None, OneOf(*_FORMATS)] = None
-    _dialect: _Dialect = field(init=False, compare=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._learn(_Dialect(format=self.structured or _FORMATS[0]))
+    _dialect: _Dialect = field(default=_Dialect(), init=False, compare=False)
 
     @property
     def id(self) -> str:
         """The model, its server, and whatever else changes its replies."""
-        structured = "" if self.structured is None else f" structured={self.structured}"
-        return f"{self._place} max_tokens={self.max_tokens} temperature={self.temperature}{structured}"
+        place = self.model if self._connection.url is None else f"{self.model}@{self._connection.url}"
+        return f"{place} max_tokens={self.max_tokens} temperature={self.temperature}"
 
     def complete(
         self,
@@ -192,19 +193,20 @@ class OpenAILLM(OpenAIModel):
         prompt = sum(estimated_tokens(message["content"]) for message in body["messages"])
         per_token = _BYTES_PER_TOKEN if call.on_text is None else _BYTES_PER_EVENT
 
-        def read(response: Response) -> tuple[RawReply, int]:
+        def read(chunks: Iterator[bytes]) -> tuple[RawReply, int]:
             started = time.perf_counter()
-            parser = ChatParser(prompt, self.max_tokens * _BYTES_PER_TOKEN + _SLACK, call.on_text)
+            reply = _Reply(self._connection, call.on_text)
             try:
-                reply = parser.parse(response)
+                reply.read(chunks)
             except BaseException as error:
-                if _charged(error, parser):  # the count is unknown, so the most that it can be
+                if _charged(error, reply):  # the count is unknown, so the most that it can be
                     # Some servers ignore max_tokens.
-                    written = parser.written if isinstance(error, LLMResponseError) else 0
+                    written = reply.written if isinstance(error, LLMResponseError) else 0
                     self._count(call.usage, prompt, max(written, self.max_tokens), started)
                 raise
-            self._count(call.usage, parser.prompt_tokens, parser.completion_tokens, started)
-            return reply, parser.prompt_tokens + parser.completion_tokens
+            tokens = reply.prompt_tokens or prompt, reply.completion_tokens or estimated_tokens(reply.text)
+            self._count(call.usage, *tokens, started)
+            return RawReply(reply.text, reply.finish), sum(tokens)
 
         return self._connection.request(
             partial(_create, body),
@@ -222,12 +224,12 @@ class OpenAILLM(OpenAIModel):
         usage.add(Usage(calls=1, seconds=seconds, prompt_tokens=prompt, completion_tokens=written, cost=cost))
 
 
-def _charged(error: BaseException, parser: ChatParser) -> bool:
+def _charged(error: BaseException, reply: _Reply) -> bool:
     """Return whether an attempt that failed so may be charged for: not where it was refused, or nothing was sent."""
     if isinstance(error.__cause__, HTTPStatusError):
         error = error.__cause__
     if isinstance(error, HTTPStatusError):
-        return parser.written > 0 or error.status in _TIMED_OUT
+        return reply.written > 0 or error.status in _TIMED_OUT
     return not isinstance(error, NotSent)
 
 
@@ -235,128 +237,100 @@ def _create(body: dict[str, Any], client: OpenAI) -> Any:
     return client.chat.completions.with_streaming_response.create(**body)
 
 
-class ChatParser:
-    """A parser of one reply, whole or streamed, that passes the text of a stream to `on_text` as it arrives.
+class _Reply:
+    """A reply while it arrives, whole or as a stream whose text is passed to `on_text`.
 
-    `prompt_estimate`: tokens of the prompt, for servers that do not count. `max_bytes`: bytes of text above which a
-    reply is taken to be endless. `on_text`: None where the reply comes whole.
+    `finish`: the reason why it ended; `prompt_tokens`, `completion_tokens`: as the server counts them, 0 where it does
+    not.
     """
 
-    def __init__(self, prompt_estimate: int, max_bytes: int, on_text: Callable[[str], None] | None) -> None:
-        """Start with nothing read."""
-        self._prompt_estimate = prompt_estimate
-        self._max_bytes = max_bytes
+    def __init__(self, connection: HTTPConnection, on_text: Callable[[str], None] | None) -> None:
+        """Start with nothing read. `on_text`: None where the reply comes whole."""
+        self._connection = connection
         self._on_text = on_text
-        self._pieces: list[str] = []
-        self._text_bytes = 0
-        self._body_bytes = 0
-        self._finish = ""
-        self._usage: Any = None
-
-    @property
-    def text(self) -> str:
-        """The text so far."""
-        return "".join(self._pieces)
+        self._bytes = 0
+        self.text = ""
+        self.finish = ""
+        self.prompt_tokens = 0
+        self.completion_tokens = 0
 
     @property
     def written(self) -> int:
         """Estimate of the tokens that the model wrote, also where no reply came of it."""
-        return self._body_bytes // 4 if self._on_text is None else estimated_tokens(self.text)
+        return self._bytes // 4 if self._on_text is None else estimated_tokens(self.text)
 
-    @property
-    def prompt_tokens(self) -> int:
-        """Tokens of the prompt, by the server's count or by estimate."""
-        count = _count(self._usage, "prompt_tokens")
-        return self._prompt_estimate if count is None else count
+    def read(self, chunks: Iterator[bytes]) -> None:
+        """Read to the end.
 
-    @property
-    def completion_tokens(self) -> int:
-        """Tokens of the reply, by the server's count or by estimate."""
-        count = _count(self._usage, "completion_tokens")
-        return estimated_tokens(self.text) if count is None else count
-
-    def parse(self, response: Response) -> RawReply:
-        """Return the reply.
-
-        Raises LLMResponseError where there is none or it is too long; IncompleteResponse or HTTPStatusError where it
-        breaks off before any text was passed on, and ModelError where it does so later, because a retry would pass on
-        the text twice.
+        Raises LLMResponseError where there is no reply or it is too long; IncompleteResponse or HTTPStatusError where
+        it breaks off before any text was passed on, and ModelError where it does so later, because a retry would pass
+        on the text twice.
         """
         try:
             if self._on_text is None:
-                self._parse_body(response, b"".join(self._counted(response)))
+                self._read_body(b"".join(self._counted(chunks)))
             else:
-                self._parse_stream(response)
+                self._read_stream(chunks)
         except (IncompleteResponse, HTTPStatusError) as error:
-            if not self._pieces:
+            if not self.text:
                 raise
             raise ModelError(
                 f"The reply broke off after {len(self.text):,} characters. They were passed on already, so the "
                 f"request was not repeated. {error}"
             ) from error
-        return RawReply(self.text, self._finish)
 
-    def _counted(self, response: Response) -> Iterator[bytes]:
-        for chunk in response:
-            self._body_bytes += len(chunk)
+    def _counted(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self._bytes += len(chunk)
             yield chunk
 
-    def _parse_body(self, response: Response, body: bytes) -> None:
-        data = parsed_json(response, body)
-        choice = _choice(response, data)
-        if choice is None:
-            raise LLMResponseError(f"{response.url} sent no choices, but {response.beginning(body)}.")
-        self._take(choice, "message", data)
+    def _read_body(self, body: bytes) -> None:
+        if not self._take(body, "message"):
+            raise LLMResponseError(f"{self._connection.place} sent no choices, but {self._connection.beginning(body)}.")
 
-    def _parse_stream(self, response: Response) -> None:
+    def _read_stream(self, chunks: Iterator[bytes]) -> None:
         """Read events until the end. A server that cannot stream sends one body."""
-        plain = bytearray()
-        done = False
+        body = bytearray()  # lines of no event
+        events = 0
         try:
-            for event in _events(_lines(self._counted(response)), plain):
-                if done := event.strip() == "[DONE]":
-                    break
-                data = parsed_json(response, event.encode())
-                self._take(_choice(response, data) or {}, "delta", data)
+            for line in _lines(chunks):
+                name, _, data = line.partition(b":")
+                if name != b"data":
+                    body += b"" if name in (b"", b"event", b"id", b"retry") else line + b"\n"
+                    continue
+                if data.strip() == b"[DONE]":
+                    return
+                events += 1
+                self._take(data, "delta")
         except IncompleteResponse:
-            if not self._finish:
+            if not self.finish:
                 raise
-        if plain and not (done or self._pieces or self._finish):
-            self._parse_body(response, bytes(plain))
-        elif not (done or self._finish):
-            raise response.incomplete("the stream ended early")
+        if body and not events:
+            self._read_body(bytes(body))
+        elif not self.finish:
+            raise self._connection.incomplete("the stream ended early.")
 
-    def _take(self, choice: dict[str, Any], part: str, data: dict[str, Any]) -> None:
-        self._usage = data.get("usage") or self._usage
-        self._finish = str(choice.get("finish_reason") or self._finish)
-        message = choice.get(part)
-        text = _text(message) if isinstance(message, dict) else ""
-        self._text_bytes += len(text.encode("utf-8", "replace"))
-        if self._text_bytes > self._max_bytes:
-            raise LLMResponseError(
-                f"The reply exceeded {self._max_bytes:,} bytes, more than max_tokens allows, and was cut off. It "
-                f"begins with {beginning(self.text or text)}."
-            )
-        if text:
-            self._pieces.append(text)
+    def _take(self, data: bytes, part: str) -> bool:
+        """Add a body or an event; return whether it holds a choice."""
+        value = self._connection.parsed(data)
+        self.prompt_tokens = token_count(value, "prompt_tokens") or self.prompt_tokens
+        self.completion_tokens = token_count(value, "completion_tokens") or self.completion_tokens
+        choices = value.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, dict):
+            return False
+        self.finish = str(choice.get("finish_reason") or self.finish)
+        if text := _text(choice.get(part)):
+            self.text += text
             if self._on_text is not None:
                 self._on_text(text)
+        return True
 
 
-def _choice(response: Response, data: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the first choice, None where there is none. Raises HTTPStatusError for an error in its place."""
-    error = data.get("error")
-    if error:
-        code = error.get("code") if isinstance(error, dict) else None
-        raise response.status_error(code if isinstance(code, int) and 400 <= code <= 599 else 500, json.dumps(data))
-    choices = data.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        return choices[0]
-    return None
-
-
-def _text(message: dict[str, Any]) -> str:
+def _text(message: Any) -> str:
     """Return the text of a message: its content, a string or typed parts, or else its refusal."""
+    if not isinstance(message, dict):
+        return ""
     content = message.get("content") or message.get("refusal")
     if isinstance(content, list):
         texts = [part.get("text") for part in content if isinstance(part, dict)]
@@ -364,34 +338,11 @@ def _text(message: dict[str, Any]) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _count(usage: Any, name: str) -> int | None:
-    count = usage.get(name) if isinstance(usage, dict) else None
-    return count if type(count) is int and count >= 0 else None
-
-
-def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
+def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
     rest = bytearray()
     for chunk in chunks:
         rest += chunk
         if b"\n" in chunk:
             *lines, rest = rest.split(b"\n")
-            yield from (line.decode("utf-8", "replace").removesuffix("\r") for line in lines)
-    if rest:
-        yield rest.decode("utf-8", "replace")
-
-
-def _events(lines: Iterator[str], plain: bytearray) -> Iterator[str]:
-    """Yield the data of each event; lines that belong to no event are added to `plain`."""
-    data: list[str] = []
-    for line in lines:
-        name, _, value = line.partition(":")
-        if name == "data":
-            data.append(value.removeprefix(" "))
-        elif not line and data:
-            yield "\n".join(data)
-            data = []
-        elif name not in ("", "event", "id", "retry"):
-            plain += line.encode() + b"\n"
-    last = "\n".join(data)
-    with suppress(ValueError, RecursionError):  # the end cut this event off
-        yield last if last.strip() == "[DONE]" else json.dumps(json.loads(last))
+            yield from map(bytes, lines)
+    yield bytes(rest)

@@ -19,10 +19,6 @@ _MINUTE = 60.0
 _POLL = 1.0  # seconds between two checks, as a correction may let the next request through earlier
 
 
-def _sleep(seconds: float, cancel: Cancellation) -> None:
-    cancel.pause(seconds)
-
-
 @dataclass(frozen=True)
 class Clock:
     """A source of time and a way to wait, which tests replace.
@@ -33,7 +29,7 @@ class Clock:
 
     now: Callable[[], float] = time.monotonic
     date: Callable[[], float] = time.time
-    sleep: Callable[[float, Cancellation], None] = _sleep
+    sleep: Callable[[Cancellation, float], None] = Cancellation.pause
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +47,7 @@ class RateLimiter:
     request larger than the limit waits until nothing else counts, then goes alone. Threads may share the object.
 
     >>> now, slept = [0.0], []
-    >>> def sleep(seconds, cancel):
+    >>> def sleep(cancel, seconds):
     ...     slept.append(seconds)
     ...     now[0] += seconds
     >>> limiter = RateLimiter(requests=2, clock=Clock(now=lambda: now[0], sleep=sleep))
@@ -84,7 +80,7 @@ class RateLimiter:
                         self._window.append(entry)
                         self._tokens += tokens
                         return entry
-                self._clock.sleep(min(wait, _POLL), cancel)
+                self._clock.sleep(cancel, min(wait, _POLL))
 
     def settle(self, entry: Entry, tokens: int) -> None:
         """Replace the estimate of a request by the tokens that it took."""
