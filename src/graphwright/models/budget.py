@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Condition
@@ -44,21 +44,13 @@ class Prices(Checked):
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1_000_000
 
 
-@dataclass(slots=True, eq=False)
-class _Reservation:
-    """The most that a call may take."""
-
-    tokens: int
-    cost: float
-
-
 @dataclass
 class _Ledger:
-    """The usage so far, and the reservations of calls under way."""
+    """The usage so far, and the most that each call under way may still take."""
 
     changed: Condition = field(default_factory=Condition)
     spent: Usage = field(default_factory=Usage)
-    reservations: list[_Reservation] = field(default_factory=list)
+    reservations: list[Usage] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -67,11 +59,10 @@ class BudgetedLLM(Checked):
 
     `max_tokens`: read and written together, over all calls; `max_cost`: money by `prices`, or by those of the model.
     Each call first reserves the most that it may take: the prompt, the model's own `max_tokens` for the reply, and with
-    a schema also a second reply, to correct the first. A model with `complete_metered` reserves before each of its
-    requests; an additional request, after a timeout or a broken connection, is reserved separately. A call that fits
-    the budget but not together with the reservations of other calls waits for them, so that a budget ends at the same
-    point with any number of threads. Wrap this in a CachedLLM, not the other way round: cached replies are free.
-    Threads may share the object; each process that it is sent to counts on its own.
+    a schema also a second reply, to correct the first. A model with `complete_metered` reserves each of its requests by
+    itself. A call that fits the budget but not together with the reservations of other calls waits for them, so that a
+    budget ends at the same point with any number of threads. Wrap this in a CachedLLM, not the other way round: cached
+    replies are free. Threads may share the object; each process that it is sent to counts on its own.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> llm = BudgetedLLM(ScriptedLLM(lambda system, user: "Graz."), max_tokens=20)
@@ -126,9 +117,12 @@ class BudgetedLLM(Checked):
     ) -> Completion:
         """Answer one prompt as the model does. Raises BudgetError before a request that could exceed the budget."""
         call = _Call(self, cancel or Cancellation())
-        call.reserve(*self._max_usage(system, user, schema))
         metered = getattr(self.llm, "complete_metered", None)
-        complete = self.llm.complete if metered is None else partial(metered, usage=call.usage, allow=call.allow)
+        if metered is None:
+            call.reserve(*self._max_usage(system, user, schema))
+            complete = self.llm.complete
+        else:
+            complete = partial(metered, usage=call.usage, allow=call.reserve)
         try:
             completion: Completion = complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
             call.usage = completion.usage
@@ -148,44 +142,23 @@ class BudgetedLLM(Checked):
         prompt += estimated_tokens(schema_text(schema))
         return 2 * prompt + reply + _CORRECTION, 2 * reply
 
-    def _reserve(self, tokens: int, cost: float, cancel: Cancellation) -> _Reservation:
-        ledger, reservation = self._ledger, _Reservation(tokens, cost)
-        with ledger.changed:
-            while not self._fits([reservation, *ledger.reservations]):
-                if not self._fits([reservation]):
-                    raise BudgetError(self._excess(reservation))
-                ledger.changed.wait(cancel.poll())
-                cancel.check()
-            ledger.reservations.append(reservation)
-        return reservation
-
-    def _settle(self, reservation: _Reservation | None, usage: Usage) -> None:
-        with self._ledger.changed:
-            if reservation is not None:
-                self._ledger.reservations.remove(reservation)
-            self._ledger.spent.add(usage)
-            self._ledger.changed.notify_all()
-
-    def _fits(self, reservations: list[_Reservation]) -> bool:
-        spent = self._ledger.spent
-        tokens = spent.prompt_tokens + spent.completion_tokens + sum(each.tokens for each in reservations)
-        cost = spent.cost + sum(each.cost for each in reservations)
-        return (self.max_tokens is None or tokens <= self.max_tokens) and (
-            self.max_cost is None or cost <= self.max_cost
-        )
-
-    def _excess(self, reservation: _Reservation) -> str:
-        spent = self._ledger.spent
-        tokens = spent.prompt_tokens + spent.completion_tokens
-        if self.max_tokens is not None and tokens + reservation.tokens > self.max_tokens:
+    def _excess(self, usages: Iterable[Usage]) -> str:
+        """Return the reason why these exceed what is left of the budget; an empty text where they do not."""
+        spent, tokens, cost = self._ledger.spent, 0, 0.0
+        for usage in usages:
+            tokens += usage.prompt_tokens + usage.completion_tokens
+            cost += usage.cost
+        spent_tokens = spent.prompt_tokens + spent.completion_tokens
+        if self.max_tokens is not None and spent_tokens + tokens > self.max_tokens:
             return (
-                f"The next call may take {reservation.tokens:,} tokens; {tokens:,} of {self.max_tokens:,} are spent. "
-                f"Raise max_tokens."
+                f"The next call may take {tokens:,} tokens; {spent_tokens:,} of {self.max_tokens:,} are spent. Raise "
+                f"max_tokens."
             )
-        return (
-            f"The next call may cost {reservation.cost:.6g}; {spent.cost:.6g} of {self.max_cost:.6g} are spent. "
-            f"Raise max_cost."
-        )
+        if self.max_cost is not None and spent.cost + cost > self.max_cost:
+            return (
+                f"The next call may cost {cost:.6g}; {spent.cost:.6g} of {self.max_cost:.6g} are spent. Raise max_cost."
+            )
+        return ""
 
 
 class _Call:
@@ -194,47 +167,44 @@ class _Call:
     def __init__(self, llm: BudgetedLLM, cancel: Cancellation) -> None:
         self.usage = Usage()
         self._llm = llm
+        self._ledger = llm._ledger
         self._cancel = cancel
-        self._rates = llm._rates
         self._settled = Usage()  # the part of the usage that is in the ledger
-        self._reservation: _Reservation | None = None
+        self._reservation: Usage | None = None
 
     def reserve(self, prompt: int, reply: int) -> None:
-        """Wait until these tokens can be reserved. Raises BudgetError where they cannot."""
-        self._reservation = self._llm._reserve(prompt + reply, self._cost(prompt, reply), self._cancel)
-
-    def allow(self, prompt: int, reply: int) -> None:
-        """Reserve one more request of these tokens. Raises BudgetError where it may exceed the budget.
+        """Wait until these tokens can be reserved, in place of those reserved before. Raises BudgetError where not.
 
         A call that waits for others holds no reservation meanwhile, so that no two wait for each other.
         """
-        if not self._covers(prompt, reply):
-            self.settle()
-            self.reserve(prompt, reply)
+        self.settle()
+        usage = Usage(prompt_tokens=prompt, completion_tokens=reply, cost=self._cost(prompt, reply))
+        with self._ledger.changed:
+            while self._llm._excess([usage, *self._ledger.reservations]):
+                if excess := self._llm._excess([usage]):
+                    raise BudgetError(excess)
+                self._ledger.changed.wait(self._cancel.poll())
+                self._cancel.check()
+            self._ledger.reservations.append(usage)
+            self._reservation = usage
 
     def settle(self) -> None:
-        """Record the usage in the ledger and release the rest of the reservation."""
-        usage, reservation = self._unsettled(), self._reservation
-        self._reservation = None
-        self._llm._settle(reservation, usage)
-        self._settled.add(usage)
-
-    def _covers(self, prompt: int, reply: int) -> bool:
-        usage, reservation = self._unsettled(), self._reservation
-        return reservation is not None and (
-            usage.prompt_tokens + usage.completion_tokens + prompt + reply <= reservation.tokens
-            and usage.cost + self._cost(prompt, reply) <= reservation.cost
-        )
+        """Record the usage in the ledger, its cost by the budget's prices, and end the reservation."""
+        tokens = self.usage.prompt_tokens, self.usage.completion_tokens
+        usage = replace(self.usage, cost=self._cost(*tokens)) if self._llm._rates else replace(self.usage)
+        with self._ledger.changed:
+            if self._reservation is not None:
+                self._ledger.reservations = [
+                    each for each in self._ledger.reservations if each is not self._reservation
+                ]
+                self._reservation = None
+            self._ledger.spent.add(usage)
+            self._ledger.spent.add(self._settled, -1)
+            self._ledger.changed.notify_all()
+        self._settled = usage
 
     def _cost(self, prompt: int, reply: int) -> float:
-        return self._rates.cost(prompt, reply) if self._rates else 0.0
-
-    def _unsettled(self) -> Usage:
-        """Return the usage that is not in the ledger yet, with its cost by the budget's prices."""
-        usage = self.usage
-        cost = self._cost(usage.prompt_tokens, usage.completion_tokens) if self._rates else usage.cost
-        settled = vars(self._settled)
-        return Usage(**{name: amount - settled[name] for name, amount in vars(replace(usage, cost=cost)).items()})
+        return self._llm._rates.cost(prompt, reply) if self._llm._rates else 0.0
 
 
 def _innermost(llm: Any) -> Any:

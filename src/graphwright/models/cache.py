@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any
@@ -18,8 +17,17 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.errors import ModelError, OptionError, StoreError
-from graphwright.models.protocols import LLM, Cancellation, Completion, Floats, NamedEncoder, Usage, call_metered
+from graphwright.errors import ModelError, StoreError
+from graphwright.models.protocols import (
+    LLM,
+    Cancellation,
+    Completion,
+    Floats,
+    NamedEncoder,
+    Usage,
+    call_metered,
+    refuse_text,
+)
 from graphwright.models.structured import Mismatch, parse_reply, schema_text
 
 __all__ = ["CachedEncoder", "CachedLLM"]
@@ -28,59 +36,56 @@ _BLOCK = 512  # texts that are encoded, then committed, together
 _MAX_KEYS = 16_384  # in one query; SQLite takes 32,766 parameters
 _TIMEOUT = 60.0  # seconds to wait for another process that writes
 
-_Rows = tuple[list[bytes], Floats]  # keys, and a row for each
-
 
 @dataclass(frozen=True)
 class _Database:
-    """An SQLite file with one table, which is created when missing."""
+    """An SQLite file with one table, which is created when missing.
 
-    application_id: int  # in the header of the file
+    `application_id`: in the header of the file; `synchronous`: the pragma; `remedy`: for errors.
+    """
+
+    application_id: int
     table: str
     columns: str
-    content: str  # for errors
+    synchronous: str
     remedy: str
-    pragmas: tuple[str, ...] = ()
 
     @contextmanager
     def open(self, path: Path) -> Iterator[sqlite3.Connection]:
         """Open the file for one operation: connections must not cross threads or forks. Raises StoreError."""
         try:
             with closing(sqlite3.connect(path, timeout=_TIMEOUT)) as db:
-                self._prepare(db, path)
+                (application_id,) = db.execute("PRAGMA application_id").fetchone()
+                if application_id != self.application_id:
+                    self._create(db, path)
+                db.execute(f"PRAGMA synchronous = {self.synchronous}")
                 yield db
         except sqlite3.Error as error:
-            raise StoreError(f"The cache of {self.content} {path} cannot be used: {error}. {self.remedy}") from error
+            raise StoreError(f"The cache of {self.table} {path} cannot be used: {error}. {self.remedy}") from error
 
-    def _prepare(self, db: sqlite3.Connection, path: Path) -> None:
-        (application_id,) = db.execute("PRAGMA application_id").fetchone()
-        if application_id != self.application_id:
-            if db.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != ?", (self.table,)).fetchone():
-                raise StoreError(f"{path} is an SQLite file, but not a cache of {self.content}. Give another path.")
-            db.execute("PRAGMA page_size = 16384")  # ten vectors on a page; two, and a quarter empty, on 4,096
-            with suppress(sqlite3.OperationalError):  # another process is setting it concurrently
-                db.execute("PRAGMA journal_mode = WAL")
-            db.execute(f"CREATE TABLE IF NOT EXISTS {self.table} {self.columns}")
-            db.execute(f"PRAGMA application_id = {self.application_id}")
-        for pragma in self.pragmas:
-            db.execute(f"PRAGMA {pragma}")
+    def _create(self, db: sqlite3.Connection, path: Path) -> None:
+        if db.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != ?", (self.table,)).fetchone():
+            raise StoreError(f"{path} is an SQLite file, but not a cache of {self.table}. Give another path.")
+        db.execute("PRAGMA page_size = 16384")  # ten vectors on a page; two, and a quarter empty, on 4,096
+        with suppress(sqlite3.OperationalError):  # another process is setting it concurrently
+            db.execute("PRAGMA journal_mode = WAL")
+        db.execute(f"CREATE TABLE IF NOT EXISTS {self.table} {self.columns}")
+        db.execute(f"PRAGMA application_id = {self.application_id}")
 
 
 _VECTORS = _Database(
     0x67777663,  # "gwvc"
     "vectors",
     "(key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)",
-    "vectors",
+    "NORMAL",
     "Check that its folder exists and is writable; or delete the file: its vectors are then computed again.",
-    ("synchronous = NORMAL",),
 )
 _REPLIES = _Database(
     0x67776C72,  # "gwlr"
     "replies",
     "(key BLOB PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID",
-    "replies",
+    "FULL",  # a reply costs more than waiting for the disk
     "Check that its folder exists and is writable; or move the file away: its prompts are then paid for again.",
-    ("synchronous = FULL",),  # a reply costs more than waiting for the disk
 )
 
 
@@ -122,8 +127,7 @@ class CachedEncoder(Checked):
     @property
     def dimension(self) -> int:
         """Length of a vector. Raises AttributeError where the encoder has no dimension."""
-        dimension: int = self.encoder.dimension  # type: ignore[attr-defined]
-        return dimension
+        return int(self.encoder.dimension)  # type: ignore[attr-defined]
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Return the vectors of the encoder: float32, shape (len(texts), dimension).
@@ -134,35 +138,22 @@ class CachedEncoder(Checked):
 
     def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
         """Encode as `encode` does, and add the work for texts that were not cached to `usage`."""
-        if isinstance(texts, str):
-            raise OptionError(f"CachedEncoder.encode takes a sequence of texts, not one: [{texts[:40]!r}].")
+        refuse_text(texts, "CachedEncoder.encode")
         if not len(texts):
             return np.empty((0, getattr(self.encoder, "dimension", 0)), np.float32)
         keys = self._keys(texts)
         distinct = dict(zip(keys, texts, strict=True))
-        positions = {key: position for position, key in enumerate(distinct)}
-        vectors: Floats | None = None
-        for some_keys, rows in self._rows(distinct, usage):
-            if vectors is None:
-                vectors = np.empty((len(positions), rows.shape[1]), np.float32)
-            self._check_length(rows.shape[1] == vectors.shape[1])
-            vectors[[positions[key] for key in some_keys]] = rows
-        if vectors is None:
-            raise ModelError(f"{self.encoder!r} returned no vector for {len(texts)} texts.")
-        return vectors if len(positions) == len(texts) else vectors[[positions[key] for key in keys]]
-
-    def _rows(self, texts: dict[bytes, str], usage: Usage) -> Iterator[_Rows]:
-        """Yield the vectors that are cached, then the others, which are cached at once."""
-        missing = dict(texts)
-        for keys, rows in self._remembered(texts) if self.path is None else self._stored(self.path, texts):
-            for key in keys:
-                del missing[key]
-            yield keys, rows
-        new = iter(missing.items())
-        while block := dict(islice(new, _BLOCK)):
-            rows = self._computed(list(block.values()), usage)
-            self._keep(dict(zip(block, map(bytes, rows), strict=True)))
-            yield list(block), rows
+        vectors = self._cached(list(distinct))
+        missing = [key for key in distinct if key not in vectors]
+        for start in range(0, len(missing), _BLOCK):
+            block = missing[start : start + _BLOCK]
+            rows = self._computed([distinct[key] for key in block], usage)
+            new = dict(zip(block, map(bytes, rows), strict=True))
+            self._store(new)
+            vectors |= new
+        if len({len(vector) for vector in vectors.values()}) > 1 or len(vectors[keys[0]]) % 4:
+            raise StoreError(f"{self.path} holds vectors of several lengths for {self.id}. {_VECTORS.remedy}")
+        return np.frombuffer(bytearray().join(vectors[key] for key in keys), "<f4").reshape(len(keys), -1)
 
     def _keys(self, texts: Sequence[str]) -> list[bytes]:
         """Return 16 bytes for each text under this encoder."""
@@ -178,24 +169,23 @@ class CachedEncoder(Checked):
             )
         return vectors
 
-    def _remembered(self, texts: dict[bytes, str]) -> Iterator[_Rows]:
-        with self._lock:
-            vectors = {key: self._recent[key] for key in texts if key in self._recent}
-            for key in vectors:
-                self._recent.move_to_end(key)
-        if vectors:
-            yield list(vectors), self._matrix(vectors.values())
+    def _cached(self, keys: list[bytes]) -> dict[bytes, bytes]:
+        """Return the vectors of those keys that have one."""
+        if self.path is None:
+            with self._lock:
+                vectors = {key: self._recent[key] for key in keys if key in self._recent}
+                for key in vectors:
+                    self._recent.move_to_end(key)
+            return vectors
+        vectors = {}
+        with _VECTORS.open(self.path) as db:
+            for start in range(0, len(keys), _MAX_KEYS):
+                some = keys[start : start + _MAX_KEYS]
+                marks = ",".join("?" * len(some))
+                vectors |= db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", some)
+        return vectors
 
-    def _stored(self, path: Path, texts: dict[bytes, str]) -> Iterator[_Rows]:
-        keys = iter(texts)
-        with _VECTORS.open(path) as db:
-            while some_keys := list(islice(keys, _MAX_KEYS)):
-                marks = ",".join("?" * len(some_keys))
-                cursor = db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", some_keys)
-                while rows := cursor.fetchmany(_BLOCK):
-                    yield [key for key, _ in rows], self._matrix(vector for _, vector in rows)
-
-    def _keep(self, vectors: dict[bytes, bytes]) -> None:
+    def _store(self, vectors: dict[bytes, bytes]) -> None:
         if self.path is not None:
             with _VECTORS.open(self.path) as db, db:
                 db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", vectors.items())
@@ -204,15 +194,6 @@ class CachedEncoder(Checked):
             self._recent.update(vectors)
             while len(self._recent) > self.memory:
                 self._recent.popitem(last=False)
-
-    def _matrix(self, vectors: Iterable[bytes]) -> Floats:
-        parts = list(vectors)
-        self._check_length(len(parts[0]) % 4 == 0 and len({len(part) for part in parts}) == 1)
-        return np.frombuffer(b"".join(parts), "<f4").reshape(len(parts), -1)
-
-    def _check_length(self, same: bool) -> None:
-        if not same:
-            raise StoreError(f"{self.path} holds vectors of several lengths for {self.id}. {_VECTORS.remedy}")
 
 
 @dataclass
