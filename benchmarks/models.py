@@ -55,9 +55,8 @@ from graphwright.generate.readers import Quote, ReadSpans
 from graphwright.index_folder import Index
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.embedded import encoder as embedded
-from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder, MiniLMReader
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import PassageText
 from graphwright.operators.control import ReciprocalRank
 from graphwright.operators.operator import Keep

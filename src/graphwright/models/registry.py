@@ -284,7 +284,7 @@ _READER = _Kind(
     ("read",),
     "registry:FunctionReader",
     {
-        EMBEDDED: "embedded.reader:MiniLMReader",
+        EMBEDDED: "embedded.cross_encoder:MiniLMReader",
         "sbert": "sentence_transformers.reader:TransformersReader",
     },
 )

@@ -14,9 +14,8 @@ import pytest
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.embedded import cross_encoder
 from graphwright.models.embedded import encoder as states
-from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder, MiniLMReader
 from graphwright.models.embedded.encoder import MiniLM, tokens_of, weights_file
-from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import CrossEncoder, Encoder, PassageText, Reader, Usage
 
 QUESTION = "When was the university of Graz founded?"
@@ -159,4 +158,4 @@ def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
         (folder / name).write_bytes(whole)
     (folder / "model.json").write_text("{}")
     with pytest.raises(ModelError, match=r"model\.json cannot be read"):
-        cross_encoder._checksum.__wrapped__()
+        states.checksum.__wrapped__()

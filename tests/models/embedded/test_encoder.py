@@ -127,15 +127,16 @@ def test_another_process_gives_the_same_bits():
 
 
 def test_the_recorded_checksum_is_that_of_the_weights():
-    weights = module._weights("model.onnx").read_bytes()
-    assert hashlib.sha256(weights).hexdigest() == module._checksum()
-    assert module._checksum() in (module._weights("model.onnx").parents[1] / "NOTICE.md").read_text("utf-8")
+    file = module.weights_file("model.onnx", "all-minilm-l6-v2")
+    recorded = module.checksum("all-minilm-l6-v2")
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == recorded
+    assert recorded in (file.parents[1] / "NOTICE.md").read_text("utf-8")
 
 
 def test_the_exact_kernel_for_old_processors_agrees():
     expected = np.load(FIXTURES / "sentences_float32.npy")
-    file = module._weights("model.onnx")
-    graph = module._opened(file, str(file), True)
+    file = module.weights_file("model.onnx", "all-minilm-l6-v2")
+    graph = module.open_graph(file, exact=True)
     for text, vector in zip(SENTENCES[::8], expected[::8], strict=True):
         ids = [ids for ids, _ in module.token_ids([text], 256)]
         assert cosines(module.run_graph(graph, ids)[0], vector[None])[0] >= 0.985
@@ -157,9 +158,9 @@ def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
     folder.mkdir(parents=True)
     for name in ("probe.onnx", "tokenizer.json", "model.json"):
         (folder / name).write_text("nonsense")
-    for load in (module._saturates, module._load_tokenizer, module._checksum):
+    for load, *model in ((module._saturates,), (module._load_tokenizer,), (module.checksum, folder.name)):
         with pytest.raises(ModelError, match=str(folder)):
-            load.__wrapped__()
+            load.__wrapped__(*model)
 
 
 @pytest.mark.parametrize("length", [2, 513])

@@ -6,7 +6,7 @@ from graphwright.generate.answer import Generate, Unaided
 from graphwright.generate.prompts import PassagePrompt
 from graphwright.generate.readers import Quote, ReadSpans
 from graphwright.index.snapshot import Snapshot
-from graphwright.models.embedded.reader import MiniLMReader
+from graphwright.models.embedded.cross_encoder import MiniLMReader
 from graphwright.models.protocols import LLM
 from graphwright.operators.control import ScoreSum
 from graphwright.operators.operator import Operator

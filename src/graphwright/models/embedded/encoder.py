@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import Between, Checked
-from graphwright.errors import ModelError, OptionError
-from graphwright.models.protocols import Floats, Usage
+from graphwright.errors import ModelError
+from graphwright.models.protocols import Floats, Usage, refuse_text
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -29,16 +29,17 @@ __all__ = [
     "MiniLM",
     "REMEDY",
     "Tokens",
-    "batches",
+    "checksum",
+    "loaded",
     "open_graph",
-    "run_graph",
-    "session_with_states",
     "side_by_side",
     "token_ids",
     "tokens_of",
     "weights_file",
 ]
 
+REMEDY = "Install graphwright again, or build the weights with scripts/build_encoder.py and scripts/build_reading.py."
+_ENCODER, _READING = "all-minilm-l6-v2", "minilm-reading"  # folders of weights
 _DIMENSION = 384
 _MAX_TOKENS = 512  # position embeddings of the model
 _CLS, _SEP = 101, 102
@@ -74,7 +75,7 @@ class MiniLM(Checked):
     @property
     def id(self) -> str:
         """Name of the vector space: model, checksum of its weights, and the length that texts are cut to."""
-        return f"all-minilm-l6-v2:{_checksum()[:12]}:{self.max_tokens}"
+        return f"all-minilm-l6-v2:{checksum(_ENCODER)[:12]}:{self.max_tokens}"
 
     @property
     def dimension(self) -> int:
@@ -90,8 +91,7 @@ class MiniLM(Checked):
 
     def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
         """Encode as `encode` does, and add the work to `usage`."""
-        if isinstance(texts, str):
-            raise OptionError(f"MiniLM.encode takes a sequence of texts, not one text: [{texts[:40]!r}].")
+        refuse_text(texts, "MiniLM.encode")
         vectors = np.zeros((len(texts), _DIMENSION), np.float32)
         started = time.perf_counter()
         for (positions, ids), rows in side_by_side(_encoded, self._batches(texts)):
@@ -143,7 +143,7 @@ def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 def tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
     """Return the tokens without special ones; a lone surrogate, which has no UTF-8, counts as a question mark."""
-    tokenizer = _tokenizer()
+    tokenizer = loaded(_load_tokenizer)
     call = tokenizer.encode_batch if spans else tokenizer.encode_batch_fast
     try:
         return call(list(texts), add_special_tokens=False)
@@ -178,7 +178,7 @@ def side_by_side(work: Callable[[_T], _U], items: Iterable[_T]) -> Iterator[tupl
 
 
 def _encoded(batch: _Batch) -> Floats:
-    return run_graph(_session(), batch[1])[0]
+    return run_graph(loaded(_load_session), batch[1])[0]
 
 
 def run_graph(session: Any, ids: list[list[int]]) -> list[Floats]:
@@ -199,95 +199,76 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-_loading = threading.Lock()
+_loading = threading.RLock()
 
 
-def _session() -> Any:
-    """Return the onnxruntime session of this process."""
+def loaded(load: Callable[[], _T]) -> _T:
+    """Return the result of a cached loader; threads that need it at the same time wait for one of them."""
     with _loading:
-        return _load_session()
-
-
-def _tokenizer() -> Tokenizer:
-    """Return the tokenizer of this process."""
-    with _loading:
-        return _load_tokenizer()
+        return load()
 
 
 @cache
 def _load_session() -> Any:
-    return open_graph(_weights("model.onnx"))
-
-
-def session_with_states(output: bytes) -> Any:
-    """Return a session of the encoder's graph with one more output, which `output` names.
-
-    `output` is an ONNX model of that output alone: appended to another, it is merged with it, as protocol buffers are.
-    """
-    file = _weights("model.onnx")
-    return _opened(file, file.read_bytes() + output, _saturates())
-
-
-def open_graph(file: Path) -> Any:
-    """Return the onnxruntime session of a file of int8 products."""
-    return _opened(file, str(file), _saturates())
-
-
-@cache
-def _saturates() -> bool:
-    # 64 products of the largest numbers: where the fast kernel adds in 16 bits the sum is too small, and the exact one,
-    # about half as fast, must be requested.
-    row = np.full((1, 64), 255, np.uint8)
-    file = _weights("probe.onnx")
-    return bool(_opened(file, str(file), False).run(None, {"row": row})[0].max() != 64 * 255 * 127)
-
-
-def _opened(file: Path, model: str | bytes, exact: bool) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    options.add_session_config_entry("session.x64quantprecision", str(int(exact)))
-    try:
-        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception as exc:
-        raise ModelError(f"MiniLM: onnxruntime cannot load {file}: {exc}. {_REMEDY}") from exc
+    return open_graph(weights_file("model.onnx", _ENCODER))
 
 
 @cache
 def _load_tokenizer() -> Tokenizer:
     from tokenizers import Tokenizer
 
-    file = _weights("tokenizer.json")
+    file = weights_file("tokenizer.json", _ENCODER)
     try:
         return Tokenizer.from_buffer(file.read_bytes())
     except Exception as exc:
-        raise ModelError(f"MiniLM: {file} cannot be read: {exc}. {_REMEDY}") from exc
+        raise ModelError(f"MiniLM: {file} cannot be read: {exc}. {REMEDY}") from exc
+
+
+def open_graph(file: Path, output: bytes = b"", exact: bool | None = None) -> Any:
+    """Return the onnxruntime session of a file of int8 products.
+
+    `output`: an ONNX model of one more output: appended to another, it is merged with it, as protocol buffers are.
+    `exact`: request the exact kernel, about half as fast; by default where the fast one saturates.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.x64quantprecision", str(int(_saturates() if exact is None else exact)))
+    model = file.read_bytes() + output if output else str(file)
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as exc:
+        raise ModelError(f"MiniLM: onnxruntime cannot load {file}: {exc}. {REMEDY}") from exc
 
 
 @cache
-def _checksum() -> str:
-    """Return the checksum of the weights that the build wrote; 23 MB are not hashed at each start."""
-    file = _weights("model.json")
+def _saturates() -> bool:
+    # 64 products of the largest numbers: where the fast kernel adds in 16 bits the sum is too small.
+    row = np.full((1, 64), 255, np.uint8)
+    probe = open_graph(weights_file("probe.onnx", _ENCODER), exact=False)
+    return bool(probe.run(None, {"row": row})[0].max() != 64 * 255 * 127)
+
+
+@cache
+def checksum(model: str = _READING) -> str:
+    """Return the checksum of a folder's weights that the build wrote; 23 MB are not hashed at each start."""
+    file = weights_file("model.json", model)
     try:
-        checksum: str = json.loads(file.read_text("utf-8"))["sha256"]
+        return str(json.loads(file.read_text("utf-8"))["sha256"])
     except (OSError, ValueError, KeyError) as exc:
-        raise ModelError(f"MiniLM: {file} cannot be read: {exc!r}. {_REMEDY}") from exc
-    return checksum
+        raise ModelError(f"MiniLM: {file} cannot be read: {exc!r}. {REMEDY}") from exc
 
 
-_REMEDY = "Install graphwright again, or build the weights with scripts/build_encoder.py."
-
-
-def _weights(name: str) -> Path:
-    file = Path(__file__).parents[1] / "weights" / "all-minilm-l6-v2" / name
+def weights_file(name: str, model: str = _READING) -> Path:
+    """Return a file of weights, by default of the cross-encoder and reader. Raises ModelError where it is missing."""
+    file = Path(__file__).parents[1] / "weights" / model / name
     if not file.is_file():
-        raise ModelError(f"MiniLM: the weights file {file} is missing. {_REMEDY}")
+        raise ModelError(f"MiniLM: the weights file {file} is missing. {REMEDY}")
     return file
 
 
-REMEDY = "Install graphwright again, or build the weights with scripts/build_reading.py."
 _TOKENS_WITH_STATES = 256  # of a text, as the encoder cuts it
 _MAX_REMEMBERED = 1 << 17  # tokens of texts whose states are kept: 100 MB
 
@@ -316,24 +297,14 @@ class Tokens:
 
 def tokens_of(texts: Sequence[str]) -> list[Tokens]:
     """Return the tokens of texts with their states, cut at 256; the states of recent texts are reused."""
-    with _opening:
-        states = _load()
-    return states.of(texts)
-
-
-def weights_file(name: str) -> Path:
-    """Return a file of the weights of the cross-encoder and reader. Raises ModelError where it is missing."""
-    file = Path(__file__).parents[1] / "weights" / "minilm-reading" / name
-    if not file.is_file():
-        raise ModelError(f"The weights file {file} is missing. {REMEDY}")
-    return file
+    return loaded(_load).of(texts)
 
 
 class _States:
     """States of texts, computed or remembered."""
 
     def __init__(self) -> None:
-        self.session = session_with_states(weights_file("states.onnx").read_bytes())
+        self.session = open_graph(weights_file("model.onnx", _ENCODER), weights_file("states.onnx").read_bytes())
         self.recent: OrderedDict[str, Tokens] = OrderedDict()
         self.size = 0  # tokens of recent texts
         self.lock = threading.Lock()
@@ -374,9 +345,6 @@ def _title_length(text: str) -> int:
     """Return the number of characters of a text's title: its first line where another follows."""
     line, _, rest = text.partition("\n")
     return len(line) if rest.strip() else 0
-
-
-_opening = threading.Lock()
 
 
 @cache
