@@ -1,6 +1,6 @@
 """Run every benchmark, one after the other, each in a process of its own.
 
-    python benchmarks/all.py --data DIR [--work runs] [--only recall bubblerag ...] [--list]
+    python benchmarks/all.py --data DIR [--work runs] [--only quality lego ...] [--list]
 
 Those that can continue after an interruption do so. What fails is named at the end; the others run all the same. All of
 it takes a day on two cores; nothing else should run meanwhile, because most measure time.
@@ -17,26 +17,22 @@ from harness import arguments, parse
 
 FOLDER = Path(__file__).parent
 SCRIPTS: dict[str, list[list[str]]] = {
-    "recall": [[]],
-    "answers": [[]],
-    "bubblerag": [[]],
-    "pathrag": [[]],
+    "quality": [[]],
+    "ablations": [[]],
     "fastinsight": [[]],
     "lego": [
         ["--set", "metaqa", "--systems", "*", "--sweeps", "*", "--minutes", "120"],
         ["--set", "pq-2h", "--systems", "*", "--sweeps", "*", "--minutes", "120"],
         ["--set", "pql-2h", "--systems", "*", "--sweeps", "*", "--minutes", "120"],
         ["--page"],
+        ["--map", "extractions", "plans", "systems", "prunings"],
     ],
-    "lego_map": [[]],
     "reg": [[]],
     "kernels": [[]],
-    "scale": [[]],
     "latency": [[]],
     "faults": [[]],
     "models": [[]],
     "depth": [["--steps", "300", "--layers", "5", "4", "3"]],
-    "testbed": [[]],
 }
 
 

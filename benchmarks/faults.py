@@ -5,8 +5,8 @@
 Each kill begins without an index. A process indexes MuSiQue's corpus and, once Python has loaded what it needs, gets
 SIGKILL after a random time, spread over the whole run. The index is then opened, verified and asked, and the command is
 run again to its end: that index must equal the one of a run without interruption, and no other file may be left in its
-folder or beside it. The time of a whole run is measured anew for every five kills. Writes `kills.json`. Kills of a run
-of the testbed are in `testbed.py`, kills at every call that writes in `tests/faults`.
+folder or beside it. The time of a whole run is measured anew for every five kills. Writes `kills.json`. Kills at
+every call that writes are in `tests/faults`.
 """
 
 from __future__ import annotations

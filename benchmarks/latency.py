@@ -1,6 +1,6 @@
-"""Measure what users wait for: retrieval, cold commands, indexing, changes of an index, and reading beside a writer.
+"""Measure what users wait for: retrieval, commands, indexing, changes, reading beside a writer, and the testbed.
 
-    python benchmarks/latency.py --data DIR [--only retrieve index update readers]
+    python benchmarks/latency.py --data DIR [--only retrieve index update readers testbed]
 
 - retrieve: warm retrieval by step with the encoding of the question, further methods, PageRank alone against
   python-igraph, a command in a new process, and the bare import. Each round opens the index anew, so that no question's
@@ -12,10 +12,15 @@
 - readers: latency of `retrieve` while another process adds 968 passages to the index. After every 10 questions the
   writer is halted for 10 more, so that both latencies are measured in the same minute. Given are the ratios of each run
   (writer at work over writer halted) and their medians. Writes `readers.json`.
+- testbed: ten methods asked on MuSiQue one by one without sharing: the time of all that a run does with a question
+  (asking, measuring, writing) against the seconds of the methods. And the fifteen instances of LEGO-GraphRAG on MetaQA
+  over two relations, together in one process against each in a process of its own; those in which the cross-encoder
+  reads every triple take seconds a question and are asked --heavy questions. Writes `testbed.json`.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 import shutil
@@ -25,7 +30,7 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -34,6 +39,7 @@ from typing import Any
 import igraph
 import numpy as np
 from harness import (
+    SPACES,
     Record,
     arguments,
     elapsed,
@@ -42,15 +48,20 @@ from harness import (
     multihop_questions,
     parse,
     percentiles,
+    read_results,
     write_results,
 )  # fmt: skip
 
 from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
+from graphwright.evaluate.asking import Asker, Results
+from graphwright.evaluate.experiment import Experiment
+from graphwright.evaluate.indexing import build_index
 from graphwright.index.build import Settings
 from graphwright.index_folder import Index
 from graphwright.kernels.ppr import push_ppr
 from graphwright.methods.registry import retrieval_part
+from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats, Usage
 from graphwright.operators.operator import Then
 from graphwright.operators.state import start
@@ -207,11 +218,6 @@ def varied_corpus(data: Path, count: int) -> list[Document]:
     return documents
 
 
-def seconds_of(work: Callable[[], Any]) -> float:
-    """Return the seconds of a call."""
-    return elapsed(work)[1]
-
-
 def tenth(documents: Sequence[Document], repeats: int) -> Record:
     """Return the times of changing a tenth of an index, over the time of building it."""
     part = documents[: len(documents) // 10]
@@ -222,18 +228,18 @@ def tenth(documents: Sequence[Document], repeats: int) -> Record:
             tempfile.TemporaryDirectory() as folder,
             Index.create(Path(folder) / "index", encoder=ConstantEncoder()) as index,
         ):
-            rebuild = seconds_of(lambda index=index: index.add(documents))  # type: ignore[misc]
-            replaced = seconds_of(lambda index=index: index.add(changed))  # type: ignore[misc]
-            removed = seconds_of(lambda index=index: index.remove(d.id for d in part))  # type: ignore[misc]
-            added = seconds_of(lambda index=index: index.add(part))  # type: ignore[misc]
-            one = seconds_of(lambda index=index: index.remove([part[0].id]))  # type: ignore[misc]
+            rebuild = elapsed(lambda index=index: index.add(documents))[1]  # type: ignore[misc]
+            replaced = elapsed(lambda index=index: index.add(changed))[1]  # type: ignore[misc]
+            removed = elapsed(lambda index=index: index.remove(d.id for d in part))[1]  # type: ignore[misc]
+            added = elapsed(lambda index=index: index.add(part))[1]  # type: ignore[misc]
+            single = elapsed(lambda index=index: index.remove([part[0].id]))[1]  # type: ignore[misc]
         times.append(
             {
                 "rebuild seconds": rebuild,
                 "remove a tenth / rebuild": removed / rebuild,
                 "add a tenth / rebuild": added / rebuild,
                 "replace a tenth / rebuild": replaced / rebuild,
-                "remove one / rebuild": one / rebuild,
+                "remove one / rebuild": single / rebuild,
             }
         )
     return {"documents": len(documents), **{name: round(median(row[name] for row in times), 4) for name in times[0]}}
@@ -257,10 +263,10 @@ def growth(documents: Sequence[Document], sizes: Sequence[int], repeats: int) ->
             previous = size
             few, many, out = [], [], []
             for _ in range(repeats):
-                few.append(seconds_of(lambda: index.add(more[:FEW])))
+                few.append(elapsed(lambda: index.add(more[:FEW]))[1])
                 index.remove(d.id for d in more[:FEW])
-                many.append(seconds_of(lambda: index.add(more)))
-                out.append(seconds_of(lambda: index.remove(d.id for d in more)))
+                many.append(elapsed(lambda: index.add(more))[1])
+                out.append(elapsed(lambda: index.remove(d.id for d in more))[1])
             document = (median(many) - median(few)) / (MANY - FEW)
             change = median(few) - FEW * document
             rows.append(
@@ -364,11 +370,127 @@ def measure_readers(options: Namespace) -> None:
     write_results(options.out / "readers.json", results)
 
 
+# The testbed
+
+MULTIHOP_METHODS = (
+    "vector",
+    "bm25",
+    "hybrid",
+    "ppr",
+    "hyde",
+    "hipporag2",
+    "lightrag-hybrid",
+    "pathrag",
+    "bubblerag",
+    "ircot",
+)
+LIGHT = tuple(f"lego-{n}" for n in (1, 2, 3, 6, 7, 10, 12, 14, 15))
+HEAVY = tuple(f"lego-{n}" for n in (4, 5, 8, 9, 11, 13))
+QUESTIONS = 200
+
+
+class Prepared:
+    """An experiment with its index."""
+
+    def __init__(self, experiment: Experiment, folder: Path) -> None:
+        self.experiment, self.folder, self.subject = experiment, folder, experiment.read()
+        build_index(folder, experiment, self.subject, MiniLM(), None)
+
+    def ask(self, names: Sequence[str], *, together: bool) -> tuple[float, dict[str, float]]:
+        """Ask all questions by some methods; return the seconds of it all, and those that each method reports."""
+        questions = self.subject.questions
+        with Index.open(self.folder) as index, tempfile.TemporaryDirectory() as folder:
+            pipelines = {
+                entry.name: retrieval_part(entry.built(index.snapshot))
+                for entry in self.experiment.entries()
+                if entry.name in names
+            }
+            asker = Asker(index.snapshot, pipelines, self.subject.measures, together=together)
+            for question in questions[:2]:
+                asker.warm(question, names)
+            results = Results(Path(folder) / "rows.jsonl", names, [question.id for question in questions])
+            begun = time.perf_counter()
+            with results.writing() as add:
+                for at, question in enumerate(questions):
+                    first = at % len(names)
+                    asker.ask(question, (*names[first:], *names[:first]), add)
+            seconds = time.perf_counter() - begun
+        return seconds, {name: sum(row["seconds"] for row in results.of(name)) for name in names}
+
+
+def overhead(options: Namespace) -> Record:
+    """Return the time beside the methods, as a share of theirs."""
+    experiment = Experiment(
+        options.data / "multihop/musique", MULTIHOP_METHODS, embed=SPACES, limit=options.questions or 200
+    )
+    prepared = Prepared(experiment, options.work / "testbed" / "musique")
+    asked = {name: prepared.ask((name,), together=False) for name in MULTIHOP_METHODS}
+    wall, own = sum(whole for whole, _ in asked.values()), sum(of[name] for name, (_, of) in asked.items())
+    count = len(prepared.subject.questions)
+    return {
+        "questions": count,
+        "share of the methods' time": round(wall / own - 1, 4),
+        "ms a question": round((wall - own) / len(MULTIHOP_METHODS) / count * 1e3, 3),
+        "by method": {
+            name: {"ms": round(of[name] / count * 1e3, 2), "share": round(whole / of[name] - 1, 4)}
+            for name, (whole, of) in asked.items()
+        },
+    }
+
+
+def ask_alone(experiment: Experiment, folder: Path, name: str, queue: Any) -> None:
+    """Ask by one method, in a process of its own."""
+    queue.put(Prepared(experiment, folder).ask((name,), together=False))
+
+
+def sharing(options: Namespace) -> Record:
+    """Return the time of all instances together and apart."""
+    results: Record = {}
+    folder, context = options.work / "testbed" / "metaqa", multiprocessing.get_context("spawn")
+    groups = {
+        "all fifteen": ((*LIGHT, *HEAVY), options.heavy),
+        "the nine that read little": (LIGHT, options.questions or 200),
+    }
+    for label, (names, count) in groups.items():
+        experiment = Experiment(
+            options.data / "kgqa/metaqa", names, questions="2hop_dev", limit=count, answered=False, metrics=("path f1",)
+        )
+        prepared = Prepared(experiment, folder)
+        apart, own = 0.0, {}
+        for name in names:
+            queue = context.Queue()
+            process = context.Process(target=ask_alone, args=(experiment, folder, name, queue))
+            process.start()
+            seconds, of = queue.get()
+            process.join()
+            apart, own[name] = apart + seconds, of[name]
+        together, reported = prepared.ask(names, together=True)
+        results[label] = {
+            "questions": count,
+            "apart s": round(apart, 1),
+            "together s": round(together, 1),
+            "times faster": round(apart / together, 2),
+            "reported time of each, together over apart": {n: round(reported[n] / own[n], 2) for n in names},
+        }
+    return results
+
+
+def measure_testbed(options: Namespace) -> None:
+    """Measure the cost of the testbed beside the methods, and what sharing steps saves."""
+    (options.work / "testbed").mkdir(exist_ok=True)
+    path = options.out / "testbed.json"
+    for name, measure in {"overhead": overhead, "sharing": sharing}.items():
+        results = read_results(path) | {name: measure(options)}
+        write_results(path, results)
+        print(name, results[name], flush=True)
+
+
 PARTS = {
     "retrieve": measure_retrieval,
     "index": measure_indexing,
     "update": measure_updates,
     "readers": measure_readers,
+    "testbed": measure_testbed,
 }
 
 
@@ -376,7 +498,8 @@ def main() -> None:
     """Measure the parts asked for."""
     parser = arguments(__doc__, parts=list(PARTS))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--questions", type=int, help="of each set, the first ones")
+    parser.add_argument("--questions", type=int, help="of each set, the first ones (testbed: 200)")
+    parser.add_argument("--heavy", type=int, default=10, help="for the testbed, instances that read every triple")
     parser.add_argument("--documents", type=int, default=SIZES[-1], help="of the corpora, the first ones")
     options = parse(parser)
     for part in options.only:

@@ -1,12 +1,16 @@
 """Measure LEGO-GraphRAG on knowledge graphs: what each module keeps, what is answered first, and what it costs.
 
     python benchmarks/lego.py --data DIR [--set metaqa] [--systems 'lego-*' 'PPR / *'] [--sweeps 'TP by *']
-                              [--questions 1000] [--minutes 40] [--workers 2] [--quiet] [--page]
+                              [--questions 1000] [--minutes 40] [--workers 2] [--quiet] [--page] [--map PART ...]
 
 Asks the first questions of one seeded order, of MetaQA as many of one hop as of more, and keeps a row for each question
 and system below --work: interrupted, the same call continues. Every call ends with a summary of all rows, `lego.json`;
 --page makes `lego.md` and its figures of it. With --quiet rows go to a place of their own, for times measured while
-nothing else runs. Systems and sweeps are named in lego_systems.py; systems with the same extraction share it.
+nothing else runs. Systems with the same extraction share it.
+
+--map makes the figures of docs/lego.md, part by part (extractions, plans, systems, prunings): `lego_map.json`, of
+--each questions of each number of hops of MetaQA (20 for the prunings), drawn by seed: of the training set where plans
+are ranked, because the default of LengthPenalty was chosen there, else of the dev set.
 
 All is offline: E is the sentence encoder, C the embedded cross-encoder, and what the paper lets a language model do is
 done by C, another model than E: findings about language models are not testable here. Entities are the gold ones.
@@ -17,38 +21,265 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import resource
 import time
 from argparse import Namespace
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from harness import Record, Rows, arguments, evidence_of, parse, read_results, write_results
-from lego_findings import PAIRS
-from lego_page import write_page
-from lego_systems import EDGES_KEPT, PREPARED, SETS, Kit, Sweep, questions, sweeps, systems
+from lego_page import COUNTS, PAIRS, cells, write_page
 
-from graphwright.evaluate.measures import path_quality, subgraph_quality
-from graphwright.evaluate.metrics import hits_at_1
+from graphwright.data.datasets import read_dataset
+from graphwright.evaluate.measures import answer_quality, path_quality, subgraph_quality
+from graphwright.evaluate.metrics import hits_at_1, recall_at_k
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.generate.readers import TargetAnswer
+from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
+from graphwright.index.clustering import communities
+from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.hops import components
+from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, Model, cell, lego
+from graphwright.methods.papers.lego_systems import explored, planned, selected
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.operator import Keep, Operator, Then
-from graphwright.operators.run import Run
+from graphwright.operators.paths.beam import BeamSearch
+from graphwright.operators.paths.paths import ShortestPaths
+from graphwright.operators.paths.relation_paths import EdgesBy, Instances, RelationPaths, Relations
+from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities, Patterns
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.rerank.scorer import BM25, Composed, Steps
+from graphwright.operators.run import ModelMemory, Run
+from graphwright.operators.search.search import EdgeSearch, VectorSearch
 from graphwright.operators.state import State, start
-from graphwright.operators.subgraph.walk import KHop
+from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
+from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank, RandomWalk
+
+# Systems and sweeps, as expressions over one graph and its vectors
+
+EDGES_KEPT = 64  # N_e
+PATHS = 128  # ranked for the figure of F1 by the number of paths; tables use the first 32
+SETS: dict[str, Sequence[str]] = {
+    "metaqa": ("1hop_dev", "2hop_dev", "1hop_dev", "3hop_dev"),
+    "pq-2h": ("",),
+    "pql-2h": ("",),
+}
+"""The question files of each set, which are taken in turns: half of MetaQA's questions are of one hop."""
+Build = Callable[[], Operator]
+
+
+@dataclass
+class Kit:
+    """The parts of systems: a graph, the models E and C, and vectors of names and triples, which are kept."""
+
+    folder: Path
+    cache: Path
+    graph: Graph
+
+    @classmethod
+    def open(cls, folder: Path, cache: Path) -> Kit:
+        """Read the graph of a set."""
+        return cls(folder, cache, Graph.from_triples(read_dataset(folder, SETS[folder.name][0]).triples or ()))
+
+    @cached_property
+    def encoder(self) -> MiniLM:
+        """The encoder, E."""
+        return MiniLM()
+
+    @cached_property
+    def cross_encoder(self) -> MiniLMCrossEncoder:
+        """The cross-encoder, C, in the place of the paper's language model."""
+        return MiniLMCrossEncoder()
+
+    @cached_property
+    def names(self) -> VectorIndex:
+        """The vectors of names."""
+        return self._vectors("names", list(self.graph.names))
+
+    @cached_property
+    def triples(self) -> VectorIndex:
+        """The vectors of triples."""
+        return self._vectors("triples", [self.graph.edge_text(edge) for edge in range(len(self.graph.edges))])
+
+    def _file(self, name: str) -> Path:
+        return self.cache / f"{self.folder.name}-{self.graph.columns.checksum}-{name}.npy"
+
+    def _vectors(self, name: str, texts: Sequence[str]) -> VectorIndex:
+        """Return the vectors of texts, made once; the seconds that took are kept beside them."""
+        file = self._file(name)
+        if not file.exists():
+            begun = time.perf_counter()
+            distinct = dict.fromkeys(texts)
+            rows = self.encoder.encode(list(distinct))
+            row_of = {text: row for row, text in enumerate(distinct)}
+            self.cache.mkdir(parents=True, exist_ok=True)
+            file.with_suffix(".json").write_text(json.dumps({"seconds": time.perf_counter() - begun}))
+            np.save(file, rows[[row_of[text] for text in texts]])
+        return VectorIndex(np.load(file, mmap_mode="r"), None, self.encoder)
+
+    def seconds(self, name: str) -> float:
+        """Return the time to make vectors, as it was noted, or communities, measured now."""
+        if name == "communities":
+            begun = time.perf_counter()
+            communities(Graph(self.graph.columns), CommunityOf().max_nodes)
+            return time.perf_counter() - begun
+        _ = getattr(self, name)
+        return float(json.loads(self._file(name).with_suffix(".json").read_text())["seconds"])
+
+
+def questions(folder: Path, count: int) -> list[Any]:
+    """Return questions in a seeded order that is the same for any count, the files of a set in turns."""
+    drawn = {}
+    for name in dict.fromkeys(SETS[folder.name]):
+        every = list(read_dataset(folder, name).questions)
+        np.random.default_rng(0).shuffle(every)
+        drawn[name] = iter(every)
+    files = SETS[folder.name]
+    return [next(drawn[files[at % len(files)]]) for at in range(count)]
+
+
+PREPARED: dict[str, Sequence[str]] = {
+    "PPR / SPR": (),
+    "communities / SPR": ("communities",),
+    "communities by vectors / SPR": ("communities", "names"),
+    "names by vectors / SPR": ("names",),
+    "triples by vectors / SPR": ("triples",),
+}
+"""The extractions of Table 7, and what has to be prepared for each."""
+MODELS: dict[str, Callable[[Kit], Model]] = {
+    "BM25": lambda kit: BM25(),
+    "E": lambda kit: kit.encoder,
+    "C": lambda kit: kit.cross_encoder,
+    "S": lambda kit: Steps(kit.encoder),
+    "V": lambda kit: Composed(kit.names),
+    "T": lambda kit: Composed(triples=kit.triples),
+    "P": lambda kit: Patterns(kit.encoder),
+}
+
+
+def systems(kit: Kit) -> dict[str, Build]:
+    """Return the builders of all systems, by name."""
+    builders: dict[str, Build] = {name: lambda pair=pair: cell_of(kit, *pair) for pair, name in cells().items()}  # type: ignore[misc]
+    by_vectors: dict[str, Build] = {
+        "communities by vectors / SPR": lambda: CommunityOf() | VectorSearch(kit.names) % 3 >> CommunityOf(),
+        "names by vectors / SPR": lambda: VectorSearch(kit.names) % 1000 | KHop(0),
+        "triples by vectors / SPR": lambda: EdgeSearch(kit.triples) % 1000 | KHop(0),
+    }
+    for name, build in by_vectors.items():
+        builders[name] = lambda build=build: cell(build() >> Induce(), "SPR", paths=PATHS)  # type: ignore[misc]
+    # Published systems, with E (in RoG also C) in the place of their language model.
+    builders |= {
+        "rog": lambda: planned(kit.encoder) >> Instances() % PATHS,
+        "rog by C": lambda: planned(kit.cross_encoder) >> Instances() % PATHS,
+        "gsr": lambda: planned(kit.encoder) >> Instances() >> InduceEdges() >> ShortestPaths() % PATHS,
+        "kelp": lambda: selected(kit.encoder, kit.encoder, paths=PATHS),
+        "tog": lambda: explored(kit.encoder),
+    }
+    return builders | {f"lego-{n}": lambda n=n: instance(kit, n) for n in INSTANCES}
+
+
+def cell_of(kit: Kit, extraction: str, retrieval: str) -> Operator:
+    """Return a cell of the map; E has the vectors of triples, as an index has them."""
+    by = retrieval.partition("-")[2]
+    # Dynamic pruning is an option of the search, not of the model.
+    search: str | Operator = BeamSearch(kit.encoder, slack=0.5) % PATHS if by == "D" else retrieval
+    triples = EdgeSearch(kit.triples) if "TP-E" in extraction else None
+    models = {name: MODELS[name](kit) for name in {by, extraction.rpartition("-")[2]} & set(MODELS)}
+    return cell(extraction, search, models, paths=PATHS, triples=triples)
+
+
+def instance(kit: Kit, number: int) -> Operator:
+    """Return an instance of the paper."""
+    triples = EdgeSearch(kit.triples) if "E" in INSTANCES[number].extraction else None
+    return lego(number, kit.encoder, kit.cross_encoder, paths=PATHS, triples=triples)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """An extraction at several sizes: one ranking is cut to each size, and the graph narrowed to it.
+
+    `also`: evidence that is in every subgraph, whatever its size.
+    """
+
+    begin: Operator
+    rank: Operator
+    narrow: Operator
+    sizes: tuple[int, ...]
+    also: Operator | None = None
+
+    def at(self, size: int) -> Operator:
+        """Return the same as one expression, for one size."""
+        cut: Operator = self.rank % size
+        cut = cut >> self.narrow if self.also is None else (cut | self.also) >> self.narrow
+        return cut if self.begin == Keep() else self.begin >> cut
+
+    def ranked(self, state: State) -> tuple[State, Evidence]:
+        """Return the state with the ranking, and the evidence that is in every subgraph."""
+        state = self.begin(state)
+        always = Evidence.of_nodes([]) if self.also is None else evidence_of(self.also(state))
+        return self.rank(state), always
+
+    def cut(self, ranked: tuple[State, Evidence], size: int) -> State:
+        """Return the state on the subgraph of one size."""
+        state, always = ranked
+        best = evidence_of(state).top(size)
+        return self.narrow(state.with_(evidence=best.union(always) if len(always) else best))
+
+    def __repr__(self) -> str:
+        return f"{self.at(self.sizes[-1])!r}, and the same at {', '.join(map(str, self.sizes))}"
+
+
+NODES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+EDGES = (8, 16, 32, 64, 128, 256, 512, 1024)
+WALKS = (1, 3, 10, 30, 100, 300, 1000, 3000)
+
+
+def sweeps(kit: Kit) -> dict[str, Callable[[], Sweep]]:
+    """Return the builders of all sweeps, by name: those of structure (RW, KSE, PPR), then those by a model."""
+    whole = (len(kit.graph),)
+    builders: dict[str, Callable[[], Sweep]] = {
+        "PPR": lambda: Sweep(Keep(), PersonalizedPageRank(each=True), Induce(), NODES),
+        "RW-cut": lambda: Sweep(Keep(), RandomWalk(walks=20_000, each=True), Induce(), NODES),
+    }
+    for walks in WALKS:
+        builders[f"RW {walks}"] = lambda n=walks: Sweep(Keep(), RandomWalk(n, each=True), Induce(), whole)  # type: ignore[misc]
+    for hops in (1, 2, 3):
+        builders[f"KSE {hops}"] = lambda n=hops: Sweep(Keep(), KHop(n), Induce(), whole)  # type: ignore[misc]
+    for name in ("BM25", "E", "C"):
+        for kind in ("NP", "EP", "TP"):
+            builders[f"{kind} by {name}"] = lambda kind=kind, name=name: pruned(kit, kind, name)  # type: ignore[misc]
+    return builders
+
+
+def pruned(kit: Kit, kind: str, name: str) -> Sweep:
+    """Return a pruning of PPR-1000 at several sizes; NP and TP by E have the vectors of names and triples."""
+    ppr, read = EXTRACTIONS["PPR"](1000), Rerank(MODELS[name](kit))  # type: ignore[arg-type]
+    if kind == "NP":
+        rank = VectorSearch(kit.names) if name == "E" else Nodes() >> read
+        return Sweep(ppr, rank, Induce(), EDGES, KHop(0))
+    if kind == "EP":
+        return Sweep(ppr >> Relations() >> read, EdgesBy(), InduceEdges(), EDGES)
+    if name == "E":
+        return Sweep(ppr, EdgeSearch(kit.triples), InduceEdges(), EDGES)
+    return Sweep(ppr >> Triples(), read, InduceEdges(), EDGES)
+
+
+# Asking
 
 KEPT = 32  # paths that are judged and answered from, N_p
-COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
 BY_KIND = ("se recall", "se f1", "se tokens", "pr recall", "pr f1", "pr hits@1", "pr tokens")
 COST = ("ms", "cpu ms", "texts", "tokens", "peak MB")
 
@@ -305,6 +536,144 @@ def of_sweep(rows: Sequence[Record]) -> Record:
     return {"expression": rows[0]["expression"], "questions": len(rows), "points": points} | cost | p50
 
 
+# The map
+
+Measure = Callable[[Operator, Graph, int, Any], Record]
+Part = tuple[Mapping[str, Operator], Measure, Sequence[tuple[int, Any]]]
+MEMORY = ModelMemory(200_000)
+REACHED = ShortestPaths() >> TargetAnswer()
+
+
+def sample(folder: Path, count: int, split: str = "dev", seed: int = 0) -> list[tuple[int, Any]]:
+    """Draw `count` questions of each number of hops."""
+    drawn: list[tuple[int, Any]] = []
+    for hops in (1, 2, 3):
+        every = read_dataset(folder, f"{hops}hop_{split}").questions
+        drawn += [(hops, question) for question in random.Random(seed + hops).sample(every, count)]
+    return drawn
+
+
+def run_once(operator: Operator, graph: Graph, question: Any) -> tuple[State, Run, float]:
+    """Return the state after an operator, the run, and its milliseconds."""
+    run, begun = Run(memory=MEMORY), time.perf_counter()
+    state = operator(start(question.text, graph, entities=question.entities), run)
+    return state, run, 1000 * (time.perf_counter() - begun)
+
+
+def targets(state: State) -> list[str]:
+    """Return the names that are answered."""
+    return [] if state.answer is None else [citation.text for citation in state.answer.citations]
+
+
+def summary(rows: Sequence[Record]) -> Record:
+    """Return the mean of each figure, of times the median, and the first figure by hops."""
+    names = [name for name in rows[0] if name != "hops"]
+    result: Record = {
+        n: round(float((np.median if n == "ms" else np.mean)([row[n] for row in rows])), 3) for n in names
+    }
+    by_hops = [[row[names[0]] for row in rows if row["hops"] == hops] for hops in (1, 2, 3)]
+    return result | {f"{names[0]} by hops": [round(float(np.mean(values)), 3) for values in by_hops]}
+
+
+def left(operator: Operator, graph: Graph, hops: int, question: Any) -> Record:
+    """Return the answers that an extraction keeps, those that a path leads to, and its cost."""
+    state, _, milliseconds = run_once(operator, graph, question)
+    names, gold = graph.names.take(state.graph.nodes), question.answers
+    return {
+        "answers left": recall_at_k(names, gold, max(len(names), 1)),
+        "a path leads there": answer_quality(targets(REACHED(state)), gold).recall,
+        "nodes": len(state.graph),
+        "parts": int(components(*state.graph.adjacency).max(initial=-1)) + 1,
+        "ms": milliseconds,
+        "hops": hops,
+    }
+
+
+def extractions(folder: Path, count: int, encoder: MiniLM) -> Part:
+    """Return extractions by structure."""
+    operators = {name: cell(name, Keep()) for name in ("PPR", "KSE-PPR", "RW", "KSE", "communities")}
+    operators["KSE, 2 hops"] = KHop(2) % 1000 >> Induce()
+    return operators, left, sample(folder, count)
+
+
+def prunings(folder: Path, count: int, encoder: MiniLM) -> Part:
+    """Return prunings of PPR-1000."""
+    operators: dict[str, Operator] = {}
+    ppr = PersonalizedPageRank(each=True) % 1000 >> Induce()
+    for size in (64, 256):
+        for name, model in (("E", encoder), ("BM25", BM25())):
+            for kind in ("TP", "EP", "NP"):
+                operators[f"{kind}-{name} {size}"] = cell(f"PPR+{kind}-{name}", Keep(), {name: model}, edges=size)
+        masked = Relations() >> MaskEntities(Rerank(encoder)) >> EdgesBy() % size >> InduceEdges()
+        operators[f"EP-E masked {size}"] = ppr >> masked
+    return operators, left, sample(folder, min(count, 20))
+
+
+def first_plan(operator: Operator, graph: Graph, hops: int, question: Any) -> Record:
+    """Return F1 of the nodes that the first relation path leads to."""
+    state, _, _ = run_once(operator % 1 >> Instances() >> TargetAnswer(), graph, question)
+    return {"F1": answer_quality(targets(state), question.answers).f1, "hops": hops}
+
+
+def plans(folder: Path, count: int, encoder: MiniLM) -> Part:
+    """Return rankings of relation paths."""
+    ranked, paths = Rerank(encoder), RelationPaths(3)
+    operators: dict[str, Operator] = {"as it is": paths >> ranked, "masked": paths >> MaskEntities(ranked)}
+    for penalty in (0.1, 0.15, 0.2):
+        operators[f"masked, shorter {penalty}"] = paths >> LengthPenalty(MaskEntities(ranked), penalty)
+    return operators, first_plan, sample(folder, count, "train", seed=1)
+
+
+def answered(operator: Operator, graph: Graph, hops: int, question: Any) -> Record:
+    """Return the quality of the answers, and their cost."""
+    state, usage, milliseconds = run_once(operator >> TargetAnswer(), graph, question)
+    names, quality = targets(state), answer_quality(targets(state), question.answers)
+    return {
+        "Hits@1": hits_at_1(names, question.answers),
+        "recall": quality.recall,
+        "F1": quality.f1,
+        "ms": milliseconds,
+        "texts": usage.usage.texts,
+        "hops": hops,
+    }
+
+
+def published(folder: Path, count: int, encoder: MiniLM) -> Part:
+    """Return published systems."""
+    operators = {
+        "rog": planned(encoder) >> Instances() % 100,
+        "rog, one plan": planned(encoder, 1) >> Instances() % 100,
+        "gsr": planned(encoder) >> Instances() >> InduceEdges() >> ShortestPaths() % 32,
+        "tog": explored(encoder),
+        "lego-1": lego(1, encoder),
+        "kelp": selected(encoder, encoder),
+    }
+    return operators, answered, sample(folder, count, seed=7)
+
+
+MAP: Mapping[str, Callable[[Path, int, MiniLM], Part]] = {
+    "extractions": extractions,
+    "plans": plans,
+    "systems": published,
+    "prunings": prunings,
+}
+
+
+def write_map(options: Namespace) -> None:
+    """Measure the parts of the map that are asked for."""
+    folder, path = options.data / "kgqa" / "metaqa", options.out / "lego_map.json"
+    graph, encoder = Graph.from_triples(read_dataset(folder, "1hop_dev").triples or ()), MiniLM()
+    results = read_results(path)
+    for part in options.map:
+        operators, measure, drawn = MAP[part](folder, options.each, encoder)
+        results[part] = {"questions": len(drawn)}
+        for name, operator in operators.items():
+            measure(operator, graph, *drawn[0])  # the first question pays for what is compiled and made once
+            results[part][name] = summary([measure(operator, graph, *question) for question in drawn])
+            print(part, name, results[part][name], flush=True)
+            write_results(path, results)
+
+
 def main() -> None:
     """Ask, summarise, and write the page."""
     parser = arguments(__doc__)
@@ -316,7 +685,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, choices=(1, 2), default=2)
     parser.add_argument("--quiet", action="store_true", help="measure times while nothing else runs")
     parser.add_argument("--page", action="store_true", help="write the page and the figures too")
+    parser.add_argument("--map", nargs="+", choices=list(MAP), default=[], metavar="PART", help=", ".join(MAP))
+    parser.add_argument("--each", type=int, default=50, help="for --map, questions of each number of hops")
     options = parse(parser)
+    write_map(options)
     if options.systems or options.sweeps:
         todo, until = jobs(options), time.time() + 60 * options.minutes
         with ProcessPoolExecutor(options.workers, get_context("spawn"), max_tasks_per_child=1) as pool:

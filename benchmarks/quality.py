@@ -1,12 +1,21 @@
-"""Measure answers: short ones with the embedded reader and the tokens of prompts, and long ones against summaries.
+"""Measure the quality of retrieval and of answers, of all methods.
 
-    python benchmarks/answers.py --data DIR [--only short long] [--methods vector pathrag ...]
+    python benchmarks/quality.py --data DIR [--only multihop light rerankers subgraph short long] [--sets musique ...]
 
-- short: offline answers to the first questions of the multihop sets, by exact match and token F1 (SQuAD): a few words
-  where the reader trusts a span, else quoted sentences, which share few words with a short answer. Tokens are those of
-  all prompts that a method sends for a question, by estimate (four characters each); the model is a stand-in with the
-  shortest useful reply to each task: the first candidate of a choice, one sentence of a text, and "no" where it judges
-  whether there is enough. Writes `answers.json` and `answers.md`.
+Steps that need a language model run as their offline twins. Interrupted runs continue.
+
+- multihop: every question of MuSiQue, HotpotQA and 2Wiki, with and without the titles of documents: recall at several
+  cut-offs with intervals, and paired tests. Methods in which a model reads each passage are left out there;
+  `fastinsight.py` measures those. Writes `recall.json` and `recall.md`.
+- light, rerankers, subgraph: a sample of each set: recall@5 on the multihop sets, nDCG@10 on the collections, Hits@1
+  and Hit on knowledge graphs. `light` are the methods that take well below a second (100 questions of each set),
+  `rerankers` those in which a model reads dozens of texts, and `subgraph` those in which it reads a whole subgraph of a
+  knowledge graph (--few of each set). Write `overview.json` and `overview.md`.
+- short: offline answers to the first 40 questions of the multihop sets, by exact match and token F1 (SQuAD): a few
+  words where the reader trusts a span, else quoted sentences, which share few words with a short answer. Tokens are
+  those of all prompts that a method sends for a question, by estimate (four characters each); the model is a stand-in
+  with the shortest useful reply to each task: the first candidate of a choice, one sentence of a text, and "no" where
+  it judges whether there is enough. Writes `answers.json` and `answers.md`.
 - long: answers of several sentences on SQuALITY against four human summaries of each question (PathRAG, Table 4). Each
   story is a corpus of its own; its five questions are asked of each method. The answer of every method is made alike,
   so that what differs is retrieval: of the first 8 passages sentences are quoted, up to 200 words, those nearest to the
@@ -14,12 +23,13 @@
   the story. Scores: BLEU-1, BLEU-2, F1 of ROUGE-1, ROUGE-2 and ROUGE-L, METEOR (exact words and stems), with 95 %
   bootstrap intervals and paired tests against `vector`. Writes `squality.json` and `squality.md`.
 
-By default all methods are asked but those made for knowledge graphs and those in which a model reads each passage.
-Steps of language models run as their offline twins. Interrupted runs continue.
+By default `short` and `long` ask all methods but those made for knowledge graphs and those in which a model reads each
+passage.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import textwrap
 import time
@@ -31,23 +41,29 @@ from typing import Any
 
 import numpy as np
 from harness import (
+    MULTIHOP,
     SPACES,
     Record,
     Rows,
     arguments,
     interval,
+    linked_questions,
     multihop_index,
     multihop_questions,
+    p_value,
     parse,
     passages_of,
+    read_results,
+    run_experiment,
     table,
     write_results,
-)  # fmt: skip
+)
 
 from graphwright.data.datasets import read_dataset
 from graphwright.data.document import Document
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import GraphwrightError
+from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.measures import SUMMARY_METRICS, summary_scores
 from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
@@ -65,15 +81,198 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State, start
 from graphwright.text.sentences import sentence_spans
 
-# Read by a model, or made for knowledge graphs.
-LEFT_OUT = {"rerank", "multihop-rerank", "gar", "fastinsight", "fastinsight-entities", "tog"}
-LEFT_OUT |= {"reg", "rog", "gsr", "kelp", "grag-m"}
-ASKED = [name for name in METHODS if name not in LEFT_OUT and not name.startswith("lego-")]
+OFFLINE = [name for name, method in METHODS.items() if not method.required]
+READ_SUBGRAPH = ["reg", *(f"lego-{n}" for n in (4, 5, 8, 9, 11, 13))]
+RERANKERS = ["multihop-rerank", "tog", "rerank", "gar", "fastinsight", "fastinsight-entities"]
+RERANKERS += [f"lego-{n}" for n in (3, 7, 15)]
+NOT_FOR_DOCUMENTS = {"reg", "rog", "gsr", "kelp", "grag-m", *RERANKERS}
+FOR_DOCUMENTS = [name for name in METHODS if name not in NOT_FOR_DOCUMENTS and not name.startswith("lego-")]
+WITHOUT_TITLES = ["hybrid", "vector", "bm25", "ppr", "bubblerag"]
+UNTRAINED = ("musique", "hotpotqa100")  # the cross-encoder was trained on no question of these
+UNTITLED = ("musique-openie", "musique-lexical", "hotpotqa-lexical", "hotpotqa100-lexical", "2wiki-lexical")
+RETRIEVING = ["hybrid", *(name for name in FOR_DOCUMENTS if name in OFFLINE and name != "hybrid")]  # the baseline first
+
+# Retrieval
+
+OVERVIEW: dict[str, tuple[str, str, Record, str]] = {
+    "musique": ("multihop/musique", "", {"extraction": "openie", "embed": SPACES}, "recall@5"),
+    "hotpotqa": ("multihop/hotpotqa100", "", {"embed": SPACES}, "recall@5"),
+    "2wiki": ("multihop/2wiki", "", {"embed": SPACES}, "recall@5"),
+    "scifact": ("ir/scifact", "", {"embed": SPACES}, "ndcg@10"),
+    "cranfield": ("ir/cranfield", "", {"embed": SPACES}, "ndcg@10"),
+    "cisi": ("ir/cisi", "", {"embed": SPACES}, "ndcg@10"),
+    "cora": ("ir/cora", "", {"embed": SPACES}, "ndcg@10"),
+    "metaqa 1 hop": ("kgqa/metaqa", "1hop_dev", {}, "hits@1"),
+    "metaqa 2 hops": ("kgqa/metaqa", "2hop_dev", {}, "hits@1"),
+    "metaqa 3 hops": ("kgqa/metaqa", "3hop_dev", {}, "hits@1"),
+    "pq-2h": ("kgqa/pq-2h", "", {}, "hits@1"),
+    "pql-2h": ("kgqa/pql-2h", "", {}, "hits@1"),
+}
+"""Sets of the overview: folder, questions, options of the experiment, and metric."""
+OVERVIEW_PARTS = {
+    "light": [name for name in OFFLINE if name not in (*RERANKERS, *READ_SUBGRAPH[1:])],
+    "rerankers": RERANKERS,
+    "subgraph": READ_SUBGRAPH,
+}
+TITLES = {
+    "light": "Methods",
+    "rerankers": "Methods in which a model reads dozens or hundreds of texts",
+    "subgraph": "Methods in which a model reads a whole subgraph",
+}
+FINDINGS = """
+Where a question needs several passages (the first three sets), methods that follow connections from good passages find
+more than `hybrid`: `bubblerag` and `ppr` by far, then `ircot` and `hipporag2`. Where it needs one, as in the four
+collections, `hybrid` and `ircot` find the most, and connections cost accuracy: a little in `ppr`, more in `bubblerag`,
+most where they alone rank (`hipporag`, `lightrag-local`, LEGO-GraphRAG). Most others stay near `vector`, their first
+step. On graphs, methods made for passages quote the triples at the nodes they find: these hold a right answer where it
+is one step away (Hit at one hop), but rarely first. LEGO-GraphRAG reaches answers two and three steps away but cannot
+tell them from the nodes on the way; plans of relations can (`rog`), and trained retrievers can (reg.md). `gsr` has the
+plans of `rog` but loses their order. A figure of 100 questions may be ten points off, one of the few questions in the
+further tables thirty; times are of a busy machine.
+"""
+
+
+def multihop_runs(sets: Sequence[str]) -> dict[str, tuple[str, bool]]:
+    """Return the runs by label: an index of a set, and whether documents keep their titles."""
+    labels = [label for label in MULTIHOP if MULTIHOP[label][0] in sets]
+    runs = {label: (label, True) for label in labels}
+    return runs | {f"{label}-untitled": (label, False) for label in labels if label in UNTITLED}
+
+
+def measure_multihop(options: Namespace) -> None:
+    """Run the methods on the multihop sets, and write the tables."""
+    summaries, sections, titled = {}, [], {}
+    for label, (index, titles) in multihop_runs(options.sets).items():
+        name, extraction = MULTIHOP[index]
+        methods = [*(RETRIEVING if titles else WITHOUT_TITLES), *(["multihop-rerank"] * (name in UNTRAINED))]
+        experiment = Experiment(
+            options.data / "multihop" / name, methods, extraction, titles, embed=SPACES, baseline="hybrid"
+        )
+        out = options.work / "recall" / label
+        summaries[label] = run_experiment(experiment, out, multihop_index(options, index) if titles else None)
+        sections.append(f"## {label}\n\n{data_of(summaries[label])}\n\n{recall_table(summaries[label])}")
+        print(sections[-1], flush=True)
+        if titles:
+            titled[label] = out
+    sections.append(f"## All sets with titles\n\n{compared(titled)}")
+    kept = {label: essential(summary) for label, summary in summaries.items()}
+    write_results(options.out / "recall.json", kept, "# Recall on the multihop sets\n\n" + "\n".join(sections))
+
+
+def data_of(summary: Record) -> str:
+    """Return the data and settings of a run."""
+    data, settings = summary["data"], summary["settings"]
+    return (
+        f"{data['name']}: {data['questions']:,} questions, {data['documents']:,} documents; {settings['extraction']} "
+        f"extraction{'' if settings['titles'] else ', titles removed'}; encoder {summary['encoder']}; graphwright "
+        f"{summary['graphwright']}. Means in percent with 95 % bootstrap intervals over questions; p: paired "
+        f"randomisation test, not corrected."
+    )
+
+
+def recall_table(summary: Record) -> str:
+    """Return all metrics of a run; times are left to latency.py, because these methods shared the machine."""
+    metrics = [metric["name"] for metric in summary["metrics"]]
+    rows = []
+    for name, method in summary["methods"].items():
+        against = method["against_baseline"] and method["against_baseline"]["recall@5"]
+        ahead = f"{100 * against['difference']:+.1f} (p {against['p']:.3f})" if against else ""
+        rows.append([name, *(interval(method["metrics"][metric]) for metric in metrics), ahead])
+    return table(["method", *metrics, f"recall@5 against {summary['baseline']}"], rows)
+
+
+def compared(folders: Mapping[str, Path], method: str = "bubblerag") -> str:
+    """Return the mean recall@5 of each method over sets, and the lead of one method on each, with paired tests."""
+    values: dict[str, dict[str, dict[str, float]]] = {}
+    for label, folder in folders.items():
+        for line in (folder / "results.jsonl").read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            values.setdefault(row["method"], {}).setdefault(label, {})[row["question"]] = row["metrics"]["recall@5"]
+    rows: list[tuple[float, list[str]]] = []
+    for other, sets in values.items():
+        if len(sets) == len(folders):
+            mean = 100 * float(np.mean([np.mean(list(scores.values())) for scores in sets.values()]))
+            leads = [lead(values[method][label], scores) for label, scores in sets.items()]
+            rows.append((mean, [other, f"{mean:.1f}", *([""] * len(sets) if other == method else leads)]))
+    header = ["method", "mean recall@5 of the sets", *(f"{method} ahead on {label}" for label in folders)]
+    return table(header, [row for _, row in sorted(rows, key=lambda pair: -pair[0])])
+
+
+def lead(ours: Mapping[str, float], theirs: Mapping[str, float]) -> str:
+    """Return the mean difference in points, with its p value."""
+    pairs = np.array([(ours[question], value) for question, value in theirs.items()])
+    difference = 100 * float((pairs[:, 0] - pairs[:, 1]).mean())
+    return f"{difference:+.1f} ({p_value(paired_test(pairs[:, 0], pairs[:, 1]))})"
+
+
+def essential(summary: Record) -> Record:
+    """Leave out breakdowns, times and memory."""
+    of_method = ("expression", "metrics", "against_baseline", "tokens", "failed")
+    of_run = ("graphwright", "data", "encoder", "extractor", "settings", "baseline")
+    methods = {name: {key: m[key] for key in of_method if key in m} for name, m in summary["methods"].items()}
+    return {**{key: summary[key] for key in of_run if key in summary}, "methods": methods}
+
+
+def measure_sample(name: str, part: str, options: Namespace) -> Record:
+    """Run the methods of a part on a sample of a set, and return the summary without its details."""
+    place, questions, more, metric = OVERVIEW[name]
+    work = options.work / "overview"
+    data = linked_questions(options.data / place, work) if name == "cora" else options.data / place
+    # Without a trained retriever `reg` reads every triple of a knowledge graph; there it is among the slow methods.
+    methods = [m for m in OVERVIEW_PARTS[part] if (part, metric, m) != ("light", "hits@1", "reg")]
+    limit = (options.questions or 100) if part == "light" else options.few
+    experiment = Experiment(data, methods, questions=questions, limit=limit, **more)
+    home = work / place.replace("/", "-")
+    index = next((folder for folder in sorted(home.glob("*/index")) if (folder / "CURRENT").exists()), None)
+    out = home / (f"{part}-{questions}" if questions else part)
+    summary = run_experiment(experiment, out, None if index == out / "index" else index)
+    of_method = ("metrics", "milliseconds", "tokens", "failed")
+    kept = {name: {key: m[key] for key in of_method} for name, m in summary["methods"].items()}
+    return {**{key: summary[key] for key in ("data", "graphwright", "settings", "encoder")}, "methods": kept}
+
+
+def overview(results: Mapping[str, Record]) -> str:
+    """Return the page of all methods on all sets."""
+    parts = ["# All methods on all sets", f"Made by `python benchmarks/quality.py --data DIR`, offline.\n{FINDINGS}"]
+    for part, methods in OVERVIEW_PARTS.items():
+        summaries = {name: sets[part] for name, sets in results.items() if part in sets}
+        if summaries:
+            header = ["method", *(f"{name}: {OVERVIEW[name][3]}" for name in summaries), "p50 ms"]
+            rows = [["questions", *(summary["data"]["questions"] for summary in summaries.values()), ""]]
+            measured = {name for summary in summaries.values() for name in summary["methods"]}
+            rows += [overview_row(method, summaries) for method in methods if method in measured]
+            parts += [f"## {TITLES[part]}", table(header, rows)]
+    return "\n\n".join(parts)
+
+
+def overview_row(method: str, summaries: Mapping[str, Record]) -> list[str]:
+    """Return a method's metric on each set, and the range of its median times."""
+    cells, times = [], []
+    for name, summary in summaries.items():
+        measured = summary["methods"].get(method)
+        metrics = [OVERVIEW[name][3], *(["hit"] if OVERVIEW[name][3] == "hits@1" else [])]
+        shown = [f"{100 * measured['metrics'][metric]['mean']:.1f}" for metric in metrics] if measured else []
+        cells.append(" / ".join(shown))
+        times += [measured["milliseconds"]["p50"]] if measured else []
+    return [f"`{method}`", *cells, f"{min(times):.0f} to {max(times):.0f}" if times else ""]
+
+
+def measure_overview(part: str, options: Namespace) -> None:
+    """Run a part of the methods on each set, and write the overview after each."""
+    for name in options.overview_sets:
+        if part == "subgraph" and OVERVIEW[name][3] != "hits@1":
+            continue
+        path = options.out / "overview.json"
+        results = read_results(path)
+        results.setdefault(name, {})[part] = measure_sample(name, part, options)
+        results = {name: results[name] for name in OVERVIEW if name in results}
+        write_results(path, results, overview(results))
+        print(part, name, flush=True)
 
 
 # Short answers
 
-SETS = ("musique-openie", "hotpotqa-lexical", "2wiki-lexical")
+SHORT_SETS = ("musique-openie", "hotpotqa-lexical", "2wiki-lexical")
 SHORTEST: Mapping[Any, Any] = {bool: False, int: 1, float: 1.0, str: "Yes.", list[int]: [1]}
 
 
@@ -141,8 +340,8 @@ def summarise_short(rows: Rows, method: str, questions: Sequence[QuestionRecord]
 def measure_short(options: Namespace) -> None:
     """Ask the methods on the multihop sets, offline and with the stand-in."""
     results: Record = {}
-    for label in options.sets:
-        questions = multihop_questions(options, label, options.questions)
+    for label in (label for label in SHORT_SETS if MULTIHOP[label][0] in options.sets):
+        questions = multihop_questions(options, label, options.questions or 40)
         rows = Rows(options.work / "answers" / f"{label}.jsonl", "method", "llm", "question")
         with Index.open(multihop_index(options, label)) as index:
             for method in options.methods:
@@ -321,7 +520,7 @@ a busy machine.
 {"Left out:" if failures else ""}
 
 {failures}
-Made by `python benchmarks/answers.py --data DIR --only long`. Levels cannot be compared with those of the paper, whose
+Made by `python benchmarks/quality.py --data DIR --only long`. Levels cannot be compared with those of the paper, whose
 answers a language model writes in its own words.
 """
 
@@ -335,16 +534,21 @@ def mark(value: Record, baseline: Record) -> str:
 
 def main() -> None:
     """Measure the parts asked for."""
-    parser = arguments(__doc__, parts=("short", "long"), sets=SETS)
-    parser.add_argument("--questions", type=int, default=40, help="for short answers, of each set the first ones")
+    sets = list(dict.fromkeys(name for name, _ in MULTIHOP.values()))
+    parser = arguments(__doc__, parts=["multihop", *OVERVIEW_PARTS, "short", "long"], sets=sets)
+    parser.add_argument("--overview-sets", nargs="+", choices=list(OVERVIEW), default=list(OVERVIEW), metavar="SET")
+    parser.add_argument("--questions", type=int, help="of each set: light methods, short answers")
+    parser.add_argument("--few", type=int, default=12, help="of each set: rerankers, subgraph")
     parser.add_argument("--stories", type=int, default=50, help="for long answers")
     parser.add_argument("--seed", type=int, default=0, help="of the draw of stories")
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=ASKED, metavar="METHOD")
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=FOR_DOCUMENTS, metavar="METHOD")
     options = parse(parser)
-    if "short" in options.only:
-        measure_short(options)
-    if "long" in options.only:
-        measure_long(options)
+    measures = {"multihop": measure_multihop, "short": measure_short, "long": measure_long}
+    for part in options.only:
+        if part in measures:
+            measures[part](options)
+        else:
+            measure_overview(part, options)
 
 
 if __name__ == "__main__":
