@@ -27,6 +27,7 @@ from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
 
 QUESTIONS = [QuestionRecord(f"q{n}", f"Which river is town {n} on?", (f"River {n}",)) for n in range(1, 6)]
+OPEN = [QuestionRecord(question.id, question.text) for question in QUESTIONS]  # accept no answer
 ONE = {"detail": "How much does it tell?"}
 Row = dict[str, Any]
 
@@ -129,7 +130,7 @@ def test_a_win_counts_where_both_orders_agree_and_all_else_is_a_tie(tmp_path: Pa
 
     with LLMServer(lambda asked: judged(shown(asked), winner)) as server:
         found = judge_run(
-            rows, QUESTIONS, endpoint(server), tmp_path, accuracy=False, against="b", dimensions=["relevance"]
+            rows, OPEN, endpoint(server), tmp_path, against="b", dimensions={"relevance": DIMENSIONS["relevance"]}
         )
         assert len(server.requests) == 10
     assert list(found["wins"]) == ["a"] and found["accuracy"] == {} and found["against"] == "b"
@@ -143,7 +144,7 @@ def test_a_win_counts_where_both_orders_agree_and_all_else_is_a_tie(tmp_path: Pa
 def test_winning_all_of_five_is_as_likely_by_chance_as_two_of_32_patterns(tmp_path: Path) -> None:
     rows = [*of("a", *["a longer one"] * 5), *of("b", *["short"] * 5), *of("c", *["tiny"] * 5)]
     with LLMServer(fair) as server:
-        found = judge_run(rows, QUESTIONS, endpoint(server), tmp_path, accuracy=False, against="b", dimensions=ONE)
+        found = judge_run(rows, OPEN, endpoint(server), tmp_path, against="b", dimensions=ONE)
     every = {"questions": 5, "ties": 0.0, "p": 0.0625}
     assert found["wins"] == {
         "a": {"detail": {"mean": 1.0, "low": 1.0, "high": 1.0, **every}},
@@ -163,10 +164,9 @@ def test_dimensions_are_won_each_for_itself(tmp_path: Path) -> None:
     with LLMServer(split) as server:
         found = judge_run(
             [*of("a", "long"), *of("b", "s")],
-            QUESTIONS,
+            OPEN,
             endpoint(server),
             tmp_path,
-            accuracy=False,
             against="b",
             dimensions={**ONE, "brevity": "How short is it?"},
         )
@@ -177,7 +177,7 @@ def test_dimensions_are_won_each_for_itself(tmp_path: Path) -> None:
 def test_a_judge_that_prefers_a_place_lets_nobody_win(always: str, tmp_path: Path) -> None:
     rows = [*of("a", "long", "long", "long", ""), *of("b", "s", "s", "long", "s")]
     with LLMServer(lambda asked: judged(shown(asked), lambda first, second: always)) as server:
-        found = judge_run(rows, QUESTIONS, endpoint(server), tmp_path, accuracy=False, against="b")
+        found = judge_run(rows, OPEN, endpoint(server), tmp_path, against="b")
         assert len(server.requests) == 4  # the answers to q3 are equal, and to q4 there is one alone
     assert found["position bias"] == 1.0
     for name in DIMENSIONS:
@@ -238,7 +238,7 @@ def test_a_comparison_of_which_one_order_cannot_be_read_counts_for_nothing(tmp_p
 
     rows = [*of("a", "long 1", "long 2"), *of("b", "s 1", "s 2")]
     with LLMServer(answer) as server:
-        found = judge_run(rows, QUESTIONS, endpoint(server), tmp_path, accuracy=False, against="b", dimensions=ONE)
+        found = judge_run(rows, OPEN, endpoint(server), tmp_path, against="b", dimensions=ONE)
     assert found["unreadable"] == 1 and found["position bias"] == 0.0
     assert found["wins"]["a"]["detail"]["questions"] == 1 and found["wins"]["a"]["detail"]["mean"] == 1.0
 
@@ -429,7 +429,7 @@ def test_what_changed_is_judged_anew_and_that_alone(tmp_path: Path, monkeypatch:
     assert asked(changed) == 3 and asked() == 0
     accepting = [QuestionRecord("q1", QUESTIONS[0].text, ("River 1", "1")), *QUESTIONS[1:]]
     assert asked(questions=accepting) == 2
-    assert asked(dimensions=["diversity"]) == 4 and asked(against=None) == 0
+    assert asked(dimensions={"diversity": DIMENSIONS["diversity"]}) == 4 and asked(against=None) == 0
     assert asked(dimensions={"diversity": "Said in other words?"}) == 4
     assert asked(name="another") == 11 and asked() == 0  # the lines of one judge do not count for the other
     monkeypatch.setattr(judging, "checksum", lambda name: f"other {name}")
@@ -483,10 +483,6 @@ def test_words_judge_in_the_place_of_a_model(tmp_path: Path) -> None:
     [
         ({"against": "c"}, "with those of 'c': there are answers of a, b"),
         ({"against": "search"}, "with those of 'search': there are answers of a, b"),
-        ({"accuracy": False}, "There is nothing to judge"),
-        ({"dimensions": ["beauty"]}, "no dimension 'beauty'"),
-        ({"dimensions": []}, "name one or more"),
-        ({"threads": 0}, "threads is 0"),
         ({"rows": of("search", None, None)}, "None of the rows has an answer"),
         ({"rows": []}, "None of the rows has an answer"),
         ({"rows": [row("a", "q9", "River 9")]}, "question 'q9', which is not among the 5 questions"),

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.errors import LLMResponseError, OptionError
-from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, OverlapJudge, Verdict, dimensions_of
+from graphwright.errors import LLMResponseError
+from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, OverlapJudge, Verdict
 from graphwright.models.fake import ScriptedLLM
 from graphwright.operators.run import Run
 
@@ -125,16 +125,9 @@ def test_what_is_missing_is_named_to_the_model() -> None:
     assert "exactly one verdict for each of ease of use" in asked[1][1]
 
 
-def test_the_dimensions_are_those_of_the_papers_and_can_be_chosen_or_replaced() -> None:
+def test_the_dimensions_are_those_of_the_papers() -> None:
     papers = {"comprehensiveness", "diversity", "empowerment", "logicality", "coherence", "relevance"}
     assert set(DIMENSIONS) == papers and all(about.endswith("?") for about in DIMENSIONS.values())
-    assert dimensions_of(["relevance", "diversity"]) == {n: DIMENSIONS[n] for n in ("relevance", "diversity")}
-    assert dimensions_of("diversity") == {"diversity": DIMENSIONS["diversity"]} and dimensions_of(TWO) == TWO
-    with pytest.raises(OptionError, match="no dimension 'beauty'; there are comprehensiveness, diversity"):
-        dimensions_of(["diversity", "beauty"])
-    for empty in ([], {}, {" ": "x"}):
-        with pytest.raises(OptionError, match="name one or more"):
-            dimensions_of(empty)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +137,7 @@ def test_the_dimensions_are_those_of_the_papers_and_can_be_chosen_or_replaced() 
         (["The Mur!"], "mur", 1.0),
         (["Mur"], "Murau", 0.0),  # no whole word
         (["the old Mur bridge"], "Mur bridge", 1.0),  # F1 2·2/(3+2) = 0.8
-        (["the old stone Mur bridge of Graz"], "Mur bridge near Leoben", 0.4),  # 2·2/(6+4), below 0.5
+        (["the old stone Mur bridge of Graz"], "Mur bridge near Leoben", 0.0),  # 2·2/(6+4), below 0.5
         (["Enns", "Mur"], "It is the Mur [1].", 1.0),
         (["yes"], "Yes, both are.", 1.0),
         (["no"], "Yes, there is no doubt.", 0.0),
@@ -155,9 +148,7 @@ def test_the_dimensions_are_those_of_the_papers_and_can_be_chosen_or_replaced() 
     ],
 )
 def test_words_decide_what_is_right(accepted: list[str], answer: str, value: float) -> None:
-    assert OverlapJudge().accuracy("?", accepted, answer).value == (value == 1.0)
-    if 0 < value < 1:
-        assert OverlapJudge(threshold=value).accuracy("?", accepted, answer).value == 1.0
+    assert OverlapJudge().accuracy("?", accepted, answer).value == value
 
 
 REFERENCE = "Lothair was king of Lotharingia and had a long quarrel with his wife."  # 12 words without the article
@@ -197,8 +188,4 @@ def test_words_have_no_preference_for_a_place(first: str, second: str, accepted:
 
 
 def test_the_stand_in_says_that_it_is_one_and_with_what_threshold() -> None:
-    assert OverlapJudge(0.8).id == "stand-in for a model: words shared with accepted answers (F1 >= 0.8)"
-    assert OverlapJudge().id != OverlapJudge(0.8).id
-    for wrong in (0, 1.1, -1):
-        with pytest.raises(OptionError, match=r"threshold is .*; it must be a number, more than 0"):
-            OverlapJudge(wrong)
+    assert OverlapJudge().id == "stand-in for a model: words shared with accepted answers (F1 >= 0.5)"

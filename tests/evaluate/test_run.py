@@ -14,7 +14,6 @@ import pytest
 from graphwright.errors import DataError, GraphwrightError, ModelError, NeedsError, OptionError, StoreError
 from graphwright.evaluate import judge as judge_module
 from graphwright.evaluate import statistics
-from graphwright.evaluate import summary as summary_module
 from graphwright.evaluate.entries import Entry
 from graphwright.evaluate.experiment import Experiment, read_plan
 from graphwright.evaluate.judges import OverlapJudge
@@ -685,7 +684,7 @@ def test_what_cannot_be_built_is_refused_before_anything_is_indexed(data: Path, 
 def test_a_run_without_scipy_has_everything_but_intervals_and_p_values(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (statistics, summary_module, judge_module):
+    for module in (statistics, judge_module):
         monkeypatch.setattr(module, "available", lambda: False)
     write_lines(
         data / "questions.jsonl", [{"id": "q", "question": "Which river flows through Graz?", "answers": ["Mur"]}]

@@ -34,13 +34,12 @@ from .metrics import recall_at_k as recall_at_k
 from .metrics import recall_by_budget as recall_by_budget
 from .metrics import token_f1 as token_f1
 from .metrics import topological_recall as topological_recall
-from .report.write import write_report as write_report
+from .report import write_report as write_report
 from .run import run as run
 from .statistics import bootstrap_interval as bootstrap_interval
 from .statistics import holm as holm
 from .statistics import paired_test as paired_test
-from .statistics import ratio_interval as ratio_interval
-from .summary import summarised as summarised
+from .statistics import summarised as summarised
 from .synthetic import TermWriter as TermWriter
 from .synthetic import model_writer as model_writer
 from .synthetic import two_document_questions as two_document_questions

@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel
 
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import DataError, LLMResponseError, ModelError, OptionError
-from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, Verdict, dimensions_of
+from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, Verdict
 from graphwright.evaluate.statistics import available, paired_test, with_interval
 from graphwright.files import growing, whole_lines
 from graphwright.index.build import Progress
@@ -33,6 +33,7 @@ from graphwright.prompts.templates import checksum
 __all__ = ["Judgement", "Task", "judge_run", "verdicts"]
 
 ACCURACY, PAIRWISE = "accuracy", "pairwise"
+_USAGE = ("prompt_tokens", "completion_tokens", "cost")
 Answers = dict[str, dict[str, str]]
 """Answers of each method by question; "" for no answer."""
 
@@ -57,22 +58,11 @@ class Task:
         return all(self.answers) and len(set(self.answers)) == 2
 
 
-class Key(NamedTuple):
-    """Identity of a judgement; `texts` is a checksum of all that was judged."""
-
-    kind: str
-    methods: tuple[str, ...]
-    question: str
-    dimensions: tuple[str, ...]
-    model: str
-    prompt: str
-    texts: str
-
-
 class Judgement(BaseModel):
-    """A line of the file of judgements: its key, verdicts by "accuracy" or dimension, and the usage of the call.
+    """A line of the file of judgements: its identity, verdicts by "accuracy" or dimension, and the usage of the call.
 
-    `verdicts` is None for a reply that could not be read, for the reason `unreadable`.
+    `texts` is a checksum of all that was judged. `verdicts` is None for a reply that could not be read, for the reason
+    `unreadable`.
     """
 
     kind: str
@@ -87,11 +77,6 @@ class Judgement(BaseModel):
     completion_tokens: int
     cost: float
     unreadable: str
-
-    @property
-    def key(self) -> Key:
-        """Identity of the judgement."""
-        return Key(*(getattr(self, name) for name in Key._fields))
 
     def value(self, name: str) -> float | None:
         """Return the verdict of a name, None where there is none."""
@@ -109,7 +94,7 @@ class Log:
         """Read the existing judgements. Raises DataError for a line that is none."""
         self._path, self._model, self.dimensions = path, model, dimensions
         self._prompts = {kind: checksum(f"judge_{kind}") for kind in (ACCURACY, PAIRWISE)}
-        self._judgements: dict[Key, Judgement] = {}
+        self._judgements: dict[tuple[Any, ...], Judgement] = {}
         for number, line in enumerate(whole_lines(path), 1):
             try:
                 judgement = Judgement.model_validate_json(line)
@@ -117,21 +102,27 @@ class Log:
                 raise DataError(
                     f"{path}:{number} is not a judgement: {line[:60]!r}. Remove that line; it is judged again."
                 ) from error
-            self._judgements.setdefault(judgement.key, judgement)
+            self._judgements.setdefault(_key(dict(judgement)), judgement)
 
-    def key(self, task: Task) -> Key:
+    def identity(self, task: Task) -> dict[str, Any]:
         """Return the identity of a task's judgement."""
         about = self.dimensions if task.kind == PAIRWISE else {}
         texts = [task.question.text, task.question.answers, task.answers, list(about.values())]
-        digest = hashlib.blake2b(json.dumps(texts).encode(), digest_size=8).hexdigest()
-        prompt = self._prompts[task.kind]
-        return Key(task.kind, task.methods, task.question.id, tuple(about), self._model, prompt, digest)
+        return {
+            "kind": task.kind,
+            "methods": task.methods,
+            "question": task.question.id,
+            "dimensions": tuple(about),
+            "model": self._model,
+            "prompt": self._prompts[task.kind],
+            "texts": hashlib.blake2b(json.dumps(texts).encode(), digest_size=8).hexdigest(),
+        }
 
     def __contains__(self, task: Task) -> bool:
-        return self.key(task) in self._judgements
+        return _key(self.identity(task)) in self._judgements
 
     def __getitem__(self, task: Task) -> Judgement:
-        return self._judgements[self.key(task)]
+        return self._judgements[_key(self.identity(task))]
 
     @contextmanager
     def writing(self) -> Iterator[Callable[[Judgement], None]]:
@@ -140,12 +131,14 @@ class Log:
         with growing(self._path) as write:
 
             def add(judgement: Judgement) -> None:
-                verdicts = judgement.verdicts
-                line = None if verdicts is None else {name: verdict._asdict() for name, verdict in verdicts.items()}
-                write({**dict(judgement), "verdicts": line})
-                self._judgements[judgement.key] = judgement
+                write(judgement.model_dump())
+                self._judgements[_key(dict(judgement))] = judgement
 
             yield add
+
+
+def _key(identity: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(identity[name] for name in ("kind", "methods", "question", "dimensions", "model", "prompt", "texts"))
 
 
 def judge_run(
@@ -154,61 +147,44 @@ def judge_run(
     llm: LLM | Judge,
     out: str | Path,
     *,
-    accuracy: bool = True,
     against: str | None = None,
-    dimensions: Mapping[str, str] | Sequence[str] = DIMENSIONS,
+    dimensions: Mapping[str, str] = DIMENSIONS,
     threads: int = 8,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Judge the answers of a run, and return the figures as JSON values.
+    """Judge the answers of a run against the accepted ones, and return the figures as JSON values.
 
     `rows`: the run's results; methods without any answer are skipped, and a missing or negative answer of other
-    methods counts as an empty one. `llm`: a language model, or a Judge such as OverlapJudge(). `accuracy`: judge each
-    answer against the accepted ones, where there are any. `against`: a method to compare every other one with, question
-    by question, on `dimensions`: names with descriptions, or names of DIMENSIONS. `threads`: calls at a time. Where
-    methods often give the same answer, put the model inside a CachedLLM.
+    methods counts as an empty one. `llm`: a language model, or a Judge such as OverlapJudge(). `against`: a method to
+    compare every other one with, question by question, on `dimensions`: names with descriptions. `threads`: calls at a
+    time. Where methods often give the same answer, put the model inside a CachedLLM.
 
-    Each judgement is appended to `judgements.jsonl` in the folder `out` at once, so that an interrupted
-    call resumes. A line counts only for the same methods in the same order, question, accepted answers, answers,
-    dimensions, prompt and judge; other judges may share the file. An unreadable reply has a line with
-    the reason; remove the line to repeat the request. Only one process at a time may judge in a folder.
+    Each judgement is appended to `judgements.jsonl` in the folder `out` at once, so that an interrupted call resumes. A
+    line counts only for the same methods in the same order, question, accepted answers, answers, dimensions, prompt and
+    judge. An unreadable reply has a line with the reason; remove the line to repeat the request. Only one process at a
+    time may judge in a folder.
 
-    Returned is {"model": the judge's id,
-    "accuracy": {method: {"mean", "low", "high", "questions"}},
+    Returned is {"model": the judge's id, "accuracy": {method: {"mean", "low", "high", "questions"}},
     "wins": {method: {dimension: {"mean", "low", "high", "p", "ties", "questions"}}}, "against": its name or None,
     "position bias": share or None, "unreadable": count, "usage": {"prompt_tokens", "completion_tokens", "cost"}}.
-    "mean" of wins is the win rate over `against`, a tie being half a win, "ties" the share of ties. With scipy, "low"
-    and "high" are the ends of 95 % bootstrap intervals, and "p" is of the paired permutation test, here the sign test.
-    "position bias" is the share of questions and dimensions with another verdict in the other order; None where no two
-    answers were compared. "usage" is of all these judgements, whenever they were made.
+    "mean" of wins is the win rate over `against`, a tie being half a win. With scipy, "low" and "high" are the ends of
+    95 % bootstrap intervals, and "p" is of the paired permutation test, here the sign test. "position bias" is the
+    share of questions and dimensions with another verdict in the other order. "usage" is of all these judgements,
+    whenever they were made.
 
     Raises OptionError, before any call, for an argument that cannot be used, DataError for a line of the file that is
     no judgement, and BudgetError or ModelError where the model fails: judgements made before, or under way, are kept.
     """
-    answers = _answers(rows)
-    about = dimensions_of(dimensions)
-    _check(llm, answers, accuracy, against, threads)
-    judge = _judge_of(llm)
-    tasks = _tasks(answers, {question.id: question for question in questions}, accuracy, against)
-    log = Log(Path(out) / "judgements.jsonl", judge.id, about)
-    todo = [task for task in tasks if task not in log]
-    with log.writing() as add:
-        _judge_all(judge, log, todo, add, threads, progress)
+    judge, answers = _judge_of(llm), _answers(rows, against)
+    tasks = _tasks(answers, {question.id: question for question in questions}, against)
+    log = Log(Path(out) / "judgements.jsonl", judge.id, dimensions)
+    _judge_all(judge, log, [task for task in tasks if task not in log], threads, progress)
     judgements = [log[task] for task in tasks]
-    wins, bias = _wins(log, tasks, against, list(about))
-    return {
-        "model": judge.id,
-        "accuracy": _accuracy(log, tasks),
-        "wins": wins,
-        "against": against,
-        "position bias": bias,
-        "unreadable": sum(judgement.verdicts is None for judgement in judgements),
-        "usage": {
-            "prompt_tokens": sum(judgement.prompt_tokens for judgement in judgements),
-            "completion_tokens": sum(judgement.completion_tokens for judgement in judgements),
-            "cost": sum(judgement.cost for judgement in judgements),
-        },
-    }
+    wins, bias = _wins(log, tasks, against)
+    usage = {name: sum(getattr(judgement, name) for judgement in judgements) for name in _USAGE}
+    unreadable = sum(judgement.verdicts is None for judgement in judgements)
+    figures = {"accuracy": _accuracy(log, tasks), "wins": wins, "against": against, "position bias": bias}
+    return {"model": judge.id, **figures, "unreadable": unreadable, "usage": usage}
 
 
 def verdicts(
@@ -216,17 +192,19 @@ def verdicts(
 ) -> dict[tuple[str, str], Verdict]:
     """Return the verdict on each answer by method and question, from a folder where `judge_run` judged them."""
     log = Log(Path(out) / "judgements.jsonl", _judge_of(llm).id, {})
-    tasks = _tasks(_answers(rows), {question.id: question for question in questions}, True, None)
+    tasks = _tasks(_answers(rows, None), {question.id: question for question in questions}, None)
     judgements = {(task.methods[0], task.question.id): log[task] for task in tasks if task in log}
     return {key: judgement.verdicts[ACCURACY] for key, judgement in judgements.items() if judgement.verdicts}
 
 
 def _judge_of(llm: LLM | Judge) -> Judge:
+    if isinstance(llm, type) or not isinstance(llm, LLM | Judge):
+        raise OptionError(f"{llm!r} cannot judge: give a language model, or a judge such as OverlapJudge().")
     return ModelJudge(llm) if isinstance(llm, LLM) else llm
 
 
-def _answers(rows: Iterable[Mapping[str, Any]]) -> Answers:
-    """Return the answers of the methods that have any."""
+def _answers(rows: Iterable[Mapping[str, Any]], against: str | None) -> Answers:
+    """Return the answers of the methods that have any. Raises OptionError where there are none, or none to compare."""
     answers: Answers = {}
     answering = set()
     for row in rows:
@@ -234,7 +212,14 @@ def _answers(rows: Iterable[Mapping[str, Any]]) -> Answers:
         answers.setdefault(row["method"], {})[row["question"]] = _text(answer)
         if answer is not None:
             answering.add(row["method"])
-    return {method: texts for method, texts in answers.items() if method in answering}
+    answers = {method: texts for method, texts in answers.items() if method in answering}
+    if not answers:
+        raise OptionError("None of the rows has an answer; run methods that answer.")
+    if against is not None and against not in answers:
+        raise OptionError(
+            f"Answers cannot be compared with those of {against!r}: there are answers of {', '.join(answers)}."
+        )
+    return answers
 
 
 def _text(answer: Mapping[str, Any] | None) -> str:
@@ -243,24 +228,7 @@ def _text(answer: Mapping[str, Any] | None) -> str:
     return answer["text"].strip() or "\n".join(answer.get("short", ()))
 
 
-def _check(llm: object, answers: Answers, accuracy: bool, against: str | None, threads: int) -> None:
-    if isinstance(llm, type) or not isinstance(llm, LLM | Judge):
-        raise OptionError(f"{llm!r} cannot judge: give a language model, or a judge such as OverlapJudge().")
-    if threads < 1:
-        raise OptionError(f"threads is {threads!r}; it must be 1 or more.")
-    if not answers:
-        raise OptionError("None of the rows has an answer; run methods that answer.")
-    if against is not None and against not in answers:
-        raise OptionError(
-            f"Answers cannot be compared with those of {against!r}: there are answers of {', '.join(answers)}."
-        )
-    if not accuracy and against is None:
-        raise OptionError("There is nothing to judge: leave accuracy=True, or name a method to compare against.")
-
-
-def _tasks(
-    answers: Answers, questions: Mapping[str, QuestionRecord], accuracy: bool, against: str | None
-) -> list[Task]:
+def _tasks(answers: Answers, questions: Mapping[str, QuestionRecord], against: str | None) -> list[Task]:
     """Return all tasks; a comparison in one order, then in the other."""
     tasks = []
     baseline = {} if against is None else answers[against]
@@ -272,7 +240,7 @@ def _tasks(
                     f"questions given. Pass the questions of the run."
                 )
             question = questions[name]
-            if accuracy and question.answers:
+            if question.answers:
                 tasks.append(Task(ACCURACY, (method,), question, (text,)))
             if against is not None and method != against and name in baseline:
                 pair = Task(PAIRWISE, (method, against), question, (text, baseline[name]))
@@ -284,7 +252,6 @@ def _judge_all(
     judge: Judge,
     log: Log,
     tasks: Sequence[Task],
-    add: Callable[[Judgement], None],
     threads: int,
     progress: Progress | None,
 ) -> None:
@@ -295,7 +262,8 @@ def _judge_all(
     remaining, done = iter(tasks), 0
     running: set[Future[Judgement]] = set()
     failure: ModelError | None = None
-    with ThreadPoolExecutor(threads, thread_name_prefix="judge") as pool, Cancellation() as cancel:
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="judge")
+    with log.writing() as add, pool, Cancellation() as cancel:
         while True:
             for task in islice(remaining, 0 if failure else threads - len(running)):
                 running.add(pool.submit(_judged, judge, log, task, cancel))
@@ -328,8 +296,8 @@ def _judged(judge: Judge, log: Log, task: Task, cancel: Cancellation) -> Judgeme
             verdicts = judge.compare(question, accepted, first, second, log.dimensions, run)
     except LLMResponseError as error:
         unreadable = str(error)
-    usage = {name: getattr(run.usage, name) for name in ("prompt_tokens", "completion_tokens", "cost")}
-    return Judgement(**log.key(task)._asdict(), verdicts=verdicts, **usage, unreadable=unreadable)
+    usage = {name: getattr(run.usage, name) for name in _USAGE}
+    return Judgement(**log.identity(task), verdicts=verdicts, **usage, unreadable=unreadable)
 
 
 def _accuracy(log: Log, tasks: Iterable[Task]) -> dict[str, dict[str, Any]]:
@@ -341,7 +309,7 @@ def _accuracy(log: Log, tasks: Iterable[Task]) -> dict[str, dict[str, Any]]:
 
 
 def _wins(
-    log: Log, tasks: Iterable[Task], against: str | None, dimensions: Sequence[str]
+    log: Log, tasks: Iterable[Task], against: str | None
 ) -> tuple[dict[str, dict[str, dict[str, Any]]], float | None]:
     """Return the win rates of each method on each dimension, and the share of verdicts that the order changed."""
     values: dict[str, dict[str, list[float]]] = {}
@@ -350,7 +318,7 @@ def _wins(
         if task.kind != PAIRWISE or task.methods[1] != against:
             continue  # read with its other order
         rates = values.setdefault(task.methods[0], {})
-        for name in dimensions:
+        for name in log.dimensions:
             first, second = log[task].value(name), log[task.swapped].value(name)
             if first is None or second is None:
                 continue
@@ -358,7 +326,8 @@ def _wins(
             rates.setdefault(name, []).append(first if agreed else 0.5)
             changed += [not agreed] if task.differs else []
     wins = {
-        method: {name: _rate(rates[name]) for name in dimensions if name in rates} for method, rates in values.items()
+        method: {name: _rate(rates[name]) for name in log.dimensions if name in rates}
+        for method, rates in values.items()
     }
     return wins, float(np.mean(changed)) if changed else None
 

@@ -7,18 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, create_model, field_validator
 
-from graphwright.constraints import Between, Checked
-from graphwright.errors import OptionError
 from graphwright.evaluate.metrics import normalised, token_f1
 from graphwright.models.protocols import LLM
 from graphwright.operators.run import Run
 from graphwright.prompts.templates import data_line, messages
 
-__all__ = ["DIMENSIONS", "Grade", "Judge", "ModelJudge", "OverlapJudge", "Verdict", "dimensions_of"]
+__all__ = ["DIMENSIONS", "Grade", "Judge", "ModelJudge", "OverlapJudge", "Verdict"]
 
 DIMENSIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -35,35 +33,16 @@ DIMENSIONS: Mapping[str, str] = MappingProxyType(
 _SHOWN = 8_000  # characters of an answer that a model reads
 _WHY = 300  # characters of a reason
 _MIN_REFERENCE = 8  # words of an accepted answer that two answers can be compared with
+_MIN_F1 = 0.5  # of the words of an answer and an accepted one, for the answer to be right
 _VALUES = {"A": 1.0, "tie": 0.5, "B": 0.0}
 
 
-class Verdict(NamedTuple):
+@dataclass(frozen=True)
+class Verdict:
     """A verdict and its reason. 1: right, or the first of two is better; 0: wrong, or the second is; 0.5: a tie."""
 
     value: float
     why: str = ""
-
-
-def dimensions_of(dimensions: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
-    """Return dimensions with their descriptions; bare names are those of DIMENSIONS.
-
-    Raises OptionError for an unknown bare name, and where there are none.
-
-    >>> list(dimensions_of(["diversity"])), dimensions_of({"wit": "How funny is it?"})
-    (['diversity'], {'wit': 'How funny is it?'})
-    """
-    if not isinstance(dimensions, Mapping):
-        names = [dimensions] if isinstance(dimensions, str) else list(dimensions)
-        if unknown := [name for name in names if name not in DIMENSIONS]:
-            raise OptionError(
-                f"There is no dimension {unknown[0]!r}; there are {', '.join(DIMENSIONS)}. For another one give a "
-                f"mapping of names to descriptions."
-            )
-        dimensions = {name: DIMENSIONS[name] for name in names}
-    if not dimensions or not all(name.strip() for name in dimensions):
-        raise OptionError(f"The dimensions are {list(dimensions)}; name one or more to compare answers on.")
-    return dict(dimensions)
 
 
 @runtime_checkable
@@ -174,11 +153,11 @@ def _short(why: str) -> str:
 
 
 @dataclass(frozen=True)
-class OverlapJudge(Checked):
+class OverlapJudge:
     """Judge answers offline by counting words, as a stand-in for a language model.
 
     An answer is right where it contains the words of an accepted one in a row, or where its token F1 with one is at
-    least `threshold`; for an accepted "yes" or "no" its first word decides. So an answer that denies or only lists the
+    least 0.5; for an accepted "yes" or "no" its first word decides. So an answer that denies or only lists the
     accepted one counts as right, and a paraphrase as wrong.
 
     Two answers are compared by their words with the nearest accepted answer of eight words or more: comprehensiveness
@@ -193,27 +172,17 @@ class OverlapJudge(Checked):
     {'comprehensiveness': 1.0, 'relevance': 0.0}
     """
 
-    threshold: Annotated[float, Between(0, 1, open_low=True)] = 0.5
-
     @property
     def id(self) -> str:
         """Name of the stand-in, with its threshold."""
-        return f"stand-in for a model: words shared with accepted answers (F1 >= {self.threshold:g})"
+        return f"stand-in for a model: words shared with accepted answers (F1 >= {_MIN_F1})"
 
     def accuracy(self, question: str, accepted: Sequence[str], answer: str, run: Run | None = None) -> Verdict:
         """Return whether an answer is right, judged by its words."""
-        match = next((text for text in accepted if self._agrees(answer, text)), None)
+        match = next((text for text in accepted if _agrees(answer, text)), None)
         if match is None:
             return Verdict(0.0, "shares too little")
         return Verdict(1.0, f"has the words of {match!r}"[:_WHY])
-
-    def _agrees(self, answer: str, accepted: str) -> bool:
-        words, accepted_words = normalised(answer), normalised(accepted)
-        if not words or not accepted_words:
-            return False
-        if accepted_words in ("yes", "no"):
-            return words.split()[0] == accepted_words
-        return f" {accepted_words} " in f" {words} " or token_f1(answer, accepted) >= self.threshold
 
     def compare(
         self,
@@ -231,6 +200,15 @@ class OverlapJudge(Checked):
             return {}
         shares, others = (_shares(Counter(normalised(answer).split()), references) for answer in (first, second))
         return {name: _better(shares[name], others[name]) for name in dimensions if name in shares}
+
+
+def _agrees(answer: str, accepted: str) -> bool:
+    words, accepted_words = normalised(answer), normalised(accepted)
+    if not words or not accepted_words:
+        return False
+    if accepted_words in ("yes", "no"):
+        return words.split()[0] == accepted_words
+    return f" {accepted_words} " in f" {words} " or token_f1(answer, accepted) >= _MIN_F1
 
 
 def _shares(answer: Counter[str], references: list[Counter[str]]) -> dict[str, float]:

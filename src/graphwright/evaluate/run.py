@@ -23,8 +23,8 @@ from graphwright.evaluate.experiment import Experiment, Subject, write_plan
 from graphwright.evaluate.indexing import build_index, check_index, sample_index
 from graphwright.evaluate.judge import judge_run, verdicts
 from graphwright.evaluate.judges import Judge
-from graphwright.evaluate.report.write import write_report
-from graphwright.evaluate.summary import summarised
+from graphwright.evaluate.report import write_report
+from graphwright.evaluate.statistics import summarised
 from graphwright.files import clean, whole_lines, write_text
 from graphwright.index.build import Progress
 from graphwright.index.locks import writer_lock

@@ -1,11 +1,13 @@
-"""Bootstrap intervals and paired permutation tests over questions, by scipy (extra `stats`).
+"""Summarise a run: metrics with bootstrap intervals, costs, and paired permutation tests against a baseline.
 
-Everything is deterministic for a seed, and questions are drawn in blocks, so that memory stays bounded.
+Intervals and tests are computed by scipy (extra `stats`), deterministic for a seed, and in blocks of questions, so that
+memory stays bounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,13 +15,175 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError
+from graphwright.evaluate.asking import Results, Row
+from graphwright.evaluate.entries import Entry, plain
+from graphwright.evaluate.experiment import Subject
+from graphwright.evaluate.measures import Measure
 
-__all__ = ["available", "bootstrap_interval", "holm", "paired_test", "ratio_interval", "with_interval"]
+__all__ = ["available", "bootstrap_interval", "holm", "paired_test", "summarised", "with_interval"]
 
 Values = NDArray[np.float64]
 
+_RESAMPLES = 10_000
 _CELLS = 1 << 20  # numbers drawn at once
 _DECIMALS = 9  # sums that differ by less are equal
+_MEANS = ("texts", "tokens", "calls", "prompt_tokens", "completion_tokens", "cost")
+_GROUPS: Mapping[str, Callable[[Row], str]] = {
+    "type": lambda row: str(row["type"]),
+    "hops": lambda row: "" if row["hops"] is None else str(row["hops"]),
+    "answers": lambda row: _count_group(row["answers"]),
+    "entities": lambda row: _count_group(row["entities"]),
+}
+_MAX_GROUPS = 40
+
+
+def summarised(
+    manifest: Mapping[str, Any], entries: Sequence[Entry], subject: Subject, results: Results
+) -> dict[str, Any]:
+    """Return the summary of a finished run, as JSON values.
+
+    For each method `metrics` (mean and, with scipy, the 95 % bootstrap interval over questions), `milliseconds` and
+    `model_milliseconds` of a question (p50, p95, mean), those of each of its `steps` with the recall of gold nodes
+    or documents after it (`held`), means of tokens, calls and money, and `breakdown` by groups of
+    questions. `against_baseline`: for each metric that is a mean the difference and, with scipy, the p value of the
+    paired permutation test, alone and `corrected` for the number of methods (Holm). `sweeps`: the grids. `statistics`:
+    whether there are intervals and p values.
+    """
+    seed = int(manifest["settings"]["seed"])
+    rows = {entry.name: results.of(entry.name) for entry in entries}
+    # Among few questions, none may have the gold data of a metric.
+    measures = [measure for measure in subject.measures if any(_data(of, measure.name) for of in rows.values())]
+    names = [measure.name for measure in measures]
+    against = _against(rows, manifest["baseline"], measures, seed)
+    methods = {
+        entry.name: {
+            "method": entry.method if isinstance(entry.method, str) else entry.name,
+            "options": {name: value if plain(value) else repr(value) for name, value in entry.options.items()},
+            "expression": manifest["methods"][entry.name],
+            "against_baseline": against.get(entry.name),
+            **_figures(rows[entry.name], measures, seed),
+        }
+        for entry in entries
+    }
+    return {
+        **manifest,
+        "primary": subject.primary if subject.primary in names else names[0],
+        "metrics": [{"name": m.name, "about": m.about, "kind": m.kind} for m in measures],
+        "methods": methods,
+        "sweeps": _sweeps(entries),
+        "statistics": available(),
+    }
+
+
+def _figures(rows: Sequence[Row], measures: Sequence[Measure], seed: int) -> dict[str, Any]:
+    """Return all figures of a method."""
+    return {
+        "questions": len(rows),
+        "failed": sum("error" in row for row in rows),
+        "errors": dict(Counter(row["error"] for row in rows if "error" in row)),
+        "metrics": {m.name: with_interval(*data, seed=seed) for m in measures if (data := _data(rows, m.name))},
+        "milliseconds": _times([row["seconds"] for row in rows]),
+        "model_milliseconds": _times([row["model_seconds"] for row in rows]),
+        **{name: float(np.mean([row[name] for row in rows])) for name in _MEANS},
+        "steps": _steps(rows),
+        "breakdown": _breakdown(rows, measures),
+    }
+
+
+def _data(rows: Iterable[Row], metric: str) -> list[list[float]]:
+    """Return a metric of the questions that have it, a ratio of sums as numerators and denominators; [] without any.
+
+    Not all questions have answers, or gold documents.
+    """
+    pairs = [row["ratios"][metric] for row in rows if metric in row.get("ratios", {})]
+    if pairs:
+        return [list(column) for column in zip(*pairs, strict=True)]
+    values = [row["metrics"][metric] for row in rows if metric in row["metrics"]]
+    return [values] if values else []
+
+
+def _against(
+    rows: Mapping[str, Sequence[Row]], baseline: str, measures: Sequence[Measure], seed: int
+) -> dict[str, dict[str, Any]]:
+    """Return by method and metric the difference to the baseline, with its p values where scipy is installed."""
+    differences: dict[str, dict[str, Any]] = {name: {} for name in rows if name != baseline}
+    for measure in measures:
+        data = {name: _data(of, measure.name) for name, of in rows.items()}
+        if len(data[baseline]) != 1:  # missing, or a ratio
+            continue
+        base = data[baseline][0]
+        values = {name: data[name][0] for name in differences if data[name]}
+        p = {name: paired_test(of, base, seed=seed) for name, of in values.items()} if available() else {}
+        corrected = dict(zip(p, holm(list(p.values())), strict=True))
+        for name, of in values.items():
+            tested = {"p": p[name], "corrected": corrected[name]} if name in p else {}
+            differences[name][measure.name] = {"difference": float(np.mean(of) - np.mean(base)), **tested}
+    return differences
+
+
+def _breakdown(rows: Sequence[Row], measures: Sequence[Measure]) -> dict[str, Any]:
+    """Return the metrics of groups of questions, where there are several groups and not too many."""
+    breakdown = {}
+    for name, group_of in _GROUPS.items():
+        groups = defaultdict[str, list[Row]](list)
+        for row in rows:
+            groups[group_of(row) or "unknown"].append(row)
+        if 1 < len(groups) <= _MAX_GROUPS:
+            breakdown[name] = {
+                group: {
+                    "questions": len(members),
+                    "metrics": {m.name: _mean(*data) for m in measures if (data := _data(members, m.name))},
+                }
+                for group, members in sorted(groups.items())
+            }
+    return breakdown
+
+
+def _count_group(count: int) -> str:
+    return str(count) if count < 2 else "2-4" if count < 5 else "5+"
+
+
+def _steps(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the times of each step, in order of first appearance; the times of a loop are added up.
+
+    A question without the step counts as 0 in its times, and not in its share.
+    """
+    seconds: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    shares: defaultdict[str, dict[int, float]] = defaultdict(dict)
+    for at, row in enumerate(rows):
+        for step in row["steps"]:
+            seconds[step["operator"]][at] += step["seconds"]
+            if step["held"] is not None:
+                shares[step["operator"]][at] = step["held"]
+    return [
+        {
+            "operator": name,
+            **_times([of.get(at, 0.0) for at in range(len(rows))]),
+            "held": float(np.mean(list(shares[name].values()))) if name in shares else None,
+        }
+        for name, of in seconds.items()
+    ]
+
+
+def _times(seconds: Sequence[float]) -> dict[str, float]:
+    p50, p95 = 1000 * np.percentile(seconds, [50, 95])
+    return {"p50": round(float(p50), 3), "p95": round(float(p95), 3), "mean": round(1000 * float(np.mean(seconds)), 3)}
+
+
+def _sweeps(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return the points of each option that a grid varies, the other options of the grid being the same."""
+    sweeps: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for entry in entries:
+        for option in entry.swept:
+            rest = tuple((name, repr(entry.options[name])) for name in entry.swept if name != option)
+            value = entry.options[option]
+            point = {"value": value if plain(value) else repr(value), "name": entry.name}
+            sweeps.setdefault((entry.of, option, rest), []).append(point)
+    return [
+        {"method": of, "option": option, "with": dict(rest), "points": points}
+        for (of, option, rest), points in sweeps.items()
+        if len(points) > 1
+    ]
 
 
 def available() -> bool:
@@ -28,60 +192,60 @@ def available() -> bool:
 
 
 def bootstrap_interval(
-    values: ArrayLike, level: float = 0.95, resamples: int = 10_000, seed: int = 0
+    values: ArrayLike, denominators: ArrayLike | None = None, *, seed: int = 0
 ) -> tuple[float, float]:
-    """Return the percentile bootstrap interval of the mean of `values`, one value for each question (Efron, 1979).
+    """Return the 95 % percentile bootstrap interval of the mean of `values`, one for each question (Efron, 1979).
 
-    Raises OptionError for values that are missing or not finite, and without scipy.
+    With `denominators`, the interval of Σ values / Σ denominators, such as micro F1; 0 / 0 counts as 0. Raises
+    OptionError for values that are missing or not finite, and without scipy.
 
     >>> low, high = bootstrap_interval([0, 1] * 50); round(low, 1), round(high, 1)
     (0.4, 0.6)
     """
-    return _bootstrap((_values(values, "values"),), np.mean, level, resamples, seed)
+    data = _columns(values=values) if denominators is None else _columns(values=values, denominators=denominators)
+    statistic: Callable[..., Any] = np.mean if denominators is None else _ratio
+    if data[0].size == 1:
+        value = float(statistic(*data, axis=-1))
+        return value, value
+    options: dict[str, Any] = {"n_resamples": _RESAMPLES, "batch": max(1, _CELLS // data[0].size), "vectorized": True}
+    options |= {"paired": len(data) > 1, "confidence_level": 0.95, "method": "percentile", "random_state": seed}
+    interval = _scipy().bootstrap(data, statistic, **options).confidence_interval
+    return float(interval.low), float(interval.high)
 
 
-def ratio_interval(
-    numerators: ArrayLike, denominators: ArrayLike, level: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> tuple[float, float]:
-    """Return the bootstrap interval of Σ numerators / Σ denominators, such as micro F1; 0 / 0 counts as 0.
-
-    >>> low, high = ratio_interval([2, 0] * 50, [2, 2] * 50); round(low, 1), round(high, 1)
-    (0.4, 0.6)
-    """
-    pair = _pair(numerators, denominators, "numerators", "denominators")
-    return _bootstrap(pair, _ratio, level, resamples, seed)
-
-
-def paired_test(a: ArrayLike, b: ArrayLike, resamples: int = 10_000, seed: int = 0) -> float:
+def paired_test(a: ArrayLike, b: ArrayLike, *, seed: int = 0) -> float:
     """Return the two-sided p value of the difference of two methods on the same questions.
 
     Paired permutation test (Fisher, 1935; for retrieval Smucker, Allan and Carterette, 2007): if the methods were
     alike, each difference would be as likely with the other sign. All patterns of signs are tried where there are at
-    most `resamples`, else that number of random ones, the observed one included (Phipson and Smyth, 2010).
+    most 10,000, else that number of random ones, the observed one included (Phipson and Smyth, 2010).
     Raises OptionError where a and b differ in length, for values that are not finite, and without scipy.
 
     >>> paired_test([1, 1, 1, 1, 1], [0, 0, 0, 0, 0])  # 2 of 2**5 patterns
     0.0625
     """
-    first, second = _pair(a, b, "a", "b")
-    _check_resamples(resamples)
+    first, second = _columns(a=a, b=b)
     difference = first - second
     difference = difference[difference != 0]  # zero differences have no sign
-    if difference.size < 2:
+    size = difference.size
+    if size < 2:
         return 1.0
-    options = {"vectorized": True, "alternative": "greater", "n_resamples": resamples, "batch": _rows(difference.size)}
-    if difference.size < 63 and 2**difference.size <= resamples:
-        test = _scipy().permutation_test((difference,), _total, permutation_type="samples", **options)
+    options: dict[str, Any] = {"vectorized": True, "alternative": "greater", "batch": max(1, _CELLS // size)}
+    options |= {"n_resamples": _RESAMPLES}
+    if size < 63 and 2**size <= _RESAMPLES:
+        test = _scipy().permutation_test((difference,), _distance, permutation_type="samples", **options)
     else:
-        rng = np.random.default_rng(seed)
-        signs = np.array([-1, 1], np.int8)
-        test = _scipy().monte_carlo_test(
-            difference, lambda size: difference * signs[rng.integers(0, 2, size, np.int8)], _total, **options
-        )
+        rng, signs = np.random.default_rng(seed), np.array([-1, 1], np.int8)
+
+        def drawn(size: tuple[int, ...]) -> Values:
+            values: Values = difference * signs[rng.integers(0, 2, size, np.int8)]
+            return values
+
+        test = _scipy().monte_carlo_test(difference, drawn, _distance, **options)
     return float(test.pvalue)
 
 
-def _total(differences: Values, axis: int) -> Values:
+def _distance(differences: Values, axis: int) -> Values:
     """Return the distance of the sum from 0; sums that differ by rounding only are made equal."""
     distance: Values = np.round(np.abs(differences.sum(axis=axis)), _DECIMALS)
     return distance
@@ -100,43 +264,18 @@ def holm(p: Sequence[float]) -> list[float]:
     return [float(value) for value in corrected]
 
 
-def with_interval(values: ArrayLike, denominators: ArrayLike | None = None, seed: int = 0) -> Mapping[str, float]:
+def with_interval(values: ArrayLike, denominators: ArrayLike | None = None, *, seed: int = 0) -> dict[str, float]:
     """Return "mean", and with scipy "low" and "high", of values or of a ratio of sums."""
-    numerators = _values(values, "values")
-    if denominators is None:
-        interval = bootstrap_interval(numerators, seed=seed) if available() else None
-        mean = float(numerators.mean())
-    else:
-        interval = ratio_interval(numerators, denominators, seed=seed) if available() else None
-        mean = float(_ratio(numerators, np.asarray(denominators, float)))
-    return {"mean": mean} if interval is None else {"mean": mean, "low": interval[0], "high": interval[1]}
+    mean = _mean(values, denominators)
+    if not available():
+        return {"mean": mean}
+    low, high = bootstrap_interval(values, denominators, seed=seed)
+    return {"mean": mean, "low": low, "high": high}
 
 
-def _bootstrap(
-    data: tuple[Values, ...], statistic: Any, level: float, resamples: int, seed: int
-) -> tuple[float, float]:
-    _check_resamples(resamples)
-    if not 0 < level < 1:
-        raise OptionError(f"level is {level!r}; it must lie between 0 and 1, such as 0.95.")
-    if data[0].size == 1:
-        value = float(statistic(*data, axis=-1))
-        return value, value
-    interval = (
-        _scipy()
-        .bootstrap(
-            data,
-            statistic,
-            n_resamples=resamples,
-            batch=_rows(data[0].size),
-            vectorized=True,
-            paired=len(data) > 1,
-            confidence_level=level,
-            method="percentile",
-            random_state=seed,
-        )
-        .confidence_interval
-    )
-    return float(interval.low), float(interval.high)
+def _mean(values: ArrayLike, denominators: ArrayLike | None = None) -> float:
+    numerators = np.asarray(values, np.float64)
+    return float(numerators.mean() if denominators is None else _ratio(numerators, np.asarray(denominators)))
 
 
 def _ratio(numerators: Values, denominators: Values, axis: int = -1) -> Values:
@@ -155,29 +294,14 @@ def _scipy() -> Any:
     return stats
 
 
-def _rows(size: int) -> int:
-    return max(1, _CELLS // size)
-
-
-def _check_resamples(resamples: int) -> None:
-    if resamples < 1:
-        raise OptionError(f"resamples is {resamples!r}; it must be 1 or more.")
-
-
-def _pair(a: ArrayLike, b: ArrayLike, name_a: str, name_b: str) -> tuple[Values, Values]:
-    first, second = _values(a, name_a), _values(b, name_b)
-    if first.size != second.size:
-        raise OptionError(
-            f"{name_a} holds {first.size} values and {name_b} {second.size}; give both for each question."
-        )
-    return first, second
-
-
-def _values(values: ArrayLike, name: str) -> Values:
-    array = np.asarray(values, np.float64).reshape(-1)
-    if not array.size:
-        raise OptionError(f"{name} is empty; give one value for each question.")
-    if not np.isfinite(array).all():
-        at = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise OptionError(f"{name}[{at}] is {array[at]}; leave questions without a value out.")
-    return array
+def _columns(**columns: ArrayLike) -> tuple[Values, ...]:
+    """Return the columns as arrays. Raises OptionError for different lengths, and for values that cannot be used."""
+    arrays = {name: np.asarray(column, np.float64).reshape(-1) for name, column in columns.items()}
+    sizes = [f"{array.size} {name}" for name, array in arrays.items()]
+    if len({array.size for array in arrays.values()}) > 1 or not all(array.size for array in arrays.values()):
+        raise OptionError(f"There are {' and '.join(sizes)}; give one value of each for every question.")
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            at = int(np.flatnonzero(~np.isfinite(array))[0])
+            raise OptionError(f"{name}[{at}] is {array[at]}; leave questions without a value out.")
+    return tuple(arrays.values())

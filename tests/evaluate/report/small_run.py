@@ -12,7 +12,7 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 from selectolax.lexbor import LexborNode as Node
 
-from graphwright.evaluate.report.write import write_report
+from graphwright.evaluate.report import write_report
 
 METRICS = ("recall@5", "ndcg@10", "exact match")
 HOSTILE = (

@@ -18,7 +18,7 @@ from tests.evaluate.report.small_run import HOSTILE, cells, data, questions, row
 
 from graphwright.evaluate.judges import OverlapJudge
 from graphwright.evaluate.report.page import environment, page
-from graphwright.evaluate.report.questions import script_json
+from graphwright.evaluate.report.results import script_json
 
 MANY = tuple(f"lego-{at}" for at in range(40))
 SVG = "{http://www.w3.org/2000/svg}"

@@ -36,7 +36,7 @@ from graphwright.evaluate.report.figures import (
     reading,
     score,
 )
-from graphwright.evaluate.report.questions import question_data
+from graphwright.evaluate.report.results import question_data
 from graphwright.evaluate.report.tables import Column, group_means, groupings, leaderboard
 
 __all__ = ["environment", "page"]

@@ -306,10 +306,10 @@
   }
 
   function costs(row) {
-    const [seconds, tokens, calls, cost, llmTokens] = row.c;
+    const [seconds, tokens, calls, cost] = row.c;
     const figures = [
       seconds == null ? "" : `${(1000 * seconds).toFixed(seconds < 0.01 ? 2 : 0)} ms`,
-      tokens ? `${tokens} encoder tokens` : "", llmTokens ? `${llmTokens} tokens of language models` : "",
+      tokens ? `${tokens} encoder tokens` : "", row.l ? `${row.l} tokens of language models` : "",
       calls ? `${calls} model ${calls === 1 ? "call" : "calls"}` : "", cost ? `${cost} money` : "",
     ].filter(Boolean);
     return el("p", { class: "quiet" }, figures.join(", "));

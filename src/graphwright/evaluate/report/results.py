@@ -1,23 +1,30 @@
-"""Collect the results of single questions for the page: a list to search, and two methods side by side.
+"""Write the results of single questions: as data of the page, as a CSV table, and as TREC runs.
 
-A page of all results would be too large to open. The list has the text of every question and the score of each method;
+A page of all results would be too large to open. Its list has the text of every question and the score of each method;
 details are included for as many questions as fit, those on which the methods differ most first.
 """
 
 from __future__ import annotations
 
+import csv
+import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup
 
-from graphwright.evaluate.report.figures import cut, is_share, metric_names, ranked
+from graphwright.evaluate.judges import Verdict
+from graphwright.evaluate.report.figures import clean, cut, is_share, metric_names, ranked
+from graphwright.files import whole, write_text
 
-__all__ = ["QuestionData", "question_data", "script_json"]
+__all__ = ["QuestionData", "question_data", "run_file", "script_json", "trec_lines", "write_csv", "write_runs"]
 
 Row = Mapping[str, Any]
 
@@ -25,7 +32,9 @@ _ROOM = 12_000_000  # bytes of results on the page
 _LISTED = 8  # metrics that the list can show
 _DOCUMENTS, _ITEMS, _CITATIONS, _ANSWERS, _GOLD, _STEPS, _NOTES = 10, 5, 5, 5, 30, 40, 3
 _TEXT, _ANSWER = 1000, 800  # characters of a question and of an answer
-_COSTS = ("seconds", "tokens", "calls", "cost")
+_COSTS = ("seconds", "model_seconds", "texts", "tokens", "calls", "prompt_tokens", "completion_tokens", "cost")
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
+_RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d")  # not allowed as file names on some systems
 _UNSAFE = re.compile("[<>&\x7f-\x9f\u2028\u2029\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 
@@ -117,7 +126,6 @@ def _result(row: Row, gold: Iterable[str], metrics: list[str], operators: dict[s
     """Return the part of a result that the page shows; `operators` numbers the steps' operators."""
     documents, evidence = row["documents"], row["evidence"]
     rank = {document: at for at, (document, _) in enumerate(documents, 1)}
-    llm_tokens = row["prompt_tokens"] + row["completion_tokens"]
     result = {
         "m": [_rounded(row["metrics"].get(name), 4) for name in metrics],
         "d": [[cut(document), _rounded(score, 4)] for document, score in documents[:_DOCUMENTS]],
@@ -134,17 +142,18 @@ def _result(row: Row, gold: Iterable[str], metrics: list[str], operators: dict[s
             ]
             for step in row["steps"][:_STEPS]
         ],
-        "c": [*(_rounded(row[name], 6) for name in _COSTS), llm_tokens],
+        "c": [_rounded(row[name], 6) for name in ("seconds", "tokens", "calls", "cost")],
+        "l": row["prompt_tokens"] + row["completion_tokens"],
     }
     return result | ({"x": cut(row["error"], _ANSWER)} if "error" in row else {})
 
 
-def _answer(answer: Mapping[str, Any], judged: tuple[float, str] | None) -> dict[str, Any]:
+def _answer(answer: Mapping[str, Any], judged: Verdict | None) -> dict[str, Any]:
     return {
         "t": cut(answer["text"], _ANSWER),
         "s": [cut(text) for text in answer["short"][:_ANSWERS]],
         "f": answer["found"],
-        "j": None if judged is None else [_rounded(judged[0], 3), cut(judged[1])],
+        "j": None if judged is None else [judged.value, cut(judged.why)],
         "n": len(answer["citations"]),
         "c": [
             [cut(cited["document"]), cited["start"], cited["end"], cut(cited["text"]), cut(" → ".join(cited["path"]))]
@@ -158,3 +167,62 @@ def _rounded(value: float | None, digits: int) -> float | int | None:
         return None
     rounded = round(value, digits)
     return int(rounded) if rounded == int(rounded) else rounded
+
+
+def write_csv(path: Path, rows: Iterable[Row], metrics: Iterable[str]) -> None:
+    """Write a line for each method and question; `gold` and `documents` are counts."""
+    asked = ("method", "question", "type", "hops", "answers", "entities", "gold", "documents", "found", "answer")
+    with whole(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, [*asked, *metrics, *_COSTS, "error"], extrasaction="ignore", lineterminator="\n")
+        table.writeheader()
+        for row in rows:
+            answer = row["answer"] or {}
+            counts = {name: len(row[name]) for name in ("gold", "documents")}
+            values = {**row, **row["metrics"], **counts, "found": answer.get("found"), "answer": answer.get("text")}
+            table.writerow({name: clean(value) if isinstance(value, str) else value for name, value in values.items()})
+
+
+def write_runs(folder: Path, rows: Iterable[Row]) -> dict[str, str]:
+    """Write one TREC run for each method that ranks documents; return the names of the files by method."""
+    lines: dict[str, list[str]] = {}
+    for row in rows:
+        if row["documents"]:
+            lines.setdefault(row["method"], []).extend(trec_lines(row))
+    files = {method: run_file(method) for method in lines}
+    for method, name in files.items():
+        folder.mkdir(exist_ok=True)
+        write_text(folder / name, "\n".join(lines[method]) + "\n")
+    return files
+
+
+def run_file(method: str) -> str:
+    """Return the file name of a method's run: safe on every system, and different for different methods.
+
+    >>> run_file("ppr"), run_file("ppr(restart=0.5)"), run_file("../a")
+    ('ppr.trec', 'ppr-restart-0-5-e60ce1f8.trec', 'a-33a80bec.trec')
+    """
+    if _PLAIN.fullmatch(method) and not _RESERVED.fullmatch(method):
+        return f"{method}.trec"
+    words = "-".join(re.findall(r"[a-z0-9]+", method.lower()))[:60].rstrip("-") or "method"
+    digest = hashlib.blake2b(method.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return f"{words}-{digest}.trec"
+
+
+def trec_lines(row: Row) -> Iterator[str]:
+    """Yield the lines of a result: question, Q0, document, rank, score, method.
+
+    Space inside a field is percent-encoded, because space separates fields.
+
+    >>> row = {"method": "my ppr", "question": "q1", "documents": [["a b", 0.5], ["c", 0.25]]}
+    >>> list(trec_lines(row))
+    ['q1 Q0 a%20b 1 0.5 my%20ppr', 'q1 Q0 c 2 0.25 my%20ppr']
+    """
+    question, method = _trec_field(row["question"]), _trec_field(row["method"])
+    for rank, (document, score) in enumerate(row["documents"], 1):
+        yield f"{question} Q0 {_trec_field(document)} {rank} {score!r} {method}"
+
+
+@lru_cache(maxsize=1 << 16)
+def _trec_field(text: str) -> str:
+    special = r"[\s%\x00-\x1f\x7f-\x9f\ud800-\udfff]"
+    return re.sub(special, lambda match: quote(match[0], safe="", errors="surrogatepass"), text) or "%00"
