@@ -1,11 +1,14 @@
-"""What messages say to each node, in special cases; tests/operators/retrievers/test_arcs.py has plain sums."""
+"""Messages to each node in special cases, and smoothing against dense matrices."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from graphwright.kernels.messages import Messages, aggregate, gradients
+from graphwright.kernels.csr import undirected, workspace
+from graphwright.kernels.messages import Messages, aggregate, gradients, smooth
 
 
 def one_node(values: list[float]) -> Messages:
@@ -53,3 +56,48 @@ def test_the_gradient_is_that_of_small_differences(seed: int) -> None:
                 other[at] += np.float32(step)
                 moved.append(said(*((other, gates) if which == 0 else (x, other))))
             assert found[which][at] == pytest.approx((moved[0] - moved[1]) / 2e-3, abs=0.03, rel=0.02)
+
+
+pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30)
+lists = st.lists(st.integers(0, 9), unique=True, max_size=10)
+
+
+def graph_of(edges: list[tuple[int, int]], n: int = 10):
+    return undirected(n, [a for a, _ in edges], [b for _, b in edges])
+
+
+@settings(deadline=None)
+@given(pairs, lists, st.floats(0, 1), st.integers(1, 5), st.integers(0, 2**32))
+def test_smooth_agrees_with_dense_matrices(edges, nodes, alpha, width, seed) -> None:
+    graph = graph_of(edges)
+    near = [set(row.tolist()) for row in np.split(graph[1], graph[0][1:-1])]
+    signal = np.random.default_rng(seed).normal(size=(len(nodes), width)).astype(np.float32)
+    adjacent = np.array([[float(b in near[a]) for b in nodes] for a in nodes]).reshape(len(nodes), len(nodes))
+    degree = np.array([max(len(near[a]), 1) for a in nodes], float)
+    weights = adjacent / degree[None, :]  # A D^-1
+    sums = weights.sum(1)
+    alone = sums == 0
+    mixed = weights / np.where(alone, 1, sums)[:, None]
+    expected = np.where(alone[:, None], signal, (1 - alpha) * signal + alpha * (mixed @ signal))
+    before = signal.copy()
+    assert np.allclose(smooth(*graph, nodes, signal, alpha), expected, atol=1e-6)
+    assert (signal == before).all() and not workspace(10).marks.any()
+
+
+def test_smoothing_tells_ids_that_look_alike_apart() -> None:
+    """As in a graph of ten nodes, where ids agree in their last bits and whole rows are between them."""
+    rng = np.random.default_rng(0)
+    edges, far = [(int(a), int(b)) for a, b in rng.integers(0, 10, (20, 2))], 4096 * np.arange(10) + 5
+    small, large = graph_of(edges), graph_of([(int(far[a]), int(far[b])) for a, b in edges], 50_000)
+    signal = rng.normal(size=(6, 3)).astype(np.float32)
+    assert smooth(*small, range(6), signal, 0.4).tolist() == smooth(*large, far[:6], signal, 0.4).tolist()
+
+
+def test_smoothing_of_what_lies_outside_is_refused() -> None:
+    line = undirected(3, [0, 1], [1, 2])
+    with pytest.raises(ValueError, match="nodes holds"):
+        smooth(*line, [5], [[1.0]], 0.2)
+    with pytest.raises(ValueError, match="nodes holds 1 repeats"):
+        smooth(*line, [1, 1], [[1.0], [2.0]], 0.2)
+    with pytest.raises(ValueError, match=r"rows of shape .* for 2 nodes"):
+        smooth(*line, [0, 1], [[1.0]], 0.2)

@@ -1,14 +1,19 @@
-"""Neighbourhoods: nodes within some hops, connected components, and the nodes that random walks visit."""
+"""Neighbourhoods: nodes within some hops, components, nodes that random walks visit, nodes next to a ranked list."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.csr import Floats, Ids, Pointers, kernel, node_ids, readonly, workspace
+from graphwright.kernels.csr import Floats, Ids, Pointers, kernel, node_ids, readonly, same_length, workspace
+from graphwright.kernels.ranking import kth
 
-__all__ = ["components", "khop", "random_walk", "reachable"]
+__all__ = ["Around", "components", "khop", "products", "random_walk", "seed_weights"]
 
+Singles = NDArray[np.float32]
+_SUMS = 64  # a constant, so that loops over it are vectorised
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_MIX = np.uint64(0xBF58476D1CE4E5B9)
 _LAST_MIX = np.uint64(0x94D049BB133111EB)
@@ -111,28 +116,6 @@ def khop(indptr: Pointers, neighbours: Ids, seeds: ArrayLike, hops: int) -> tupl
     return (keys & 0xFFFFFFFF).astype(np.int32), (keys >> 32).astype(np.int32) - np.int32(1)
 
 
-def reachable(indptr: Pointers, neighbours: Ids, seeds: ArrayLike) -> Ids:
-    """Return all nodes of the connected components of the seeds, int32, ascending.
-
-    Raises ValueError for a seed that is not a node.
-
-    >>> from graphwright.kernels.csr import undirected
-    >>> reachable(*undirected(5, [3, 0], [2, 1]), [3]).tolist()
-    [2, 3]
-    """
-    n = indptr.size - 1
-    ids, scratch = node_ids(seeds, n, "seeds"), workspace(n)
-    with scratch:
-        size = _spread(readonly(indptr, np.int64), readonly(neighbours, np.int32), ids, n, scratch.marks, scratch.queue)
-        if size == n:  # the common case needs no sort
-            nodes = np.arange(n, dtype=np.int32)
-            scratch.marks[:n] = 0
-        else:
-            nodes = np.sort(scratch.queue[:size])
-            scratch.marks[nodes] = 0
-    return nodes
-
-
 def random_walk(
     indptr: Pointers,
     neighbours: Ids,
@@ -165,9 +148,11 @@ def random_walk(
     if walks < 0 or steps < 0 or walks * (steps + 1) >= 2**31:
         raise ValueError(f"walks is {walks} and steps is {steps}. Pass 0 or more, fewer than 2**31 visits in total.")
     n = indptr.size - 1
-    ids, sums = _running(node_ids(seeds, n, "seeds"), weights)
+    ids, mass = seed_weights(n, seeds, weights)
+    ids, sums = ids[mass > 0], np.cumsum(mass[mass > 0])
     if not ids.size:
         return np.empty(0, np.int32), np.empty(0, np.int32)
+    ids, sums = readonly(ids, np.int32), readonly(sums / sums[-1], np.float64)
     scratch = workspace(n)
     graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
     state = np.array([seed % 2**64], np.uint64)
@@ -180,16 +165,18 @@ def random_walk(
     return nodes[order], visits[order]
 
 
-def _running(seeds: Ids, weights: ArrayLike | None) -> tuple[Ids, Floats]:
-    """Return the seeds of positive weight and the running sums of their weights, ending in 1."""
-    mass = np.ones(seeds.size) if weights is None else np.asarray(weights, np.float64).reshape(-1)
-    if mass.size != seeds.size:
-        raise ValueError(f"seeds holds {seeds.size} nodes and weights {mass.size}. Pass one weight per seed.")
+def seed_weights(n: int, seeds: ArrayLike, weights: ArrayLike | None) -> tuple[Ids, Floats]:
+    """Return seeds and their weights (1 by default), checked.
+
+    Raises ValueError for a seed that is not a node, a weight that is negative or not finite, or unless there is one
+    weight for each seed.
+    """
+    nodes = node_ids(seeds, n, "seeds")
+    mass = np.ones(nodes.size) if weights is None else np.asarray(weights, np.float64).reshape(-1)
+    same_length("seeds", nodes.size, "weights", mass.size)
     if mass.size and not (np.isfinite(mass).all() and mass.min() >= 0):
         raise ValueError(f"weights range from {mass.min()} to {mass.max()}. Pass finite weights, 0 or more.")
-    used = mass > 0
-    sums = np.cumsum(mass[used])
-    return readonly(seeds[used], np.int32), readonly(sums / sums[-1] if sums.size else sums, np.float64)
+    return nodes, mass
 
 
 @kernel
@@ -228,3 +215,133 @@ def components(indptr: Pointers, neighbours: Ids) -> Ids:
     labels = np.full(indptr.size - 1, -1, np.int32)
     _label(readonly(indptr, np.int64), readonly(neighbours, np.int32), labels, np.empty_like(labels))
     return labels
+
+
+class Around:
+    """The nodes next to a growing ranked list, with neighbours and similarities cached between calls.
+
+    As a search grows, its list holds the earlier nodes in another order, and more. The neighbours of each node are
+    fetched once, and the similarity of each neighbour is computed once. Results do not depend on earlier calls. Takes
+    4 bytes a node of the graph (mapped when touched), 12 for each node met and 8 for each edge of the ranked nodes. For
+    one thread.
+
+    >>> from graphwright.kernels.csr import undirected
+    >>> around = Around(*undirected(5, [0, 1, 2, 3, 0], [1, 2, 3, 4, 3]))
+    >>> [part.tolist() for part in around.scores([2, 0], lambda nodes: nodes / 8)]
+    [[3, 1], [2.375, 2.125]]
+    """
+
+    def __init__(self, indptr: Pointers, neighbours: Ids) -> None:
+        self._indptr, self._neighbours = indptr, neighbours
+        self._place_of: Ids = np.zeros(indptr.size - 1, np.int32)  # 1 + the place of a node in `_met`, 0 for none
+        self._met = np.empty(0, np.int64)  # the neighbours of ranked nodes, in the order met
+        self._similar: Floats = np.empty(0)  # of the nodes met, shorter after an interrupted call
+        self._near: dict[int, NDArray[np.int64]] = {}  # places of the neighbours of each node ranked so far
+
+    def scores(
+        self,
+        ranked: ArrayLike,
+        similarity: Callable[[NDArray[np.int64]], ArrayLike],
+        beta: float = 1.0,
+        k: int | None = None,
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Return the k best (all, if None) of the nodes that are next to a list and not in it, and their scores.
+
+        S(n) = similarity + β I(n), where I(n) = 1 - (best - 1)/(R - 1) if R > 1, plus (c - 1)/(C - 1) if C > 1: the
+        list has R distinct nodes, c of them next to n, the best of those at rank `best` from 1, and C = min(deg(n), R)
+        (FastInsight, Algorithm 3). Returns nodes, int64, and scores, float64, higher score first, then smaller id.
+        `similarity` maps nodes, int64[m], to float64[m], NaN to leave a node out; it is called for new nodes only.
+        The cost is that of the new nodes, and little for each edge of `ranked` and each node met.
+        Raises ValueError for an id that is not a node.
+        """
+        ids = node_ids(ranked, self._place_of.size, "ranked")
+        near = [self._neighbours_of(node) for node in ids.tolist()]
+        self._compare(similarity)
+        places, ranks = (
+            np.concatenate([np.empty(0, np.int64), *near]),
+            np.repeat(np.arange(ids.size), [*map(len, near)]),
+        )
+        best = np.empty(self._met.size, np.int64)
+        best[places[::-1]] = ranks[::-1]  # the last entry written counts: the best rank
+        counts = np.bincount(places, minlength=self._met.size)
+        counts[self._place_of[ids[self._place_of[ids] > 0]] - 1] = 0  # nodes of the list
+        new = np.flatnonzero((counts > 0) & ~np.isnan(self._similar))
+        nodes, count = self._met[new], counts[new]
+        structure = 1.0 - best[new] / (ids.size - 1.0) if ids.size > 1 else np.zeros(new.size)
+        several = count > 1  # a node next to one node of the list needs no degree
+        degree = np.minimum(self._indptr[nodes + 1] - self._indptr[nodes], ids.size)[several]
+        structure[several] += (count[several] - 1.0) / (degree - 1.0)
+        scores = self._similar[new] + beta * structure
+        if k is not None and 0 < k < scores.size:
+            leading = scores >= kth(scores, k)
+            nodes, scores = nodes[leading], scores[leading]
+        order = np.lexsort((nodes, -scores))[:k]
+        return nodes[order], scores[order]
+
+    def _neighbours_of(self, node: int) -> NDArray[np.int64]:
+        """Return the places of a node's neighbours, adding the new ones to those met."""
+        if node not in self._near:
+            row = self._neighbours[self._indptr[node] : self._indptr[node + 1]]
+            new = row[self._place_of[row] == 0]
+            self._place_of[new] = np.arange(self._met.size, self._met.size + new.size) + 1
+            self._met = np.concatenate((self._met, new))
+            self._near[node] = self._place_of[row].astype(np.int64) - 1
+        return self._near[node]
+
+    def _compare(self, similarity: Callable[[NDArray[np.int64]], ArrayLike]) -> None:
+        new = self._met[self._similar.size :]
+        if new.size:
+            values = np.asarray(similarity(new), np.float64)
+            if values.shape != new.shape:
+                raise ValueError(
+                    f"similarity gave shape {values.shape} for {new.size} nodes. Return one number for each."
+                )
+            self._similar = np.concatenate((self._similar, values))
+
+
+@kernel
+def _products(table: Singles, rows: Ids, query: Singles, out: Singles) -> None:
+    """Write the dot product of each row with `query`.
+
+    The terms of a row are added in one order, so its product does not depend on the other rows.
+    """
+    sums = np.empty(_SUMS, np.float32)
+    whole = query.size - query.size % _SUMS
+    for first in range(0, rows.size, 8):
+        last = min(first + 8, rows.size)
+        # Touch each cache line of the next rows first, so that they are fetched in parallel.
+        touched = np.float32(0.0)
+        for i in range(first, last):
+            for j in range(0, query.size, 16):
+                touched += table[rows[i], j]
+        out[first] = touched  # keeps the loop from being removed
+        for i in range(first, last):
+            row = table[rows[i]]
+            sums[:] = 0.0
+            for j in range(0, whole, _SUMS):
+                for lane in range(_SUMS):
+                    sums[lane] += row[j + lane] * query[j + lane]
+            for j in range(whole, query.size):
+                sums[j - whole] += row[j] * query[j]
+            total = np.float32(0.0)
+            for lane in range(_SUMS):
+                total += sums[lane]
+            out[i] = total
+
+
+def products(table: ArrayLike, rows: ArrayLike, query: ArrayLike) -> Singles:
+    """Return the dot product of each of `rows`, int[m], of `table: float32[n, d]` with `query`: float32[m].
+
+    For a few thousand rows of a large table. A row's product does not depend on the other rows, to the last bit.
+    Raises ValueError for a row that the table does not have, or a query of another length.
+
+    >>> products([[1, 0], [0, 1], [2, 2]], [2, 0], [0.5, 0.25]).tolist()
+    [1.5, 0.5]
+    """
+    matrix, vector = readonly(table, np.float32), readonly(query, np.float32)
+    if matrix.ndim != 2 or vector.shape != matrix.shape[1:]:
+        raise ValueError(f"the table has shape {matrix.shape}, the query {vector.shape}. Pass one number per column.")
+    at = node_ids(rows, len(matrix), "rows")
+    out = np.empty(at.size, np.float32)
+    _products(matrix, at, vector, out)
+    return out

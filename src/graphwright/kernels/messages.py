@@ -1,15 +1,15 @@
-"""Messages along arcs, aggregated at each node (principal neighbourhood aggregation), and the gradient."""
+"""Messages along arcs: smoothing among neighbours (GRanker), and principal neighbourhood aggregation with gradient."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.csr import Ids, Pointers, kernel, readonly
+from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, workspace
 
-__all__ = ["Aggregate", "Messages", "aggregate", "gradients"]
+__all__ = ["Aggregate", "Messages", "aggregate", "gradients", "smooth"]
 
 _EPSILON = np.float32(1e-6)  # added to a variance, so that its root has a gradient everywhere
 
@@ -126,3 +126,62 @@ def gradients(messages: Messages, by: Aggregate, slope: Numbers) -> tuple[Number
 def _read(messages: Messages) -> Messages:
     places = [readonly(part, np.int64) for part in messages[:3]]
     return Messages(*places, *(readonly(part, np.float32) for part in messages[3:]))
+
+
+@kernel
+def _smooth(
+    indptr: Pointers, neighbours: Ids, nodes: Ids, signal: Numbers, alpha: float, marks: Ids, out: Numbers
+) -> None:
+    """Write (1 - alpha) H + alpha P H, and copy rows without neighbours; `marks` is zero before and after.
+
+    Neighbours are visited by id, so the sums do not depend on the order of `nodes`.
+    """
+    mean = np.empty(signal.shape[1], np.float64)
+    likely = np.zeros(4096, np.bool_)  # a filter by the last bits of an id: most neighbours are not among `nodes`
+    for i in range(nodes.size):
+        marks[nodes[i], 0] = i + 1
+        likely[nodes[i] & 4095] = True
+    for i in range(nodes.size):
+        total = 0.0
+        mean[:] = 0.0
+        for j in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            u = neighbours[j]
+            if likely[u & 4095] and marks[u, 0]:
+                weight = 1.0 / (indptr[u + 1] - indptr[u])
+                total += weight
+                row = signal[marks[u, 0] - 1]
+                for column in range(mean.size):
+                    mean[column] += weight * row[column]
+        share = alpha / total if total else 0.0
+        own = 1.0 - alpha if total else 1.0
+        for column in range(mean.size):
+            out[i, column] = own * signal[i, column] + share * mean[column]
+    for i in range(nodes.size):
+        marks[nodes[i], 0] = 0
+
+
+def smooth(indptr: Pointers, neighbours: Ids, nodes: ArrayLike, signal: ArrayLike, alpha: float) -> Numbers:
+    """Smooth the row of each node towards the rows of its neighbours among `nodes`.
+
+    H' = (1 - α) H + α P H, with W_ij = 1/deg(j) where nodes i and j are neighbours, else 0, and P the rows of W
+    divided by their sums (FastInsight, Algorithm 2, lines 2 to 6; one gradient step on the Laplacian-regularised
+    objective). deg counts all neighbours in the graph. A node without a neighbour among `nodes` keeps its row (line 5
+    would divide by zero).
+
+    `nodes` are distinct, in any order; `signal: float32[len(nodes), h]`; returns the same shape.
+    Raises ValueError for an id that is not a node or is repeated, or unless there is one row for each node.
+
+    >>> from graphwright.kernels.csr import undirected
+    >>> smooth(*undirected(3, [0], [1]), [1, 0, 2], [[1.0], [0.0], [5.0]], 0.25).tolist()
+    [[0.75], [0.25], [5.0]]
+    """
+    n = indptr.size - 1
+    ids, rows = node_ids(nodes, n, "nodes"), readonly(signal, np.float32)
+    if rows.ndim != 2 or len(rows) != ids.size:
+        raise ValueError(f"Got rows of shape {rows.shape} for {ids.size} nodes. Pass one row per node.")
+    if len(set(ids.tolist())) < ids.size:
+        raise ValueError(f"nodes holds {ids.size - len(set(ids.tolist()))} repeats. Pass each node once.")
+    out, scratch = np.empty(rows.shape, np.float32), workspace(n)
+    with scratch:
+        _smooth(readonly(indptr, np.int64), readonly(neighbours, np.int32), ids, rows, float(alpha), scratch.marks, out)
+    return out

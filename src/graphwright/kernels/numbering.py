@@ -17,17 +17,24 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads c
 
 
 @kernel
-def _take(codes: Codes, slots: Codes, shift: int, size: int, capacity: int, out: Ids) -> tuple[int, int]:
-    """Number codes by first appearance up to `capacity`; return how many were read and how many are distinct.
+def _slot(slots: Codes, shift: int, code: np.uint64) -> np.uint64:
+    """Return the slot that holds a code, or the free one where it belongs.
 
     A slot holds a code and its number plus 1, side by side: one cache line a look-up. `shift` leaves as many of the
     topmost bits of the spread code as number the slots.
     """
     last = np.uint64(len(slots) - 1)
+    at = (code * _SPREAD) >> np.uint64(shift)
+    while slots[at, 1] != 0 and slots[at, 0] != code:
+        at = (at + _ONE) & last
+    return at
+
+
+@kernel
+def _take(codes: Codes, slots: Codes, shift: int, size: int, capacity: int, out: Ids) -> tuple[int, int]:
+    """Number codes by first appearance up to `capacity`; return how many were read and how many are distinct."""
     for i in range(codes.size):
-        at = (codes[i] * _SPREAD) >> np.uint64(shift)
-        while slots[at, 1] != 0 and slots[at, 0] != codes[i]:
-            at = (at + _ONE) & last
+        at = _slot(slots, shift, codes[i])
         if slots[at, 1] == 0:
             if size == capacity:
                 return i, size
@@ -40,24 +47,16 @@ def _take(codes: Codes, slots: Codes, shift: int, size: int, capacity: int, out:
 @kernel
 def _find(codes: Codes, slots: Codes, shift: int, out: Ids) -> None:
     """Write the number of each code, -1 for an unknown one."""
-    last = np.uint64(len(slots) - 1)
     for i in range(codes.size):
-        at = (codes[i] * _SPREAD) >> np.uint64(shift)
-        while slots[at, 1] != 0 and slots[at, 0] != codes[i]:
-            at = (at + _ONE) & last
-        out[i] = np.int32(np.int64(slots[at, 1]) - 1)
+        out[i] = np.int32(np.int64(slots[_slot(slots, shift, codes[i]), 1]) - 1)
 
 
 @kernel
 def _move(old: Codes, slots: Codes, shift: int) -> None:
     """Move the entries of the old slots into larger ones."""
-    last = np.uint64(len(slots) - 1)
     for i in range(len(old)):
         if old[i, 1] != 0:
-            at = (old[i, 0] * _SPREAD) >> np.uint64(shift)
-            while slots[at, 1] != 0:
-                at = (at + _ONE) & last
-            slots[at, 0], slots[at, 1] = old[i, 0], old[i, 1]
+            slots[_slot(slots, shift, old[i, 0])] = old[i]
 
 
 class Numbering:
@@ -90,10 +89,10 @@ class Numbering:
             numbers.append(out[:taken])
             if taken == remaining.size:
                 return np.concatenate(numbers)
-            if self._size > len(self._slots) * _FULL - 1:
-                self._grow()
-            else:
+            if self._size < len(self._slots) * _FULL - 1:
                 raise ValueError(f"There are more than {self._size} distinct codes, too many for 31-bit numbers.")
+            old, self._slots = self._slots, np.zeros((2 * len(self._slots), 2), np.uint64)
+            _move(old, self._slots, self._shift)
             remaining = remaining[taken:]
 
     def find(self, codes: ArrayLike) -> Ids:
@@ -106,10 +105,6 @@ class Numbering:
     @property
     def _shift(self) -> int:
         return 65 - len(self._slots).bit_length()
-
-    def _grow(self) -> None:
-        old, self._slots = self._slots, np.zeros((2 * len(self._slots), 2), np.uint64)
-        _move(old, self._slots, self._shift)
 
 
 def _codes(codes: ArrayLike) -> Codes:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.csr import Floats, Ids, Pointers, node_ids, readonly, workspace
+from graphwright.kernels.csr import Floats, Ids, Pointers, readonly, workspace
+from graphwright.kernels.hops import seed_weights
 from graphwright.kernels.ppr_push import Push, Walk, settled, swept
 from graphwright.kernels.ranking import kth
 
@@ -34,18 +35,10 @@ def push_ppr(
 
     **With k**, forward push (Andersen, Chung, Lang, 2006): while r(v) ≥ threshold·deg(v), p(v) gains restart·r(v) and
     each neighbour an equal share of the rest. The mass not yet pushed is spread in proportion to degree, the stationary
-    distribution of undirected walks: π̂(v) = p(v) + restart·r(v) + (1 − restart)·Σr·deg(v)/vol. The threshold begins at
-    0.2/(k·mean degree) (k at least 512) and is quartered until 92 % of the top k stay the same: errors fall three- to
-    fourfold each time, so 2 or 3 % are then still wrong. Most of these are corrected by one more step for nodes near
-    the k-th score: restart·s(v) + (1 − restart)·Σ π̂(u)/deg(u) over the neighbours u, a step of the backward push of
-    Lofgren, Banerjee and Goel (2016), at the cost of the few edges of these nodes. Only nodes that a push has touched
-    are candidates, so a plateau of equal scores is cut where the push first met it.
-
-    The cost depends on k, not on n. Where it would exceed a quarter of the edges (twice all edges, while it stays among
-    an eighth of the nodes), as on small and dense graphs, sweeps as below continue from π̂ instead, until two more leave
-    99 % of the top k the same, or the bound on the L1 error is a tenth of k times the k-th score. benchmarks/kernels.py
-    measures the recall of the exact top k: 0.98 to 1 on average, 0.97 where a top 1,000 is cut from blocks of 10,000
-    similar nodes.
+    distribution of undirected walks: π̂(v) = p(v) + restart·r(v) + (1 − restart)·Σr·deg(v)/vol. The threshold falls
+    until the top k is stable. Only nodes that a push has touched are candidates, so a plateau of equal scores is cut
+    where the push first met it. benchmarks/kernels.py measures the recall of the exact top k: 0.98 to 1 on average,
+    0.97 where a top 1,000 is cut from blocks of 10,000 similar nodes. The cost depends on k, not on n.
 
     **Without k**, or where k covers all nodes that can be reached, the L1 error is at most 1e-8: sweeps over the
     component by conjugate gradients. As P is similar to a symmetric matrix, they shrink errors by 0.557 a sweep at
@@ -84,12 +77,7 @@ def push_ppr(
 
 def _distribution(n: int, seeds: ArrayLike, weights: ArrayLike | None) -> tuple[Ids, Floats]:
     """Return the distinct seeds of positive weight, ascending, and their weights, summing to 1."""
-    nodes = node_ids(seeds, n, "seeds")
-    mass = np.ones(nodes.size) if weights is None else np.asarray(weights, np.float64).reshape(-1)
-    if mass.size != nodes.size:
-        raise ValueError(f"seeds holds {nodes.size} nodes and weights {mass.size}. Pass one weight per seed.")
-    if mass.size and not (np.isfinite(mass).all() and mass.min() >= 0):
-        raise ValueError(f"weights range from {mass.min()} to {mass.max()}. Pass finite weights, 0 or more.")
+    nodes, mass = seed_weights(n, seeds, weights)
     ids, place = np.unique(nodes, return_inverse=True)
     summed = np.bincount(place, mass / max(mass.max(initial=0.0), 1e-300), ids.size)
     used = summed > 0
@@ -105,7 +93,11 @@ def _best(nodes: Ids, scores: Floats, k: int | None) -> tuple[Ids, Floats]:
 
 
 def _pushed(walk: Walk, k: int) -> tuple[Ids, Floats]:
-    """Push until the top k is stable; change to sweeps when these are cheaper, or k covers all nodes."""
+    """Push until the top k is stable; change to sweeps when these are cheaper, or k covers all nodes.
+
+    A push that would walk a quarter of the edges (twice all edges, while it stays among an eighth of the nodes), as on
+    small and dense graphs, costs more than sweeps that continue from its estimate.
+    """
     with workspace(walk.indptr.size - 1) as scratch:
         push = Push(walk, max(k, _MIN_K), scratch)
         nodes, scores, stable = _rounds(push, k)
@@ -116,7 +108,13 @@ def _pushed(walk: Walk, k: int) -> tuple[Ids, Floats]:
 
 
 def _rounds(push: Push, k: int) -> tuple[Ids, Floats, bool]:
-    """Return the nodes touched, their scores, and whether these are final and contain the top k."""
+    """Return the nodes touched, their scores, and whether these are final and contain the top k.
+
+    The threshold begins at 0.2/(k·mean degree) (k at least 512) and is quartered until 92 % of the top k stay the same:
+    errors fall three- to fourfold each time, so 2 or 3 % are then still wrong. Most of these are corrected by one more
+    step for nodes near the k-th score: restart·s(v) + (1 − restart)·Σ π̂(u)/deg(u) over the neighbours u, a step of the
+    backward push of Lofgren, Banerjee and Goel (2016), at the cost of the few edges of these nodes.
+    """
     walk = push.walk
     threshold = _FIRST * (walk.indptr.size - 1) / (max(k, _MIN_K) * walk.neighbours.size)
     before, floor = np.zeros(0, np.bool_), 0.0

@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, induced, kernel, readonly
-from graphwright.kernels.hops import reachable
+from graphwright.kernels.hops import khop
 from graphwright.kernels.ranking import kth
 
 __all__ = ["Push", "Walk", "settled", "swept"]
@@ -115,8 +115,9 @@ def swept(walk: Walk, k: int, touched: Ids, scores: Floats) -> tuple[Ids, Floats
 def _component(walk: Walk) -> tuple[Ids, Walk]:
     """Return the nodes that the walk can reach, ascending, and the walk on the graph of these, renumbered."""
     indptr, neighbours, seeds, _, _ = walk
-    nodes = reachable(indptr, neighbours, seeds)
-    if nodes.size == indptr.size - 1:
+    n = indptr.size - 1
+    nodes = np.sort(khop(indptr, neighbours, seeds, n)[0])
+    if nodes.size == n:
         return nodes, walk
     indptr, neighbours = induced(indptr, neighbours, nodes)
     seeds = readonly(np.searchsorted(nodes, seeds), np.int32)

@@ -14,7 +14,7 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Has, MoreThan
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph, Kind
-from graphwright.kernels.frontier import smooth
+from graphwright.kernels.messages import smooth
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Ranker

@@ -13,7 +13,7 @@ from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
-from graphwright.kernels.bubble import Costs, Meeting, bubble, node_costs
+from graphwright.kernels.trees import Costs, Meeting, bubble, node_costs
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
