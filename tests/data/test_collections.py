@@ -101,7 +101,7 @@ def test_other_questions_of_the_folder_by_name(own: Path) -> None:
     ):
         assert (dataset.name, [q.id for q in dataset.questions]) == ("rivers-dev", ["q2"])
         assert dataset.files[-1] == dev
-    with pytest.raises(DataError, match=r"rivers: no questions; none named 'tset' is there, but corpus\.jsonl, dev\.j"):
+    with pytest.raises(DataError, match=r"rivers: no questions named 'tset' are there, but corpus\.jsonl, dev\.j"):
         read_dataset(own, "tset")
     write(own / "dev.json", json.dumps(ASKED))
     with pytest.raises(DataError, match=r"questions 'dev' may be dev\.json, dev\.jsonl\. Give the whole name"):
@@ -222,7 +222,7 @@ def test_hipporag(hippo: Path) -> None:
     for given in ("rivers.json", "rivers_corpus.json"):
         assert read_dataset(hippo / given).questions == dataset.questions
         assert read_dataset(hippo / given).name == "rivers"
-    with pytest.raises(DataError, match="no set 'cities', but rivers"):
+    with pytest.raises(DataError, match=r"no questions named 'cities' are there, but rivers\.json, rivers_corpus"):
         read_dataset(hippo, "cities")
 
 
@@ -245,7 +245,7 @@ def test_several_sets_of_hipporag(hippo: Path) -> None:
         read_dataset(hippo)
     dataset = read_dataset(hippo, "rivers")
     assert (dataset.name, len(dataset.questions)) == ("hippo-rivers", 2)
-    with pytest.raises(DataError, match="no set 'river', but cities, rivers"):
+    with pytest.raises(DataError, match="no questions named 'river' are there"):
         read_dataset(hippo, "river")
     with pytest.raises(DataError, match=r"cities_corpus\.json: no questions; cities\.json is not beside it"):
         read_dataset(hippo / "cities_corpus.json")

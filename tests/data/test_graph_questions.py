@@ -50,7 +50,7 @@ def test_a_graph_and_one_of_its_files_of_questions(films: Path) -> None:
     assert read_dataset(films / "2hop_dev.jsonl") == read_dataset(films / "kb.tsv", "2hop_dev") == dataset
     with pytest.raises(DataError, match=r"there are 1hop_dev, 2hop_dev\. Name one"):
         read_dataset(films)
-    with pytest.raises(DataError, match="no questions named '3hop'; there are 1hop_dev, 2hop_dev"):
+    with pytest.raises(DataError, match="no questions named '3hop' are there, but 1hop_dev"):
         read_dataset(films, "3hop")
 
 
@@ -288,7 +288,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         write(tmp_path / f"{name}.jsonl", MADE)
     with pytest.raises(DataError, match=r"there are 1hop, 2hop\. Name one"):
         read_dataset(tmp_path)
-    with pytest.raises(DataError, match="no questions named '3hop'; there are 1hop, 2hop"):
+    with pytest.raises(DataError, match="no questions named '3hop' are there, but 1hop"):
         read_dataset(tmp_path, "3hop")
     with pytest.raises(DataError, match="no question has a graph"):
         read_dataset(write(tmp_path / "rog.jsonl", PLACES | {"graph": []}))

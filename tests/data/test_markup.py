@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from graphwright.data.markup import markdown_links, markdown_text
+from graphwright.data.markup import markdown_text
 
 SOURCE = """---
 title: "The Title"
@@ -41,7 +41,7 @@ lines -->
 
 
 def test_markdown_keeps_words_and_layout_and_drops_marks() -> None:
-    title, text, settings = markdown_text(SOURCE)
+    title, text, settings = markdown_text(SOURCE)[:3]
     assert title == "The Title"
     assert settings == {"author": "Me"}
     assert text.split("\n") == [
@@ -72,11 +72,11 @@ def test_the_first_heading_is_the_title() -> None:
     assert markdown_text("intro\n\n## A `b` [c](d)\n# E")[0] == "A b c"
     assert markdown_text("no heading")[0] == ""
     assert markdown_text("---\nnot: closed\n")[1] == "not: closed"
-    assert markdown_text("") == ("", "", {})
+    assert markdown_text("") == ("", "", {}, [])
 
 
 def test_links_lead_where_they_are_written_to() -> None:
-    assert markdown_links(SOURCE) == ["http://x.y/a_(b)", "http://foo.example", "http://c"]
+    assert markdown_text(SOURCE)[3] == ["http://x.y/a_(b)", "http://foo.example", "http://c"]
     text = """---
 see: "[front](front.md)"
 ---
@@ -89,7 +89,7 @@ see: "[front](front.md)"
 [z](code.md)
 ~~~
 """
-    assert markdown_links(text) == ["b c.md", "e.md", "h&i.md", "k_l.md", "q.md", "w x.md"]
+    assert markdown_text(text)[3] == ["b c.md", "e.md", "h&i.md", "k_l.md", "q.md", "w x.md"]
 
 
 @pytest.mark.parametrize(
@@ -98,5 +98,4 @@ see: "[front](front.md)"
 def test_time_is_linear_whatever_repeats(unit: str) -> None:
     begun = time.perf_counter()
     markdown_text(unit * 100_000)
-    markdown_links(unit * 100_000)
     assert time.perf_counter() - begun < 10  # what is quadratic takes minutes

@@ -125,10 +125,11 @@ def _beir(source: Source, corpus: Path, queries: Path | None) -> Dataset:
     `gold` are the documents judged above 0; `metadata["relevance"]` has every grade.
     """
     if queries is None:
-        reason = f"none named {source.split!r}" if source.split else "neither questions.jsonl nor queries.jsonl"
+        if source.split:
+            raise source.no_questions()
         raise DataError(
-            f"{source.folder}: no questions; {reason} is there, but {contents(source.folder)}. Put them there, or give "
-            "the file (questions=PATH)."
+            f"{source.folder}: no questions; neither questions.jsonl nor queries.jsonl is there, but "
+            f"{contents(source.folder)}. Put them there, or give the file (questions=PATH)."
         )
     qrels = _qrels_file(source.folder, source.split)
     judged, questions = _judgements(qrels), read_questions(queries)
@@ -208,9 +209,10 @@ def hipporag(source: Source, corpus: Path) -> Dataset:
     """
     name = corpus.name.removesuffix(_HIPPORAG)
     sets = [path.name.removesuffix(_HIPPORAG) for path in _hipporag_corpora(source)]
-    if source.split or (len(sets) > 1 and source.path.is_dir() and _hipporag_set(source) != name):
-        problem = f"no set {source.split!r}, but" if source.split else "several sets,"
-        raise DataError(f"{source.folder}: {problem} {', '.join(sets)}. Name one, as questions={name!r}.")
+    if source.split:
+        raise source.no_questions()
+    if len(sets) > 1 and source.path.is_dir() and _hipporag_set(source) != name:
+        raise DataError(f"{source.folder}: several sets, {', '.join(sets)}. Name one, as questions={name!r}.")
     path = source.questions or corpus.with_name(f"{name}.json")
     if not path.is_file():
         raise DataError(f"{corpus}: no questions; {path.name} is not beside it. Give the file (questions=PATH).")

@@ -35,7 +35,6 @@ from graphwright.data.questions import (
     contents,
     counted,
     first_few,
-    plain_question,
     question_remarks,
     questions_of,
 )
@@ -82,7 +81,7 @@ def _questions_alone(source: Source, records: Records, name: str) -> Dataset:
         )
     questions: list[QuestionRecord] = []
     if suffix_of(source.path) != ".txt":
-        questions += questions_of(source.path, records, plain_question)
+        questions += questions_of(source.path, records)
     if not questions or any(name in questions[0].metadata for name in ENTITIES):
         questions = [*read_graph_questions(source.path)]
     remarks = (
@@ -140,9 +139,6 @@ def read_dataset(path: Path | str, questions: Path | str = "", *, beside: bool =
     Lesser findings are in the `remarks` of the data set.
     """
     try:
-        if not Path(path).exists():
-            parent = next(parent for parent in Path(path).absolute().parents if parent.is_dir())
-            raise _unknown(f"no such file or folder: {path}. {parent} holds {contents(parent)}")
         source = Source.of(path, questions)
         if source.path.is_dir():
             return _read_folder(source)
@@ -153,12 +149,8 @@ def read_dataset(path: Path | str, questions: Path | str = "", *, beside: bool =
 
 
 def _read_folder(source: Source) -> Dataset:
-    matches = [(format_, file) for format_ in FOLDER_FORMATS if (file := format_.main_file(source))]
-    if matches:
-        (format_, file), *others = matches
-        more = tuple(f"{path} is there too ({other.name}); to read it, give that file." for other, path in others)
-        dataset = format_.read(source, file)
-        return replace(dataset, remarks=(*dataset.remarks, *more))
+    if dataset := _from_folder(source):
+        return dataset
     questions = source.first("questions.jsonl", "queries.jsonl")
     if questions is not None and source.questions in (None, questions):
         raise DataError(
@@ -171,7 +163,7 @@ def _read_folder(source: Source) -> Dataset:
         return _read_file(Source(source.questions))
     files = [path for path in source.files() if suffix_of(path) in SUFFIXES]
     if source.split:
-        raise _no_questions(source)
+        raise source.no_questions()
     if len(files) == 1 and _format_of(files[0])[0] is not None:
         return _read_file(replace(source, path=files[0]))
     if source.questions is not None:
@@ -190,23 +182,32 @@ def _read_alone(source: Source) -> Dataset | None:
     return _questions_alone(source, records, format_.name)
 
 
+def _from_folder(source: Source) -> Dataset | None:
+    """Read the first of `FOLDER_FORMATS` that is in the folder, with a remark on each other one."""
+    matches = [(format_, file) for format_ in FOLDER_FORMATS if (file := format_.main_file(source))]
+    if not matches:
+        return None
+    (format_, file), *others = matches
+    dataset = format_.read(source, file)
+    more = (f"{path} is there too ({other.name}); to read it, give that file." for other, path in others)
+    return replace(dataset, remarks=(*dataset.remarks, *more))
+
+
 def _read_file(source: Source) -> Dataset:
-    for folder_format in FOLDER_FORMATS:
-        if file := folder_format.main_file(source):
-            return folder_format.read(source, file)
+    if dataset := _from_folder(source):
+        return dataset
     format_, records = _format_of(source.path)
     if format_ is None:
         if source.questions is not None:
             return document_questions(source, source.questions)
         raise _unknown(f"{source.path}: nothing to evaluate on. {_first_record(source.path, records)}")
-    # Questions about the corpus or the graph beside them.
     if format_.read is _questions_alone and source == Source(source.path):
-        folder = Source(source.folder, source.path)
-        for folder_format in FOLDER_FORMATS:
-            if file := folder_format.main_file(folder):
-                return folder_format.read(folder, file)
+        # Questions about the corpus or the graph beside them.
+        dataset = _from_folder(Source(source.folder, source.path))
+        if dataset is not None:
+            return dataset
     if source.split:
-        raise _no_questions(source)
+        raise source.no_questions()
     return format_.read(source, records, format_.name)
 
 
@@ -229,13 +230,6 @@ def _first_record(path: Path, records: Records) -> str:
     if not number:
         return f"It is {record}"
     return f"Its first record (line {number}) {record if isinstance(record, str) else f'has {field_names(record)}'}"
-
-
-def _no_questions(source: Source) -> DataError:
-    return DataError(
-        f"{source.folder}: no questions named {source.split!r} are there, but {contents(source.folder)}. Name a file "
-        "that is there, or give the path of one."
-    )
 
 
 def _unknown(problem: str) -> DataError:

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from graphwright.data.decoding import SAMPLE, clean, decode, is_binary, lines, open_bytes, suffix_of
 from graphwright.data.document import Document, Skipped
-from graphwright.data.markup import declared_encoding, html_text, markdown_links, markdown_text
+from graphwright.data.markup import declared_encoding, html_text, markdown_text
 from graphwright.data.records import ROW_SUFFIXES, read_rows
 from graphwright.errors import DataError
 
@@ -236,8 +236,7 @@ def _text_file(path: Path, name: str) -> Document | Skipped:
         title, text, targets = html_text(source)
         title, text = clean(title), clean(text)  # an HTML entity can encode a control character
     elif suffix in _MARKDOWN:
-        title, text, metadata = markdown_text(source)
-        targets = markdown_links(source)
+        title, text, metadata, targets = markdown_text(source)
     if not text or text.isspace():
         return Skipped(str(path), "no text in it" if data.strip() else "empty")
     title = title or Path(name.removesuffix(".gz")).stem

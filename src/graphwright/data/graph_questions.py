@@ -14,7 +14,6 @@ from graphwright.data.questions import (
     Source,
     Triple,
     counted,
-    plain_question,
     question_remarks,
     questions_of,
 )
@@ -83,7 +82,7 @@ def read_graph_questions(path: Path | str) -> list[GraphQuestion]:
     path = existing(path)
     if suffix_of(path) == ".txt":
         return [_metaqa(path, number, line) for number, line in enumerate(lines(path), start=1) if line.strip()]
-    records = questions_of(path, read_records(path, ("question",)), plain_question)
+    records = questions_of(path, read_records(path, ("question",)))
     known: dict[Triple, Triple] = {}  # graphs overlap; each triple is in memory once
     return [_question(path, record, known) for record in records]
 
@@ -167,7 +166,7 @@ def _question_file(source: Source) -> Path:
     files = {stem(path): path for path in source.files() if path.name not in _GRAPHS and stem(path) != "kb"}
     names = ", ".join(sorted(files)) or "none"
     if source.split:
-        raise DataError(f"{source.folder}: no questions named {source.split!r}; there are {names}.")
+        raise source.no_questions()
     if "questions" in files or len(files) == 1:
         return files.get("questions") or next(iter(files.values()))
     raise DataError(

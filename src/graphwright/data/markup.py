@@ -16,14 +16,15 @@ from graphwright.text.words import WORD
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-__all__ = ["declared_encoding", "html_text", "markdown_links", "markdown_text"]
+__all__ = ["declared_encoding", "html_text", "markdown_text"]
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
-_RULE = re.compile(r" {0,3}(?:[-*_][ \t]*){3,}$")
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)+$")
-_DEFINITION = re.compile(r" {0,3}\[[^\[\]\n]{1,200}\]:[ \t]+<?\S+")
+_NO_TEXT = re.compile(  # an underline, a rule, or the definition of a reference
+    r" {0,3}(?:(?:=+|-{2,})[ \t]*$|(?:[-*_][ \t]*){3,}$|\[[^\[\]\n]{1,200}\]:[ \t]+<?\S+)"
+)
 _QUOTE = re.compile(r"(?: {0,3}> ?)+")
 _SETTING = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*)")
 
@@ -47,44 +48,25 @@ _UNDERSCORES = re.compile(r"(?<![\w\\])(_{1,3})(?=\S)([^_\n]{1,1000})(?<=[^\s\\]
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
 
 
-def markdown_text(source: str) -> tuple[str, str, dict[str, str]]:
-    r"""Return the title, the text and the front matter of a Markdown file.
+def markdown_text(source: str) -> tuple[str, str, dict[str, str], list[str]]:
+    r"""Return the title, the text, the front matter and the targets of the links of a Markdown file.
 
-    Link targets, emphasis marks, tags, comments, rules and fences are removed; the words of links and code, list
-    marks, table cells and code blocks stay; a heading becomes a paragraph of its own. The title is that of the
-    front matter, else the first heading, else empty.
+    Link targets, emphasis marks, tags, comments, rules and fences are removed from the text; the words of links and
+    code, list marks, table cells and code blocks stay; a heading becomes a paragraph of its own. The title is that of
+    the front matter, else the first heading, else empty. Targets are as written; those of images and in code are left
+    out.
 
     >>> markdown_text("# On *Rivers*\nThe [Ob](https://example.org/ob) is **long**.\n")
-    ('On Rivers', 'On Rivers\n\nThe Ob is long.', {})
+    ('On Rivers', 'On Rivers\n\nThe Ob is long.', {}, ['https://example.org/ob'])
     """
     settings, body = _front_matter(source)
     if "<!--" in body and "-->" in body:
         body = _COMMENT.sub("", body)
     headings: list[str] = []
-    text = "\n".join(_blocks(body.split("\n"), headings))
-    title = settings.pop("title", "") or next(filter(None, headings), "")
-    return title, text.strip("\n"), settings
-
-
-def markdown_links(source: str) -> list[str]:
-    r"""Return the targets of the links of a Markdown file, as written; images and code are left out.
-
-    >>> markdown_links("[a](b.md#c \"title\") ![d](e.png) `[f](g)` [h][1]\n\n[1]: <i j.md>\n")
-    ['b.md#c', 'i j.md']
-    """
-    _, body = _front_matter(source)
-    if "<!--" in body and "-->" in body:
-        body = _COMMENT.sub("", body)
     targets: list[str] = []
-    fence = ""
-    for line in body.split("\n") if "](" in body or "]:" in body else ():
-        mark = _FENCE.match(line)
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        elif not fence and "]" in line:
-            text = _CODE.sub("", _IMAGE.sub("", line) if "!" in line else line)
-            targets.extend(next(filter(None, match.groups())) for match in _TARGET.finditer(text))
-    return [html.unescape(_ESCAPE.sub(r"\1", target)) for target in targets]
+    text = "\n".join(_blocks(body.split("\n"), headings, targets))
+    title = settings.pop("title", "") or next(filter(None, headings), "")
+    return title, text.strip("\n"), settings, targets
 
 
 def _front_matter(source: str) -> tuple[dict[str, str], str]:
@@ -99,7 +81,8 @@ def _front_matter(source: str) -> tuple[dict[str, str], str]:
     return {}, source
 
 
-def _blocks(lines: list[str], headings: list[str]) -> Iterator[str]:
+def _blocks(lines: list[str], headings: list[str], targets: list[str]) -> Iterator[str]:
+    """Yield the lines of the text; append the headings and the targets of links to the lists."""
     fence = ""
     before = ""  # the last line of the text
     for number, line in enumerate(lines):
@@ -110,6 +93,10 @@ def _blocks(lines: list[str], headings: list[str]) -> Iterator[str]:
         if fence:
             yield (before := line)
             continue
+        if "](" in line or "]:" in line:
+            unquoted = _CODE.sub("", _IMAGE.sub("", line) if "!" in line else line)
+            matches = (next(filter(None, match.groups())) for match in _TARGET.finditer(unquoted))
+            targets.extend(html.unescape(_ESCAPE.sub(r"\1", target)) for target in matches)
         if not line.strip():
             if before:
                 yield (before := "")
@@ -121,12 +108,8 @@ def _blocks(lines: list[str], headings: list[str]) -> Iterator[str]:
             headings.append(_inline(line[heading.end() if heading else 0 :].rstrip(" \t#")).strip())
             yield from ("", headings[-1], "") if before else (headings[-1], "")
             before = ""
-        elif not (_UNDERLINE.match(line) or _is_markup(line)):
+        elif not (_NO_TEXT.match(line) or ("|" in line and _TABLE_RULE.match(line))):
             yield (before := _inline(line))
-
-
-def _is_markup(line: str) -> bool:
-    return bool(_RULE.match(line) or _DEFINITION.match(line) or ("|" in line and _TABLE_RULE.match(line)))
 
 
 def _inline(line: str) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise, zip_longest
@@ -23,7 +24,6 @@ from graphwright.data.questions import (
     Source,
     check_gold,
     counted,
-    plain_question,
     question_remarks,
     questions_of,
     texts_of,
@@ -111,38 +111,51 @@ def read_over(
     """
     unanswerable = []
 
-    def parse(number: int, record: dict[str, Any]) -> QuestionRecord | str | None:
-        if not has_contexts(record):
-            return plain_question(number, record)
-        question = _question(path, number, record, id_of, unmarked)
-        if record.get("answerable") is False and not isinstance(question, str):  # made so by the authors of MuSiQue
+    def convert(number: int, record: Record) -> Iterator[Record]:
+        plain = _plain(path, number, record, id_of, unmarked) if has_contexts(record) else record
+        if plain is not record and record.get("answerable") is False:  # made so by the authors of MuSiQue
             unanswerable.append(number)
-            return None
-        return question
+        else:
+            yield plain
 
-    questions = list(questions_of(path, read_records(path, QUESTION_FIELDS) if records is None else records, parse))
+    questions = _converted(path, read_records(path, QUESTION_FIELDS) if records is None else records, convert)
     left_out = f"{counted(len(unanswerable), 'question')} made to have no answer (answerable: false), left out."
     return questions, [left_out] if unanswerable else []
 
 
-def _question(path: Path, number: int, record: Record, id_of: PassageId, unmarked: bool) -> QuestionRecord | str:
-    """Return the question of a record with passages, or the reason why it cannot be read."""
+def _converted(
+    path: Path, records: Records, convert: Callable[[int, Record], Iterator[Record]]
+) -> list[QuestionRecord]:
+    """Read questions by converting records to our own format, each under the line of its record."""
+
+    def converted() -> Records:
+        for number, record in records:
+            if isinstance(record, str):
+                yield number, record
+            else:
+                yield from ((number, dict(plain)) for plain in convert(number, record))
+
+    return list(questions_of(path, converted()))
+
+
+def _plain(path: Path, number: int, record: Record, id_of: PassageId, unmarked: bool) -> Record:
+    """Return a record with passages as a question in our own format."""
     where = f"{path}:{number}"
     identity = next((str(record[name]) for name in ("_id", "id") if record.get(name) not in (None, "")), None)
     identity = f"{stem(path)}-{number}" if identity is None else identity
-    text = record.get("question")
-    if not isinstance(text, str) or not text.strip():
-        return f"question {identity!r} has no text; question is read"
-    gold = _gold(record, where, id_of, unmarked)
-    answers = _answers(record, where)
-    kind = record.get("type")
-    metadata = {name: value for name, value in record.items() if name not in _USED}
-    steps = record.get("question_decomposition")
+    plain = {name: value for name, value in record.items() if name not in _USED}
+    kind, steps = record.get("type"), record.get("question_decomposition")
     if isinstance(steps, list):
-        metadata["hops"] = len(steps)
+        plain["hops"] = len(steps)
         hops = _HOPS.match(identity)
         kind = kind or (hops[0] if hops else f"{len(steps)}hop")
-    return QuestionRecord(identity, clean(text).strip(), answers, gold, kind if isinstance(kind, str) else "", metadata)
+    return plain | {
+        "id": identity,
+        "question": record.get("question"),
+        "answers": _answers(record, where),
+        "gold_ids": _gold(record, where, id_of, unmarked),
+        "type": kind or "",
+    }
 
 
 @dataclass
@@ -155,7 +168,7 @@ class _Paragraph:
     is_supporting: bool | None = None
 
 
-def _gold(record: Record, where: str, id_of: PassageId, unmarked: bool) -> tuple[str, ...]:
+def _gold(record: Record, where: str, id_of: PassageId, unmarked: bool) -> list[str]:
     name = next((name for name in _PARAGRAPHS if isinstance(record.get(name), list)), None)
     if name is None:
         return _supporting(record, where, id_of)
@@ -164,10 +177,10 @@ def _gold(record: Record, where: str, id_of: PassageId, unmarked: bool) -> tuple
         identity = id_of(paragraph.title or "", paragraph.paragraph_text or paragraph.text or "")
         if paragraph.is_supporting or (unmarked and paragraph.is_supporting is None):
             gold[identity] = None
-    return tuple(gold)
+    return [*gold]
 
 
-def _supporting(record: Record, where: str, id_of: PassageId) -> tuple[str, ...]:
+def _supporting(record: Record, where: str, id_of: PassageId) -> list[str]:
     """Read the `context` of titles and sentences; gold are the passages whose title a supporting fact names."""
     rows = _rows(record["context"], "title", _SENTENCES)
     by_title: dict[str, list[str]] = {}
@@ -177,8 +190,7 @@ def _supporting(record: Record, where: str, id_of: PassageId) -> tuple[str, ...]
     facts = checked(list[tuple[str, Any]], rows, where, "supporting_facts")
     titles = dict.fromkeys(title for title, _ in facts)
     # A title that is not among the passages becomes gold that no corpus has; the check of the gold counts it.
-    gold = (identity for title in titles for identity in by_title.get(title, [f"{title} (not in the context)"]))
-    return tuple(dict.fromkeys(gold))
+    return [identity for title in titles for identity in by_title.get(title, [f"{title} (not in the context)"])]
 
 
 def _rows(value: object, first: str, others: Sequence[str]) -> object:
@@ -205,24 +217,18 @@ def joined(sentences: Sequence[str]) -> str:
     return "".join([*parts[:1], *spaced])
 
 
-def _answers(record: Record, where: str) -> tuple[str, ...]:
+def _answers(record: Record, where: str) -> list[str]:
     answers: list[str] = []
     for name in _ANSWERS:
         value = record.get(name)
         if name == "possible_answers" and isinstance(value, str):  # in PopQA a list written as JSON
-            value = _json_or_text(value)
+            with suppress(ValueError, RecursionError):
+                value = json.loads(value)
         texts = texts_of(value)
         if texts is None:
             raise DataError(f"{where}: {name} is not a list of texts: {str(value)[:40]}. Repair or remove this record.")
-        answers += texts
-    return tuple(dict.fromkeys(answer.strip() for answer in answers if answer.strip()))
-
-
-def _json_or_text(value: str) -> object:
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
+        answers += (answer.strip() for answer in texts)
+    return [answer for answer in answers if answer]
 
 
 def multihop(source: Source, records: Records, name: str) -> Dataset:
@@ -247,8 +253,8 @@ def ultradomain(source: Source, records: Records, name: str) -> Dataset:
     pool = _Pool(limit=0)
     ids: dict[str, str] = {}  # of each text, even if its title differs the next time
 
-    def questions(number: int, record: dict[str, Any], where: str) -> Iterator[Mapping[str, Any]]:
-        book = checked(_Book, record, where)
+    def questions(number: int, record: Record) -> Iterator[Record]:
+        book = checked(_Book, record, f"{source.path}:{number}")
         if book.context not in ids:
             ids[book.context] = pool.add(str((book.meta or {}).get("title") or ""), book.context)
         metadata = {key: value for key, value in record.items() if key not in ("context", "input", "label", "_id")}
@@ -289,7 +295,8 @@ def squality(source: Source, records: Records, name: str) -> Dataset:
     """Read stories with questions. The answers are summaries written by people; gold is the story."""
     pool = _Pool(limit=0)
 
-    def questions(number: int, record: dict[str, Any], where: str) -> Iterator[Mapping[str, Any]]:
+    def questions(number: int, record: Record) -> Iterator[Record]:
+        where = f"{source.path}:{number}"
         story = checked(_Story, record, where)
         identity = str(story.metadata.passage_id)
         if identity in pool.documents:
@@ -311,21 +318,6 @@ def _story_document(identity: str, story: str) -> Document:
     title, text, _ = html_text(clean(story)) if "</p>" in story else ("", clean(story), [])
     paragraphs = (" ".join(part.split()) for part in _EMPTY_LINE.split(text))
     return Document(identity, "\n\n".join(paragraph for paragraph in paragraphs if paragraph), title)
-
-
-def _converted(
-    path: Path, records: Records, convert: Callable[[int, dict[str, Any], str], Iterator[Mapping[str, Any]]]
-) -> list[QuestionRecord]:
-    """Read questions by converting records to our own format, each under the line of its record."""
-
-    def converted() -> Records:
-        for number, record in records:
-            if isinstance(record, str):
-                yield number, record
-            else:
-                yield from ((number, dict(question)) for question in convert(number, record, f"{path}:{number}"))
-
-    return list(questions_of(path, converted(), plain_question))
 
 
 def _dataset(source: Source, name: str, own: Sequence[QuestionRecord], pool: _Pool, remarks: list[str]) -> Dataset:

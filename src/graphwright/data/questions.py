@@ -23,7 +23,6 @@ __all__ = [
     "contents",
     "counted",
     "first_few",
-    "plain_question",
     "question_remarks",
     "questions_of",
     "read_questions",
@@ -73,25 +72,19 @@ def read_questions(path: Path | str) -> list[QuestionRecord]:
     `type`. Raises DataError with the line of a record that cannot be read or repeats an id.
     """
     path = existing(path)
-    return list(questions_of(path, read_records(path, _NAMES["text"]), plain_question))
+    return list(questions_of(path, read_records(path, _NAMES["text"])))
 
 
-Parse = Callable[[int, dict[str, Any]], QuestionRecord | str | None]
-"""Turns a record and its line into a question, None to leave it out, or the reason why it cannot be read."""
-
-
-def questions_of(path: Path, records: Records, parse: Parse) -> Iterator[QuestionRecord]:
-    """Yield the questions that `parse` makes of the records of a file, with their lines.
+def questions_of(path: Path, records: Records) -> Iterator[QuestionRecord]:
+    """Yield the questions of the records of a file in our own format, with their lines.
 
     Raises DataError with the line of a record that cannot be read or repeats an id, or if there are no questions.
     """
     first: dict[str, int] = {}
     for number, record in records:
-        question = parse(number, record) if isinstance(record, dict) else record
+        question = _question(record) if isinstance(record, dict) else record
         if isinstance(question, str):
             raise DataError(f"{path}:{number}: {question}. Repair or remove this line.")
-        if question is None:
-            continue
         if question.id in first:
             raise DataError(
                 f"{path}:{number}: the id {question.id!r} was already used in line {first[question.id]}. "
@@ -113,7 +106,7 @@ def write_questions(path: Path | str, questions: Iterable[QuestionRecord]) -> No
     Path(path).write_text("".join(lines), encoding="utf-8")
 
 
-def plain_question(number: int, record: dict[str, Any]) -> QuestionRecord | str:
+def _question(record: Record) -> QuestionRecord | str:
     """Return the question of a record in our own format, or the reason why it cannot be read."""
     fields = {name: _field(record, names) for name, names in _NAMES.items()}
     identity, text = record.get(fields["id"]), record.get(fields["text"])
@@ -297,6 +290,13 @@ class Source:
     def first(self, *names: str) -> Path | None:
         """Return the first of these files that is in the folder."""
         return next((self.folder / name for name in names if (self.folder / name).is_file()), None)
+
+    def no_questions(self) -> DataError:
+        """Return the error for a name of questions that is not there."""
+        return DataError(
+            f"{self.folder}: no questions named {self.split!r} are there, but {contents(self.folder)}. Name a file "
+            "that is there, or give the path of one."
+        )
 
     def files(self) -> list[Path]:
         """Return the files of the folder that may hold records or questions, by name."""
