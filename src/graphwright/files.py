@@ -7,15 +7,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import RawIOBase
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
 from graphwright.errors import DataError
 
 __all__ = ["clean", "flush", "flush_folder", "growing", "scratch", "whole", "whole_lines", "write_text"]
-
-
-_BLOCK = 1 << 16
 
 
 @contextmanager
@@ -106,14 +104,12 @@ def whole_lines(path: Path) -> list[bytes]:
 
 def _cut(file: RawIOBase) -> None:
     """Truncate the file after its last line end."""
-    end = at = file.seek(0, os.SEEK_END)
-    newline = -1
-    while at and newline < 0:
-        begin = max(at - _BLOCK, 0)
-        file.seek(begin)
-        newline, at = (file.read(at - begin) or b"").rfind(b"\n"), begin
-    if at + newline + 1 < end:
-        file.truncate(at + newline + 1)
+    size = file.seek(0, os.SEEK_END)
+    if size:
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            end = data.rfind(b"\n") + 1
+        if end < size:
+            file.truncate(end)
 
 
 def clean(folder: Path) -> None:

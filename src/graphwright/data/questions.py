@@ -11,7 +11,7 @@ from typing import Any
 from graphwright.data.decoding import clean, existing, stem, suffix_of
 from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
-from graphwright.data.records import SUFFIXES, Record, Records, field_names, read_records
+from graphwright.data.records import SUFFIXES, Record, Records, field_names, first_field, first_value, read_records
 from graphwright.errors import DataError
 
 __all__ = [
@@ -108,25 +108,21 @@ def write_questions(path: Path | str, questions: Iterable[QuestionRecord]) -> No
 
 def _question(record: Record) -> QuestionRecord | str:
     """Return the question of a record in our own format, or the reason why it cannot be read."""
-    fields = {name: _field(record, names) for name, names in _NAMES.items()}
-    identity, text = record.get(fields["id"]), record.get(fields["text"])
+    values = {name: first_value(record, names) for name, names in _NAMES.items()}
+    identity, text, kind = values["id"], values["text"], values["type"]
     if not isinstance(identity, str | int) or identity == "":
         return f"no id; it has {field_names(record)}"
     if not isinstance(text, str) or not text.strip():
         return f"question {identity!r} has no text; one of {', '.join(_NAMES['text'])} is read"
-    answers, gold = texts_of(record.get(fields["answers"])), texts_of(record.get(fields["gold"]))
+    used = {name: first_field(record, names) for name, names in _NAMES.items()}
+    answers, gold = texts_of(values["answers"]), texts_of(values["gold"])
     if answers is None or gold is None:
-        name = fields["answers" if answers is None else "gold"]
-        return f"question {identity!r}: {name} is not a list of texts: {str(record[name])[:40]}"
-    kind = record.get(fields["type"])
-    metadata = {key: value for key, value in record.items() if key not in fields.values()}
+        name = "answers" if answers is None else "gold"
+        return f"question {identity!r}: {used[name]} is not a list of texts: {str(values[name])[:40]}"
+    metadata = {key: value for key, value in record.items() if key not in used.values()}
     return QuestionRecord(
         str(identity), clean(text).strip(), answers, gold, kind if isinstance(kind, str) else "", metadata
     )
-
-
-def _field(record: Record, names: Iterable[str]) -> str:
-    return next((name for name in names if record.get(name) is not None), "")
 
 
 def texts_of(value: object) -> tuple[str, ...] | None:

@@ -27,7 +27,7 @@ __all__ = [
     "TEXT_FIELDS",
     "checked",
     "field_names",
-    "json_records",
+    "first_field",
     "links_of",
     "read_openie",
     "read_records",
@@ -46,13 +46,26 @@ Records = Iterator[tuple[int, dict[str, Any] | str]]
 _BATCH = 64  # rows of Parquet in memory
 
 
-def read_records(path: Path, fields: Collection[str]) -> Records:
+def read_records(path: Path, fields: Collection[str] = ()) -> Records:
     """Yield the records of a file.
 
-    `fields`: names by which a `.json` file of one record is recognised (see `json_records`).
+    `fields`: names by which a `.json` file of one record is recognised (see `_json_records`).
     Raises DataError for a damaged Parquet file.
     """
-    return _parquet_records(path) if suffix_of(path) == ".parquet" else json_records(path, fields)
+    suffix = suffix_of(path)
+    if suffix == ".parquet":
+        return _parquet_records(path)
+    return _table(path, "\t" * (suffix == ".tsv")) if suffix in (".csv", ".tsv") else _json_records(path, fields)
+
+
+def first_field(record: Record, names: Sequence[str]) -> str:
+    """Return the first of these names that is a field of the record and not null, else an empty string."""
+    return next((name for name in names if record.get(name) is not None), "")
+
+
+def first_value(record: Record, names: Sequence[str]) -> Any:
+    """Return the value of the first of these fields that is not null; None if there is none."""
+    return next((record[name] for name in names if record.get(name) is not None), None)
 
 
 def without_wildcards(path: Path) -> str:
@@ -76,7 +89,7 @@ def _parquet_records(path: Path) -> Records:
         raise DataError(f"{path}: not a readable Parquet file: {reason}. Fetch the file again.") from error
 
 
-def json_records(path: Path, fields: Collection[str]) -> Records:
+def _json_records(path: Path, fields: Collection[str]) -> Records:
     """Yield the objects of a JSON file: JSON lines, or a `.json` file of one value.
 
     A `.json` file is an array of objects, an object with exactly one member that is such an array, a single object
@@ -179,7 +192,7 @@ def read_rows(path: Path, name: str) -> Iterator[tuple[int, Document | Skipped]]
     """
     broken: list[tuple[int, Skipped]] = []
     documents = 0
-    for number, record in _records(path):
+    for number, record in read_records(path, TEXT_FIELDS):
         row = _document(record, f"{name}#{number}") if isinstance(record, dict) else record
         if isinstance(row, str):
             # A record without a text is not a passage; a line that is not a record may have been one.
@@ -206,12 +219,6 @@ def _too_many(path: Path, broken: Sequence[Skipped], rows: int) -> DataError:
         f"{path}: {len(broken):,} of {rows:,} rows cannot be read, more than one in a hundred. The first: "
         f"{first}. Repair or remove these rows; up to one in a hundred are skipped and listed."
     )
-
-
-def _records(path: Path) -> Records:
-    if suffix_of(path) in (".csv", ".tsv"):
-        return _table(path, "\t" if suffix_of(path) == ".tsv" else "")
-    return json_records(path, TEXT_FIELDS)
 
 
 def _table(path: Path, delimiter: str) -> Records:
@@ -244,14 +251,12 @@ def _columns(header: str, delimiter: str) -> tuple[bool, int]:
     return any(cell.strip().lower() in TEXT_FIELDS for cell in cells), len(cells)
 
 
-def _field(record: Record, names: Sequence[str]) -> str | None:
-    """Return the record's own key for the first of these names that it has, in any case."""
-    for name in names:
-        if record.get(name) is not None:
-            return name
+def _field(record: Record, names: Sequence[str]) -> str:
+    """Return the record's own key for the first of these names that it has, in any case; else an empty string."""
+    if name := first_field(record, names):
+        return name
     lowered = {str(key).strip().lower(): key for key in record}
-    keys = (lowered[name] for name in names if name in lowered)
-    return next((key for key in keys if record[key] is not None), None)
+    return first_field(record, [lowered[name] for name in names if name in lowered])
 
 
 def _document(record: dict[str, Any], fallback: str) -> Document | str:
@@ -269,7 +274,7 @@ def _document(record: dict[str, Any], fallback: str) -> Document | str:
     text = clean(value if isinstance(value, str) else ("\n\n" if "para" in text_field else " ").join(value))
     links_field = _field(record, ("links",))
     links = links_of(record[links_field]) if links_field else ()
-    used = {id_field, title_field, text_field, links_field if links else None}
+    used = {id_field, title_field, text_field, links_field if links else ""}
     return Document(
         id=identity or fallback,
         text=text if text.strip() else title,  # an entry with only a title can still be retrieved
@@ -339,7 +344,7 @@ def read_openie(path: Path | str, skip: Callable[[Skipped], None]) -> Iterator[O
     """
     path = existing(path)
     first: dict[str, int] = {}
-    for number, source in json_records(path, _TRIPLES + _ENTITIES):
+    for number, source in read_records(path, _TRIPLES + _ENTITIES):
         record = source if isinstance(source, str) else _extractions(source)
         if isinstance(source, str) or isinstance(record, str):
             raise DataError(f"{path}:{number}: {record}. Repair or remove this record.")
@@ -348,7 +353,7 @@ def read_openie(path: Path | str, skip: Callable[[Skipped], None]) -> Iterator[O
                 f"{path}:{number}: passage {record.id!r} was already given at {first[record.id]}. Join the two."
             )
         first[record.id] = number
-        if dropped := len(_first_value(source, _TRIPLES) or ()) - len(record.triples):
+        if dropped := len(first_value(source, _TRIPLES) or ()) - len(record.triples):
             skip(Skipped(f"{path}:{number}", f"{dropped} triples that are not three texts"))
         yield record
     if not first:
@@ -357,22 +362,20 @@ def read_openie(path: Path | str, skip: Callable[[Skipped], None]) -> Iterator[O
 
 def _extractions(source: Record) -> OpenieRecord | str:
     """Return the extractions of a passage, or the reason why they cannot be read."""
-    identity = _first_value(source, _OPENIE_IDS)
+    identity = first_value(source, _OPENIE_IDS)
     if not isinstance(identity, str | int) or identity == "":
         return f"no id; it has {field_names(source)}"
     if source.keys().isdisjoint(_TRIPLES + _ENTITIES):
         return f"passage {identity!r} has neither entities nor triples; it has {field_names(source)}"
-    entities, triples = _first_value(source, _ENTITIES) or [], _first_value(source, _TRIPLES) or []
+    entities, triples = (
+        first_value(source, _ENTITIES) or [],
+        first_value(source, _TRIPLES) or [],
+    )
     if not isinstance(entities, list) or not isinstance(triples, list):
         return f"passage {identity!r}: entities and triples must be lists"
     names = tuple(dict.fromkeys(filter(None, map(_name, entities))))
     parts = (map(_name, triple) for triple in triples if isinstance(triple, list) and len(triple) == 3)
     return OpenieRecord(str(identity), names, tuple((h, r, t) for h, r, t in parts if h and r and t))
-
-
-def _first_value(source: Record, names: Sequence[str]) -> Any:
-    """Return the value of the first of these fields that is not null."""
-    return next((source[name] for name in names if source.get(name) is not None), None)
 
 
 def _name(value: object) -> str:
