@@ -235,17 +235,17 @@ def measure(ix: Snapshot, questions: Sequence[QuestionRecord], label: str) -> Re
 def bubblerag_page(results: Record) -> str:
     """Return the tables of all sets."""
     about = (__doc__ or "").partition("BubbleRAG: ")[2].split(" Writes")[0]
-    counts = ", ".join(f"{name} {found['questions']}" for name, found in results.items())
+    counts = ", ".join(f"{name} {figures['questions']}" for name, figures in results.items())
     parts = ["# BubbleRAG, offline: ablations, sweeps, losses", about, f"First questions of each set: {counts}."]
     rows = []
     for variant in next(iter(results.values()))["variants"]:
-        cells = [cell for found in results.values() for cell in found["variants"][variant].values()]
+        cells = [cell for figures in results.values() for cell in figures["variants"][variant].values()]
         rows.append([variant, *("" if cell is None else f"{cell:.1f}" for cell in cells)])
     header = ["recall@5", *(f"{name}: {what}" for name in results for what in ("final", "behind the items"))]
     parts += ["## Ablations and sweeps", table(header, rows), "## Where evidence is lost"]
     parts.append("Share of the gold passages that is present after each step, in percent.")
-    for name, found in results.items():
-        kinds = found["losses"]
+    for name, figures in results.items():
+        kinds = figures["losses"]
         losses = [[step, *(f"{kinds[kind][step]:.0f}" for kind in kinds)] for step in kinds["all"]]
         parts += [f"### {name}", table([name, *kinds], losses)]
     return "\n\n".join(parts)
@@ -337,9 +337,9 @@ def stages(ix: Snapshot, questions: Questions) -> Record:
             f"{K} paths": graph.chunks_of(items.nodes, items.edges),
             "with the themes' edges": graph.chunks_of(items.nodes, np.append(items.edges, themes(joined, Run()))),
         }
-        found = documents_of(graph, passages_of(ranked(joined)))
+        documents = documents_of(graph, passages_of(ranked(joined)))
         row = {name: recall_at_k(documents_of(graph, ids), question.gold, len(graph)) for name, ids in behind.items()}
-        row |= {f"first {k}": recall_at_k(found, question.gold, k) for k in (20, 5)}
+        row |= {f"first {k}": recall_at_k(documents, question.gold, k) for k in (20, 5)}
         rows.append(row | {"passages behind": len(behind["with the themes' edges"])})
     return means(rows)
 
@@ -449,25 +449,25 @@ def pathrag_page(results: Record) -> str:
     """Return the tables of all sets."""
     about = (__doc__ or "").partition("PathRAG:\n\n")[2].split("\n\nWrites")[0]
     parts = ["# PathRAG: stages, ablations, prompts, sparsity", about]
-    for label, found in results["sets"].items():
-        parts.append(f"## {label}, {found['questions']} questions\n\nStages, share of gold passages in percent:")
-        parts.append(table(list(found["stages"]), [[shown(v, name) for name, v in found["stages"].items()]]))
-        parts.append(f"Methods, and pathrag with one thing changed:\n\n{methods_table(found['methods'])}")
-        rows = [[name, *(shown(v, key) for key, v in row.items())] for name, row in found["prompts"].items()]
-        header = ["prompt, order", *next(iter(found["prompts"].values()))]
+    for label, figures in results["sets"].items():
+        parts.append(f"## {label}, {figures['questions']} questions\n\nStages, share of gold passages in percent:")
+        parts.append(table(list(figures["stages"]), [[shown(v, name) for name, v in figures["stages"].items()]]))
+        parts.append(f"Methods, and pathrag with one thing changed:\n\n{methods_table(figures['methods'])}")
+        rows = [[name, *(shown(v, key) for key, v in row.items())] for name, row in figures["prompts"].items()]
+        header = ["prompt, order", *next(iter(figures["prompts"].values()))]
         about_places = "Prompts without passages; places in percent from the question (0) to the end (100):"
         parts.append(f"{about_places}\n\n{table(header, rows)}")
-        counts = ", ".join(f"`{name}` {count:,}" for name, count in found["room"].items())
+        counts = ", ".join(f"`{name}` {count:,}" for name, count in figures["room"].items())
         parts.append(f"Tokens of a prompt with passages, by estimate: {counts}.")
-        sparse = [[name, *(shown(np.mean(v)) for v in row.values())] for name, row in found["sparsity"].items()]
+        sparse = [[name, *(shown(np.mean(v)) for v in row.values())] for name, row in figures["sparsity"].items()]
         parts.append(table(["recall@5 without", *(f"{100 * share:.0f} %" for share in SHARES)], sparse))
     return "\n\n".join([*parts, "![recall@5 on sparser graphs](pathrag.png)\n"])
 
 
-def methods_table(found: Record) -> str:
+def methods_table(figures: Record) -> str:
     """Return the table of methods."""
     rows = []
-    for name, row in found.items():
+    for name, row in figures.items():
         low, high = row["interval"]
         cells = [shown(row[f"recall@{k}"]) for k in KS]
         rows.append([name, *cells, f"{100 * low:.1f}–{100 * high:.1f}", "" if row["p"] is None else row["p"]])
@@ -487,8 +487,8 @@ def draw_sparsity(results: Record, path: Path) -> None:
     """Draw recall@5 against the share of missing edges."""
     sets = results["sets"]
     with figure(path, 1, len(sets), (3.6 * len(sets) + 0.4, 3.2)) as (drawn, panels):
-        for panel, (label, found) in zip(panels[0], sets.items(), strict=True):
-            for name, row in found["sparsity"].items():
+        for panel, (label, figures) in zip(panels[0], sets.items(), strict=True):
+            for name, row in figures["sparsity"].items():
                 levels = [100 * np.mean(values) for values in row.values()]
                 panel.plot([100 * share for share in SHARES], levels, marker="o", color=COLOURS[name], label=name)
             panel.set(title=label, xlabel="edges taken away, %", ylim=(50, 100))

@@ -25,7 +25,7 @@ SCRIPTS: dict[str, list[list[str]]] = {
         ["--set", "pq-2h", "--systems", "*", "--sweeps", "*", "--minutes", "120"],
         ["--set", "pql-2h", "--systems", "*", "--sweeps", "*", "--minutes", "120"],
         ["--page"],
-        ["--map", "extractions", "plans", "systems", "prunings"],
+        ["--plans"],
     ],
     "reg": [[]],
     "kernels": [[]],

@@ -3,9 +3,8 @@
     python benchmarks/fastinsight.py --data DIR [--sets scifact cisi ...] [--questions N] [--no-sweeps]
 
 Writes `corpora/corpora.md` (a table for each set and their average, correlations as in Table 6), a JSON file for each
-set with the numbers of each question, and the figures: nDCG@10 and recall@10 against the passages read (Figure 4),
-recall@10 by quartiles of topological recall (Figure 5), topological recall over the budget (Figure 6), MissTR against
-the gain (Table 6), and sensitivity to alpha and beta (Figure 7).
+set, and the figures: recall@10 against the passages read (Figure 4), topological recall over the budget (Figure 6), and
+sensitivity to alpha and beta (Figure 7).
 
 Recall is capped at what 10 places can hold; a document has the rank of its first passage; TR is the topological recall
 of the first ten passages on the graph of passages that refer to each other. Model outputs are shared by all methods of
@@ -30,9 +29,9 @@ import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -51,6 +50,7 @@ from harness import (
     passages_of,
     shared_legend,
     table,
+    write_results,
 )  # fmt: skip
 from numpy.typing import NDArray
 
@@ -329,7 +329,6 @@ def summarised(corpus: CorpusGraph, rows: Sequence[Record]) -> Record:
         "curves": {name: np.mean([row["curves"][name] for row in rows], axis=0).tolist() for name in rerankers},
         "sweeps": sweep_curves(methods["fastinsight"], rows),
         "correlations": {name: correlations([row["gain"][name] for row in rows]) for name in rerankers},
-        "rows": [{name: row[name] for name in ("question", "methods", "gain", "swept")} for row in rows],
     }
 
 
@@ -438,14 +437,8 @@ def page(summaries: Sequence[Record]) -> str:
         "gained from there to the end of the budget; where open: over the questions for which the first batch left "
         f"something to gain, as for the others both are 0.\n\n{correlation_table(summaries)}"
     )
-    return "\n\n".join(parts)
-
-
-def write_rows(summary: Record, path: Path) -> None:
-    """Write JSON with one question a line."""
-    rows = ",\n  ".join(json.dumps(row, separators=(",", ":")) for row in summary["rows"])
-    rest = json.dumps({name: value for name, value in summary.items() if name != "rows"}, indent=1, default=float)
-    path.write_text(f'{rest[:-2]},\n "rows": [\n  {rows}\n ]\n}}\n', encoding="utf-8")
+    figures = {"pareto-recall": "recall@10 over the budget", "tr": "topological recall over the budget"}
+    return "\n\n".join([*parts, *(f"![{text}]({name}.png)" for name, text in figures.items())])
 
 
 def style(name: str) -> Record:
@@ -456,53 +449,19 @@ def style(name: str) -> Record:
     return look | {"color": COLOURS[method], "label": method if vector else f"{method}, words too"}
 
 
-def draw_curves(panel: Any, summary: Record, column: int, up: str) -> None:
-    """Draw column `column` of each method's curve (read, recall, nDCG, TR) against the passages read."""
-    for name, curve in summary["curves"].items():
-        points = np.array(curve)
-        panel.plot(points[:, 0], 100 * points[:, column], marker=".", **style(name))
-    panel.set(xlabel="passages read", ylabel=up, xlim=(0, 105))
-
-
-def draw_gain(panel: Any, summary: Record) -> None:
-    """Draw each question as a faint point, and a line through the means of five equally large groups."""
-    correlations = []
-    for name in ("gar (vector)", "fastinsight"):
-        points = 100 * np.array([row["gain"][name] for row in summary["rows"]])
-        missed, gain, look = points[:, 1], points[:, 2], style(name)
-        r = summary["correlations"][name]["missed"]
-        correlations.append(f"{look['label']} {'none' if r is None else f'{r:.2f}'}")
-        panel.scatter(missed, gain, s=12, alpha=0.25, color=look["color"], linewidths=0)
-        groups = [group for group in np.array_split(np.argsort(missed, kind="stable"), 5) if len(group)]
-        means = [(missed[group].mean(), gain[group].mean()) for group in groups]
-        panel.plot(*zip(*means, strict=True), marker="o", markersize=5, color=look["color"], label=look["label"])
-    panel.set(xlabel="MissTR of the first batch, %", ylabel="recall gained, points")
-    panel.set_title(f"{summary['set']}\nr: {', '.join(correlations)}", fontsize=10)
-
-
-def draw_quartiles(panel: Any, summary: Record) -> None:
-    """Draw recall@10 of each quarter of the questions, by the topological recall of the method's first batch."""
-    for name in ("rerank (vector)", "gar (vector)", "fastinsight"):
-        at_first = np.array([sum(row["gain"][name][:2]) for row in summary["rows"]])
-        recall = np.array([row["methods"][name][0] for row in summary["rows"]])
-        groups = np.array_split(np.argsort(at_first, kind="stable"), 4)
-        panel.plot(range(4), [100 * recall[group].mean() for group in groups], marker="o", **style(name))
-        labels = [f"Q{at}\n{100 * at_first[group].mean():.0f}" for at, group in enumerate(groups, 1)]
-        panel.set_xticks(range(4), labels)
-    panel.set(xlabel="quartile of TR of the first batch, its mean in %", ylabel="recall@10, %")
-
-
-def draw_sets(path: Path, summaries: Sequence[Record], draw: Callable[[Any, Record], None]) -> None:
-    """Draw a panel for each set."""
+def draw_sets(path: Path, summaries: Sequence[Record], column: int, label: str) -> None:
+    """Draw a panel for each set: a column of each curve (read, recall, nDCG, TR) against the passages read."""
     columns = min(len(summaries), 4)
     rows = -(-len(summaries) // columns)
     with figure(path, rows, columns, (max(3.4 * columns, 6.2), 3.2 * rows + 0.4)) as (drawn, panels):
         for panel in panels.flat[len(summaries) :]:
             panel.axis("off")
         for panel, summary in zip(panels.flat, summaries, strict=False):
-            panel.set_title(summary["set"])
+            for name, curve in summary["curves"].items():
+                points = np.array(curve)
+                panel.plot(points[:, 0], 100 * points[:, column], marker=".", **style(name))
+            panel.set(title=summary["set"], xlabel="passages read", ylabel=label, xlim=(0, 105))
             panel.grid(alpha=0.3)
-            draw(panel, summary)
         shared_legend(drawn, panels[0, 0], 5 if columns > 2 else 3)
 
 
@@ -526,15 +485,8 @@ def draw_sensitivity(path: Path, summaries: Sequence[Record]) -> None:
 
 def draw_all(summaries: Sequence[Record], out: Path) -> None:
     """Draw all figures."""
-    figures: Mapping[str, Callable[[Any, Record], None]] = {
-        "pareto-recall": partial(draw_curves, column=1, up="recall@10, %"),
-        "pareto-ndcg": partial(draw_curves, column=2, up="nDCG@10, %"),
-        "tr": partial(draw_curves, column=3, up="topological recall, %"),
-        "tr-recall": draw_quartiles,
-        "gain": draw_gain,
-    }
-    for name, draw in figures.items():
-        draw_sets(out / f"{name}.png", summaries, draw)
+    draw_sets(out / "pareto-recall.png", summaries, 1, "recall@10, %")
+    draw_sets(out / "tr.png", summaries, 3, "topological recall, %")
     if all(summary["sweeps"] for summary in summaries):
         draw_sensitivity(out / "sensitivity.png", summaries)
 
@@ -553,7 +505,7 @@ def main() -> None:
         corpus = kind(folder_of(options.data, name.removesuffix(ENTITIES)), options)
         with corpus.index:
             summaries.append(summarised(corpus, ask_all(corpus)))
-        write_rows(summaries[-1], out / f"{name}.json")
+        write_results(out / f"{name}.json", summaries[-1])
         (out / "corpora.md").write_text(page(summaries), encoding="utf-8")
         print(methods_table(summaries[-1]["methods"]), flush=True)
     draw_all(summaries, out)

@@ -89,8 +89,8 @@ def grid(side: int, gaps: float = 0.15) -> Adjacency:
     at = np.arange(side * side).reshape(side, side)
     heads = np.concatenate((at[:, :-1].ravel(), at[:-1].ravel()))
     tails = np.concatenate((at[:, 1:].ravel(), at[1:].ravel()))
-    kept = np.random.default_rng(0).random(heads.size) >= gaps
-    return undirected(side * side, heads[kept], tails[kept])
+    present = np.random.default_rng(0).random(heads.size) >= gaps
+    return undirected(side * side, heads[present], tails[present])
 
 
 def blocks(nodes: int, size: int, inside: int = 5, between: int = 1) -> Adjacency:

@@ -1,16 +1,14 @@
 """Measure LEGO-GraphRAG on knowledge graphs: what each module keeps, what is answered first, and what it costs.
 
     python benchmarks/lego.py --data DIR [--set metaqa] [--systems 'lego-*' 'PPR / *'] [--sweeps 'TP by *']
-                              [--questions 1000] [--minutes 40] [--workers 2] [--quiet] [--page] [--map PART ...]
+                              [--questions 1000] [--minutes 40] [--workers 2] [--quiet] [--page] [--plans]
 
 Asks the first questions of one seeded order, of MetaQA as many of one hop as of more, and keeps a row for each question
 and system below --work: interrupted, the same call continues. Every call ends with a summary of all rows, `lego.json`;
 --page makes `lego.md` and its figures of it. With --quiet rows go to a place of their own, for times measured while
 nothing else runs. Systems with the same extraction share it.
 
---map makes the figures of docs/lego.md, part by part (extractions, plans, systems, prunings): `lego_map.json`, of
---each questions of each number of hops of MetaQA (20 for the prunings), drawn by seed: of the training set where plans
-are ranked, because the default of LengthPenalty was chosen there, else of the dev set.
+--plans ranks relation paths by the encoder, with names masked, and with penalties for length: `lego_plans.json`.
 
 All is offline: E is the sentence encoder, C the embedded cross-encoder, and what the paper lets a language model do is
 done by C, another model than E: findings about language models are not testable here. Entities are the gold ones.
@@ -38,12 +36,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import Record, Rows, arguments, evidence_of, parse, read_results, write_results
+from harness import Record, Rows, arguments, evidence_of, mean, parse, read_results, write_results
 from lego_page import COUNTS, PAIRS, cells, write_page
 
 from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.measures import answer_quality, path_quality, subgraph_quality
-from graphwright.evaluate.metrics import hits_at_1, recall_at_k
+from graphwright.evaluate.metrics import hits_at_1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.evidence import Evidence
@@ -324,14 +322,18 @@ def paths(state: State, answers: Sequence[str]) -> Record:
     """Return the quality of the first 32 paths, and F1 of other numbers of them."""
     evidence = evidence_of(state)
     few = state.with_(evidence=evidence.top(KEPT))
-    answer = TargetAnswer()(few).answer
-    targets = [citation.text for citation in answer.citations] if answer else []
+    targets = targets_of(TargetAnswer()(few))
     return path_quality(few, answers)._asdict() | {
         "paths": min(len(evidence), KEPT),
         "targets": len(targets),
         "hits@1": hits_at_1(targets, answers),
         "f1 by paths": [path_quality(state.with_(evidence=evidence.top(n)), answers).f1 for n in COUNTS],
     }
+
+
+def targets_of(state: State) -> list[str]:
+    """Return the names that are answered."""
+    return [] if state.answer is None else [citation.text for citation in state.answer.citations]
 
 
 def about(at: int, question: Any) -> Record:
@@ -378,10 +380,10 @@ def ask(kit: Kit, names: Sequence[str], sweep: str, options: Namespace) -> Itera
         if missing:
             if cost is None or state.graph.whole:
                 state, cost = measured(extraction, state)
-            found = subgraph(state, question.answers)
+            quality = subgraph(state, question.answers)
             for name in missing:
                 after, own = measured(parts[name][1], state)
-                row = {"se": cost | found if found else None, "pr": paths(after, question.answers) | own}
+                row = {"se": cost | quality if quality else None, "pr": paths(after, question.answers) | own}
                 rows[name].add(about(at, question) | {"expression": repr(operators[name])} | row)
         yield
 
@@ -536,142 +538,34 @@ def of_sweep(rows: Sequence[Record]) -> Record:
     return {"expression": rows[0]["expression"], "questions": len(rows), "points": points} | cost | p50
 
 
-# The map
-
-Measure = Callable[[Operator, Graph, int, Any], Record]
-Part = tuple[Mapping[str, Operator], Measure, Sequence[tuple[int, Any]]]
-MEMORY = ModelMemory(200_000)
-REACHED = ShortestPaths() >> TargetAnswer()
+# Plans
 
 
-def sample(folder: Path, count: int, split: str = "dev", seed: int = 0) -> list[tuple[int, Any]]:
-    """Draw `count` questions of each number of hops."""
+def measure_plans(options: Namespace) -> None:
+    """Measure F1 of the nodes that the first relation path leads to, by the ranking of relation paths.
+
+    Questions are drawn from MetaQA's training set, on which the default of LengthPenalty was chosen.
+    """
+    folder, encoder, memory = options.data / "kgqa" / "metaqa", MiniLM(), ModelMemory(200_000)
     drawn: list[tuple[int, Any]] = []
     for hops in (1, 2, 3):
-        every = read_dataset(folder, f"{hops}hop_{split}").questions
-        drawn += [(hops, question) for question in random.Random(seed + hops).sample(every, count)]
-    return drawn
-
-
-def run_once(operator: Operator, graph: Graph, question: Any) -> tuple[State, Run, float]:
-    """Return the state after an operator, the run, and its milliseconds."""
-    run, begun = Run(memory=MEMORY), time.perf_counter()
-    state = operator(start(question.text, graph, entities=question.entities), run)
-    return state, run, 1000 * (time.perf_counter() - begun)
-
-
-def targets(state: State) -> list[str]:
-    """Return the names that are answered."""
-    return [] if state.answer is None else [citation.text for citation in state.answer.citations]
-
-
-def summary(rows: Sequence[Record]) -> Record:
-    """Return the mean of each figure, of times the median, and the first figure by hops."""
-    names = [name for name in rows[0] if name != "hops"]
-    result: Record = {
-        n: round(float((np.median if n == "ms" else np.mean)([row[n] for row in rows])), 3) for n in names
-    }
-    by_hops = [[row[names[0]] for row in rows if row["hops"] == hops] for hops in (1, 2, 3)]
-    return result | {f"{names[0]} by hops": [round(float(np.mean(values)), 3) for values in by_hops]}
-
-
-def left(operator: Operator, graph: Graph, hops: int, question: Any) -> Record:
-    """Return the answers that an extraction keeps, those that a path leads to, and its cost."""
-    state, _, milliseconds = run_once(operator, graph, question)
-    names, gold = graph.names.take(state.graph.nodes), question.answers
-    return {
-        "answers left": recall_at_k(names, gold, max(len(names), 1)),
-        "a path leads there": answer_quality(targets(REACHED(state)), gold).recall,
-        "nodes": len(state.graph),
-        "parts": int(components(*state.graph.adjacency).max(initial=-1)) + 1,
-        "ms": milliseconds,
-        "hops": hops,
-    }
-
-
-def extractions(folder: Path, count: int, encoder: MiniLM) -> Part:
-    """Return extractions by structure."""
-    operators = {name: cell(name, Keep()) for name in ("PPR", "KSE-PPR", "RW", "KSE", "communities")}
-    operators["KSE, 2 hops"] = KHop(2) % 1000 >> Induce()
-    return operators, left, sample(folder, count)
-
-
-def prunings(folder: Path, count: int, encoder: MiniLM) -> Part:
-    """Return prunings of PPR-1000."""
-    operators: dict[str, Operator] = {}
-    ppr = PersonalizedPageRank(each=True) % 1000 >> Induce()
-    for size in (64, 256):
-        for name, model in (("E", encoder), ("BM25", BM25())):
-            for kind in ("TP", "EP", "NP"):
-                operators[f"{kind}-{name} {size}"] = cell(f"PPR+{kind}-{name}", Keep(), {name: model}, edges=size)
-        masked = Relations() >> MaskEntities(Rerank(encoder)) >> EdgesBy() % size >> InduceEdges()
-        operators[f"EP-E masked {size}"] = ppr >> masked
-    return operators, left, sample(folder, min(count, 20))
-
-
-def first_plan(operator: Operator, graph: Graph, hops: int, question: Any) -> Record:
-    """Return F1 of the nodes that the first relation path leads to."""
-    state, _, _ = run_once(operator % 1 >> Instances() >> TargetAnswer(), graph, question)
-    return {"F1": answer_quality(targets(state), question.answers).f1, "hops": hops}
-
-
-def plans(folder: Path, count: int, encoder: MiniLM) -> Part:
-    """Return rankings of relation paths."""
-    ranked, paths = Rerank(encoder), RelationPaths(3)
-    operators: dict[str, Operator] = {"as it is": paths >> ranked, "masked": paths >> MaskEntities(ranked)}
+        every = read_dataset(folder, f"{hops}hop_train").questions
+        drawn += [(hops, question) for question in random.Random(1 + hops).sample(every, options.each)]
+    graph, ranked = Graph.from_triples(read_dataset(folder, "1hop_dev").triples or ()), Rerank(encoder)
+    rankings: dict[str, Operator] = {"as it is": ranked, "masked": MaskEntities(ranked)}
     for penalty in (0.1, 0.15, 0.2):
-        operators[f"masked, shorter {penalty}"] = paths >> LengthPenalty(MaskEntities(ranked), penalty)
-    return operators, first_plan, sample(folder, count, "train", seed=1)
-
-
-def answered(operator: Operator, graph: Graph, hops: int, question: Any) -> Record:
-    """Return the quality of the answers, and their cost."""
-    state, usage, milliseconds = run_once(operator >> TargetAnswer(), graph, question)
-    names, quality = targets(state), answer_quality(targets(state), question.answers)
-    return {
-        "Hits@1": hits_at_1(names, question.answers),
-        "recall": quality.recall,
-        "F1": quality.f1,
-        "ms": milliseconds,
-        "texts": usage.usage.texts,
-        "hops": hops,
-    }
-
-
-def published(folder: Path, count: int, encoder: MiniLM) -> Part:
-    """Return published systems."""
-    operators = {
-        "rog": planned(encoder) >> Instances() % 100,
-        "rog, one plan": planned(encoder, 1) >> Instances() % 100,
-        "gsr": planned(encoder) >> Instances() >> InduceEdges() >> ShortestPaths() % 32,
-        "tog": explored(encoder),
-        "lego-1": lego(1, encoder),
-        "kelp": selected(encoder, encoder),
-    }
-    return operators, answered, sample(folder, count, seed=7)
-
-
-MAP: Mapping[str, Callable[[Path, int, MiniLM], Part]] = {
-    "extractions": extractions,
-    "plans": plans,
-    "systems": published,
-    "prunings": prunings,
-}
-
-
-def write_map(options: Namespace) -> None:
-    """Measure the parts of the map that are asked for."""
-    folder, path = options.data / "kgqa" / "metaqa", options.out / "lego_map.json"
-    graph, encoder = Graph.from_triples(read_dataset(folder, "1hop_dev").triples or ()), MiniLM()
-    results = read_results(path)
-    for part in options.map:
-        operators, measure, drawn = MAP[part](folder, options.each, encoder)
-        results[part] = {"questions": len(drawn)}
-        for name, operator in operators.items():
-            measure(operator, graph, *drawn[0])  # the first question pays for what is compiled and made once
-            results[part][name] = summary([measure(operator, graph, *question) for question in drawn])
-            print(part, name, results[part][name], flush=True)
-            write_results(path, results)
+        rankings[f"masked, shorter {penalty}"] = LengthPenalty(MaskEntities(ranked), penalty)
+    results: Record = {"questions": len(drawn)}
+    for name, ranking in rankings.items():
+        answer = RelationPaths(3) >> ranking % 1 >> Instances() >> TargetAnswer()
+        f1 = defaultdict[int, list[float]](list)
+        for hops, question in drawn:
+            targets = targets_of(answer(begin(question, graph), Run(memory=memory)))
+            f1[hops].append(answer_quality(targets, question.answers).f1)
+        every_f1 = [value for values in f1.values() for value in values]
+        results[name] = {"F1": mean(every_f1, 3), "F1 by hops": [mean(values, 3) for values in f1.values()]}
+        print(name, results[name], flush=True)
+    write_results(options.out / "lego_plans.json", results)
 
 
 def main() -> None:
@@ -685,10 +579,11 @@ def main() -> None:
     parser.add_argument("--workers", type=int, choices=(1, 2), default=2)
     parser.add_argument("--quiet", action="store_true", help="measure times while nothing else runs")
     parser.add_argument("--page", action="store_true", help="write the page and the figures too")
-    parser.add_argument("--map", nargs="+", choices=list(MAP), default=[], metavar="PART", help=", ".join(MAP))
-    parser.add_argument("--each", type=int, default=50, help="for --map, questions of each number of hops")
+    parser.add_argument("--plans", action="store_true", help="measure rankings of relation paths")
+    parser.add_argument("--each", type=int, default=50, help="for --plans, questions of each number of hops")
     options = parse(parser)
-    write_map(options)
+    if options.plans:
+        measure_plans(options)
     if options.systems or options.sweeps:
         todo, until = jobs(options), time.time() + 60 * options.minutes
         with ProcessPoolExecutor(options.workers, get_context("spawn"), max_tasks_per_child=1) as pool:

@@ -377,8 +377,8 @@ def hops(m: Measured) -> Verdict:
 
 def several(m: Measured) -> Verdict:
     rows = {n: [m.kind(f"lego-{n}", k, "pr recall") for k in ("one answer", "several answers")] for n in range(1, 16)}
-    falling = [n for n, (one, more) in rows.items() if one > more]
-    loss = {n: one - more for n, (one, more) in rows.items()}
+    falling = [n for n, (single, more) in rows.items() if single > more]
+    loss = {n: single - more for n, (single, more) in rows.items()}
     meaning = np.mean([loss[n] for n in range(2, 16)])
     text = f"PR recall is lower for several answers in {len(falling)} of 15 (No. 1: {listed(rows[1])} %; No. 12: "
     text += f"{listed(rows[12])} %); it falls by {loss[1]:.1f} points in No. 1, by {meaning:.1f} on the mean of the "

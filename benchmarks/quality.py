@@ -155,8 +155,8 @@ def measure_multihop(options: Namespace) -> None:
         if titles:
             titled[label] = out
     sections.append(f"## All sets with titles\n\n{compared(titled)}")
-    kept = {label: essential(summary) for label, summary in summaries.items()}
-    write_results(options.out / "recall.json", kept, "# Recall on the multihop sets\n\n" + "\n".join(sections))
+    brief = {label: essential(summary) for label, summary in summaries.items()}
+    write_results(options.out / "recall.json", brief, "# Recall on the multihop sets\n\n" + "\n".join(sections))
 
 
 def data_of(summary: Record) -> str:
@@ -227,8 +227,8 @@ def measure_sample(name: str, part: str, options: Namespace) -> Record:
     out = home / (f"{part}-{questions}" if questions else part)
     summary = run_experiment(experiment, out, None if index == out / "index" else index)
     of_method = ("metrics", "milliseconds", "tokens", "failed")
-    kept = {name: {key: m[key] for key in of_method} for name, m in summary["methods"].items()}
-    return {**{key: summary[key] for key in ("data", "graphwright", "settings", "encoder")}, "methods": kept}
+    brief = {name: {key: m[key] for key in of_method} for name, m in summary["methods"].items()}
+    return {**{key: summary[key] for key in ("data", "graphwright", "settings", "encoder")}, "methods": brief}
 
 
 def overview(results: Mapping[str, Record]) -> str:

@@ -191,9 +191,9 @@ def measure_sample(sets: MetaQA, options: Namespace) -> Record:
     weak = {row.example.id: row for row in sets.labels(ShortestPathLabels()).rows}
     for at in sorted(np.random.default_rng(14).choice(len(refined.rows), 50, replace=False).tolist()):
         row = refined.rows[at]
-        kept = {path.candidate.ways for path in row.paths}
-        dropped = [p.candidate.ways for p in weak[row.example.id].paths if p.candidate.ways not in kept]
-        texts = ["; ".join(relation_words(graph, way) for way in ways) for ways in (sorted(kept), dropped[:4])]
+        chosen = {path.candidate.ways for path in row.paths}
+        dropped = [p.candidate.ways for p in weak[row.example.id].paths if p.candidate.ways not in chosen]
+        texts = ["; ".join(relation_words(graph, way) for way in ways) for ways in (sorted(chosen), dropped[:4])]
         rows.append([row.example.text, *texts, len(dropped)])
     title = "# Labels of 50 questions of MetaQA (WikiMovies; Creative Commons), drawn by seed"
     page = table(["question", "kept", "dropped, the first four", "dropped"], rows)

@@ -36,14 +36,14 @@ def main(source: Path) -> None:
         raise SystemExit(f"{source} lacks the question {missing[0]!r}; is it the MuSiQue sample?")
     chosen = [asked[q] for q in QUESTIONS]
     wanted = dict.fromkeys(i for q in chosen for i in q["candidate_ids"])  # type: ignore[attr-defined]
-    kept = ("id", "question", "answers", "gold_ids", "type")
+    fields = ("id", "question", "answers", "gold_ids", "type")
     write(OUT / "corpus.jsonl", [passages[i] for i in wanted])
-    write(OUT / "questions.jsonl", [{k: q[k] for k in kept} for q in chosen])
+    write(OUT / "questions.jsonl", [{k: q[k] for k in fields} for q in chosen])
     print(f"{len(wanted)} passages and {len(chosen)} questions in {OUT.name}")
 
 
-def write(path: Path, found: list[dict[str, object]]) -> None:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found), encoding="utf-8")
+def write(path: Path, rows: list[dict[str, object]]) -> None:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -210,8 +210,8 @@ def calibrate(weights: dict[str, Array]) -> Ranges:
     model.graph.output.extend(helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in names)
     low = {name: np.float32(np.inf) for name in names}
     high = {name: np.float32(-np.inf) for name in names}
-    for found in run(model.SerializeToString(), texts):
-        for name, values in zip(names, found[1:], strict=True):
+    for outputs in run(model.SerializeToString(), texts):
+        for name, values in zip(names, outputs[1:], strict=True):
             low[name] = np.minimum(low[name], values[0].min(axis=0))
             high[name] = np.maximum(high[name], values[0].max(axis=0))
     return {layer: (np.asarray(low[x]), np.asarray(high[x])) for layer, x in inputs.items()}
@@ -274,7 +274,7 @@ def write(source: Path, float32: Path | None) -> None:
     if float32:
         float32.write_bytes(exact)
     texts = sentences()
-    vectors, ours = (np.array([found[0][0] for found in run(model, texts)]) for model in (exact, small))
+    vectors, ours = (np.array([outputs[0][0] for outputs in run(model, texts)]) for model in (exact, small))
     np.save(FIXTURES / "sentences_float32.npy", vectors.astype(np.float16))
     cosines = (vectors * ours).sum(axis=1)
     print(f"cosine to float32 over {len(texts)} sentences: mean {cosines.mean():.4f}, least {cosines.min():.4f}")

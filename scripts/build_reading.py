@@ -99,13 +99,13 @@ def calibrate(weights: dict[str, Array], count: int, inputs: list[Array]) -> Ran
     # What is an input or an output of the graph cannot be one again.
     names = sorted(set(dense.values()) - {"states", "first"})
     model.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names)
-    found = [dict(zip(names, values[3:], strict=True)) for values in outputs(model.SerializeToString(), inputs)]
-    for values, states in zip(found, inputs, strict=True):
+    activations = [dict(zip(names, values[3:], strict=True)) for values in outputs(model.SerializeToString(), inputs)]
+    for values, states in zip(activations, inputs, strict=True):
         values["states"] = states[None]
     ranges = {}
     for layer, name in dense.items():
-        low = np.min([values[name][0].min(axis=0) for values in found], axis=0)
-        ranges[layer] = (low, np.max([values[name][0].max(axis=0) for values in found], axis=0))
+        low = np.min([values[name][0].min(axis=0) for values in activations], axis=0)
+        ranges[layer] = (low, np.max([values[name][0].max(axis=0) for values in activations], axis=0))
     return ranges
 
 
@@ -113,8 +113,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("trained", type=Path, help="joint.npz of scripts/train_reading.py")
     given = parser.parse_args()
-    with np.load(given.trained, allow_pickle=False) as held:
-        trained = {name: held[name] for name in held.files}
+    with np.load(given.trained, allow_pickle=False) as file:
+        trained = {name: file[name] for name in file.files}
     count = 1 + max(int(name.split(".")[2]) for name in trained if name.startswith("encoder.layer."))
     TARGET.mkdir(parents=True, exist_ok=True)
     begun = layer_output(onnx.load(str(ENCODER / "model.onnx")), int(trained["layer"]))

@@ -118,8 +118,8 @@ def _squad(name: str, data: Path) -> tuple[list[Asked], dict[str, tuple[str, str
 def _thinned(passages: dict[str, tuple[str, str]], wanted: set[str]) -> dict[str, tuple[str, str]]:
     """Return the wanted passages and some of the others: the articles of COVID-QA are long."""
     others = [key for key in passages if key not in wanted]
-    kept = wanted | set(random.Random(1).sample(others, min(len(others), OTHERS)))
-    return {key: passage for key, passage in passages.items() if key in kept}
+    chosen = wanted | set(random.Random(1).sample(others, min(len(others), OTHERS)))
+    return {key: passage for key, passage in passages.items() if key in chosen}
 
 
 def _windows(text: str, cut: bool) -> range:
@@ -177,13 +177,13 @@ def _made(title: str, text: str, draw: random.Random) -> tuple[str, str] | None:
 
 
 def _answers(sentence: str) -> list[tuple[int, int, re.Pattern[str]]]:
-    found: list[tuple[int, int, re.Pattern[str]]] = []
+    places: list[tuple[int, int, re.Pattern[str]]] = []
     for pattern in (_DATE, _YEAR, _NUMBER, _NAME):
         for match in pattern.finditer(sentence):
             begin, end = match.span()
-            if end - begin > 2 and not any(begin < e and end > b for b, e, _ in found):
-                found.append((begin, end, pattern))
-    return found
+            if end - begin > 2 and not any(begin < e and end > b for b, e, _ in places):
+                places.append((begin, end, pattern))
+    return places
 
 
 def _wording(before: str, kind: re.Pattern[str], draw: random.Random) -> str:

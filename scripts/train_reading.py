@@ -167,8 +167,8 @@ def rarities(parts: list[Part]) -> np.ndarray[Any, Any]:
     tokenizer = Tokenizer.from_file(str(ENCODER / "tokenizer.json"))
     held = np.zeros(tokenizer.get_vocab_size())
     texts = [part.text(key)[:4000] for part in parts for key in part.passages]
-    for one in tokenizer.encode_batch(texts, add_special_tokens=False):
-        held[list(set(one.ids))] += 1
+    for encoding in tokenizer.encode_batch(texts, add_special_tokens=False):
+        held[list(set(encoding.ids))] += 1
     idf = np.log((len(texts) + 1) / (held + 0.5)) / np.log((len(texts) + 1) / 0.5)
     idf[:999] = 0
     rarity: np.ndarray[Any, Any] = (np.maximum(idf, 0) ** 1.5).astype(np.float32)
@@ -200,16 +200,16 @@ def batch(question: Tokens, passages: list[Tokens], rarity: np.ndarray[Any, Any]
 
 def places(text: str, answers: list[str], tokens: Tokens) -> list[tuple[int, int]]:
     """Return the first and last token, special ones counted, of each place where an answer stands as whole words."""
-    low, found = text.lower(), []
+    low, spans = text.lower(), []
     for answer in (answer.strip().lower() for answer in answers):
         at = low.find(answer) if answer not in ("", "yes", "no") and len(low) == len(text) else -1
         while at >= 0:
             end = at + len(answer)
             if not low[max(at - 1, 0) : at].isalnum() and not low[end : end + 1].isalnum():
                 inside = [n for n, (b, e) in enumerate(tokens.spans) if e > b and b < end and e > at]
-                found += [(inside[0] + 1, inside[-1] + 1)] if inside else []
+                spans += [(inside[0] + 1, inside[-1] + 1)] if inside else []
             at = low.find(answer, at + 1)
-    return found
+    return spans
 
 
 def loss_of(
@@ -297,10 +297,10 @@ def train(net: Joint, materials: list[Material], steps: int, rarity: Any, draw: 
         optimiser.zero_grad()
         for _ in range(PER_STEP):
             material, question = next(next_made if draw.random() < MADE_SHARE else next_real)
-            found = loss_of(net, material, question, rarity, draw)
-            if found is not None:
-                (found[0] / PER_STEP).backward()
-                ranks.append(found[1])
+            spans = loss_of(net, material, question, rarity, draw)
+            if spans is not None:
+                (spans[0] / PER_STEP).backward()
+                ranks.append(spans[1])
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimiser.step()
         if step % 100 == 99:
