@@ -66,20 +66,17 @@ from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators.anchors.group_anchors import GroupAnchors
-from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.keywords import Keywords, Specialise
 from graphwright.operators.anchors.link_entities import AnchorSearch, LinkEntities
-from graphwright.operators.anchors.relax import Specialise
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
-from graphwright.operators.paths.flow import FlowPaths, WithEdges
-from graphwright.operators.paths.paths import HopFirst, Shuffled
+from graphwright.operators.paths.paths import FlowPaths, HopFirst, Shuffled, WithEdges
 from graphwright.operators.run import Run
 from graphwright.operators.search.support import SupportSearch
 from graphwright.operators.select import Complement, ToPassages
 from graphwright.operators.state import State, start
 from graphwright.operators.subgraph.views import StatementGraph
-from graphwright.operators.trees.bubble import Bubble
-from graphwright.operators.trees.coverage import Coverage
+from graphwright.operators.trees.bubble import Bubble, Coverage
 from graphwright.prompts.templates import data_line
 
 SETS = {

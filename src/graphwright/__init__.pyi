@@ -21,8 +21,8 @@ from .operators.operator import Keep as Keep
 from .operators.paths.beam import BeamSearch as BeamSearch
 from .operators.paths.chains import Chains as Chains
 from .operators.paths.chains import MergeChains as MergeChains
-from .operators.paths.flow import FlowPaths as FlowPaths
 from .operators.paths.paths import EnumeratedPaths as EnumeratedPaths
+from .operators.paths.paths import FlowPaths as FlowPaths
 from .operators.paths.paths import ShortestPaths as ShortestPaths
 from .operators.rerank.rerank import GRanker as GRanker
 from .operators.rerank.rerank import Rerank as Rerank
@@ -41,7 +41,7 @@ from .operators.subgraph.walk import PersonalizedPageRank as PersonalizedPageRan
 from .operators.subgraph.walk import RandomWalk as RandomWalk
 from .operators.subgraph.walk import STeX as STeX
 from .operators.trees.bubble import Bubble as Bubble
-from .operators.trees.coverage import Coverage as Coverage
-from .operators.trees.coverage import Unite as Unite
+from .operators.trees.bubble import Coverage as Coverage
+from .operators.trees.bubble import Unite as Unite
 
 __version__: str

@@ -17,7 +17,7 @@ from graphwright.models.budget import estimated_tokens
 from graphwright.operators import Keywords
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.state import State
-from graphwright.operators.trees.coverage import Unite
+from graphwright.operators.trees.bubble import Unite
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

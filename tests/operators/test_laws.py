@@ -125,8 +125,7 @@ from graphwright.operators import (
     WordSearch,
 )
 from graphwright.operators.anchors.group_anchors import GroupAnchors
-from graphwright.operators.anchors.keywords import LatentKeywords
-from graphwright.operators.anchors.relax import Relax, Specialise
+from graphwright.operators.anchors.keywords import LatentKeywords, Relax, Specialise
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Both, Cut, Then
 from graphwright.operators.search.support import SupportSearch
@@ -291,7 +290,7 @@ def every_operator() -> list[Operator]:
         Nodes(),
         Relations(),
         Relations() >> Rerank(HashEncoder()) % 2 >> EdgesBy(),
-        EdgesBy(0.5),
+        EdgesBy(),
         RelationPaths(2),
         RelationPaths(2) >> Plan(PlansOneStep()),
         Plan(PlansOneStep()),
@@ -317,7 +316,6 @@ def every_operator() -> list[Operator]:
         Bubble(joined(SNAPSHOT.names, SNAPSHOT.passages), hops=2, budget=5),
         Coverage(SNAPSHOT.names, alpha=2.0),
         Unite(),
-        Unite(connected=True),
         ToPassages(),
         Quote(SNAPSHOT.encoder),
         ReadSpans(MiniLMReader(), threshold=0.1),

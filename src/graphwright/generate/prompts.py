@@ -15,8 +15,7 @@ from graphwright.kernels.ranking import top
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.protocols import PassageText
 from graphwright.operators.communities.communities import communities_of
-from graphwright.operators.communities.raptor import SummaryTree
-from graphwright.operators.communities.summaries import Summaries
+from graphwright.operators.communities.summaries import Summaries, SummaryTree
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

@@ -186,11 +186,11 @@ class Evidence:
         nodes, edges = (_tuples(*part) for part in ((self.nodes, self.node_ptr), (self.edges, self.edge_ptr)))
         return list(zip(nodes, edges, strict=True))
 
-    def top(self, k: int) -> Evidence:
-        """Keep the first k items."""
-        k = max(k, 0)
-        if k >= len(self):
+    def top(self, k: int | None) -> Evidence:
+        """Keep the first k items; all if k is None."""
+        if k is None or k >= len(self):
             return self
+        k = max(k, 0)
         # Copies of the slices, so that the whole arrays can be freed.
         return Evidence(
             _frozen(self.nodes[: self.node_ptr[k]], np.int64),

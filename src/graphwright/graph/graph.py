@@ -300,9 +300,7 @@ class Graph:
         inside = inside[self.holds(inside)]
         without_edges = Graph(self.columns, inside, np.empty(0, np.int64))
         edges = self.columns.out.rows(inside)
-        edges = np.sort(edges[without_edges.holds(self.columns.tails[edges])])
-        if self._edges is not None:
-            edges = edges[_positions(self._edges, edges) >= 0]
+        edges = self.inside(np.sort(edges[without_edges.holds(self.columns.tails[edges])]))
         for array in (inside, edges):
             array.flags.writeable = False
         return Graph(self.columns, inside, edges)
@@ -378,12 +376,15 @@ class Graph:
         ids = np.asarray(edges, np.int64)
         return np.stack((self.columns.heads[ids], self.columns.tails[ids]), axis=1).ravel().astype(np.int64)
 
+    def inside(self, edges: Ints) -> Ints:
+        """Return those of the edges that are here, in the order given."""
+        return edges if self._edges is None else edges[_positions(self._edges, edges) >= 0]
+
     def edges_between(self, a: int, b: int) -> Ints:
         """Return the edges here that join two nodes, in either direction, ascending."""
         c = self.columns
         out, back = c.out.row(a).astype(np.int64), c.into.row(a).astype(np.int64)
-        edges = np.unique(np.concatenate((out[c.tails[out] == b], back[c.heads[back] == b])))
-        return edges if self._edges is None else edges[np.isin(edges, self._edges, assume_unique=True)]
+        return self.inside(np.unique(np.concatenate((out[c.tails[out] == b], back[c.heads[back] == b]))))
 
     def chunks_of(self, nodes: Sequence[int] | Ints = (), edges: Sequence[int] | Ints = ()) -> Ints:
         """Return the chunk nodes that these nodes and edges came from, ascending; a chunk comes from itself."""

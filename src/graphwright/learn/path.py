@@ -184,8 +184,7 @@ class Decode(Ranker):
         paths = sorted(paths, key=_order)[: self.width]
         walks = [path.walks(np.zeros(1, np.int64)) for _, path in paths]
         items = [(graph.at(nodes[0]), graph.edges[edges[0]]) for nodes, edges in walks]
-        evidence = Evidence.of_pieces(items, [score for score, _ in paths], relation_text)
-        return state.with_(evidence=evidence if k is None else evidence.top(k))
+        return state.with_(evidence=Evidence.of_pieces(items, [score for score, _ in paths], relation_text).top(k))
 
     def _from(self, graph: Graph, source: int, decoder: Decoder, run: Run) -> list[tuple[float, RelationPath]]:
         """Search from one query entity."""

@@ -242,9 +242,9 @@ class Explain(Ranker):
                     nodes, ids = graph.at(local.ravel()).reshape(local.shape), graph.edges[by]
                     paths.append((_support(ids, probabilities(nodes, ids)), path.ways, _one_to_each_end(nodes, ids)))
         paths.sort(key=lambda path: (-path[0], len(path[1]), path[1]))
-        scored = [(item, score) for score, _, items in paths[: self.paths] for item in items]
-        evidence = Evidence.of_pieces([item for item, _ in scored], [score for _, score in scored], walk_text)
-        return state.with_(evidence=evidence if k is None else evidence.top(k))
+        best = [(item, score) for score, _, items in paths[: self.paths] for item in items]
+        items, scores = [item for item, _ in best], [score for _, score in best]
+        return state.with_(evidence=Evidence.of_pieces(items, scores, walk_text).top(k))
 
 
 def _best_triples(graph: Graph, edges: Ints, probabilities: StepProbabilities, share: float) -> Graph:

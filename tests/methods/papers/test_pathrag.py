@@ -14,7 +14,7 @@ from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import HopFirst, Operator, Shuffled
-from graphwright.operators.paths.flow import WithEdges
+from graphwright.operators.paths.paths import WithEdges
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

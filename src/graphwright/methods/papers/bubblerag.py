@@ -9,14 +9,12 @@ from graphwright.index.vector_index import joined
 from graphwright.methods.house.baselines import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.group_anchors import GroupAnchors
-from graphwright.operators.anchors.keywords import Keywords, LatentKeywords
+from graphwright.operators.anchors.keywords import Keywords, LatentKeywords, Relax, Specialise
 from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.anchors.relax import Relax, Specialise
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.search.support import SupportSearch
 from graphwright.operators.select import Complement, ToPassages
-from graphwright.operators.trees.bubble import Bubble
-from graphwright.operators.trees.coverage import Coverage
+from graphwright.operators.trees.bubble import Bubble, Coverage
 from graphwright.operators.trees.grow import Grow
 
 __all__ = ["anchor_groups", "bubblerag", "evidence_graphs"]

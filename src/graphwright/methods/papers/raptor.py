@@ -6,7 +6,7 @@ from graphwright.generate.prompts import ReportPrompt, TreeReports
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house.baselines import answering
 from graphwright.models.protocols import LLM
-from graphwright.operators.communities.raptor import SummaryTree, TreeSearch
+from graphwright.operators.communities.summaries import SummaryTree, TreeSearch
 from graphwright.operators.operator import Operator
 
 __all__ = ["raptor"]

@@ -15,7 +15,7 @@ from graphwright.graph.graph import Graph
 from graphwright.index.bm25_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import LLM
-from graphwright.operators.anchors.keywords import is_name
+from graphwright.operators.anchors.link_entities import is_name
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import Near, edges_near, nodes_near
@@ -28,9 +28,6 @@ __all__ = ["GroupAnchors"]
 _SHARED = 0.5  # share of the smaller one's candidates from which two anchors are one group
 _THEME_WEIGHT = 0.5  # weight of a theme relative to a name
 _CANDIDATE_CHARACTERS = 200  # of a candidate in a prompt
-
-Candidate = tuple[str, int]
-"""A node ("name", id) or an edge ("statement", id)."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,7 +109,7 @@ class GroupAnchors(Operator):
                 groups = [group for group in groups if not any(group is other for other in joined[1:])]
             else:
                 groups.append([member])
-        return [_united(group[0].text, group, max(anchor.weight for anchor in group)) for group in groups]
+        return [_united(group) for group in groups]
 
     def _rarity(self, anchor: Anchor, graph: Graph, name_words: set[str]) -> float:
         """Return ln(1 + N / n) of the class docstring; on a graph without passages over nodes and their neighbours."""
@@ -136,9 +133,9 @@ def _overlap(a: Anchor, b: Anchor) -> bool:
     return shared >= _SHARED * min(len(a.nodes) + len(a.edges), len(b.nodes) + len(b.edges))
 
 
-def _united(text: str, anchors: Sequence[Anchor], weight: float) -> Anchor:
+def _united(anchors: Sequence[Anchor]) -> Anchor:
     nodes, edges = (np.unique(np.concatenate([getattr(a, name) for a in anchors])) for name in ("nodes", "edges"))
-    return Anchor(text, nodes, edges, weight)
+    return Anchor(anchors[0].text, nodes, edges, max(anchor.weight for anchor in anchors))
 
 
 def _normalised(groups: Sequence[Anchor]) -> tuple[Anchor, ...]:
@@ -149,12 +146,17 @@ def _normalised(groups: Sequence[Anchor]) -> tuple[Anchor, ...]:
 
 def _grouped_by_model(model: LLM, state: State, run: Run, anchors: Sequence[Anchor]) -> list[Anchor]:
     """Return the groups that a language model makes of the candidates; none without a usable reply."""
-    keywords: dict[Candidate, list[str]] = {}
+    keywords: dict[tuple[str, int], list[str]] = {}
     for anchor in anchors:
-        for candidate in _candidates(anchor):
-            keywords.setdefault(candidate, []).append(anchor.text)
+        for kind, ids in (("name", anchor.nodes), ("statement", anchor.edges)):
+            for i in ids.tolist():
+                keywords.setdefault((kind, i), []).append(anchor.text)
     candidates = list(keywords)
-    lines = (_line(state.graph, number, c, keywords[c]) for number, c in enumerate(candidates, 1))
+    texts = [state.graph.names[i] if kind == "name" else state.graph.edge_text(i) for kind, i in candidates]
+    lines = (
+        data_line({"candidate": number, "for": keywords[candidate], candidate[0]: text[:_CANDIDATE_CHARACTERS]})
+        for number, (candidate, text) in enumerate(zip(candidates, texts, strict=True), 1)
+    )
     question = data_line({"question": state.question.text})
     reply = run.reply(model, "bubblerag_groups", question=question, candidates="\n".join(lines))
     if reply is None:
@@ -167,24 +169,12 @@ def _grouped_by_model(model: LLM, state: State, run: Run, anchors: Sequence[Anch
         used.update(numbers)
         if numbers:
             weight = max(group.weight, 0.0) if math.isfinite(group.weight) else 0.0
-            groups.append(_group(" ".join(group.intent.split()), [candidates[n - 1] for n in numbers], weight))
+            members = [candidates[n - 1] for n in numbers]
+            nodes, edges = (sorted(i for kind, i in members if kind == name) for name in ("name", "statement"))
+            intent = " ".join(group.intent.split())
+            groups.append(Anchor(intent, np.array(nodes, np.int64), np.array(edges, np.int64), weight))
     if ignored:
         run.note(f"{ignored} numbers were ignored: no such candidate, or in a group already")
     if not groups:
         run.note("the model made no groups; keywords that share candidates form them")
     return groups
-
-
-def _candidates(anchor: Anchor) -> list[Candidate]:
-    return [("name", node) for node in anchor.nodes.tolist()] + [("statement", edge) for edge in anchor.edges.tolist()]
-
-
-def _group(intent: str, members: Sequence[Candidate], weight: float) -> Anchor:
-    nodes, edges = ([i for kind, i in members if kind == name] for name in ("name", "statement"))
-    return Anchor(intent, np.unique(np.array(nodes, np.int64)), np.unique(np.array(edges, np.int64)), weight)
-
-
-def _line(graph: Graph, number: int, candidate: Candidate, keywords: Sequence[str]) -> str:
-    kind, i = candidate
-    text = graph.names[i] if kind == "name" else graph.edge_text(i)
-    return data_line({"candidate": number, "for": keywords, kind: text[:_CANDIDATE_CHARACTERS]})

@@ -1,9 +1,9 @@
-"""Keywords of a question as anchors: names, themes, and names that it only implies."""
+"""Keywords of a question as anchors: names, themes, and names that it only implies; and their refinement."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph, Kind
 from graphwright.index.name_index import name_index_of
 from graphwright.models.protocols import LLM
-from graphwright.operators.anchors.link_entities import LinkEntities
+from graphwright.operators.anchors.link_entities import LinkEntities, is_name
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
@@ -25,10 +25,11 @@ from graphwright.text.words import COMPOUND, NOT_NAMES, words
 __all__ = [
     "Keywords",
     "LatentKeywords",
-    "add_anchors",
+    "Relax",
+    "Specialise",
     "anchors_named",
     "entities_and_edges",
-    "is_name",
+    "is_definite",
     "passage_lines",
     "themes",
     "top_passages",
@@ -39,6 +40,12 @@ _PHRASE_WEIGHT = 0.5  # weight of a phrase that is not written as a name
 _IMPLIED_WEIGHT = 0.5  # weight of a name that the question only implies
 _PROMPT_CHARACTERS = 12_000  # of all passages in a prompt
 _TITLE_CHARACTERS = 200
+_MAX_NODES = 3  # of a definite name
+_MAX_SHARE = 0.02  # of the passages that mention a definite name
+_CONTEXT_WORDS = 3  # on either side of a keyword without a name near it
+_MAX_GAP = 6  # words between a keyword and the name that specialises it
+_PROMPT_ENTRIES = 200  # of each kind in a prompt, and characters of each
+_PROMPT_MATCHES = 5  # entries that a language model may match with a keyword
 
 
 def themes(state: State) -> tuple[Anchor, ...]:
@@ -67,35 +74,27 @@ class Keywords(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Set the anchors."""
-        keywords = _from_model(self.model, state, run) if self.model is not None else []
-        if self.model is not None and not keywords:
-            run.note("the model listed no keywords; the question's own words are used")
-        return add_anchors(state, keywords or _from_question(state, run))
+        keywords: list[Anchor] = []
+        if self.model is not None:
+            reply = run.reply(self.model, "pathrag_keywords", question=data_line({"question": state.question.text}))
+            if reply is not None:
+                keywords += anchors_named(reply.names, state)
+                keywords += (Anchor(theme, kind="theme") for theme in _distinct(reply.themes))
+            if not keywords:
+                run.note("the model listed no keywords; the question's own words are used")
+        return _with_anchors(state, keywords or _from_question(state, run))
 
 
-def add_anchors(state: State, anchors: Iterable[Anchor]) -> State:
+def _with_anchors(state: State, anchors: Iterable[Anchor]) -> State:
     """Return the state with these anchors after its own, each kind and normalised text once."""
     existing = state.anchors or ()
-    keys = {_key(anchor) for anchor in existing}
-    new = []
+    keys = {(anchor.kind == "entity", normal_form(anchor.text)) for anchor in existing}
+    new: dict[tuple[bool, str], Anchor] = {}
     for anchor in anchors:
-        key = _key(anchor)
+        key = anchor.kind == "entity", normal_form(anchor.text)
         if key[1] and key not in keys:
-            keys.add(key)
-            new.append(anchor)
-    return state.with_(anchors=(*existing, *new))
-
-
-def _key(anchor: Anchor) -> tuple[bool, str]:
-    return anchor.kind == "entity", normal_form(anchor.text)
-
-
-def _from_model(model: LLM, state: State, run: Run) -> list[Anchor]:
-    """Return the keywords that a language model lists."""
-    reply = run.reply(model, "pathrag_keywords", question=data_line({"question": state.question.text}))
-    if reply is None:
-        return []
-    return [*anchors_named(reply.names, state), *(Anchor(theme, kind="theme") for theme in _distinct(reply.themes))]
+            new.setdefault(key, anchor)
+    return state.with_(anchors=(*existing, *new.values()))
 
 
 def _from_question(state: State, run: Run) -> list[Anchor]:
@@ -110,11 +109,6 @@ def _from_question(state: State, run: Run) -> list[Anchor]:
     phrases = anchors_named(_phrases(rest), state)
     weighted = (anchor if is_name(anchor.text) else replace(anchor, weight=_PHRASE_WEIGHT) for anchor in phrases)
     return [*linked, *weighted, *theme]
-
-
-def is_name(text: str) -> bool:
-    """Return whether a text is written as a name: with a capital or a digit, or in a script without capitals."""
-    return any(not character.islower() for character in text if character.isalnum())
 
 
 def _phrases(text: str) -> Iterator[str]:
@@ -170,22 +164,17 @@ class LatentKeywords(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Set the anchors."""
-        keywords = self._listed(state, run)
-        return add_anchors(state, keywords) if keywords else Keywords().apply(state, run)
-
-    def _listed(self, state: State, run: Run) -> list[Anchor]:
-        """Return the keywords that a language model lists."""
-        question = data_line({"question": state.question.text})
-        passages = passage_lines(state, self.passages)
+        question, passages = data_line({"question": state.question.text}), passage_lines(state, self.passages)
         reply = run.reply(self.model, "bubblerag_keywords", question=question, passages=passages)
         if reply is None:
-            return []
+            return Keywords().apply(state, run)
         relations = [Anchor(anchor.text, kind="theme") for anchor in anchors_named(reply.relations, state)]
         names = anchors_named(reply.names, state)
         keywords = [*names, *relations, *anchors_named(reply.implied, state, _IMPLIED_WEIGHT)]
         if not keywords:
             run.note("the model listed no keywords; the question's own words are used")
-        return keywords
+            return Keywords().apply(state, run)
+        return _with_anchors(state, keywords)
 
 
 def top_passages(state: State, count: int) -> Ints:
@@ -195,18 +184,15 @@ def top_passages(state: State, count: int) -> Ints:
 
 def passage_lines(state: State, count: int) -> str:
     """Return the best passages as lines of JSON for a prompt, as many as its length allows."""
-    return "\n".join(_passage_lines(state, count)) or "(none)"
-
-
-def _passage_lines(state: State, count: int) -> Iterator[str]:
-    room = _PROMPT_CHARACTERS
+    lines, room = list[str](), _PROMPT_CHARACTERS
     for number, node in enumerate(top_passages(state, count).tolist(), 1):
         title = state.graph.title_of(node)[:_TITLE_CHARACTERS]
         line = data_line({"passage": number, "title": title, "text": state.graph.passage(node)[:room]})
         if len(line) > room:
-            return
+            break
         room -= len(line)
-        yield line
+        lines.append(line)
+    return "\n".join(lines) or "(none)"
 
 
 def entities_and_edges(graph: Graph, passages: Ints) -> tuple[Ints, Ints]:
@@ -226,6 +212,161 @@ def entities_and_edges(graph: Graph, passages: Ints) -> tuple[Ints, Ints]:
         edges = np.unique(np.append(columns.out.rows(passages), columns.into.rows(passages)))
     else:
         edges = np.unique(columns.stated.rows(passages))
-        inside = np.isin(columns.heads[edges], entities) & np.isin(columns.tails[edges], entities)
-        edges = edges[inside]
-    return entities, edges if graph.whole else edges[np.isin(edges, graph.edges)]
+        edges = edges[np.isin(columns.heads[edges], entities) & np.isin(columns.tails[edges], entities)]
+    return entities, graph.inside(edges)
+
+
+@dataclass(frozen=True, repr=False)
+class Specialise(Operator):
+    """Make vague keywords specific with words of the question (BubbleRAG, section 3.2, "Anchor Specialization").
+
+    Only texts change, of anchors that are not definite: that are not written as a name, have no node or more than
+    three, or whose nodes are mentioned in more than 2 % of the passages. A language model (`model`)
+    rewrites them: "mother" becomes "mother of Lothair II". Without one, names stay, and another keyword becomes the
+    part of the question from it to the nearest name, at most six words away, else three words on either side; a
+    keyword that is not a part of the question, such as a theme of several words, becomes the whole question.
+
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
+    >>> state = (Keywords() >> Specialise())(start("When did the mother of Lothair II die?", graph))
+    >>> [anchor.text for anchor in state.anchors]
+    ['Lothair II', 'mother of Lothair II', 'Lothair II die', 'When did the mother of Lothair II die?']
+    """
+
+    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
+    needs = ("anchors",)
+    gives = ("anchors",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Rewrite the texts."""
+        anchors = state.anchors or ()
+        vague = _vague(anchors, state)
+        if not vague:
+            return state
+        texts = None if self.model is None else _rewritten(self.model, state, run, vague)
+        if texts is None:
+            texts = {i: _in_context(anchors[i], anchors, state.question.text) for i in vague}
+        return state.with_(anchors=tuple(replace(a, text=texts.get(i, a.text)) for i, a in enumerate(anchors)))
+
+
+def is_definite(anchor: Anchor, state: State) -> bool:
+    """Return whether an anchor is a name of few nodes that few passages mention."""
+    graph = state.graph
+    count = len(anchor.nodes) + len(anchor.edges)
+    if anchor.kind != "entity" or not is_name(anchor.text) or not 0 < count <= _MAX_NODES:
+        return False
+    total = 0 if graph.passages is None else len(graph.passages)
+    return len(graph.chunks_of(anchor.nodes, anchor.edges)) <= max(_MAX_SHARE * total, _MAX_NODES)
+
+
+def _vague(anchors: Sequence[Anchor], state: State) -> list[int]:
+    """Return the positions of the anchors that are not definite."""
+    return [i for i, anchor in enumerate(anchors) if not is_definite(anchor, state)]
+
+
+def _rewritten(model: LLM, state: State, run: Run, vague: Sequence[int]) -> dict[int, str] | None:
+    """Return the texts that a language model gives to vague anchors, None without a usable reply."""
+    anchors = state.anchors or ()
+    question = data_line({"question": state.question.text})
+    keywords = (
+        data_line({"keyword": number, "text": anchor.text, "found": number - 1 not in vague})
+        for number, anchor in enumerate(anchors, 1)
+    )
+    reply = run.reply(model, "bubblerag_constraints", question=question, keywords="\n".join(keywords))
+    if reply is None:
+        return None
+    texts = {item.keyword - 1: " ".join(item.text.split()) for item in reversed(reply.constraints)}
+    valid = {i: text for i, text in texts.items() if i in vague and text}
+    if len(valid) < len(reply.constraints):
+        ignored = len(reply.constraints) - len(valid)
+        run.note(f"{ignored} of {len(reply.constraints)} constraints were ignored")
+    return valid
+
+
+def _in_context(anchor: Anchor, anchors: Iterable[Anchor], question: str) -> str:
+    """Return the part of the question from a keyword to the nearest name, or around the keyword."""
+    if is_name(anchor.text) and anchor.kind == "entity":
+        return anchor.text
+    offsets = [match.span() for match in COMPOUND.finditer(question)]
+    own = _position(anchor.text, question, offsets)
+    if own is None:
+        return question
+    names = (_position(a.text, question, offsets) for a in anchors if a is not anchor and is_name(a.text))
+    gaps = [(max(name[0] - own[1], own[0] - name[1]), name) for name in names if name is not None]
+    gap, nearest = min(gaps, default=(_MAX_GAP + 1, own))
+    if gap > _MAX_GAP:
+        nearest = max(own[0] - _CONTEXT_WORDS, 0), min(own[1] + _CONTEXT_WORDS, len(offsets) - 1)
+    first, last = min(own[0], nearest[0]), max(own[1], nearest[1])
+    return question[offsets[first][0] : offsets[last][1]]
+
+
+def _position(text: str, question: str, offsets: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """Return the first and last word of the question where a text occurs, None if it does not."""
+    match = re.search(rf"(?<!\w){re.escape(text)}(?!\w)", question, re.IGNORECASE)
+    if match is None:
+        return None
+    inside = [i for i, (start, end) in enumerate(offsets) if start < match.end() and end > match.start()]
+    return (inside[0], inside[-1]) if inside else None
+
+
+@dataclass(frozen=True, repr=False)
+class Relax(Operator):
+    """Match vague keywords with entities and statements of the first passages (BubbleRAG, section 3.2, Example 5).
+
+    The entities and edges of the first `passages` passages become nodes and edges of the anchors that are not definite
+    (see Specialise), so that "second marriage" may mean an edge "spouse" near the rest of the question. A language
+    model (`model`) chooses them; the step needs one. If its reply is unusable, the anchors do not change.
+
+    >>> from graphwright.graph.evidence import Ranking
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Waldrada", "wife of", "Lothair II"), ("Graz", "on the", "Mur")])
+    >>> state = start("?", graph, anchors=[Anchor("marriage")]).with_(passages=Ranking.of([0], [1]))
+    >>> Relax(ScriptedLLM(['{"matches": [{"keyword": 1, "entries": [3]}]}']))(state).anchors
+    (Anchor('marriage', nodes=[], edges=[0], weight=1.0),)
+    """
+
+    model: Annotated[LLM, Has("a language model", "complete")]
+    passages: Annotated[int, AtLeast(0)] = 5
+    needs = ("anchors",)
+    gives = ("anchors",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Add nodes and edges to the anchors."""
+        anchors, graph = list(state.anchors or ()), state.graph
+        vague = _vague(anchors, state)
+        nodes, edges = entities_and_edges(graph, top_passages(state, self.passages))
+        if not vague or not len(nodes) + len(edges):
+            return state
+        entries = [("name", node, graph.names[node]) for node in nodes[:_PROMPT_ENTRIES].tolist()]
+        entries += [("statement", edge, graph.edge_text(edge)) for edge in edges[:_PROMPT_ENTRIES].tolist()]
+        reply = run.reply(
+            self.model,
+            "bubblerag_relax",
+            question=data_line({"question": state.question.text}),
+            keywords="\n".join(data_line({"keyword": i + 1, "text": anchors[i].text}) for i in vague),
+            entries="\n".join(
+                data_line({"entry": number, kind: text[:_PROMPT_ENTRIES]})
+                for number, (kind, _, text) in enumerate(entries, 1)
+            ),
+        )
+        ignored = 0
+        for match in () if reply is None else reply.matches:
+            numbers = match.entries[:_PROMPT_MATCHES]
+            valid = [n for n in numbers if match.keyword - 1 in vague and 1 <= n <= len(entries)]
+            ignored += len(numbers) - len(valid)
+            if valid:
+                anchors[match.keyword - 1] = _extended(anchors[match.keyword - 1], [entries[n - 1] for n in valid])
+        if ignored:
+            run.note(f"{ignored} matches were ignored: no such keyword or entry")
+        return state.with_(anchors=tuple(anchors))
+
+
+def _extended(anchor: Anchor, entries: Sequence[tuple[str, int, str]]) -> Anchor:
+    """Return an anchor with further nodes and edges, given as the entries of a prompt."""
+    nodes, edges = ([i for kind, i, _ in entries if kind == name] for name in ("name", "statement"))
+    return replace(
+        anchor,
+        nodes=np.union1d(anchor.nodes, np.array(nodes, np.int64)),
+        edges=np.union1d(anchor.edges, np.array(edges, np.int64)),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Annotated
 
 import numpy as np
@@ -22,7 +23,7 @@ from graphwright.operators.state import Anchor, State
 from graphwright.text.names import ARTICLES, normal_form
 from graphwright.text.words import words
 
-__all__ = ["AnchorSearch", "LinkEntities"]
+__all__ = ["AnchorSearch", "LinkEntities", "is_name"]
 
 _WORD = re.compile(r"\w+(?:[.'’&-]\w+)*\.?")
 _QUOTED = re.compile(r"\"[^\"]{2,80}\"|“[^”]{2,80}”|„[^“”]{2,80}[“”]|«[^»]{2,80}»")
@@ -36,15 +37,8 @@ NameScores = Callable[[str], NDArray[np.float64]]
 """Similarity of a text to each name."""
 
 
-@dataclass(frozen=True)
-class _Mention:
-    """A mention in the question: words `first` to `last`, its text, the nodes that it may mean, and a confidence."""
-
-    first: int
-    last: int
-    text: str
-    nodes: Ints
-    confidence: float
+Mention = tuple[int, int, Anchor]
+"""The first and the last word of a mention in the question, and its anchor."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,13 +69,11 @@ class LinkEntities(Operator):
         index = name_index_of(state.graph.columns)
         mentions = list(_exact(state.question.text, index, state))
         mentions += self._inexact(state, run, index, mentions)
-        mentions.sort(key=lambda mention: mention.first)
-        anchors = (Anchor(mention.text, mention.nodes, weight=mention.confidence) for mention in mentions)
-        return state.with_(anchors=tuple(anchors))
+        return state.with_(anchors=tuple(anchor for _, _, anchor in sorted(mentions, key=itemgetter(0))))
 
-    def _inexact(self, state: State, run: Run, index: NameIndex, exact: Sequence[_Mention]) -> Iterator[_Mention]:
+    def _inexact(self, state: State, run: Run, index: NameIndex, exact: Sequence[Mention]) -> Iterator[Mention]:
         """Yield the mentions that match a name by spelling or by vector."""
-        used = {position for mention in exact for position in range(mention.first, mention.last + 1)}
+        used = {position for first, last, _ in exact for position in range(first, last + 1)}
         for first, last, text in _candidates(state.question.text, used):
             form = index.form(text)
             by_spelling = len(form) > 3 and self.fuzzy < 1
@@ -90,7 +82,7 @@ class LinkEntities(Operator):
                 nodes, confidence = self._by_vector(text, run)
             nodes = nodes[state.graph.holds(nodes)]
             if len(nodes):
-                yield _Mention(first, last, text, nodes, confidence)
+                yield first, last, Anchor(text, nodes, weight=confidence)
 
     def _by_vector(self, text: str, run: Run) -> tuple[Ints, float]:
         """Return the node whose name has the nearest vector, if it is near enough, and the cosine."""
@@ -103,13 +95,13 @@ class LinkEntities(Operator):
         return (ids[best : best + 1], float(scores[best])) if scores[best] >= self.near else (_NONE, 0.0)
 
 
-def _exact(question: str, index: NameIndex, state: State) -> Iterator[_Mention]:
+def _exact(question: str, index: NameIndex, state: State) -> Iterator[Mention]:
     """Yield the longest names from left to right."""
     offsets = [match.span() for match in _WORD.finditer(question)]
     # Capitals mean nothing in a question without any; nor does a first capital over a knowledge graph, whose names may
     # be written in lower case.
     cased = question if state.graph.passages is not None else question[1:]
-    written_as_name = _is_name_like if any(map(str.isupper, cased)) else bool
+    written_as_name = is_name if any(map(str.isupper, cased)) else bool
     position = 0
     while position < len(offsets):
         texts = [question[offsets[position][0] : end] for _, end in offsets[position : position + _NAME_WORDS]]
@@ -118,7 +110,7 @@ def _exact(question: str, index: NameIndex, state: State) -> Iterator[_Mention]:
         extra, nodes = index.longest(forms, state.graph)
         # Stop words are not names, and a single word is one only if it is written as one.
         if len(nodes) and words(texts[extra]) and (extra or written_as_name(texts[0])):
-            yield _Mention(position, position + extra, texts[extra].rstrip("."), nodes, 1.0)
+            yield position, position + extra, Anchor(texts[extra].rstrip("."), nodes)
             position += extra
         position += 1
 
@@ -149,8 +141,8 @@ def _capitalised(question: str, offsets: Offsets, used: set[int]) -> Iterator[tu
         phrase = []
 
 
-def _is_name_like(text: str) -> bool:
-    """Return whether a word has a capital or a digit, or is in a script without capitals."""
+def is_name(text: str) -> bool:
+    """Return whether a text is written as a name: with a capital or a digit, or in a script without capitals."""
     return any(not character.islower() for character in text if character.isalnum())
 
 
@@ -189,18 +181,14 @@ class AnchorSearch(Ranker):
             if anchor.weight > 0 and anchor.kind == "entity":
                 for rank, node in enumerate(_nearest(anchor, state, ids, name_scores, k), 1):
                     best[node] = max(best.get(node, 0.0), anchor.weight / rank)
-        evidence = Evidence.of_nodes(list(best), list(best.values()))
-        return state.with_(evidence=evidence if k is None else evidence.top(k))
+        return state.with_(evidence=Evidence.of_nodes(list(best), list(best.values())).top(k))
 
 
 def _nearest(anchor: Anchor, state: State, ids: Ints, name_scores: NameScores, k: int | None) -> list[int]:
     """Return the k nodes of the graph nearest to an anchor: its own nodes, then others by their names."""
     seeds = anchor.seeds(state.graph)
     scores = name_scores(anchor.text)
-    eligible = (scores > -np.inf) & ~np.isin(ids, seeds)
-    if not state.graph.whole:
-        eligible &= state.graph.holds(ids)
-    rows = np.flatnonzero(eligible)
+    rows = np.flatnonzero((scores > -np.inf) & ~np.isin(ids, seeds) & state.graph.holds(ids))
     others = ids[rows[top(scores[rows], len(rows) if k is None else k)]]
     return [*seeds[state.graph.holds(seeds)].tolist(), *others.tolist()][:k]
 

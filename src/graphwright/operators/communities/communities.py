@@ -117,14 +117,12 @@ class LocalContext(Ranker):
         scores = dict(zip(evidence.identities(), evidence.ranked_scores.tolist(), strict=True))
         for key, score in (*self._relations(state, scores), *self._gists(state, run)):
             scores[key] = max(score, scores.get(key, -math.inf))
-        united = Evidence.of_pieces(scores, list(scores.values()))
-        return state.with_(evidence=united if k is None else united.top(k))
+        return state.with_(evidence=Evidence.of_pieces(scores, list(scores.values())).top(k))
 
     def _relations(self, state: State, scores: dict[Key, float]) -> list[tuple[Key, float]]:
         graph, node_scores = state.graph, {nodes[0]: s for (nodes, _), s in scores.items() if len(nodes) == 1}
         nodes = np.array(sorted(node_scores), np.int64)
-        edges = np.union1d(graph.columns.out.rows(nodes), graph.columns.into.rows(nodes))
-        edges = edges if graph.whole else edges[np.isin(edges, graph.edges, assume_unique=True)]
+        edges = graph.inside(np.union1d(graph.columns.out.rows(nodes), graph.columns.into.rows(nodes)))
         ends = graph.ends(edges).reshape(-1, 2)
         between_entities = (graph.columns.kinds[ends] == Kind.ENTITY).all(axis=1)
         edges, ends = edges[between_entities], ends[between_entities]
@@ -192,8 +190,7 @@ class CommunitySearch(Ranker):
                 scores.append(float(cosines[at]))
             if k is not None and len(pieces) >= k and scores[-1] < scores[k - 1]:
                 break
-        evidence = Evidence.of_pieces(pieces, scores)
-        return state.with_(evidence=evidence if k is None else evidence.top(k))
+        return state.with_(evidence=Evidence.of_pieces(pieces, scores).top(k))
 
 
 @dataclass(frozen=True, repr=False)
@@ -229,7 +226,7 @@ class RateCommunities(Ranker):
         if not helpful:
             run.note("the model rated no community above 0; they stay as they were")
         best = evidence.take(list(helpful), list(helpful.values())) if helpful else evidence
-        return state.with_(evidence=best if k is None else best.top(k))
+        return state.with_(evidence=best.top(k))
 
     def _ratings(self, run: Run, question: str, texts: list[str]) -> list[float]:
         """Return the model's rating of each text, from 0 to 1."""

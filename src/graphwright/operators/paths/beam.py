@@ -26,9 +26,6 @@ __all__ = ["BeamSearch", "Explore"]
 
 _MAX_WIDTHS = 4  # dynamic pruning keeps at most this many times the width
 
-RankPaths = Callable[[Evidence, int], Evidence]
-"""Returns the k best of some paths, ranked and scored."""
-
 
 @dataclass(frozen=True, repr=False)
 class BeamSearch(Operator):
@@ -107,27 +104,21 @@ class BeamSearch(Operator):
         threshold = best.scores[self.width - 1] - self.slack * best.scores.std()
         return best.top(int((best.scores >= threshold).sum()))
 
-    def _ranking(self, state: State, run: Run) -> RankPaths:
-        """Return the function that ranks the paths of one length."""
-        if isinstance(self.model, LLM):
-            return _ranking_by(Choose(self.model, self.batch), state, run)
-        if isinstance(self.model, Operator):
-            return _ranking_by(self.model, state, run)
-        scorer = score_function(self.model, state, run)
-        return lambda paths, k: ranked_by(paths, scorer(paths), k)
+    def _ranking(self, state: State, run: Run) -> Callable[[Evidence, int], Evidence]:
+        """Return the function that gives the k best of the paths of one length, ranked and scored."""
+        model = Choose(self.model, self.batch) if isinstance(self.model, LLM) else self.model
+        if not isinstance(model, Operator):
+            scorer = score_function(model, state, run)
+            return lambda paths, k: ranked_by(paths, scorer(paths), k)
 
+        def rank(paths: Evidence, k: int) -> Evidence:
+            after = model.execute(state.with_(evidence=paths, trace=()), run, k)
+            for step in after.trace:
+                run.notes += step.notes
+            best = (after.evidence or Evidence.of_nodes([], [])).top(k)
+            return best.take(range(len(best)), best.ranked_scores) if best.scores is None else best
 
-def _ranking_by(operator: Operator, state: State, run: Run) -> RankPaths:
-    """Return the function that ranks paths by an operator, passing its notes on."""
-
-    def rank(paths: Evidence, k: int) -> Evidence:
-        after = operator.execute(state.with_(evidence=paths, trace=()), run, k)
-        for step in after.trace:
-            run.notes += step.notes
-        best = (after.evidence or Evidence.of_nodes([], [])).top(k)
-        return best.take(range(len(best)), best.ranked_scores) if best.scores is None else best
-
-    return rank
+        return rank
 
 
 def _united(levels: list[Evidence]) -> Evidence:
@@ -141,9 +132,8 @@ def _extended(graph: Graph, beams: Evidence) -> Evidence:
     if not len(beams):
         return beams
     nodes, edges = beams.nodes.reshape(len(beams), -1), beams.edges.reshape(len(beams), -1)
-    rows, ends = graph.adjacency, graph.local(nodes[:, -1])
-    owner = np.repeat(np.arange(len(beams)), rows.indptr[ends + 1] - rows.indptr[ends])
-    near = graph.at(rows.rows(ends))
+    owner, near = graph.adjacency.expand(graph.local(nodes[:, -1]))
+    near = graph.at(near)
     new = (nodes[owner] != near[:, None]).all(axis=1)
     owner, near = owner[new], near[new]
     joining = edges_between(graph, nodes[owner, -1], near)
@@ -159,10 +149,8 @@ def _ragged(table: NDArray[np.int64]) -> tuple[Ints, Ints]:
     return flat, ptr
 
 
-Walk = tuple[list[int], list[int]]
+Walk = tuple[tuple[int, ...], tuple[int, ...]]
 """The nodes and the edges of a path."""
-Key = tuple[tuple[int, ...], tuple[int, ...], int]
-"""The nodes and the edges of a path, and the directed relation by which it is extended."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,19 +187,18 @@ class Explore(Operator):
         """Search from each query entity, and rank all paths."""
         levels: list[Evidence] = []
         for source in state.graph.at(query_entities(state)).tolist():
-            beams: list[Walk] = [([source], [])]
+            beams: list[Walk] = [((source,), ())]
             while beams and len(beams[0][1]) < self.depth:
                 levels.append(self._extended(state, run, beams))
-                beams = [(nodes.tolist(), edges.tolist()) for nodes, edges in levels[-1]]
+                beams = levels[-1].identities()
         return state.with_(evidence=_united(levels))
 
     def _extended(self, state: State, run: Run, beams: list[Walk]) -> Evidence:
         """Return the best paths that are one edge longer: by the best relations, to the best nodes."""
         extensions = _extensions(state.graph, beams)
-        examples = _first(run, [walks[0] for walks in extensions.values()], self.max_relations, "relations")
-        best = self._best(state, run, Evidence.of_pieces(examples, render=_next_relation))
-        chosen = {_key(state.graph, nodes.tolist(), edges.tolist()) for nodes, edges in best}
-        walks = [walk for key, group in extensions.items() if key in chosen for walk in group]
+        examples = _first(run, [walks[0] for walks in extensions], self.max_relations, "relations")
+        best = self._best(state, run, Evidence.of_pieces(examples, render=_next_relation)).identities()
+        walks = [walk for group in extensions if group[0] in best for walk in group]
         return self._best(state, run, Evidence.of_pieces(_first(run, walks, self.max_nodes, "nodes")))
 
     def _best(self, state: State, run: Run, paths: Evidence) -> Evidence:
@@ -234,21 +221,15 @@ def _first(run: Run, walks: list[Walk], limit: int, kind: str) -> list[Walk]:
     return walks[:limit]
 
 
-def _key(graph: Graph, nodes: list[int], edges: list[int]) -> Key:
-    return tuple(nodes[:-1]), tuple(edges[:-1]), ways_of(graph, np.array(nodes[-2:]), np.array(edges[-1:]))[0]
-
-
-def _extensions(graph: Graph, beams: list[Walk]) -> dict[Key, list[Walk]]:
-    """Return the paths that are one edge longer, by path and directed relation; no node twice."""
-    c, extensions = graph.columns, dict[Key, dict[int, Walk]]()
+def _extensions(graph: Graph, beams: list[Walk]) -> list[list[Walk]]:
+    """Return the paths that are one edge longer, grouped by path and directed relation; no node twice."""
+    c, extensions = graph.columns, dict[tuple[Walk, int, bool], dict[int, Walk]]()
     for nodes, edges in beams:
-        near = np.concatenate((c.out.row(nodes[-1]), c.into.row(nodes[-1]))).astype(np.int64)
-        near = near if graph.whole else near[np.isin(near, graph.edges)]
+        near = graph.inside(np.concatenate((c.out.row(nodes[-1]), c.into.row(nodes[-1]))).astype(np.int64))
         ends = graph.ends(near).reshape(-1, 2)
         for edge, head, tail, relation in zip(near, *ends.T, c.relation[near], strict=True):
             other = int(tail if head == nodes[-1] else head)
             if other not in nodes:
-                key = tuple(nodes), tuple(edges), 2 * int(relation) + int(head == nodes[-1])
-                # Of parallel edges the first.
-                extensions.setdefault(key, {}).setdefault(other, ([*nodes, other], [*edges, int(edge)]))
-    return {key: list(walks.values()) for key, walks in extensions.items()}
+                group = extensions.setdefault(((nodes, edges), int(relation), bool(head == nodes[-1])), {})
+                group.setdefault(other, ((*nodes, other), (*edges, int(edge))))  # of parallel edges the first
+    return [list(group.values()) for group in extensions.values()]

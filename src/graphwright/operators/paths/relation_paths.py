@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.constraints import AtLeast, Between, Has
+from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Ints, Piece, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import (
@@ -35,6 +35,7 @@ from graphwright.prompts.templates import data_line
 __all__ = ["EdgesBy", "Instances", "Plan", "RelationPaths", "Relations"]
 
 _PLANS = 3  # requested, unless `% k` sets their number
+_RESTART = 0.15  # probability of returning to the query entities at each step
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,8 +108,7 @@ class Instances(Ranker):
                 break
             pieces += walks
             scores += [0.0 if path_scores is None else path_scores[at]] * len(walks)
-        instances = Evidence.of_pieces(pieces, None if path_scores is None else scores)
-        return state.with_(evidence=instances if k is None else instances.top(k))
+        return state.with_(evidence=Evidence.of_pieces(pieces, None if path_scores is None else scores).top(k))
 
     def _walks(self, graph: Graph, evidence: Evidence, k: int | None) -> Iterator[list[Piece]]:
         """Yield the walks of each item by their nodes; none where an earlier item has the same start and relations."""
@@ -163,8 +163,6 @@ class EdgesBy(Operator):
 
         Relations() >> Rerank(model) >> EdgesBy() % edges >> InduceEdges()      edge pruning
 
-    `restart`: probability of returning to the query entities at each step.
-
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Ali", "by", "Mann"), ("Heat", "by", "Mann"), ("Heat", "stars", "Pacino")])
     >>> state = start("?", films, entities=["Pacino"], evidence=Evidence.of_edges([0, 2], [0.5, 0.3]))
@@ -172,7 +170,6 @@ class EdgesBy(Operator):
     ['Heat by Mann', 'Ali by Mann', 'Heat stars Pacino']
     """
 
-    restart: Annotated[float, Between(0, 1, open_low=True, open_high=True)] = 0.15
     needs = ("evidence",)
     gives = ("evidence",)
 
@@ -193,7 +190,7 @@ class EdgesBy(Operator):
         """Return how often the walk crosses each edge, divided by the largest of these numbers."""
         graph, share = state.graph, np.zeros(len(state.graph))
         starts, weights = seeds(state.with_(evidence=None))  # the evidence is relations: from the anchors
-        nodes, rank = push_ppr(*graph.adjacency, starts, weights, restart=self.restart, k=None)
+        nodes, rank = push_ppr(*graph.adjacency, starts, weights, restart=_RESTART, k=None)
         share[nodes] = rank / np.maximum(np.diff(graph.adjacency.indptr)[nodes], 1)
         traffic: NDArray[np.float64] = share[graph.local(graph.ends(edges))].reshape(-1, 2).sum(axis=1)
         largest: float = traffic.max(initial=0.0)
@@ -232,7 +229,7 @@ class Plan(Ranker):
         paths = [_relations(state.graph, *piece) for piece in evidence]
         plans = self._plans(state, run, paths, _PLANS if k is None else k)
         if plans is None:
-            return state if k is None else state.with_(evidence=evidence.top(k))
+            return state.with_(evidence=evidence.top(k))
         rank: dict[tuple[str, ...], int] = {}
         for number, plan in enumerate(plans, 1):
             rank.setdefault(plan, number)
@@ -241,7 +238,7 @@ class Plan(Ranker):
             run.note(f"{ignored} of {len(plans)} plans were ignored: not in the graph, or repeated")
         matches = [at for at, path in enumerate(paths) if path in rank]
         best = evidence.take(matches, [1.0 / rank[paths[at]] for at in matches])
-        return state.with_(evidence=best if k is None else best.top(k))
+        return state.with_(evidence=best.top(k))
 
     def _plans(
         self, state: State, run: Run, paths: Sequence[tuple[str, ...]], limit: int

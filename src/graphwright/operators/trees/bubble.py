@@ -1,27 +1,34 @@
-"""Bubble expansion: small connected trees that join the anchors (BubbleRAG)."""
+"""BubbleRAG's search: small connected trees that join the anchors, their ranking, and their union."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast
-from graphwright.graph.evidence import Evidence, Ints
+from graphwright.constraints import AtLeast, Between
+from graphwright.graph.evidence import Evidence, Ints, Piece
 from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.trees import Costs, Meeting, bubble, node_costs
-from graphwright.operators.operator import Ranker
+from graphwright.operators.operator import Operator, Ranker
+from graphwright.operators.paths.paths import edges_between
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 
-__all__ = ["Bubble"]
+__all__ = ["Bubble", "Coverage", "Unite"]
+
+_EPSILON = 1e-6
+_ONE_GROUP = 1.1  # divides the score of an item that covers one anchor only
 
 Item = tuple[list[int], list[int]]
 """Nodes and edges."""
+Key = tuple[tuple[int, ...], tuple[int, ...]]
+"""Nodes and edges of an item, as a key."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,77 +62,65 @@ class Bubble(Ranker):
         """Find the first items."""
         if state.anchors is None:
             return state
-        terminals = _Terminals.of(state.anchors, state.graph)
-        budget = self.budget if k is None else min(self.budget, k)
+        graph, anchors = state.graph, [_inside(anchor, state.graph) for anchor in state.anchors]
+        terminals, edges = _terminals(anchors, graph)
         meetings: list[Meeting] = []
-        if len(terminals.rows) > 1:
+        if len(terminals) > 1:
+            budget = self.budget if k is None else min(self.budget, k)
             costs = _costs(self.index, state, run)
-            meetings = bubble(*state.graph.adjacency, terminals.rows, costs, hops=self.hops, budget=budget)
-        items = [terminals.item(state.graph, meeting) for meeting in meetings]
-        evidence = Evidence.of_pieces(items or _single_items(state.anchors, state.graph))
-        return state.with_(evidence=evidence if k is None else evidence.top(k))
+            meetings = bubble(*graph.adjacency, terminals, costs, hops=self.hops, budget=budget)
+        of_anchors = _by_ends((e for _, ids in anchors for e in ids), graph)
+        items = [_item(graph, meeting, edges, of_anchors) for meeting in meetings]
+        return state.with_(evidence=Evidence.of_pieces(items or _single_items(anchors, graph)).top(k))
 
 
-@dataclass(frozen=True)
-class _Terminals:
-    """Terminals: `rows` (group, node, other end or -1) for the kernel; `edges`, the anchor's edge of each or -1.
+def _inside(anchor: Anchor, graph: Graph) -> Item:
+    """Return the anchor's nodes and edges that are in this graph, ascending."""
+    nodes = np.unique(anchor.nodes)
+    return nodes[graph.holds(nodes)].tolist(), graph.inside(np.unique(anchor.edges)).tolist()
 
-    `anchor_edges`: the edges of anchors, the smallest for each pair of nodes.
+
+def _terminals(anchors: Sequence[Item], graph: Graph) -> tuple[Ints, list[int]]:
+    """Return the terminals: rows (group, node, other end or -1) for the kernel; and the anchor's edge of each or -1.
+
+    An anchor with terminals in this graph is a group; nodes are local positions.
     """
-
-    rows: Ints
-    edges: list[int]
-    anchor_edges: dict[tuple[int, int], int]
-
-    @classmethod
-    def of(cls, anchors: Iterable[Anchor], graph: Graph) -> _Terminals:
-        """Return the terminals of all anchors; an anchor with terminals in this graph is a group."""
-        rows: list[tuple[int, int, int]] = []
-        edges: list[int] = []
-        group = 0
-        anchors = list(anchors)
-        for anchor in anchors:
-            terminals = {v: (v, -1) for v in _nodes(anchor, graph)}
-            for e in _edges(anchor, graph):
-                head, tail = graph.ends([e]).tolist()
-                terminals.setdefault(head, (tail, e))
-                terminals.setdefault(tail, (head, e))
-            for v, (other, e) in sorted(terminals.items()):
-                rows.append((group, v, other if e >= 0 else -1))
-                edges.append(e)
-            group += bool(terminals)
-        table = np.array(rows, np.int64).reshape(-1, 3)
-        if not graph.whole:
-            table[:, 1] = graph.local(table[:, 1])
-            table[table[:, 2] >= 0, 2] = graph.local(table[table[:, 2] >= 0, 2])
-        return cls(table, edges, _by_ends((e for anchor in anchors for e in _edges(anchor, graph)), graph))
-
-    def item(self, graph: Graph, meeting: Meeting) -> Item:
-        """Return the nodes and edges of a meeting in snapshot ids, each once, in walk order."""
-        tied = [self.edges[origin] for origin in meeting.origins if self.edges[origin] >= 0]
-        preferred = self.anchor_edges | _by_ends(tied, graph)
-        nodes: dict[int, None] = {}
-        edges: dict[int, None] = {}
-        for walk in meeting.walks:
-            ids = graph.at(list(walk)).tolist()
-            nodes.update(dict.fromkeys(ids))
-            for a, b in pairwise(ids):
-                edge = preferred.get((min(a, b), max(a, b)))
-                edges[_smallest_edge(graph, a, b) if edge is None else edge] = None
-        return list(nodes), list(edges | dict.fromkeys(tied))
+    rows: list[tuple[int, int, int]] = []
+    edges: list[int] = []
+    group = 0
+    for nodes, ids in anchors:
+        terminals = dict.fromkeys(nodes, (-1, -1))
+        for e in ids:
+            head, tail = graph.ends([e]).tolist()
+            terminals.setdefault(head, (tail, e))
+            terminals.setdefault(tail, (head, e))
+        for node, (other, e) in sorted(terminals.items()):
+            rows.append((group, node, other))
+            edges.append(e)
+        group += bool(terminals)
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    with_edge = table[:, 2] >= 0
+    table[:, 1] = graph.local(table[:, 1])
+    table[with_edge, 2] = graph.local(table[with_edge, 2])
+    return table, edges
 
 
-def _nodes(anchor: Anchor, graph: Graph) -> list[int]:
-    ids = np.unique(anchor.nodes)
-    return list(map(int, ids[graph.holds(ids)]))
+def _item(graph: Graph, meeting: Meeting, edge_of: Sequence[int], of_anchors: dict[tuple[int, int], int]) -> Item:
+    """Return the nodes and edges of a meeting in snapshot ids, each once, in walk order.
 
-
-def _edges(anchor: Anchor, graph: Graph) -> list[int]:
-    """Return the anchor's edges in this graph, ascending."""
-    ids = np.unique(anchor.edges)
-    if not graph.whole and len(ids):
-        ids = ids[np.isin(ids, graph.edges)]
-    return list(map(int, ids))
+    `edge_of`: the edge of each terminal; `of_anchors`: the anchors' edge between two nodes.
+    """
+    tied = [edge_of[origin] for origin in meeting.origins if edge_of[origin] >= 0]
+    preferred = of_anchors | _by_ends(tied, graph)
+    nodes: dict[int, None] = {}
+    edges: dict[int, None] = {}
+    for walk in meeting.walks:
+        ids = graph.at(list(walk)).tolist()
+        nodes.update(dict.fromkeys(ids))
+        for a, b in pairwise(ids):
+            edge = preferred.get((min(a, b), max(a, b)))
+            edges[int(edges_between(graph, np.array([a]), np.array([b]))[0]) if edge is None else edge] = None
+    return list(nodes), list(edges | dict.fromkeys(tied))
 
 
 def _by_ends(edges: Iterable[int], graph: Graph) -> dict[tuple[int, int], int]:
@@ -137,14 +132,6 @@ def _by_ends(edges: Iterable[int], graph: Graph) -> dict[tuple[int, int], int]:
     return smallest
 
 
-def _smallest_edge(graph: Graph, a: int, b: int) -> int:
-    """Return the smallest edge between two neighbours, searched from the one with fewer edges."""
-    out, into = graph.columns.out.indptr, graph.columns.into.indptr
-    degrees = [int(p[v + 1] - p[v]) for v in (a, b) for p in (out, into)]
-    fewer, other = (a, b) if sum(degrees[:2]) <= sum(degrees[2:]) else (b, a)
-    return int(graph.edges_between(fewer, other)[0])
-
-
 def _costs(index: VectorIndex, state: State, run: Run) -> Costs:
     (first, rows), *more = [(part.vectors, () if part.row_of is None else part.row_of) for part in index.parts]
     second, more_rows = more[0] if more else (None, ())
@@ -152,11 +139,93 @@ def _costs(index: VectorIndex, state: State, run: Run) -> Costs:
     return node_costs(index.encode(state.question.text, run), first, rows, second, more_rows, ids)
 
 
-def _single_items(anchors: Iterable[Anchor], graph: Graph) -> list[Item]:
+def _single_items(anchors: Sequence[Item], graph: Graph) -> Iterable[Key]:
     """Return each node and each edge of the anchors as an item, in the order of the anchors."""
-    items: dict[tuple[tuple[int, ...], tuple[int, ...]], None] = {}
-    for anchor in anchors:
-        items.update(dict.fromkeys(((v,), ()) for v in _nodes(anchor, graph)))
-        ends = ((tuple(dict.fromkeys(graph.ends([e]).tolist())), (e,)) for e in _edges(anchor, graph))
-        items.update(dict.fromkeys(ends))
-    return [(list(nodes), list(edges)) for nodes, edges in items]
+    items: dict[Key, None] = {}
+    for nodes, edges in anchors:
+        items |= {((node,), ()): None for node in nodes}
+        items |= {(tuple(dict.fromkeys(graph.ends([e]).tolist())), (e,)): None for e in edges}
+    return items
+
+
+@dataclass(frozen=True, repr=False)
+class Coverage(Operator):
+    """Rank items by the semantic cost of their nodes and the anchors that they miss (BubbleRAG, Eq. 5 and 6).
+
+        Score(T) = 1 / (Cost_sem(T) · e^(alpha · r_miss) + 1e-6)
+
+    Cost_sem is the mean of 1 - cos(question, node), at least 0, over all nodes of the item (1 for a node without a
+    vector); r_miss is the weight of the anchors without a node or an edge in the item, as a share of all anchors. The
+    score of an item of two or more nodes that covers one anchor only is divided by 1.1. `index`: vectors of nodes.
+    `alpha`: α, 1 is balanced; far above 1 all anchors are required (AND), near 0 any one suffices (OR).
+
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
+    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
+    >>> items = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])])
+    >>> state = start("a or c?", graph, entities=["a", "c"], evidence=items)
+    >>> (Coverage(index) % 1)(state).evidence.nodes.tolist()
+    [0, 1, 2]
+    """
+
+    index: VectorIndex
+    alpha: Annotated[float, Between(0, 700)] = 1.0  # e^701 is more than a float can hold
+    needs = ("evidence", "anchors")
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Score and sort the items."""
+        evidence, anchors = state.evidence, state.anchors
+        if evidence is None or anchors is None:
+            return state
+        total = sum(anchor.weight for anchor in anchors) or 1.0
+        items = [(np.union1d(nodes, state.graph.ends(edges)), edges) for nodes, edges in evidence]
+        scores = []
+        for (nodes, edges), cost in zip(items, self._semantic_costs(state, run, items), strict=True):
+            covered = [_covers(nodes, edges, anchor) for anchor in anchors]
+            missed = sum(a.weight for a, covers in zip(anchors, covered, strict=True) if not covers) / total
+            score = 1 / (cost * math.exp(self.alpha * missed) + _EPSILON)
+            scores.append(score / _ONE_GROUP if len(nodes) > 1 and sum(covered) == 1 else score)
+        return state.with_(evidence=evidence.take(range(len(evidence)), scores))
+
+    def _semantic_costs(self, state: State, run: Run, items: list[Piece]) -> list[float]:
+        """Return Cost_sem of each item, 1 for an empty one."""
+        if not items:
+            return []
+        every = np.unique(np.concatenate([nodes for nodes, _ in items]))
+        costs = np.maximum(1 - self.index.cosines(every, self.index.encode(state.question.text, run)), 0)
+        return [float(costs[np.searchsorted(every, nodes)].mean()) if len(nodes) else 1.0 for nodes, _ in items]
+
+
+def _covers(nodes: Ints, edges: Ints, anchor: Anchor) -> bool:
+    """Return whether an item has one of the anchor's nodes or edges."""
+    pairs = ((anchor.nodes, nodes), (anchor.edges, edges))
+    return any(not set(of_anchor.tolist()).isdisjoint(of_item.tolist()) for of_anchor, of_item in pairs)
+
+
+@dataclass(frozen=True, repr=False)
+class Unite(Operator):
+    """Merge the items into one, each node and edge at its first position; unscored (BubbleRAG, section 3.6).
+
+    A triple has the nodes of its ends.
+
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("d", "r", "e")])
+    >>> state = start("?", graph, evidence=Evidence.of_pieces([([1, 0], [0]), ([3, 4], [2]), ([1, 2], [1])]))
+    >>> [ids.tolist() for ids in Unite()(state).evidence.piece(0)]
+    [[1, 0, 3, 4, 2], [0, 2, 1]]
+    """
+
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Merge the items."""
+        if state.evidence is None:
+            return state
+        nodes: dict[int, None] = {}
+        for item_nodes, edges in state.evidence:
+            nodes |= dict.fromkeys((item_nodes if len(item_nodes) else state.graph.ends(edges)).tolist())
+        united = [(list(nodes), list(dict.fromkeys(state.evidence.edges.tolist())))] if len(state.evidence) else []
+        return state.with_(evidence=Evidence.of_pieces(united))

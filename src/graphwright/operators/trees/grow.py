@@ -132,8 +132,7 @@ class _GrowingItem:
         columns, last = self.graph.columns, np.array(self.last, np.int64)
         edges = [_first_edges(rows, last) for rows in (columns.out, columns.into, columns.stated)]
         near = np.unique(np.concatenate(edges))
-        near = near[~np.isin(near, list(self.edges)) & columns.between_entities(near)]
-        return near if self.graph.whole else near[np.isin(near, self.graph.edges, assume_unique=True)]
+        return self.graph.inside(near[~np.isin(near, list(self.edges)) & columns.between_entities(near)])
 
     def add(self, edges: Sequence[int]) -> bool:
         """Add edges with their ends; return whether to go on: there were some, and the item is not complete."""

@@ -16,8 +16,7 @@ from graphwright.errors import OptionError
 from graphwright.index.vector_index import normalised
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import SummaryTree, TreeSearch
-from graphwright.operators.communities.raptor import Tree
-from graphwright.operators.communities.summaries import central, lead
+from graphwright.operators.communities.summaries import Tree, central, lead
 from graphwright.operators.run import Run
 
 SNAPSHOT = corpus_index().snapshot

@@ -11,7 +11,7 @@ from graphwright import Anchor, Graph, start
 from graphwright.errors import OptionError
 from graphwright.models import ScriptedLLM
 from graphwright.operators import Keywords
-from graphwright.operators.anchors.relax import Specialise, is_definite
+from graphwright.operators.anchors.keywords import Specialise, is_definite
 from graphwright.operators.state import State
 
 FAMILY = GRAPHS["family"]

@@ -11,7 +11,7 @@ from graphwright import Anchor, Graph, start
 from graphwright.errors import OptionError
 from graphwright.graph import Ranking
 from graphwright.models import ScriptedLLM
-from graphwright.operators.anchors.relax import Relax
+from graphwright.operators.anchors.keywords import Relax
 from graphwright.operators.state import State
 
 # The paper's Example 5: "second marriage" is only "spouse of" in this graph, and there are other marriages in it.

@@ -1,0 +1,39 @@
+"""Unite: order and repeats."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.toys import GRAPHS
+
+from graphwright import Evidence, Unite, start
+
+CLUB = GRAPHS["club"]
+PIECE = st.tuples(st.lists(st.integers(0, 33), max_size=4, unique=True), st.lists(st.integers(0, 40), max_size=3))
+
+
+def united(evidence: Evidence) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    found = Unite()(start("?", CLUB, evidence=evidence)).evidence
+    assert found is not None and found.scores is None
+    return found.identities()
+
+
+def test_nodes_and_edges_stand_where_they_first_came() -> None:
+    evidence = Evidence.of_pieces([([5, 2], [9]), ([2, 5, 1], [9, 3])], [0.2, 0.9])
+    assert united(evidence) == [((2, 5, 1), (9, 3))]
+
+
+def test_a_triple_brings_its_ends() -> None:
+    assert united(Evidence.of_edges([0])) == [(tuple(CLUB.ends([0]).tolist()), (0,))]
+
+
+def test_nothing_in_nothing_out() -> None:
+    assert united(Evidence.of_nodes([])) == []
+
+
+@given(st.lists(PIECE, max_size=6))
+def test_nothing_is_lost(pieces: list[tuple[list[int], list[int]]]) -> None:
+    whole = united(Evidence.of_pieces(pieces))
+    edges = {e for _, some in pieces for e in some}
+    assert len(whole) == min(len(pieces), 1)
+    assert {e for _, some in whole for e in some} == edges
+    held = [v for nodes, _ in whole for v in nodes]
+    assert len(held) == len(set(held)) and {v for nodes, _ in pieces for v in nodes} <= set(held)
