@@ -94,6 +94,7 @@ def test_parquet_is_read_by_the_names_of_its_columns(tmp_path):
         ("kb.tsv", "\n\n", {}, "is empty"),
         ("kb.tsv", "a\tb\tc\td\n", {}, "4 parts"),
         ("kb.tsv", "a\tb\tc\n", {"columns": ["1", "2", "9"]}, "no column '9'"),
+        ("kb.csv", f'"{"x" * 200_000}",r,b', {}, "its first line cannot be split"),
         ("kb.parquet", "not parquet", {}, "not a readable Parquet file"),
     ],
 )
@@ -103,7 +104,10 @@ def test_a_file_that_is_no_dump_is_refused_with_what_was_found(tmp_path, name, t
 
 
 def test_what_is_no_option_for_a_form_is_said(tmp_path):
-    with pytest.raises(OptionError, match="are for tables"):
+    for mark in ("", "::"):
+        with pytest.raises(OptionError, match="give the delimiter"):
+            dump_of(written(tmp_path / "kb.csv", "a,r,b\n"), mark=mark)
+    with pytest.raises(OptionError, match="which are for tables"):
         dump_of(written(tmp_path / "kb.nt", ""), columns=["1", "2", "3"])
     with pytest.raises(OptionError, match="give head, relation and tail"):
         dump_of(written(tmp_path / "kb.tsv", "a\tr\tb\n"), columns=["1"])

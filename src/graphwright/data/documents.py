@@ -38,6 +38,7 @@ def has_rows(path: Path) -> bool:
 
 
 _Rows = Iterator[tuple[int, Document | Skipped]]
+_Place = tuple[bytes, Path, int]  # digest of a document's content, file, and line, 0 for a whole file
 
 
 def read_documents(
@@ -71,22 +72,50 @@ def read_documents(
 
 
 def _read(roots: Sequence[Path], skip: Callable[[Skipped], None], excluded: frozenset[Path]) -> Iterator[Document]:
-    seen = _SeenIds()
+    places: dict[str, _Place] = {}
     skipped: list[Skipped] = []
+    files = 0
     for path, name in _files(roots, skip, excluded):
-        seen.files.append(path)
+        files += 1
         for line, item in _file(path, name):
             if isinstance(item, Document):
-                repeat = seen.repeat(item, line)
-                if repeat is None:
+                place = (_digest(item), path, line)
+                first = places.setdefault(item.id, place)
+                if first is place:
                     yield item
                     continue
-                item = repeat
+                item = _repeat(item.id, first, place)
             skip(item)
-            if not seen.places:  # needed only for the error if no document is read
+            if not places:  # needed only for the error if no document is read
                 skipped.append(item)
-    if not seen.places:
-        raise _nothing_read(roots, len(seen.files), skipped)
+    if not places:
+        reasons = "; ".join(f"{item.path}: {item.reason}" for item in skipped[:5])
+        reason = f"{files:,} files, none with text. {reasons}" if files else "no files that are not hidden"
+        raise DataError(f"nothing to read in {', '.join(map(str, roots))}: {reason}.")
+
+
+def _digest(document: Document) -> bytes:
+    content = blake2b(document.text.encode(), digest_size=16)
+    content.update(f"\0{document.title}\0{sorted(document.metadata.items())}\0{sorted(document.links)}".encode())
+    return content.digest()
+
+
+def _repeat(identity: str, first: _Place, place: _Place) -> Skipped:
+    """Return a document with a repeated id as `Skipped`. Raises DataError if it is not the same document."""
+    there, here = (f"{path}:{line}" if line else str(path) for _, path, line in (first, place))
+    if first[0] == place[0]:
+        return Skipped(here, f"the same as {there}, id {identity!r}")
+    rows = next((path for _, path, line in (place, first) if line), None)
+    remedy = (
+        f"Give each document its own id; or rename the field of ids in {rows}, for example to 'number': the ids of its "
+        "rows are then their file and line"
+        if rows
+        else "Give the folder above both"
+    )
+    raise DataError(
+        f"two different documents have the id {identity!r}: {there} and {here}. "
+        f"{remedy}, or read them into separate indexes."
+    )
 
 
 def _files(
@@ -251,47 +280,3 @@ def _not_text(head: bytes) -> str:
     if head[257:262] == b"ustar":
         return "a tar archive; unpack it first"
     return "binary, not text" if is_binary(head) else ""
-
-
-class _SeenIds:
-    """The place of the first document with each id, and a digest of its content."""
-
-    def __init__(self) -> None:
-        self.files: list[Path] = []
-        self.places: dict[str, tuple[bytes, int, int]] = {}
-
-    def repeat(self, document: Document, line: int) -> Skipped | None:
-        """Record a document, or return `Skipped` for a repeated one. Raises DataError for another one with its id."""
-        content = blake2b(document.text.encode(), digest_size=16)
-        content.update(f"\0{document.title}\0{sorted(document.metadata.items())}\0{sorted(document.links)}".encode())
-        mark = (content.digest(), len(self.files) - 1, line)
-        first = self.places.setdefault(document.id, mark)
-        if first is mark:
-            return None
-        here, there = self._place(mark), self._place(first)
-        if first[0] == mark[0]:
-            return Skipped(here, f"the same as {there}, id {document.id!r}")
-        row = here if line else there if first[2] else ""
-        remedy = (
-            "Give each document its own id; or rename the field of ids in "
-            f"{row.rpartition(':')[0]}, for example to 'number': the ids of its rows are then their file and line"
-            if row
-            else "Give the folder above both"
-        )
-        raise DataError(
-            f"two different documents have the id {document.id!r}: {there} and {here}. "
-            f"{remedy}, or read them into separate indexes."
-        )
-
-    def _place(self, mark: tuple[bytes, int, int]) -> str:
-        _, file, line = mark
-        return f"{self.files[file]}:{line}" if line else str(self.files[file])
-
-
-def _nothing_read(roots: Sequence[Path], files: int, skipped: Sequence[Skipped]) -> DataError:
-    paths = ", ".join(map(str, roots))
-    if not files:
-        return DataError(f"nothing to read in {paths}: no files that are not hidden.")
-    reasons = "; ".join(f"{item.path}: {item.reason}" for item in skipped[:5])
-    more = f"; and {len(skipped) - 5:,} more" if len(skipped) > 5 else ""
-    return DataError(f"nothing to read in {paths}: {files:,} files, none with text. {reasons}{more}.")

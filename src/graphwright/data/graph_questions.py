@@ -187,10 +187,8 @@ def _dataset(
     if bare := sum(not question.entities for question in questions):
         counts = counted(bare, "question")
         remarks.append(f"{counts} without entities (topic_entities), which are looked for in the words.")
-    entities = [(question, question.entities) for question in questions if question.entities]
-    answers = [(question, question.answers) for question in questions if question.answers]
-    remarks += _missing_nodes(files, "entities", entities, nodes)
-    remarks += _missing_nodes(files, "answers", answers, nodes)
+    for kind in ("entities", "answers"):
+        remarks += _missing_nodes(files, kind, [(question, getattr(question, kind)) for question in questions], nodes)
     remarks += question_remarks(questions, gold=False)
     return Dataset(source.name, name, tuple(questions), triples=triples, files=files, remarks=tuple(remarks))
 
@@ -210,7 +208,7 @@ def _missing_nodes(
             f"{files[-1]}: none of its {total:,} {kind} is a node of the graph in {files[0]}; {first}. "
             "Read the graph that belongs to these questions, and name things as it does."
         )
-    without = sum(not nodes.intersection(group) for _, group in names)
+    without = sum(nodes.isdisjoint(group) for _, group in names if group)
     yield (
         f"{len(missing):,} of {total:,} {kind} ({len(missing) / total:.1%}) are not nodes of the graph, {first}; "
         f"{counted(without, 'question')} with none that is."

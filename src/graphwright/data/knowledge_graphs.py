@@ -11,6 +11,7 @@ import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -181,7 +182,9 @@ class Quoted(Delimited):
     def row_text(self, row: int) -> str:
         """Return the number of the record, and the record."""
         row += self.skipped
-        cells: list[str] = next(islice(csv.reader(lines(self.path), delimiter=self.delimiter), row, row + 1), [])
+        cells: list[str] = []
+        with suppress(csv.Error):  # a cell above the csv module's limit
+            cells = next(islice(csv.reader(lines(self.path), delimiter=self.delimiter), row, row + 1), [])
         return f"record {row + 1}: {self.delimiter.join(cells)!r}"
 
 
@@ -272,9 +275,9 @@ def _elements(path: Path) -> Iterator[tuple[str, tuple[str, str, str]]]:
         raise DataError(f"{path} is XML, but not GraphML: it has no element graphml.")
 
 
-_FORMATS = {
-    ".tsv": "tsv", ".txt": "tsv", ".tab": "tsv", ".edgelist": "tsv", ".csv": "csv", ".nt": "nt", ".ntriples": "nt",
-    ".parquet": "parquet", ".pq": "parquet", ".graphml": "graphml",
+_FORMATS: dict[str, type[Dump]] = {
+    ".tsv": Delimited, ".txt": Delimited, ".tab": Delimited, ".edgelist": Delimited, ".csv": Quoted, ".nt": NTriples,
+    ".ntriples": NTriples, ".parquet": Parquet, ".pq": Parquet, ".graphml": GraphML,
 }  # fmt: skip
 
 
@@ -293,41 +296,40 @@ def dump_of(
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path} is {'a folder' if path.is_dir() else 'not there'}; import reads a file of triples.")
-    form = _FORMATS.get(suffix_of(path))
-    if form is None:
+    kind = _FORMATS.get(suffix_of(path))
+    if kind is None:
         raise DataError(
             f"{path}: no format of triples has this suffix. Read are {', '.join(sorted(_FORMATS))}, and .gz of text."
         )
     if columns is not None and len(columns) not in (2, 3):
         raise OptionError(f"columns={list(columns)}: give head, relation and tail, or head and tail.")
-    unusable: dict[str, object] = {} if form in ("tsv", "csv") else {"mark": mark, "header": header}
-    unusable |= {"columns": columns} if form in ("nt", "graphml") else {}
+    unusable: dict[str, object] = {} if issubclass(kind, Delimited) else {"mark": mark, "header": header}
+    unusable |= {"columns": columns} if kind in (NTriples, GraphML) else {}
     if given := [name for name, value in unusable.items() if value is not None]:
-        raise OptionError(
-            f"{path} is {form}: {' and '.join(given)} are for tables (columns for Parquet too); leave out."
-        )
-    if form == "graphml":
-        return GraphML(path)
-    if form == "parquet":
+        raise OptionError(f"{path} is {kind.__name__}: leave out {' and '.join(given)}, which are for tables as text.")
+    if kind is Parquet:
         return Parquet(path, _parquet_columns(path, columns))
-    first = _first_line(path)  # raises for a file that cannot be read
-    return NTriples(path) if form == "nt" else _table(path, form == "csv", first, columns, mark, header)
+    first = "" if kind is GraphML else _first_line(path)
+    return _table(kind, path, first, columns, mark, header) if issubclass(kind, Delimited) else kind(path)
 
 
 def _table(
-    path: Path, quoted: bool, first: str, columns: Sequence[str] | None, mark: str | None, header: bool | None
+    kind: type[Delimited], path: Path, first: str, columns: Sequence[str] | None, mark: str | None, header: bool | None
 ) -> Dump:
     """Return a TSV or CSV file, by its first line."""
     if not first:
         raise DataError(f"{path} is empty; expected a triple in each line.")
     if mark is None:
-        mark = "," if quoted else "\t"
-        mark = mark if mark in first else next((other for other in _DELIMITERS if other in first), mark)
-    parts = next(csv.reader([first], delimiter=mark)) if quoted else first.split(mark)
+        mark = next((other for other in (kind.delimiter, *_DELIMITERS) if other in first), kind.delimiter)
+    if not mark or (kind is Quoted and len(mark) > 1):
+        raise OptionError(f"mark={mark!r}: give the delimiter of {path}, one character in CSV.")
+    try:
+        parts = first.split(mark) if kind is Delimited else next(csv.reader([first], delimiter=mark))
+    except csv.Error as error:
+        raise DataError(f"{path}: its first line cannot be split into columns: {error}.") from error
     names = [part.strip().strip('"').lower() for part in parts]
     places, is_header = _places(path, names, columns)
-    cls = Quoted if quoted else Delimited
-    return cls(path, mark, len(parts), places, is_header if header is None else header)
+    return kind(path, mark, len(parts), places, is_header if header is None else header)
 
 
 def _first_line(path: Path) -> str:

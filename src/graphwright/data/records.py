@@ -108,7 +108,7 @@ def _json_records(path: Path, fields: Collection[str]) -> Records:
             yield 1, value
         return
     if isinstance(value, dict) and not any(value.get(name) for name in fields):
-        arrays = [member for member in value.values() if _is_records(member)]
+        arrays = [part for part in value.values() if isinstance(part, list) and part and isinstance(part[0], dict)]
         value = arrays[0] if len(arrays) == 1 else value
     for number, record in enumerate(value if isinstance(value, list) else [value], start=1):
         yield number, record if isinstance(record, dict) else f"not a JSON object: {str(record)[:40]!r}"
@@ -135,10 +135,6 @@ def _parsed(text: str) -> Any:
     except ValueError as error:  # a number of thousands of digits
         return f"not readable JSON: {error}"
     return f"not a JSON object but a string: {value[:40]!r}" if isinstance(value, str) else value
-
-
-def _is_records(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def field_names(record: Record) -> str:
@@ -210,15 +206,11 @@ def read_rows(path: Path, name: str) -> Iterator[tuple[int, Document | Skipped]]
         unread = any(skipped.unread for _, skipped in broken)
         yield 0, Skipped(str(path), f"no passages: {broken[0][1].reason}" if broken else "empty", unread)
     elif len(broken) > 10 and len(broken) * 100 > documents + len(broken):
-        raise _too_many(path, [skipped for _, skipped in broken], documents + len(broken))
-
-
-def _too_many(path: Path, broken: Sequence[Skipped], rows: int) -> DataError:
-    first = "; ".join(f"{skipped.path}: {skipped.reason}" for skipped in broken[:3])
-    return DataError(
-        f"{path}: {len(broken):,} of {rows:,} rows cannot be read, more than one in a hundred. The first: "
-        f"{first}. Repair or remove these rows; up to one in a hundred are skipped and listed."
-    )
+        first = "; ".join(f"{skipped.path}: {skipped.reason}" for _, skipped in broken[:3])
+        raise DataError(
+            f"{path}: {len(broken):,} of {documents + len(broken):,} rows cannot be read, more than one in a hundred. "
+            f"The first: {first}. Repair or remove these rows; up to one in a hundred are skipped and listed."
+        )
 
 
 def _table(path: Path, delimiter: str) -> Records:
@@ -274,7 +266,7 @@ def _document(record: dict[str, Any], fallback: str) -> Document | str:
     text = clean(value if isinstance(value, str) else ("\n\n" if "para" in text_field else " ").join(value))
     links_field = _field(record, ("links",))
     links = links_of(record[links_field]) if links_field else ()
-    used = {id_field, title_field, text_field, links_field if links else ""}
+    used = {id_field, title_field, text_field, links_field if links else ""} - {""}
     return Document(
         id=identity or fallback,
         text=text if text.strip() else title,  # an entry with only a title can still be retrieved
@@ -367,10 +359,7 @@ def _extractions(source: Record) -> OpenieRecord | str:
         return f"no id; it has {field_names(source)}"
     if source.keys().isdisjoint(_TRIPLES + _ENTITIES):
         return f"passage {identity!r} has neither entities nor triples; it has {field_names(source)}"
-    entities, triples = (
-        first_value(source, _ENTITIES) or [],
-        first_value(source, _TRIPLES) or [],
-    )
+    entities, triples = (first_value(source, names) or [] for names in (_ENTITIES, _TRIPLES))
     if not isinstance(entities, list) or not isinstance(triples, list):
         return f"passage {identity!r}: entities and triples must be lists"
     names = tuple(dict.fromkeys(filter(None, map(_name, entities))))
