@@ -17,8 +17,8 @@ from typing import Any, Self
 from graphwright.data.document import Document
 from graphwright.data.knowledge_graphs import Dump, dump_of
 from graphwright.errors import DataError, OptionError, StoreError, meant
+from graphwright.graph.columns import Listed
 from graphwright.graph.graph import Graph
-from graphwright.graph.passages import Listed
 from graphwright.index.build import Progress, Settings, build_from_chunks, build_from_graph, checked_spaces
 from graphwright.index.changes import Changes, Source
 from graphwright.index.extraction import Excerpt, Extractor

@@ -16,9 +16,9 @@ from graphwright.data.document import Document
 from graphwright.data.questions import check_gold
 from graphwright.errors import OptionError, StoreError
 from graphwright.evaluate.experiment import Experiment, Subject
+from graphwright.graph.columns import Passages
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Csr, Graph
-from graphwright.graph.passages import Passages
 from graphwright.index.build import Progress, Settings
 from graphwright.index.snapshot import Snapshot
 from graphwright.index_folder import Index

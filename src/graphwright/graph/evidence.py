@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError
-from graphwright.graph.passages import Passage
+from graphwright.graph.columns import Passage
+from graphwright.kernels.csr import row_entries, row_pointers
+from graphwright.kernels.ranking import rank_items
 
 if TYPE_CHECKING:
     from graphwright.graph.graph import Graph
@@ -24,8 +26,6 @@ Piece = tuple[Ints, Ints]
 """The nodes and the edges of an item, in walk order."""
 Render = Callable[["Graph", Ints, Ints], str]
 """A function that writes the text of an item: (graph, nodes, edges) -> text. Module level, so that evidence pickles."""
-
-_SHOWN = 10  # rows of a table in a notebook
 
 
 def item_text(graph: Graph, nodes: Ints, edges: Ints) -> str:
@@ -59,10 +59,7 @@ class Ranking:
         >>> Ranking.of([4, 2, 9], [0.5, 0.5, 0.7]).ids.tolist()
         [9, 2, 4]
         """
-        nodes = _ids(ids)
-        values = _scored(scores, len(nodes))
-        order = np.lexsort((nodes, -values))  # type: ignore[operator]
-        return cls(_frozen(nodes[order], np.int64), _frozen(values[order], np.float64))  # type: ignore[index]
+        return cls(*_in_order(ids, scores))
 
     def bound(self, graph: Graph) -> Ranking:
         """Return the same ranking with the graph that its passages are read from."""
@@ -91,10 +88,6 @@ class Ranking:
 
     def __repr__(self) -> str:
         return f"Ranking({len(self)} passages{_best(self.scores)})"
-
-    def _repr_html_(self) -> str:
-        rows = zip(self.ids[:_SHOWN].tolist(), self.scores[:_SHOWN].tolist(), strict=True)
-        return _table(repr(self), ("passage node", "score"), [(str(node), f"{score:.4g}") for node, score in rows])
 
 
 class Evidence:
@@ -128,15 +121,13 @@ class Evidence:
     @classmethod
     def of_nodes(cls, ids: ArrayLike, scores: ArrayLike | None = None) -> Evidence:
         """Make one item of each node."""
-        nodes = _ids(ids)
-        nodes, values = _in_order(nodes, _scored(scores, len(nodes)))
+        nodes, values = _in_order(ids, scores)
         return cls(nodes, _steps(len(nodes)), _frozen([], np.int64), _zeros(len(nodes)), values)
 
     @classmethod
     def of_edges(cls, ids: ArrayLike, scores: ArrayLike | None = None) -> Evidence:
         """Make one item, a triple, of each edge."""
-        edges = _ids(ids)
-        edges, values = _in_order(edges, _scored(scores, len(edges)))
+        edges, values = _in_order(ids, scores)
         return cls(_frozen([], np.int64), _zeros(len(edges)), edges, _steps(len(edges)), values)
 
     @classmethod
@@ -153,12 +144,11 @@ class Evidence:
         ([[0, 4, 7], [2, 9]], None)
         """
         items = [(_ids(nodes), _ids(edges)) for nodes, edges in pieces]
+        parts = *_ragged([n for n, _ in items]), *_ragged([e for _, e in items])
+        if scores is None:
+            return cls(*parts, None, render)
         values = _scored(scores, len(items))
-        if values is not None:
-            keys = [(-float(values[i]), nodes.tolist(), edges.tolist()) for i, (nodes, edges) in enumerate(items)]
-            order = sorted(range(len(items)), key=keys.__getitem__)
-            items, values = [items[i] for i in order], _frozen(values[order], np.float64)
-        return cls(*_ragged([n for n, _ in items]), *_ragged([e for _, e in items]), values, render)
+        return cls(*parts, values, render).take(rank_items(values, *parts))
 
     def __len__(self) -> int:
         return len(self.node_ptr) - 1
@@ -190,18 +180,9 @@ class Evidence:
         """Keep the first k items; all if k is None."""
         if k is None or k >= len(self):
             return self
-        k = max(k, 0)
-        # Copies of the slices, so that the whole arrays can be freed.
-        return Evidence(
-            _frozen(self.nodes[: self.node_ptr[k]], np.int64),
-            _frozen(self.node_ptr[: k + 1], np.int64),
-            _frozen(self.edges[: self.edge_ptr[k]], np.int64),
-            _frozen(self.edge_ptr[: k + 1], np.int64),
-            None if self.scores is None else _frozen(self.scores[:k], np.float64),
-            self.render,
-        )
+        return self.take(np.arange(k))  # copies, so that the whole arrays can be freed
 
-    def take(self, positions: Sequence[int], scores: ArrayLike | None = None) -> Evidence:
+    def take(self, positions: Sequence[int] | Ints, scores: ArrayLike | None = None) -> Evidence:
         """Return the items at `positions`: with new scores ranked by them, else in the order given.
 
         Without new scores the items keep their scores.
@@ -263,23 +244,9 @@ class Evidence:
         kind = "nodes" if self.only_nodes else "triples" if only_edges else "items"
         return f"Evidence({len(self)} {kind}{_best(self.scores)})"
 
-    def _repr_html_(self) -> str:
-        rows = []
-        for i, (nodes, edges) in enumerate(self.top(_SHOWN)):
-            score = "" if self.scores is None else f"{self.scores[i]:.4g}"
-            rows.append((" ".join(map(str, nodes.tolist())), " ".join(map(str, edges.tolist())), score))
-        return _table(repr(self), ("nodes", "edges", "score"), rows)
-
 
 def _best(scores: Scores | None) -> str:
     return "" if scores is None or not len(scores) else f", best {scores[0]:.4g}"
-
-
-def _table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return an HTML table of numbers for notebooks."""
-    head = "".join(f"<th>{name}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>"
 
 
 def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
@@ -305,9 +272,7 @@ def _ids(values: Iterable[int] | ArrayLike) -> Ints:
     return _frozen(ids, np.int64)
 
 
-def _scored(scores: ArrayLike | None, count: int) -> Scores | None:
-    if scores is None:
-        return None
+def _scored(scores: ArrayLike, count: int) -> Scores:
     array = _frozen(scores, np.float64)
     if len(array) != count:
         raise OptionError(f"Got {len(array)} scores for {count} items; give one score for each item, or None.")
@@ -325,11 +290,14 @@ def _tuples(flat: Ints, ptr: Ints) -> Iterator[tuple[int, ...]]:
     return (tuple(values[begin:end]) for begin, end in pairwise(ends))
 
 
-def _in_order(ids: Ints, scores: Scores | None) -> tuple[Ints, Scores | None]:
-    if scores is None:
-        return ids, None
-    order = np.lexsort((ids, -scores))
-    return _sealed(ids[order]), _sealed(scores[order])
+def _in_order(ids: ArrayLike, scores: ArrayLike | None) -> tuple[Ints, Any]:
+    """Return ids and scores, sorted where there are scores: higher score first, then smaller id."""
+    values, numbers = _ids(ids), None
+    if scores is not None:
+        numbers = _scored(scores, len(values))
+        order = np.lexsort((values, -numbers))
+        values, numbers = _sealed(values[order]), _sealed(numbers[order])
+    return values, numbers
 
 
 def _steps(n: int) -> Ints:
@@ -341,15 +309,12 @@ def _zeros(n: int) -> Ints:
 
 
 def _ragged(parts: Sequence[Ints]) -> tuple[Ints, Ints]:
-    flat = np.concatenate([np.empty(0, np.int64), *parts])
-    return _sealed(flat), _frozen(np.cumsum([0, *map(len, parts)]), np.int64)
+    lengths = np.array([len(part) for part in parts], np.int64)
+    return _sealed(np.concatenate([np.empty(0, np.int64), *parts])), _sealed(row_pointers(lengths))
 
 
 def _gather(flat: Ints, ptr: Ints, at: Ints) -> tuple[Ints, Ints]:
-    lengths = ptr[at + 1] - ptr[at]
-    new_ptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    inside = np.arange(new_ptr[-1]) - np.repeat(new_ptr[:-1], lengths) + np.repeat(ptr[at], lengths)
-    return _sealed(flat[inside]), _sealed(new_ptr)
+    return _sealed(flat[row_entries(ptr, at)]), _sealed(row_pointers(ptr[at + 1] - ptr[at]))
 
 
 def _joined(a: Ints, a_ptr: Ints, b: Ints, b_ptr: Ints) -> tuple[Ints, Ints]:

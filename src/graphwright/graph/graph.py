@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import DataError, OptionError, meant
-from graphwright.graph.columns import TextColumn
+from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.graph.passages import Passages
-from graphwright.kernels.csr import group, induced, undirected
+from graphwright.kernels.csr import group, induced, row_entries, undirected
 
 __all__ = ["ABOUT", "ALIAS", "MENTIONS", "REFERS", "SYNONYM", "WRITTEN", "Columns", "Csr", "Graph", "Kind"]
 
@@ -55,12 +54,7 @@ class Csr(NamedTuple):
 
     def rows(self, ids: Ints) -> NDArray[np.int64]:
         """Return the values of all these rows, one after the other."""
-        first, lengths = self.indptr[ids], self.indptr[ids + 1] - self.indptr[ids]
-        ends = np.cumsum(lengths)
-        if not len(ends) or not ends[-1]:
-            return np.empty(0, np.int64)
-        at = np.arange(ends[-1]) + np.repeat(first - (ends - lengths), lengths)
-        return np.asarray(self.values[at], np.int64)
+        return self.values[row_entries(self.indptr, ids)].astype(np.int64)
 
     def expand(self, ids: Ints, owners: Ints | None = None) -> tuple[Ints, Ints]:
         """Return all values of these rows, and before them the owner of the row of each.
@@ -207,24 +201,12 @@ class Graph:
         rows: list[tuple[int, int, int]] = []
         for i, triple in enumerate(triples):
             head, relation, tail = _checked(triple, i)
-            rows.append(
-                (
-                    node_of.setdefault(head, len(node_of)),
-                    relation_of.setdefault(relation, len(relation_of)),
-                    node_of.setdefault(tail, len(node_of)),
-                )
-            )
+            head_id, tail_id = (node_of.setdefault(name, len(node_of)) for name in (head, tail))
+            rows.append((head_id, relation_of.setdefault(relation, len(relation_of)), tail_id))
         table = np.array(rows, np.int32).reshape(-1, 3)
-        return cls(
-            Columns(
-                names=TextColumn.of(node_of),
-                heads=np.ascontiguousarray(table[:, 0]),
-                relation=np.ascontiguousarray(table[:, 1]),
-                tails=np.ascontiguousarray(table[:, 2]),
-                relations=TextColumn.of(relation_of),
-                kinds=np.zeros(len(node_of), np.uint8),
-            )
-        )
+        heads, relation_ids, tails = map(np.ascontiguousarray, table.T)
+        names, relations = TextColumn.of(node_of), TextColumn.of(relation_of)
+        return cls(Columns(names, heads, tails, relation_ids, relations, np.zeros(len(node_of), np.uint8)))
 
     @property
     def nodes(self) -> Ints:
@@ -322,13 +304,12 @@ class Graph:
             return int(nodes[0])
         order = self.columns.name_order
         near = [other for other in self.names.alike(name.strip(), order) if len(self.ids(other))]
-        same = [other for other in near if other.casefold() == name.strip().casefold()]
-        hint = f" Did you mean {same[0]!r}?" if same else meant(name, near)
-        if not hint:
+        if not near:
             first = self.names.first(name, order)
             around = self.names.take(order[max(first - 1, 0) : first + 2])
-            alternatives = near or [other for other in around if len(self.ids(other))]
-            hint = f" Near it in alphabetical order: {', '.join(map(repr, alternatives)) or '-'}."
+            near = [other for other in around if len(self.ids(other))]
+        listed = f" Near it in alphabetical order: {', '.join(map(repr, near)) or '-'}."
+        hint = meant(name.strip(), near) or listed
         raise DataError(f"No node of {self!r} is named {name!r}; give a name as the graph spells it.{hint}")
 
     def text(self, node: int) -> str:

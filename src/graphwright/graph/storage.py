@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +14,39 @@ import numpy as np
 
 from graphwright.errors import StoreError
 from graphwright.files import flush
-from graphwright.graph.columns import TextColumn
+from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.graph import Columns, Csr, Graph
-from graphwright.graph.passages import Passages
 
 __all__ = ["load_array", "load_graph", "save_array", "save_graph"]
 
 FORMAT = 1
 # Derived arrays are stored, because they take long to compute on large graphs.
 _DERIVED = ("adjacency", "out", "into", "name_order")
-_NAMED = {"TextColumn": ("data", "offsets"), "Csr": ("indptr", "values")}
+_HEADER = 128  # bytes of a file that holds an empty array
+_ARRAY, _NONE = "array", "None"
+# The kinds of columns that consist of several, and the kind of each part.
+_COMPOSED: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
+    "TextColumn": (TextColumn, dict.fromkeys(("data", "offsets"), _ARRAY)),
+    "Csr": (Csr, dict.fromkeys(Csr._fields, _ARRAY)),
+    "Passages": (
+        Passages,
+        {f.name: "TextColumn" if f.type == "TextColumn" else _ARRAY for f in dataclasses.fields(Passages)},
+    ),
+}
 
 
 def save_graph(graph: Graph, folder: Path) -> None:
     """Write a snapshot into a new folder; every file is on disk when this returns."""
     folder.mkdir(parents=True)
     columns = graph.columns
-    shapes: dict[str, str] = {}
-    for field in dataclasses.fields(columns):
-        _save(getattr(columns, field.name), folder, field.name, shapes)
+    fields = [field.name for field in dataclasses.fields(columns)]
+    kinds = {name: _save(getattr(columns, name), folder, name) for name in fields}
     for name in _DERIVED:
         cached = name in vars(columns)
-        _save(getattr(columns, name), folder, name, shapes)
+        kinds[name] = _save(getattr(columns, name), folder, name)
         if not cached:  # free it again: gigabytes on a large graph
             vars(columns).pop(name)
-    manifest = {"format": FORMAT, "checksum": columns.checksum, "shapes": shapes}
+    manifest = {"format": FORMAT, "checksum": columns.checksum, "shapes": kinds}
     path = folder / "graph.json"
     path.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     flush(path)
@@ -56,7 +65,7 @@ def load_graph(folder: Path) -> Graph:
             f"Build the index again with this version."
         )
     try:
-        values = {name: _load(shape, folder, name) for name, shape in manifest["shapes"].items()}
+        values = {name: _load(kind, folder, name) for name, kind in manifest["shapes"].items()}
         derived = {name: values.pop(name) for name in _DERIVED}
         columns = Columns(**values)
         vars(columns).update(derived, checksum=manifest["checksum"])
@@ -70,23 +79,20 @@ def load_graph(folder: Path) -> Graph:
 def _wrong_length(columns: Columns) -> str:
     """Return the name of an array of the wrong length, "" if there is none."""
     n, m = len(columns.kinds), len(columns.heads)
-    lengths: dict[str, tuple[Any, int]] = {
-        "names": (columns.names, n),
-        "tails": (columns.tails, m),
-        "relation": (columns.relation, m),
-    }
-    optional = {"texts": (columns.texts, n), "edge_text": (columns.edge_text, m), "name_order": (columns.name_order, n)}
-    lengths |= {name: (values, size) for name, (values, size) in optional.items() if values is not None}
-    rows = {"out": (columns.out, n), "into": (columns.into, n), "adjacency": (columns.adjacency, n)}
-    rows |= {"node_chunks": (columns.node_chunks, n)} if columns.node_chunks is not None else {}
-    rows |= {"edge_chunks": (columns.edge_chunks, m)} if columns.edge_chunks is not None else {}
-    texts = [c for c in vars(columns).values() if isinstance(c, TextColumn)]
-    wrong = [name for name, (values, size) in lengths.items() if len(values) != size]
-    wrong += [
-        name for name, (csr, size) in rows.items() if len(csr.indptr) != size + 1 or csr.indptr[-1] != len(csr.values)
-    ]
-    wrong += ["a column of texts" for column in texts if column.offsets[-1] != len(column.data)]
-    return wrong[0] if wrong else ""
+    lengths = {"names": n, "texts": n, "name_order": n, "tails": m, "relation": m, "edge_text": m}
+    lengths |= {"out": n, "into": n, "adjacency": n, "node_chunks": n, "edge_chunks": m}
+    for name, value in vars(columns).items():
+        if isinstance(value, Csr):
+            length, complete = len(value.indptr) - 1, value.indptr[-1] == len(value.values)
+        elif isinstance(value, TextColumn):
+            length, complete = len(value), value.offsets[-1] == len(value.data)
+        elif isinstance(value, np.ndarray):
+            length, complete = len(value), True
+        else:
+            continue
+        if not complete or length != lengths.get(name, length):
+            return name
+    return ""
 
 
 def save_array(array: np.ndarray[Any, Any], path: Path) -> None:
@@ -100,56 +106,30 @@ def save_array(array: np.ndarray[Any, Any], path: Path) -> None:
 def load_array(path: Path) -> np.ndarray[Any, Any]:
     """Open one array, memory-mapped and read-only."""
     try:
-        # A plain view of the mapping: kernels are compiled for plain arrays only.
-        return np.asarray(np.load(path, mmap_mode="r"))
+        # A plain view of the mapping: kernels are compiled for plain arrays only. An empty array cannot be mapped.
+        return np.asarray(np.load(path, mmap_mode="r" if path.stat().st_size > _HEADER else None))
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, ValueError) and path.exists() and _is_empty(path):
-            return np.load(path)  # type: ignore[no-any-return]
         reason = "missing" if isinstance(error, FileNotFoundError) else "cut short or damaged"
         raise StoreError(f"{path} is {reason}; build the index again.") from error
 
 
-def _is_empty(path: Path) -> bool:
-    """Return whether the file holds an empty array, which cannot be mapped."""
-    try:
-        return np.load(path).size == 0  # type: ignore[no-any-return]
-    except (OSError, ValueError, EOFError):
-        return False
-
-
-def _save(value: Any, folder: Path, name: str, shapes: dict[str, str]) -> None:
-    kind = type(value).__name__
+def _save(value: Any, folder: Path, name: str) -> str:
+    """Write a column, each array of it to a file; return its kind."""
     if value is None:
-        shapes[name] = "None"
-    elif isinstance(value, np.ndarray):
-        shapes[name] = "array"
+        return _NONE
+    if isinstance(value, np.ndarray):
         save_array(value, folder / f"{name}.npy")
-    elif isinstance(value, Passages):
-        shapes[name] = "Passages"
-        for f in dataclasses.fields(value):
-            _save(getattr(value, f.name), folder, f"{name}.{f.name}", {})
-    else:
-        shapes[name] = kind
-        for part in _NAMED[kind]:
-            save_array(getattr(value, part), folder / f"{name}.{part}.npy")
+        return _ARRAY
+    kind = type(value).__name__
+    for part in _COMPOSED[kind][1]:
+        _save(getattr(value, part), folder, f"{name}.{part}")
+    return kind
 
 
-def _load(shape: str, folder: Path, name: str) -> Any:
-    if shape == "None":
+def _load(kind: str, folder: Path, name: str) -> Any:
+    if kind == _NONE:
         return None
-    if shape == "array":
+    if kind == _ARRAY:
         return load_array(folder / f"{name}.npy")
-    if shape == "Passages":
-        return Passages(
-            **{
-                f.name: _load(_SHAPES_OF_PASSAGES[f.name], folder, f"{name}.{f.name}")
-                for f in dataclasses.fields(Passages)
-            }
-        )
-    parts = [load_array(folder / f"{name}.{part}.npy") for part in _NAMED[shape]]
-    return TextColumn(*parts) if shape == "TextColumn" else Csr(*parts)
-
-
-_SHAPES_OF_PASSAGES = {
-    f.name: "TextColumn" if f.type == "TextColumn" else "array" for f in dataclasses.fields(Passages)
-}
+    make, parts = _COMPOSED[kind]
+    return make(*(_load(part_kind, folder, f"{name}.{part}") for part, part_kind in parts.items()))

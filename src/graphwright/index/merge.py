@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.graph.columns import TextColumn
+from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Csr, Graph, Ids32, Kind
-from graphwright.graph.passages import Passages
 from graphwright.index.chunk_columns import ChunkColumns, Strings
 from graphwright.index.vector_index import normalised
 from graphwright.kernels.csr import group

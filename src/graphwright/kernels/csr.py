@@ -20,6 +20,7 @@ __all__ = [
     "kernel",
     "node_ids",
     "readonly",
+    "row_entries",
     "row_pointers",
     "same_length",
     "undirected",
@@ -202,6 +203,18 @@ def row_pointers(counts: Pointers) -> Pointers:
     indptr = np.zeros(counts.size + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
     return indptr
+
+
+def row_entries(indptr: Pointers, rows: ArrayLike) -> Pointers:
+    """Return the positions of all entries of some rows, one row after the other: int64.
+
+    >>> row_entries(np.array([0, 2, 2, 5]), [2, 0]).tolist()
+    [2, 3, 4, 0, 1]
+    """
+    at = np.asarray(rows, np.int64)
+    lengths = indptr[at + 1] - indptr[at]
+    ends = row_pointers(lengths)
+    return np.repeat(indptr[at] - ends[:-1], lengths) + np.arange(ends[-1])
 
 
 def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> tuple[Pointers, Ids]:

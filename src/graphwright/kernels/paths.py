@@ -12,7 +12,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphwright.kernels.csr import Ids, Pointers, induced, kernel, node_ids, readonly, row_pointers, workspace
+from graphwright.kernels.csr import (
+    Ids,
+    Pointers,
+    induced,
+    kernel,
+    node_ids,
+    readonly,
+    row_entries,
+    row_pointers,
+    workspace,
+)
 from graphwright.kernels.hops import khop
 
 __all__ = ["joining_edges", "nearest_path", "shortest_paths", "simple_paths"]
@@ -130,12 +140,9 @@ def shortest_paths(
         return of_source[0]
     sizes = np.concatenate([np.empty(0, np.int64), *(np.diff(ptr) for _, ptr in of_source)])
     flat = np.concatenate([np.empty(0, np.int32), *(nodes for nodes, _ in of_source)])
-    begins = np.cumsum(sizes) - sizes
     # Sources ascend and the paths of each are in order, so a stable sort by length orders them all.
     order = np.argsort(sizes, kind="stable")[:k]
-    ptr = row_pointers(sizes[order])
-    place = np.arange(ptr[-1]) - np.repeat(ptr[:-1] - begins[order], sizes[order])
-    return flat[place], ptr
+    return flat[row_entries(row_pointers(sizes), order)], row_pointers(sizes[order])
 
 
 def _from_one(graph: tuple[Pointers, Ids], root: int, every: bool, k: int | None) -> tuple[Layer, list[int]]:

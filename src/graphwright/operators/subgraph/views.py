@@ -12,10 +12,9 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import OptionError
-from graphwright.graph.columns import TextColumn
+from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, Columns, Csr, Graph, Ids32, Kind
-from graphwright.graph.passages import Passages
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.operators.operator import source_of
