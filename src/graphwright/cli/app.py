@@ -22,6 +22,7 @@ from graphwright import __version__
 from graphwright.cli.evaluate import evaluate
 from graphwright.cli.indexing import import_, index, reextract, remove, sync
 from graphwright.cli.options import AnswerModelOptions, AsJson, BaseUrl, IndexFolder, Method, QueryOptions, expanded
+from graphwright.cli.terminal import clean, counted, note, print_json, shortened
 from graphwright.cli.training import train
 from graphwright.errors import GraphwrightError, OptionError
 
@@ -106,7 +107,6 @@ def methods(
     from rich.padding import Padding
     from rich.text import Text
 
-    from graphwright.cli.terminal import print_json
     from graphwright.index_folder import Index
     from graphwright.methods.registry import METHODS, pipeline
 
@@ -139,7 +139,6 @@ def info(
     as_json: AsJson = False,
 ) -> None:
     """Print the contents, settings and size of an index."""
-    from graphwright.cli.terminal import clean, print_json
     from graphwright.index_folder import Index
 
     path = folder or index
@@ -156,8 +155,6 @@ def info(
 
 
 def _plain(value: Any) -> str:
-    from graphwright.cli.terminal import shortened
-
     if isinstance(value, dict):
         return ", ".join(f"{shortened(str(name), 80)} {_plain(number)}" for name, number in list(value.items())[:20])
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
@@ -171,7 +168,6 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check an index for damage."""
-    from graphwright.cli.terminal import note, print_json
     from graphwright.index_folder import Index
 
     with Index.open(index) as opened:
@@ -197,7 +193,6 @@ def documents(
 ) -> None:
     """List the documents of an index."""
     from graphwright.cli.asking import open_index
-    from graphwright.cli.terminal import clean, counted, print_json
 
     with open_index(index) as opened:
         part = (search or "").casefold()
@@ -223,7 +218,6 @@ def show(
     Citations count characters in this text.
     """
     from graphwright.cli.asking import open_index
-    from graphwright.cli.terminal import clean
 
     start, end = (0, None) if characters is None else _span(characters)
     with open_index(index) as opened:
@@ -254,7 +248,6 @@ def export(
 ) -> None:
     """Write the graph as GraphML or node-link JSON."""
     from graphwright.cli.asking import open_index
-    from graphwright.cli.terminal import counted, note
     from graphwright.graph.export import FORMATS, format_of
     from graphwright.graph.export import export as export_to_file
 

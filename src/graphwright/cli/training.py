@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphwright.cli.options import AsJson, IndexFolder, ModelOptions, expanded
+from graphwright.cli.terminal import counted, note, print_json, progress_bar
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ class LabelOptions:
         """Read the questions, or a sample of them."""
         import numpy as np
 
-        from graphwright.cli.terminal import counted, note
         from graphwright.learn.candidates import Examples, read_examples
 
         examples = read_examples(questions, snapshot.graph, names=snapshot.names, max_unusable=self.max_unusable)
@@ -87,7 +87,6 @@ def labels(
     as_json: AsJson = False,
 ) -> None:
     """Choose the paths that a retriever will learn to find."""
-    from graphwright.cli.terminal import note, progress_bar
     from graphwright.learn.labels import make_labels
 
     snapshot = _snapshot(index)
@@ -126,7 +125,7 @@ def combine(
     _report(combined, as_json)
 
 
-def _add_command(level: str) -> None:
+def _add_command(level: str, about: str) -> None:
     """Add the command that trains retrievers of a level."""
 
     @expanded
@@ -147,7 +146,6 @@ def _add_command(level: str) -> None:
         options: LabelOptions,
         as_json: AsJson = False,
     ) -> None:
-        from graphwright.cli.terminal import progress_bar
         from graphwright.learn.labels import make_labels, read_labels
         from graphwright.learn.network import import_torch
         from graphwright.learn.registry import train_retriever
@@ -169,12 +167,11 @@ def _add_command(level: str) -> None:
         retriever.save(into)
         _report(learned, as_json, retriever=into, about=retriever.about)
 
-    run.__doc__ = _LEVELS[level]
-    train.command(level)(run)
+    train.command(level, help=about)(run)
 
 
-for _level in _LEVELS:
-    _add_command(_level)
+for _level, _about in _LEVELS.items():
+    _add_command(_level, _about)
 
 
 def _snapshot(index: Path) -> Snapshot:
@@ -194,8 +191,6 @@ def _llm_refiner(index: Path, model: ModelOptions) -> Refiner:
 
 def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
     """Print the counts of the labels; for a trained retriever also its best scores and its file."""
-    from graphwright.cli.terminal import print_json
-
     summary = labels.summary()
     if as_json:
         print_json({**summary, **{name: str(v) if isinstance(v, Path) else v for name, v in trained.items()}})
