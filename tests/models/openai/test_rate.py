@@ -29,7 +29,7 @@ def test_no_minute_holds_more_than_allowed(requests, per_minute, tokens_per_minu
         entry = limiter.enter(estimate, CANCEL)
         let_through.append((watch.at, min(estimate, real)))
         assert entry.time == watch.at
-        limiter.settle(entry, min(estimate, real))
+        entry.tokens = min(estimate, real)
         watch.at += later
     assert most_within_a_minute(let_through, lambda n: 1) <= per_minute
     small = [(at, n) for at, n in let_through if n <= tokens_per_minute]
@@ -66,10 +66,10 @@ def test_a_correction_counts_both_ways():
     watch = Watch()
     limiter = RateLimiter(tokens=100, clock=watch.clock)
     entry = limiter.enter(90, CANCEL)
-    limiter.settle(entry, 10)
+    entry.tokens = 10
     second = limiter.enter(90, CANCEL)
     assert watch.at == 0
-    limiter.settle(second, 200)
+    second.tokens = 200
     limiter.enter(1, CANCEL)
     assert watch.at == 60
 
@@ -80,7 +80,7 @@ def test_a_correction_that_comes_late_changes_nothing():
     entry = limiter.enter(90, CANCEL)
     watch.at = 61.0
     limiter.enter(50, CANCEL)
-    limiter.settle(entry, 5000)
+    entry.tokens = 5000
     limiter.enter(50, CANCEL)
     assert watch.at == 61
 
@@ -118,7 +118,7 @@ def test_a_correction_lets_the_next_one_through_earlier():
     # A minute would pass otherwise: it looks again every second.
     limiter = RateLimiter(tokens=100, clock=Clock(sleep=lambda cancel, seconds: time.sleep(seconds / 50)))
     entry = limiter.enter(90, CANCEL)
-    threading.Timer(0.1, limiter.settle, (entry, 5)).start()
+    threading.Timer(0.1, setattr, (entry, "tokens", 5)).start()
     began = time.monotonic()
     limiter.enter(90, CANCEL)
     assert time.monotonic() - began < 1

@@ -11,6 +11,7 @@ import html
 import json
 import math
 import os
+import random
 import re
 import threading
 import time
@@ -19,7 +20,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, closing
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import partial
-from hashlib import blake2b
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -166,7 +166,7 @@ class HTTPConnection:
         *,
         tokens: int,
         max_bytes: int,
-        seed: bytes,
+        seed: str,
         cancel: Cancellation,
         allow: Callable[[], None] = lambda: None,
     ) -> T:
@@ -184,18 +184,17 @@ class HTTPConnection:
                 with cancel.acquire(self._slots):
                     entry = self._limiter.enter(tokens, cancel)
                     with closing(self._chunks(partial(send, client), max_bytes, cancel)) as chunks:
-                        result, used = read(chunks)
-                    self._limiter.settle(entry, used)
+                        result, entry.tokens = read(chunks)
                     return result
             except HTTPStatusError as error:
-                self._limiter.settle(entry, 0)
+                entry.tokens = 0
                 wait = self._wait(error, attempt, seed)
             except IncompleteResponse as error:
                 wait = self._wait(error, attempt, seed)
             self._clock.sleep(cancel, wait)
             attempt += 1
 
-    def _wait(self, error: HTTPStatusError | IncompleteResponse, attempt: int, seed: bytes) -> float:
+    def _wait(self, error: HTTPStatusError | IncompleteResponse, attempt: int, seed: str) -> float:
         """Return the seconds until the next attempt; raise where there is none."""
         after = None
         if isinstance(error, HTTPStatusError):
@@ -207,8 +206,7 @@ class HTTPConnection:
                 raise error
             raise ModelError(f"{error} Tried {attempt + 1} times.") from error
         if after is None:
-            digest = blake2b(seed + bytes([min(attempt, 255)]), digest_size=2).digest()
-            jitter = 0.75 + 0.5 * int.from_bytes(digest) / 65_535  # separates simultaneous retries
+            jitter = random.Random(f"{seed}{attempt}").uniform(0.75, 1.25)  # separates simultaneous retries
             return min(0.5 * 2.0 ** min(attempt, 32), _MAX_BACKOFF) * jitter
         if after > _MAX_WAIT:
             raise ModelError(

@@ -106,7 +106,7 @@ class OpenAIEncoder(OpenAIModel):
             read,
             tokens=estimate,
             max_bytes=len(texts) * (self.dimensions or _MAX_DIMENSION) * _BYTES_PER_NUMBER + _SLACK,
-            seed=repr(body).encode("utf-8", "replace"),
+            seed=repr(body),
             cancel=cancel,
         )
 

@@ -213,7 +213,7 @@ class OpenAILLM(OpenAIModel):
             read,
             tokens=prompt + self.max_tokens,
             max_bytes=self.max_tokens * per_token + _SLACK,
-            seed=json.dumps(body, sort_keys=True).encode(),
+            seed=json.dumps(body, sort_keys=True),
             cancel=call.cancel,
             allow=partial(call.allow, prompt, self.max_tokens),
         )

@@ -34,7 +34,7 @@ class Clock:
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One request that was let through: its time, and the tokens that it counts for."""
+    """One request that was let through: its time, and the tokens that it counts for: an estimate until corrected."""
 
     time: float
     tokens: int
@@ -43,8 +43,8 @@ class Entry:
 class RateLimiter:
     """Let through at most `requests` requests and `tokens` tokens within any 60 seconds, first come, first served.
 
-    A request counts from the moment it is let through. Its tokens are an estimate until `settle` corrects them. A
-    request larger than the limit waits until nothing else counts, then goes alone. Threads may share the object.
+    A request counts from the moment it is let through. A request larger than the limit waits until nothing else counts,
+    then goes alone. Threads may share the object.
 
     >>> now, slept = [0.0], []
     >>> def sleep(cancel, seconds):
@@ -58,54 +58,39 @@ class RateLimiter:
 
     def __init__(self, requests: int | None = None, tokens: int | None = None, clock: Clock | None = None) -> None:
         """Set the limits; None is no limit."""
-        self._max_requests = requests
-        self._max_tokens = tokens
+        self._max_requests = requests or float("inf")
+        self._max_tokens = tokens or float("inf")
         self._clock = clock or Clock()
         self._window: deque[Entry] = deque()  # requests of the last minute, oldest first
-        self._tokens = 0  # their sum
         self._resume = float("-inf")
         self._turn = Lock()  # held by the next request, so that small ones do not overtake a large one
-        self._lock = Lock()
 
     def enter(self, tokens: int, cancel: Cancellation) -> Entry:
         """Wait until a request of about this many tokens may go, and count it. Raises ModelError where cancelled."""
         with cancel.acquire(self._turn):
-            while True:
-                cancel.check()
-                with self._lock:
-                    now = self._clock.now()
-                    wait = self._wait(now, tokens)
-                    if wait <= 0:
-                        entry = Entry(now, tokens)
-                        self._window.append(entry)
-                        self._tokens += tokens
-                        return entry
+            cancel.check()
+            while (wait := self._wait(tokens)) > 0:
                 self._clock.sleep(cancel, min(wait, _POLL))
-
-    def settle(self, entry: Entry, tokens: int) -> None:
-        """Replace the estimate of a request by the tokens that it took."""
-        with self._lock:
-            if entry.time + _MINUTE > self._clock.now() and entry in self._window:
-                self._tokens += tokens - entry.tokens
-                entry.tokens = tokens
+                cancel.check()
+            self._window.append(Entry(self._clock.now(), tokens))
+            return self._window[-1]
 
     def pause(self, seconds: float) -> None:
         """Hold all requests for a time, as the server demanded."""
-        with self._lock:
-            self._resume = max(self._resume, self._clock.now() + seconds)
+        self._resume = max(self._resume, self._clock.now() + seconds)
 
-    def _wait(self, now: float, tokens: int) -> float:
+    def _wait(self, tokens: int) -> float:
         """Return the seconds until a request may go; 0 or less: now."""
+        now = self._clock.now()
         while self._window and self._window[0].time + _MINUTE <= now:
-            self._tokens -= self._window.popleft().tokens
+            self._window.popleft()
         wait = self._resume - now
-        if self._max_requests is not None and len(self._window) >= self._max_requests:
-            wait = max(wait, self._window[-self._max_requests].time + _MINUTE - now)
-        if self._max_tokens is not None:
-            excess = self._tokens + tokens - self._max_tokens
-            for entry in self._window:
-                if excess <= 0:
-                    break
-                excess -= entry.tokens
-                wait = max(wait, entry.time + _MINUTE - now)
+        requests = len(self._window) + 1
+        tokens += sum(entry.tokens for entry in self._window)
+        for entry in self._window:
+            if requests <= self._max_requests and tokens <= self._max_tokens:
+                break
+            wait = max(wait, entry.time + _MINUTE - now)
+            requests -= 1
+            tokens -= entry.tokens
         return wait
