@@ -84,18 +84,9 @@ class LLMSettings(Checked):
         """Return the model. Its key comes from the environment by default."""
         from graphwright.models.openai.llm import OpenAILLM
 
-        return OpenAILLM(
-            self.model,
-            self.base_url,
-            api_key=api_key,
-            timeout=self.timeout,
-            requests_per_minute=self.requests_per_minute,
-            tokens_per_minute=self.tokens_per_minute,
-            concurrency=self.concurrency,
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            prices=self.prices,
-        )
+        own = ("prompt_price", "completion_price", "gleanings")
+        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own}
+        return OpenAILLM(**options, api_key=api_key, prices=self.prices)
 
 
 def checked_address(url: str) -> str:

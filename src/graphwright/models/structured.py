@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.protocols import Cancellation, Completion, Usage
@@ -23,7 +23,6 @@ __all__ = [
     "Ask",
     "Mismatch",
     "RawReply",
-    "beginning",
     "complete_by",
     "complete_with",
     "parse_reply",
@@ -51,12 +50,8 @@ class Mismatch:
     reason: str
 
 
-class Ask(Protocol):
-    """A function that asks the model: the prompt alone, or the prompt, a reply that did not fit, and a correction."""
-
-    def __call__(self, previous: RawReply | None, correction: str) -> RawReply:
-        """Return the reply. `previous` is None, and `correction` empty, the first time."""
-        ...
+Ask = Callable[[RawReply | None, str], RawReply]
+"""A function that asks the model: the prompt alone, given None and "", or a reply that did not fit and a correction."""
 
 
 def complete_with(ask: Ask, schema: type[Any] | None, name: str, usage: Usage) -> Completion:
@@ -73,15 +68,34 @@ def complete_with(ask: Ask, schema: type[Any] | None, name: str, usage: Usage) -
     Place(name='Graz')
     """
     try:
-        if schema is None:
-            text, value = _text_of(ask(None, ""), name), None
-        else:
+        if schema is not None:
             schema_text(schema)  # refuses a wrong schema before anything is sent
-            text, value = _instance_of(ask, schema, name)
+        reply = ask(None, "")
+        if schema is None:
+            if not reply.text.strip():
+                raise LLMResponseError(f"{name} replied without any text{_ending(reply)}. {_REMEDY}")
+            return Completion(reply.text, None, usage)
+        value = parse_reply(schema, reply.text)
+        if isinstance(value, Mismatch):
+            reply = ask(reply, _correction(reply, value))
+            value = parse_reply(schema, reply.text)
+        if isinstance(value, Mismatch):
+            raise _misfit(reply, value, schema, name)
     except ModelError as error:
         error.usage = usage
         raise
-    return Completion(text, value, usage)
+    return Completion(reply.text, value, usage)
+
+
+def _misfit(reply: RawReply, mismatch: Mismatch, schema: type[Any], name: str) -> LLMResponseError:
+    line = " ".join(reply.text.split())
+    beginning = line if len(line) <= _MAX_SHOWN else line[:_MAX_SHOWN] + " ..."
+    error = LLMResponseError(
+        f"{name} was asked for {schema.__name__} as JSON, then to correct its reply, which still does not fit"
+        f"{_ending(reply)}: {'; '.join(mismatch.reason.splitlines())}. It begins with {beginning!r}. {_REMEDY}"
+    )
+    error.text = reply.text
+    return error
 
 
 def complete_by(
@@ -113,30 +127,6 @@ def complete_by(
         return RawReply(text)
 
     return complete_with(ask, schema, name, usage)
-
-
-def _text_of(reply: RawReply, name: str) -> str:
-    if not reply.text.strip():
-        raise LLMResponseError(f"{name} replied without any text{_ending(reply)}. {_REMEDY}")
-    return reply.text
-
-
-def _instance_of(ask: Ask, schema: type[Any], name: str) -> tuple[str, Any]:
-    """Return the text and the instance of the first reply that fits, or of the corrected one."""
-    reply = ask(None, "")
-    value = parse_reply(schema, reply.text)
-    if isinstance(value, Mismatch):
-        reply = ask(reply, _correction(reply, value))
-        value = parse_reply(schema, reply.text)
-    if isinstance(value, Mismatch):
-        error = LLMResponseError(
-            f"{name} was asked for {schema.__name__} as JSON, then to correct its reply, which still does not fit"
-            f"{_ending(reply)}: {value.reason.replace(chr(10), '; ')}. It begins with {beginning(reply.text)}. "
-            f"{_REMEDY}"
-        )
-        error.text = reply.text
-        raise error
-    return reply.text, value
 
 
 _REMEDY = (
@@ -187,7 +177,7 @@ def _objects(text: str) -> Iterator[str]:
 
 
 _OBJECT_START = re.compile(r"\{\s*[\"'}]")
-_STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|[{}]', re.DOTALL)
+_STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 
 
 def _end_of_broken(text: str, start: int) -> int:
@@ -220,12 +210,6 @@ def _correction(reply: RawReply, mismatch: Mismatch) -> str:
 
 def _ending(reply: RawReply) -> str:
     return f" (it ended because of {reply.finish!r})" if reply.finish not in ("", "stop") else ""
-
-
-def beginning(text: str) -> str:
-    """Return the beginning of a reply on one line, quoted, for an error."""
-    line = " ".join(text.split())
-    return repr(line if len(line) <= _MAX_SHOWN else line[:_MAX_SHOWN] + " ...")
 
 
 def schema_prompt(schema: type[Any]) -> str:

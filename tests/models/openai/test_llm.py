@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from tests.models.llm_server import (
@@ -227,6 +227,7 @@ LOOSE = st.recursive(LEAF, lambda inner: st.builds(Loose, name=st.text(), near=s
 
 
 @given(LOOSE, st.text("ab:{ \n"), st.floats(0, 1))
+@example(Loose(name="\\}{}\\\\"), "", 0.5)  # cut after the first half of an escaped character
 def test_an_object_is_found_whole_or_not_at_all(made, before, share):
     text = made.model_dump_json()
     assert parse_reply(Loose, f"{before}{text} That is all. {{}}") == made

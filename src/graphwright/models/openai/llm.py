@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,38 +29,28 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAILLM"]
 
-_FORMATS = ("json_schema", "json_object", "prompt")  # ways to ask for a schema, best first
 _SLACK = 65_536  # bytes beyond the limit by max_tokens
 _BYTES_PER_TOKEN = 16  # of text; the longest usual tokens have fewer
 _BYTES_PER_EVENT = 1_024  # of the event that streams one token
 _TIMED_OUT = {408, 504, 524}  # sent by a proxy, while the model behind it may have written
-_FORMAT_WORDS = ("response_format", "json_schema", "json_object", "schema", "grammar", "unsupported", "not supported")
+# Parameters that some servers refuse, and the words by which their errors name them.
+_OPTIONAL = {
+    "max_tokens": ("max_tokens",),
+    "temperature": ("temperature",),
+    "stream_options": ("stream_options", "include_usage"),
+    "response_format": ("response_format", "json_", "schema", "grammar", "unsupported", "not supported"),
+}
 
 
-@dataclass(frozen=True)
-class _Dialect:
-    """Parameters that a server is known to accept."""
-
-    limit: str = "max_tokens"
-    temperature: bool = True
-    stream_usage: bool = True
-    format: str = _FORMATS[0]
-    schema_in_prompt: bool = False  # needed although the server accepts the schema as a parameter
-
-    def after(self, refusal: HTTPStatusError, body: dict[str, Any]) -> _Dialect | None:
-        """Return the dialect to try after a request was refused, None where it was refused for another reason."""
-        message = refusal.body.lower()
-        if refusal.status not in (400, 404, 422) or "context length" in message or "context_length" in message:
-            return None
-        if "max_tokens" in message and "max_tokens" in body:
-            return replace(self, limit="max_completion_tokens")
-        if "temperature" in message and "temperature" in body:
-            return replace(self, temperature=False)
-        if ("stream_options" in message or "include_usage" in message) and "stream_options" in body:
-            return replace(self, stream_usage=False)
-        if "response_format" in body and any(word in message for word in _FORMAT_WORDS):
-            return replace(self, format=_FORMATS[_FORMATS.index(self.format) + 1])
+def _refused(error: HTTPStatusError, body: dict[str, Any]) -> str | None:
+    """Return the parameter that a server refuses, by its name or its type; None where there is another reason."""
+    message = error.body.lower()
+    if error.status not in (400, 404, 422) or "context length" in message or "context_length" in message:
         return None
+    for name, words in _OPTIONAL.items():
+        if name in body and any(word in message for word in words):
+            return str(body[name]["type"]) if name == "response_format" else name
+    return None
 
 
 @dataclass(frozen=True)
@@ -100,7 +90,8 @@ class OpenAILLM(OpenAIModel):
     max_tokens: Annotated[int, AtLeast(1)] = 2048
     temperature: Annotated[float, Between(0, 2)] = 0.0
     prices: Prices | None = None
-    _dialect: _Dialect = field(default=_Dialect(), init=False, compare=False)
+    # Parameters that the server refused, and "hidden schema" where the model does not see the schema that it enforces.
+    _learned: set[str] = field(default_factory=set, init=False, compare=False)
 
     @property
     def id(self) -> str:
@@ -136,54 +127,51 @@ class OpenAILLM(OpenAIModel):
         `allow` is called before each request with the most tokens that it reads and writes; it raises where there must
         be none.
         """
-        prompt = [("system", sendable(system)), ("user", sendable(user))]
+        prompt = [("system", system), ("user", user)]
         call = _Call(schema, on_text, cancel or Cancellation(), allow, usage)
 
         def ask(previous: RawReply | None, correction: str) -> RawReply:
             if previous is None:
                 return self._ask(prompt, call)
             if previous.finish != "length":  # a server that enforced the schema would not have sent this
-                self._learn(replace(self._dialect, schema_in_prompt=True))
-            return self._ask([*prompt, ("assistant", sendable(previous.text)), ("user", sendable(correction))], call)
+                self._learned.add("hidden schema")
+            return self._ask([*prompt, ("assistant", previous.text), ("user", correction)], call)
 
         return complete_with(ask, schema, repr(self.model), usage)
 
     def _ask(self, messages: list[tuple[str, str]], call: _Call) -> RawReply:
         """Send one request, and again without the parameters that the server refuses."""
-        dialect = self._dialect
+        learned = set(self._learned)
         while True:
-            body = self._body(messages, call, dialect)
+            body = self._body(messages, call, learned)
             try:
                 reply = self._send(body, call)
-            except HTTPStatusError as refusal:
-                other = dialect.after(refusal, body)
-                if other is None:
+            except HTTPStatusError as error:
+                refused = _refused(error, body)
+                if refused is None:
                     raise
-                dialect = other
+                learned.add(refused)
                 continue
-            if dialect != self._dialect:  # stored only after a successful request
-                self._learn(replace(dialect, schema_in_prompt=self._dialect.schema_in_prompt))
+            self._learned.update(learned)  # only after a successful request
             return reply
 
-    def _learn(self, dialect: _Dialect) -> None:
-        object.__setattr__(self, "_dialect", dialect)
-
-    def _body(self, prompt: list[tuple[str, str]], call: _Call, dialect: _Dialect) -> dict[str, Any]:
-        messages = [{"role": role, "content": text} for role, text in prompt]
-        body: dict[str, Any] = {"model": self.model, dialect.limit: self.max_tokens}
-        if dialect.temperature:
+    def _body(self, prompt: list[tuple[str, str]], call: _Call, learned: set[str]) -> dict[str, Any]:
+        messages = [{"role": role, "content": sendable(text)} for role, text in prompt]
+        limit = "max_completion_tokens" if "max_tokens" in learned else "max_tokens"
+        body: dict[str, Any] = {"model": self.model, limit: self.max_tokens}
+        if "temperature" not in learned:
             body["temperature"] = self.temperature
         if call.schema is not None:
-            if dialect.schema_in_prompt or dialect.format != "json_schema":
-                messages[0]["content"] = "\n\n".join(filter(None, (prompt[0][1], schema_prompt(call.schema))))
-            if dialect.format == "json_schema":
+            if learned & {"json_schema", "hidden schema"}:
+                messages[0]["content"] = "\n\n".join(filter(None, (messages[0]["content"], schema_prompt(call.schema))))
+            if "json_schema" not in learned:
                 shape = {"name": call.schema.__name__[:64], "schema": strict_schema(call.schema), "strict": True}
                 body["response_format"] = {"type": "json_schema", "json_schema": shape}
-            elif dialect.format == "json_object":
+            elif "json_object" not in learned:
                 body["response_format"] = {"type": "json_object"}
         if call.on_text is not None:
             body["stream"] = True
-            if dialect.stream_usage:
+            if "stream_options" not in learned:
                 body["stream_options"] = {"include_usage": True}
         body["messages"] = [message for message in messages if message["content"] or message["role"] != "system"]
         return body
