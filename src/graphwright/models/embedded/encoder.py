@@ -7,11 +7,11 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -49,7 +49,6 @@ _CHARACTERS_PER_TOKEN = 64  # a text is cut here before it is tokenised; real te
 
 _T = TypeVar("_T")
 _U = TypeVar("_U")
-_Batch = tuple[list[int], list[list[int]]]  # positions of the texts, and their token ids
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,11 +93,14 @@ class MiniLM(Checked):
         refuse_text(texts, "MiniLM.encode")
         vectors = np.zeros((len(texts), _DIMENSION), np.float32)
         started = time.perf_counter()
-        for (positions, ids), rows in side_by_side(_encoded, self._batches(texts)):
-            vectors[positions] = rows
-            now = time.perf_counter()
-            usage.add(Usage(calls=1, texts=len(positions), tokens=sum(map(len, ids)), seconds=now - started))
-            started = now
+        for start in range(0, len(texts), _BLOCK):
+            ids = [ids for ids, _ in token_ids(texts[start : start + _BLOCK], self.max_tokens)]
+            for positions, (rows, *_) in encoded(loaded(_load_session), ids):
+                vectors[start + np.array(positions)] = rows
+                now = time.perf_counter()
+                tokens = sum(len(ids[position]) for position in positions)
+                usage.add(Usage(calls=1, texts=len(positions), tokens=tokens, seconds=now - started))
+                started = now
         return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -111,12 +113,6 @@ class MiniLM(Checked):
         for start in range(0, len(texts), _BLOCK):
             counts += map(len, tokenise(texts[start : start + _BLOCK]))
         return counts
-
-    def _batches(self, texts: Sequence[str]) -> Iterator[_Batch]:
-        for start in range(0, len(texts), _BLOCK):
-            ids = [ids for ids, _ in token_ids(texts[start : start + _BLOCK], self.max_tokens)]
-            for positions in batches(list(map(len, ids))):
-                yield [start + i for i in positions], [ids[i] for i in positions]
 
 
 def token_ids(
@@ -133,14 +129,6 @@ def token_ids(
     ]
 
 
-def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the positions of texts in batches of equal length, the longest first: nothing is padded."""
-    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
-    for length, group in groupby(order, key=lengths.__getitem__):
-        while batch := list(islice(group, max(1, _BATCH_TOKENS // length))):
-            yield batch
-
-
 def tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
     """Return the tokens without special ones; a lone surrogate, which has no UTF-8, counts as a question mark."""
     tokenizer = loaded(_load_tokenizer)
@@ -152,33 +140,30 @@ def tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
         return call(clean, add_special_tokens=False)
 
 
-def side_by_side(work: Callable[[_T], _U], items: Iterable[_T]) -> Iterator[tuple[_T, _U]]:
-    """Run work on items in parallel, one thread per core, and yield each with its result on completion.
+def encoded(session: Any, ids: Sequence[list[int]]) -> Iterator[tuple[list[int], list[Floats]]]:
+    """Yield the positions of texts, given as token ids, and the outputs of an encoder graph for them, batch by batch.
+
+    The texts of a batch have equal length, the longest first: nothing is padded.
+    """
+    batches = []
+    order = sorted(range(len(ids)), key=lambda position: -len(ids[position]))
+    for length, group in groupby(order, key=lambda position: len(ids[position])):
+        while batch := list(islice(group, max(1, _BATCH_TOKENS // length))):
+            batches.append(batch)
+    return side_by_side(lambda batch: run_graph(session, [ids[position] for position in batch]), batches)
+
+
+def side_by_side(work: Callable[[_T], _U], items: Sequence[_T]) -> Iterator[tuple[_T, _U]]:
+    """Run work on items in parallel, one thread per core, and yield each with its result, in their order.
 
     Parallel batches rather than threads inside one: no layer waits for its slower half, and a single item is processed
     in the caller's thread.
     """
-    waiting = iter(items)
-    head = list(islice(waiting, 2))
-    if len(head) < 2:
-        yield from ((item, work(item)) for item in head)
+    if len(items) < 2:
+        yield from ((item, work(item)) for item in items)
         return
-    workers = _cores()
-    waiting = chain(head, waiting)
-    running: dict[Future[_U], _T] = {}
-    with ThreadPoolExecutor(workers, thread_name_prefix="minilm") as pool:
-        # Refill before checking for running work: all of it may have ended at the same time.
-        while True:
-            more = islice(waiting, workers + 1 - len(running))
-            running.update((pool.submit(work, item), item) for item in more)
-            if not running:
-                return
-            for done in wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(done), done.result()
-
-
-def _encoded(batch: _Batch) -> Floats:
-    return run_graph(loaded(_load_session), batch[1])[0]
+    with ThreadPoolExecutor(_cores(), thread_name_prefix="minilm") as pool:
+        yield from zip(items, pool.map(work, items), strict=True)
 
 
 def run_graph(session: Any, ids: list[list[int]]) -> list[Floats]:
@@ -328,23 +313,15 @@ class _States:
         return [known[text] for text in texts]
 
     def _computed(self, texts: list[str]) -> list[Tokens]:
-        ids = token_ids(texts, _TOKENS_WITH_STATES, spans=True)
+        ids, spans = zip(*token_ids(texts, _TOKENS_WITH_STATES, spans=True), strict=True) if texts else ((), ())
         computed: dict[int, Tokens] = {}
-        lengths = [len(each) for each, _ in ids]
-        for positions, (vectors, states) in side_by_side(
-            lambda positions: run_graph(self.session, [ids[position][0] for position in positions]), batches(lengths)
-        ):
+        for positions, (vectors, states) in encoded(self.session, ids):
             for position, vector, rows in zip(positions, vectors, states, strict=True):
-                tokens, spans = ids[position]
-                title = sum(end <= _title_length(texts[position]) for _, end in spans)
-                computed[position] = Tokens(np.array(tokens, np.int32), rows.astype(np.float16), vector, title, spans)
+                line, _, rest = texts[position].partition("\n")
+                title = sum(end <= len(line) for _, end in spans[position]) if rest.strip() else 0
+                tokens = np.array(ids[position], np.int32)
+                computed[position] = Tokens(tokens, rows.astype(np.float16), vector, title, spans[position])
         return [computed[position] for position in range(len(texts))]
-
-
-def _title_length(text: str) -> int:
-    """Return the number of characters of a text's title: its first line where another follows."""
-    line, _, rest = text.partition("\n")
-    return len(line) if rest.strip() else 0
 
 
 @cache
