@@ -1,5 +1,7 @@
 """Models as users give them: names, objects and functions, and what is refused."""
 
+import importlib.util
+
 import pytest
 
 from graphwright.errors import OptionError
@@ -30,6 +32,15 @@ def test_names_give_models(monkeypatch):
     assert encoder_of(f"openai:nomic@{URL}") == OpenAIEncoder("nomic", URL)
     assert cross_encoder_of("minilm") == MiniLMCrossEncoder()
     assert reader_of("minilm") == MiniLMReader()
+
+
+@pytest.mark.parametrize("give", [encoder_of, cross_encoder_of])
+def test_models_of_sentence_transformers_have_names_too(give):
+    if importlib.util.find_spec("sentence_transformers") is None:
+        with pytest.raises(OptionError, match=r"SentenceTransformer.*'all-MiniLM-L6-v2'.* needs sentence-transformers"):
+            give("sbert:all-MiniLM-L6-v2")
+    else:
+        assert give("sbert:all-MiniLM-L6-v2").name == "all-MiniLM-L6-v2"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,9 +48,8 @@ class _Function:
     @property
     def id(self) -> str:
         """Module and name of the function."""
-        kind = type(self.function)
-        module = getattr(self.function, "__module__", None) or kind.__module__
-        return f"{module}.{getattr(self.function, '__qualname__', kind.__qualname__)}"
+        named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
+        return f"{named.__module__}.{named.__qualname__}"
 
 
 @dataclass(frozen=True)
@@ -165,78 +164,39 @@ def _rows(values: ArrayLike, count: int, dimensions: int, model: str) -> Floats:
 
 EMBEDDED = "minilm"
 """The name of the embedded models."""
-
-
-def llm_of(value: object) -> LLM:
-    """Return a language model, given its name, itself, or a function of one prompt or of system and user prompt.
-
-    >>> llm_of("qwen3:8b@http://localhost:11434/v1")
-    OpenAILLM('qwen3:8b', base_url='http://localhost:11434/v1')
-    """
-    if isinstance(value, str) and value and not value.startswith("openai:"):
-        value = f"openai:{value}"
-    llm: LLM = _LLM.model(value)
-    return llm
-
-
-def encoder_of(value: object) -> NamedEncoder:
-    """Return an encoder, given its name, itself, or a function of a list of texts.
-
-    >>> encoder_of("openai:nomic-embed-text@http://localhost:11434/v1")
-    OpenAIEncoder('nomic-embed-text', base_url='http://localhost:11434/v1')
-    """
-    encoder: NamedEncoder = _ENCODER.model(value)
-    return encoder
-
-
-def cross_encoder_of(value: object) -> CrossEncoder:
-    """Return a cross-encoder, given its name, itself, or a function of a query and a list of texts.
-
-    >>> cross_encoder_of("minilm")
-    MiniLMCrossEncoder()
-    """
-    cross_encoder: CrossEncoder = _CROSS_ENCODER.model(value)
-    return cross_encoder
-
-
-def reader_of(value: object) -> Reader:
-    """Return a reader, given its name, itself, or a function of a question and a list of passages.
-
-    >>> reader_of("minilm")
-    MiniLMReader()
-    """
-    reader: Reader = _READER.model(value)
-    return reader
+_FORMS = {EMBEDDED: EMBEDDED, "sbert": "sbert:NAME", "openai": "openai:MODEL@URL"}
+_Model = TypeVar("_Model")
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """A kind of model: its name, its protocol, the attributes of that, and the classes of named ones and functions.
+class _Kind(Generic[_Model]):
+    """A kind of model: its name, its protocol, the attributes of that, and the classes of functions and of named ones.
 
-    A class is given by its module in `graphwright.models` and its name, and imported when it is needed.
+    The classes of named ones are in `graphwright.models`, which imports them when they are needed.
     """
 
     name: str
     protocol: Any
     attributes: tuple[str, ...]
-    function: str
+    function: Callable[[Callable[..., Any]], Any]
     classes: dict[str, str]
 
-    def model(self, value: Any) -> Any:
+    def model(self, value: Any) -> _Model:
         """Return the model for a name, an object or a function. Raises OptionError for anything else."""
         if isinstance(value, type):
             raise OptionError(f"{value.__name__} is a class; give an object of it as the {self.name}.")
+        model: Any = value
         if isinstance(value, str):
-            return self._named(value)
-        if isinstance(value, self.protocol):
-            return value
-        if callable(value) and not hasattr(value, self.attributes[-1]):
-            return _imported(self.function)(value)
-        missing = " and ".join(f"`{name}`" for name in self.attributes if not hasattr(value, name))
-        raise OptionError(
-            f"{value!r} is no {self.name}: it lacks {missing}. Give a name, an object with "
-            f"{' and '.join(f'`{name}`' for name in self.attributes)}, or a function."
-        )
+            model = self._named(value)
+        elif not isinstance(value, self.protocol):
+            if not callable(value) or hasattr(value, self.attributes[-1]):
+                missing = " and ".join(f"`{name}`" for name in self.attributes if not hasattr(value, name))
+                raise OptionError(
+                    f"{value!r} is no {self.name}: it lacks {missing}. Give a name, an object with "
+                    f"{' and '.join(f'`{name}`' for name in self.attributes)}, or a function."
+                )
+            model = self.function(value)
+        return cast(_Model, model)
 
     def _named(self, name: str) -> Any:
         kind, _, rest = name.partition(":")
@@ -247,44 +207,58 @@ class _Kind:
         if kind == "openai":
             model, separator, url = rest.rpartition("@http")  # names of models may contain an @
             arguments = [model, f"http{url}"] if separator else [rest]
-        return _imported(self.classes[kind])(*arguments)
+        return getattr(import_module("graphwright.models"), self.classes[kind])(*arguments)
 
 
-def _imported(path: str) -> Any:
-    module, _, name = path.partition(":")
-    return getattr(import_module(f"graphwright.models.{module}"), name)
-
-
-_FORMS = {EMBEDDED: EMBEDDED, "sbert": "sbert:NAME", "openai": "openai:MODEL@URL"}
-_LLM = _Kind("language model", LLM, ("id", "complete"), "registry:FunctionLLM", {"openai": "openai.llm:OpenAILLM"})
-_ENCODER = _Kind(
+_LLM = _Kind[LLM]("language model", LLM, ("id", "complete"), FunctionLLM, {"openai": "OpenAILLM"})
+_ENCODER = _Kind[NamedEncoder](
     "encoder",
     NamedEncoder,
     ("id", "encode"),
-    "registry:FunctionEncoder",
-    {
-        EMBEDDED: "embedded.encoder:MiniLM",
-        "sbert": "sentence_transformers.encoders:SentenceTransformerEncoder",
-        "openai": "openai.encoder:OpenAIEncoder",
-    },
+    FunctionEncoder,
+    {EMBEDDED: "MiniLM", "sbert": "SentenceTransformerEncoder", "openai": "OpenAIEncoder"},
 )
-_CROSS_ENCODER = _Kind(
+_CROSS_ENCODER = _Kind[CrossEncoder](
     "cross-encoder",
     CrossEncoder,
     ("head", "latents"),
-    "registry:FunctionCrossEncoder",
-    {
-        EMBEDDED: "embedded.cross_encoder:MiniLMCrossEncoder",
-        "sbert": "sentence_transformers.cross_encoder:SentenceTransformerCrossEncoder",
-    },
+    FunctionCrossEncoder,
+    {EMBEDDED: "MiniLMCrossEncoder", "sbert": "SentenceTransformerCrossEncoder"},
 )
-_READER = _Kind(
-    "reader",
-    Reader,
-    ("read",),
-    "registry:FunctionReader",
-    {
-        EMBEDDED: "embedded.cross_encoder:MiniLMReader",
-        "sbert": "sentence_transformers.reader:TransformersReader",
-    },
-)
+_READER = _Kind[Reader]("reader", Reader, ("read",), FunctionReader, {EMBEDDED: "MiniLMReader"})
+
+
+def llm_of(value: object) -> LLM:
+    """Return a language model, given its name, itself, or a function of one prompt or of system and user prompt.
+
+    >>> llm_of("qwen3:8b@http://localhost:11434/v1")
+    OpenAILLM('qwen3:8b', base_url='http://localhost:11434/v1')
+    """
+    return _LLM.model(f"openai:{value.removeprefix('openai:')}" if value and isinstance(value, str) else value)
+
+
+def encoder_of(value: object) -> NamedEncoder:
+    """Return an encoder, given its name, itself, or a function of a list of texts.
+
+    >>> encoder_of("openai:nomic-embed-text@http://localhost:11434/v1")
+    OpenAIEncoder('nomic-embed-text', base_url='http://localhost:11434/v1')
+    """
+    return _ENCODER.model(value)
+
+
+def cross_encoder_of(value: object) -> CrossEncoder:
+    """Return a cross-encoder, given its name, itself, or a function of a query and a list of texts.
+
+    >>> cross_encoder_of("minilm")
+    MiniLMCrossEncoder()
+    """
+    return _CROSS_ENCODER.model(value)
+
+
+def reader_of(value: object) -> Reader:
+    """Return a reader, given its name, itself, or a function of a question and a list of passages.
+
+    >>> reader_of("minilm")
+    MiniLMReader()
+    """
+    return _READER.model(value)
