@@ -181,7 +181,7 @@ def run_ppr(options: Namespace) -> None:
     rows = []
     for name, make in graphs.items():
         for row in measure_ppr(name, make()):
-            rows.append({key: round(v, 10) if isinstance(v, float) else v for key, v in row.items()})
+            rows.append({key: round(float(v), 10) if isinstance(v, float) else v for key, v in row.items()})
             print(rows[-1], flush=True)
     write_results(options.out / "ppr.json", rows)
 

@@ -277,7 +277,7 @@ def pruned(kit: Kit, kind: str, name: str) -> Sweep:
 
 # Asking
 
-KEPT = 32  # paths that are judged and answered from, N_p
+PATHS_JUDGED = 32  # paths that are judged and answered from, N_p
 BY_KIND = ("se recall", "se f1", "se tokens", "pr recall", "pr f1", "pr hits@1", "pr tokens")
 COST = ("ms", "cpu ms", "texts", "tokens", "peak MB")
 
@@ -321,10 +321,10 @@ def subgraph(state: State, answers: Sequence[str]) -> Record:
 def paths(state: State, answers: Sequence[str]) -> Record:
     """Return the quality of the first 32 paths, and F1 of other numbers of them."""
     evidence = evidence_of(state)
-    few = state.with_(evidence=evidence.top(KEPT))
+    few = state.with_(evidence=evidence.top(PATHS_JUDGED))
     targets = targets_of(TargetAnswer()(few))
     return path_quality(few, answers)._asdict() | {
-        "paths": min(len(evidence), KEPT),
+        "paths": min(len(evidence), PATHS_JUDGED),
         "targets": len(targets),
         "hits@1": hits_at_1(targets, answers),
         "f1 by paths": [path_quality(state.with_(evidence=evidence.top(n)), answers).f1 for n in COUNTS],

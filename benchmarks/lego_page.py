@@ -277,281 +277,14 @@ def certain(rows: Mapping[str, tuple[float, float]]) -> list[bool]:
     return [d > 0 and p < 0.05 for d, p in rows.values()]
 
 
-def instances_one(m: Measured) -> Verdict:
-    hits, f1 = ({n: m.of(n, metric) for n in range(1, 16)} for metric in ("pr hits@1", "pr f1"))
-    below, lower = ([n for n in values if values[n] < values[1]] for values in (hits, f1))
-    text = f"Hits@1 of No. 1 is {hits[1]:.1f} %, PR F1 {f1[1]:.1f} %; lower in Hits@1 are {numbers(below)}, "
-    return verdict(not below, not lower), text + f"lower in F1 {numbers(lower)}."
-
-
 def numbers(given: Sequence[int]) -> str:
     """Return the numbers of instances as text."""
     return f"No. {', '.join(map(str, given))}" if given else "none"
 
 
-def encoders_extract(m: Measured) -> Verdict:
-    e, c = (m.group(of) for of in ((2, 3, 6, 7), (4, 5, 8, 9)))
-    recall = [m.of(n, "se recall") for n in (2, 4)]
-    return UNTESTED, (
-        f"No language model. With C in its place: mean Hits@1 of No. 2, 3, 6, 7 (by E) {e:.1f} %, of No. 4, 5, 8, 9 "
-        f"(by C) {c:.1f} %; of the answers the subgraph holds {recall[0]:.1f} % by E and {recall[1]:.1f} % by C, of "
-        f"{m.of(1, 'se recall'):.1f} % before pruning, so either model prunes away what paths need."
-    )
-
-
-def best_two(m: Measured) -> Verdict:
-    hits = sorted(range(1, 16), key=lambda n: -m.of(n))
-    f1 = sorted(range(1, 16), key=lambda n: -m.of(n, "pr f1"))
-    firsts = [f"No. {n} ({m.of(n):.1f})" for n in hits[:4]], [f"No. {n} ({m.of(n, 'pr f1'):.1f})" for n in f1[:4]]
-    text = f"Best in Hits@1: {', '.join(firsts[0])}; in PR F1: {', '.join(firsts[1])}."
-    return verdict({2, 3} <= set(hits[:3]), {2, 3} <= set(f1[:3])), text
-
-
-def six_worst(m: Measured) -> Verdict:
-    rows = {f"No. {n}": m.difference(f"lego-{n}", "lego-6", "hits@1") for n in (2, 3, 7)}
-    text = f"Hits@1 against No. 6, in points on the questions that both were asked: {differing(rows)}. "
-    return verdict(*certain(rows)), text + "That beams fit LLMs: not testable."
-
-
-def beams_mended(m: Measured) -> Verdict:
-    pairs = {name: (f"PPR / {way}", "PPR / ISAR-E") for way, name in BEAMS.items()}
-    f1, hits = m.differences(pairs), m.differences(pairs, "hits@1")
-    if len(f1) < len(pairs):
-        return UNTESTED, "Not measured."
-    text = f"Against beam search by E on PPR-1000, in points of PR F1: {differing(f1)}; of Hits@1: {differing(hits)}."
-    return verdict(*certain(f1)), text
-
-
-def retrieval_first(m: Measured) -> Verdict:
-    hits, f1 = ([m.group(GROUPS[g], metric) for g in ("IV", "III")] for metric in ("pr hits@1", "pr f1"))
-    text = (
-        f"Mean Hits@1 of group IV {hits[0]:.1f} %, of group III {hits[1]:.1f} %; PR F1 {f1[0]:.1f} and {f1[1]:.1f} %."
-    )
-    return verdict(hits[0] > hits[1], f1[0] > f1[1]), text
-
-
-def both_not_needed(m: Measured) -> Verdict:
-    two, rest = [m.of(n) for n in GROUPS["II"]], [m.of(n) for n in (*GROUPS["III"], *GROUPS["IV"])]
-    text = f"Hits@1 of group II: {min(two):.1f} to {max(two):.1f} %; of groups III and IV: {min(rest):.1f} to "
-    return verdict(min(two) < max(rest)), text + f"{max(rest):.1f} %."
-
-
-def high_on_metaqa(m: Measured) -> Verdict:
-    hits = [m.of(n) for n in range(1, 16)]
-    d, p = m.difference("lego-14", "lego-15", "hits@1")
-    text = f"Hits@1 is {min(hits):.1f} to {max(hits):.1f} %: in the paper an LLM answers from 32 paths, here the first "
-    text += f"path answers. No. 14 against No. 15: {d:+.1f} points (p {p:.3f}), with C."
-    return verdict(min(hits) > 80, d > 0 or p >= 0.05), text
-
-
-def bottleneck(m: Measured) -> Verdict:
-    extraction, retrieval = (
-        {n: m.common[f"lego-{n}"][f"{at} cpu ms p50"] for n in range(1, 16)} for at in ("se", "pr")
-    )
-    slower = [n for n in extraction if extraction[n] > retrieval[n]]
-    text = f"In processor time the extraction takes longer than the retrieval in {numbers(slower)}: in No. 1 "
-    text += f"{extraction[1]:.0f} ms against {retrieval[1]:.1f}. Where a model reads paths of PPR-1000 (No. 12 to 15), "
-    text += f"{listed([retrieval[n] for n in (12, 13, 14, 15)], '{:,.0f}')} ms go into the retrieval."
-    return verdict(len(slower) == 15, 1 in slower), text
-
-
-def tokens(m: Measured) -> Verdict:
-    def total(n: int) -> float:
-        return float(m.common[f"lego-{n}"]["se tokens"] + m.common[f"lego-{n}"]["pr tokens"])
-
-    mixed, same = np.mean([total(n) for n in (3, 4, 7, 8)]), np.mean([total(n) for n in (2, 5, 6, 9)])
-    only = np.mean([total(n) for n in (2, 6)])
-    text = f"Tokens read for a question: mixed {mixed:,.0f}, one model {same:,.0f}, only E {only:,.0f}. "
-    text += "Vectors of triples are known beforehand here, so that E reads little; graphics memory is not used."
-    return verdict(mixed > 1.02 * same, only < min(mixed, same)), text
-
-
-def hops(m: Measured) -> Verdict:
-    names = {n: m.systems[f"lego-{n}"] for n in range(1, 16)}
-    rows = {n: [m.kind(f"lego-{n}", f"hops {h}") for h in (1, 2, 3)] for n in names}
-    falling = [n for n, row in rows.items() if row[0] > max(row[1:])]
-    text = f"Hits@1 at 1, 2 and 3 hops: No. 1 {listed(rows[1])}; No. 12 {listed(rows[12])}; No. 6 {listed(rows[6])} %. "
-    text += f"Highest at one hop in {len(falling)} of 15."
-    return verdict(len(falling) > 12), text + OWN
-
-
-def several(m: Measured) -> Verdict:
-    rows = {n: [m.kind(f"lego-{n}", k, "pr recall") for k in ("one answer", "several answers")] for n in range(1, 16)}
-    falling = [n for n, (single, more) in rows.items() if single > more]
-    loss = {n: single - more for n, (single, more) in rows.items()}
-    meaning = np.mean([loss[n] for n in range(2, 16)])
-    text = f"PR recall is lower for several answers in {len(falling)} of 15 (No. 1: {listed(rows[1])} %; No. 12: "
-    text += f"{listed(rows[12])} %); it falls by {loss[1]:.1f} points in No. 1, by {meaning:.1f} on the mean of the "
-    text += "others. Several answers go with more hops here." + OWN
-    return verdict(len(falling) > 12, loss[1] > meaning), text
-
-
-def sizes(m: Measured) -> Verdict:
-    checks, texts = [], []
-    for name in ("PPR", "RW"):
-        points = m.line(name)
-        checks.append(all(b["recall"] >= a["recall"] - 1e-9 for a, b in pairwise(points)))
-        best = max(range(len(points)), key=lambda i: points[i]["f1"])
-        checks.append(all(b["f1"] <= a["f1"] + 1e-9 for a, b in pairwise(points[best:])) and best < len(points) / 2)
-        ends = points[0], points[best], points[-1]
-        shown = [f"{p['nodes']:,.0f} nodes F1 {100 * p['f1']:.1f}, recall {100 * p['recall']:.1f}" for p in ends]
-        texts.append(f"{name}: {'; '.join(shown)}")
-    return verdict(*checks), "In percent at the smallest, the best and the largest size. " + ". ".join(texts) + "."
-
-
-def ppr_over_walks(m: Measured) -> Verdict:
-    walks, ppr = m.line("RW"), m.line("PPR")
-    there = [p for p in walks if ppr[0]["nodes"] <= p["nodes"] <= ppr[-1]["nodes"]]
-    recall = [at_size(ppr, p["nodes"], "recall") - 100 * p["recall"] for p in there]
-    f1 = [at_size(ppr, p["nodes"], "f1") - 100 * p["f1"] for p in there]
-    best, cut = (max((100 * p["recall"] for p in points), default=0) for points in (walks, m.line("RW-cut")))
-    text = f"At the sizes of the walks PPR has {min(recall):+.1f} to {max(recall):+.1f} points of recall and "
-    text += f"{min(f1):+.1f} to {max(f1):+.1f} of F1 more. Walks reach a recall of {best:.1f} %, and {cut:.1f} % where "
-    text += "the most visited nodes of 20,000 walks are kept."
-    return verdict(min(recall) > 0 and min(f1) > 0, best < 60), text
-
-
-def flexible(m: Measured) -> Verdict:
-    points = m.line("KSE")
-    text = f"One, two and three hops hold {listed([p['nodes'] for p in points], '{:,.0f}')} nodes on the mean, with a "
-    text += f"recall of {listed([100 * p['recall'] for p in points])} %, and nothing lies between; PPR is cut anywhere."
-    return HOLDS, text
-
-
-def ppr_cost(m: Measured) -> Verdict:
-    measured = json.loads((RESULTS / "ppr.json").read_text("utf-8"))
-    rows = [row for row in measured if row["k"] == 1000 and row["nodes"] >= 1_000_000]
-    text = f"PPR takes {m.systems['lego-1']['se cpu ms p50']:.0f} ms of processor time here."
-    if rows:
-        large = max(rows, key=lambda row: row["nodes"])
-        text += f" On {large['nodes']:,} nodes and {large['edges']:,} edges it takes {large['p50_ms']:.0f} ms with a "
-        text += f"recall of {large['recall']:.3f} of the exact best {large['k']:,} (`ppr.json`)."
-    return NOT, text
-
-
-def models_over_words(m: Measured) -> Verdict:
-    rows = []
-    for pruning in ("NP", "EP", "TP"):
-        sweeps = [m.sweeps.get(f"{pruning} by {model}") for model in JUDGES]
-        if None not in sweeps:
-            recalls = [100 * sweep["points"]["64"]["recall"] for sweep in sweeps]
-            rows.append((pruning, recalls, [sweep["questions"] for sweep in sweeps]))
-    text = "; ".join(f"{pruning} {listed(values)} % ({listed(n, '{:d}')} questions)" for pruning, values, n in rows)
-    better = [min(values[1:]) > values[0] for _, values, _ in rows]
-    return verdict(*better), f"Recall at 64 by BM25, E and C: {text}."
-
-
-def prunings(m: Measured) -> Verdict:
-    names = [n for n in ("NP", "EP", "TP") if f"{n} by E" in m.sweeps]
-    lines = {n: sorted(m.sweeps[f"{n} by E"]["points"].values(), key=lambda p: p["nodes"]) for n in names}
-    small = {n: at_size(points, 40, "recall") for n, points in lines.items()}
-    large = {n: at_size(points, 600, "recall") for n, points in lines.items()}
-    text = f"Recall by E at 40 nodes: {shown(small)} %; at 600 nodes: {shown(large)} %."
-    checks = [max(small, key=small.__getitem__) == "TP", min(small, key=small.__getitem__) == "NP"]
-    checks.append(max(large.values()) - min(large.values()) < max(small.values()) - min(small.values()))
-    return verdict(*checks, max(large, key=large.__getitem__) == "EP"), text
-
-
 def shown(values: Mapping[str, float]) -> str:
     """Return named values as text."""
     return ", ".join(f"{name} {value:.1f}" for name, value in values.items())
-
-
-def runtime_order(m: Measured) -> Verdict:
-    systems = [m.systems[f"PPR / OSAR-{model}"] for model in JUDGES]
-    each = [1000 * system["pr cpu ms"] / max(system["pr texts"], 1) for system in systems]
-    text = f"Processor time for a path of PPR-1000: BM25 {each[0]:.0f}, E {each[1]:.0f}, C {each[2]:.0f} µs."
-    return verdict(each[0] < each[1] < each[2]), text
-
-
-def one_way_first(m: Measured) -> Verdict:
-    names = [(se, model) for se in SEARCHED for model in JUDGES]
-    pairs = {f"{se}, {model}": (f"{se} / OSAR-{model}", f"{se} / ISAR-{model}") for se, model in names}
-    f1, hits = m.differences(pairs), m.differences(pairs, "hits@1")
-    text = f"OSAR minus ISAR in points of PR F1, by the graph searched and the model: {differing(f1)}; of Hits@1: "
-    text += f"{differing(hits)}. Beams lead to some nodes by several paths, so that 32 of them name fewer nodes."
-    return verdict(*certain(f1)), text
-
-
-def structure_between(m: Measured) -> Verdict:
-    poor = ("EPR", "OSAR-BM25", "ISAR-BM25")
-    rich = [f"{way}-{model}" for way in ("OSAR", "ISAR") for model in "EC"]
-    rows = m.differences({name: (f"PPR / {name}", "PPR / SPR") for name in (*poor, *rich)})
-    checks = [(d < 0) == (name in poor) and p < 0.05 for name, (d, p) in rows.items()]
-    return verdict(*checks), f"PR F1 against SPR on PPR-1000, in points: {differing(rows)}."
-
-
-def more_paths(m: Measured) -> Verdict:
-    curves = {
-        pr: m.systems[f"PPR / {pr}"]["pr f1 by paths"] for pr in ("SPR", "OSAR-BM25", "OSAR-E", "ISAR-E", "OSAR-C")
-    }
-    peaks = {pr: 2 ** int(np.argmax(line)) for pr, line in curves.items()}
-    tops = ", ".join(f"{pr} {100 * max(line):.1f} % at {peaks[pr]}" for pr, line in curves.items())
-    rising = [all(b >= a for a, b in pairwise(curves[pr])) for pr in ("SPR", "OSAR-BM25")]
-    falling = [1 < peaks[pr] < 128 for pr in ("OSAR-E", "ISAR-E", "OSAR-C")]
-    return verdict(*rising, *falling), f"F1 is highest, by the number of paths: {tops}."
-
-
-def judges(m: Measured) -> Verdict:
-    names = [(se, way) for se in SEARCHED for way in ("OSAR", "ISAR")]
-    rows = m.differences({f"{se}, {way}": (f"{se} / {way}-C", f"{se} / {way}-E") for se, way in names})
-    c, e = (m.systems[f"PPR / OSAR-{model}"]["pr cpu ms p50"] for model in ("C", "E"))
-    positive = [d > 0 for d, p in rows.values() if p < 0.05]
-    text = f"PR F1 of C minus E, in points: {differing(rows)}. OSAR on PPR-1000 takes {e:,.0f} CPU ms by E, {c:,.0f} "
-    text += "by C. C was trained on passages and not on triples."
-    return verdict(bool(positive) and all(positive), e < c), text
-
-
-def best_balance(m: Measured) -> Verdict:
-    f1 = {n: m.of(n, "pr f1") for n in range(1, 16)}
-    order = sorted(f1, key=lambda n: -f1[n])
-    d, p = m.difference("lego-12", "lego-1")
-    text = f"PR F1 of No. 12 is {f1[12]:.1f} % ({d:+.1f} points against No. 1, p {p:.3f}), place {order.index(12) + 1} "
-    text += f"of 15, of No. 13 {f1[13]:.1f} %, place {order.index(13) + 1}; "
-    text += f"the best is No. {order[0]} with {f1[order[0]]:.1f} %."
-    return verdict(order.index(12) < 5, d > 0 and p < 0.05), text
-
-
-def balance(m: Measured) -> Verdict:
-    rows = [(n, m.common[f"lego-{n}"]) for n in (1, 10, 12, 14, 13, 15)]
-    text = "; ".join(
-        f"No. {n} Hits@1 {100 * row['pr hits@1']:.1f} %, {row['se cpu ms p50'] + row['pr cpu ms p50']:,.0f} CPU ms, "
-        f"{row['se tokens'] + row['pr tokens']:,.0f} tokens"
-        for n, row in rows
-    )
-    return verdict(*(row["pr hits@1"] > rows[0][1]["pr hits@1"] for n, row in rows if n > 10)), text + "."
-
-
-def spend_on_retrieval(m: Measured) -> Verdict:
-    lost, pairs = [m.of(n, "se recall") for n in (1, 2, 4)], ((12, 2), (13, 3), (14, 6), (15, 7))
-    f1, recall = ([m.of(a, metric) - m.of(b, metric) for a, b in pairs] for metric in ("pr f1", "pr recall"))
-    text = (
-        f"The subgraph holds {listed(lost)} % of the answers (PPR, then 64 triples by E, by C). Without pruning minus "
-    )
-    text += f"with it by E, No. 12 and 2, 13 and 3, 14 and 6, 15 and 7: PR F1 {listed(f1, '{:+.1f}')} points, "
-    text += f"PR recall {listed(recall, '{:+.1f}')}; a pruned graph often holds fewer than 32 paths, which raises F1."
-    return verdict(*(d > 0 for d in (*f1, *recall))), text
-
-
-def needed_for_hops(m: Measured) -> Verdict:
-    rows = {n: [m.kind(f"lego-{n}", f"hops {h}", "pr recall") for h in (1, 2, 3)] for n in (1, 12, 14)}
-    text = "PR recall at 1, 2 and 3 hops: " + "; ".join(f"No. {n} {listed(row)} %" for n, row in rows.items()) + ". "
-    f1 = [m.of(n, "pr f1") for n in (12, 14)]
-    text += f"PR F1 of OSAR by E (No. 12) {f1[0]:.1f} %, of ISAR by E (No. 14) {f1[1]:.1f} %."
-    text += OWN
-    deep = [max(rows[12][h], rows[14][h]) > rows[1][h] for h in (1, 2)]
-    return verdict(*deep, f1[0] > f1[1]), text
-
-
-def communities(m: Measured) -> Verdict:
-    return extraction(m, ("communities / SPR",), lambda own, ppr: (own["se recall"] < ppr["se recall"],))
-
-
-def vectors(m: Measured) -> Verdict:
-    def checks(own: Record, ppr: Record) -> tuple[bool, ...]:
-        return own["se recall"] > ENOUGH / 100, own["se components"] > 2 * ppr["se components"]
-
-    return extraction(m, ("names by vectors / SPR", "triples by vectors / SPR"), checks)
 
 
 def extraction(m: Measured, names: Sequence[str], checks: Callable[[Record, Record], tuple[bool, ...]]) -> Verdict:
@@ -566,81 +299,347 @@ def extraction(m: Measured, names: Sequence[str], checks: Callable[[Record, Reco
     return verdict(*conditions), text + "."
 
 
-def untested(reason: str = "No language model.") -> Callable[[Measured], Verdict]:
-    """Return the verdict on a finding about language models."""
-    return lambda m: (UNTESTED, reason)
+FINDINGS: list[tuple[str, str, Callable[[Measured], Verdict]]] = []
 
 
-FINDINGS = (
-    ("4.2 a.1", "Structure in both modules (No. 1) is the weakest instance.", instances_one),
-    (
-        "4.2 a.2",
-        "With models in both modules, extract by an encoder rather than an LLM, which prunes too much.",
-        encoders_extract,
-    ),
-    ("4.2 a.2", "Extraction by an encoder with OSAR (No. 2 and 3) is the best combination.", best_two),
-    ("4.2 a.2", "Of those that extract by an encoder, No. 6 (beam search by an encoder) is the worst.", six_worst),
-    ("4.2 a.2", "Triple-level scoring and dynamic pruning help beam search by an encoder.", beams_mended),
-    ("4.2 a.3", "If one module has a model, let it be retrieval: group IV is better than group III.", retrieval_first),
-    ("4.2 a.3", "Models in both modules (group II) are not always better than in one.", both_not_needed),
-    ("4.2 a.3", "On MetaQA all instances score high, and No. 14 is about as good as No. 15.", high_on_metaqa),
-    ("4.2 b", "Extraction takes most of the time in every instance.", bottleneck),
-    (
-        "4.2 b",
-        "Retrieval by an LLM, beam search above all, takes a minute or two.",
-        untested("No language model; what C costs in its place is in the tables."),
-    ),
-    (
-        "4.2 c",
-        "Instances with two kinds of model read more tokens than those with one; encoders alone are cheapest.",
-        tokens,
-    ),
-    ("4.2 d", "Quality falls with the hops.", hops),
-    ("4.2 d", "Quality falls from one answer to several, less where models take part.", several),
-    (
-        "4.2 d",
-        "Quality rises with the number of query entities.",
-        untested("Every question of these sets has one query entity."),
-    ),
-    ("4.2 e", "Summaries of communities beside the paths help small LLMs.", untested()),
-    ("4.3", "Structure-based extraction: F1 falls and recall rises with the size.", sizes),
-    ("4.3", "PPR is better than random walks at all sizes; walks stay below a recall of 60 %.", ppr_over_walks),
-    ("4.3", "The size of PPR's subgraph can be chosen, that of k hops cannot.", flexible),
-    ("4.3", "PPR is too slow for large graphs.", ppr_cost),
-    ("4.3", "Pruning by an encoder or a reranker is far better than by BM25.", models_over_words),
-    ("4.3", "TP is best and NP worst for small subgraphs; for large ones all are alike, EP a little ahead.", prunings),
-    ("4.3", "Pruning by an LLM gives small subgraphs whose size is hard to control.", untested()),
-    ("4.3", "Time for a text: LLM, then reranker, then encoder, then BM25, the longest first.", runtime_order),
-    ("4.4", "OSAR is better than ISAR with every model.", one_way_first),
-    (
-        "4.4",
-        "SPR is better than EPR and than I/OSAR by BM25, and worse than I/OSAR by the other models.",
-        structure_between,
-    ),
-    ("4.4", "With more paths F1 rises for SPR and BM25; by the other models it rises, then falls.", more_paths),
-    ("4.4", "A reranker is a little better than an encoder, which is faster.", judges),
-    ("4.4", "Beam search by encoder and LLM together is better than by either (Table 5).", untested()),
-    ("5.1, 1", "Quality, time and cost are traded between modules, methods and models.", balance),
-    ("5.1, 2", "Spend the model on retrieval: dearer extraction costs quality.", spend_on_retrieval),
-    (
-        "5.1, 3",
-        "Structure is cheap, models are needed for several hops; OSAR balances better than ISAR.",
-        needed_for_hops,
-    ),
-    ("5.1, 4", "Encoders are cheaper, LLMs better and unsteady.", untested()),
-    ("5.1, 5", "Structure for extraction and OSAR for retrieval (No. 12, 13) is the way to go.", best_balance),
-    (
-        "5.2",
-        "Communities known beforehand make extraction faster, and lose what lies in other communities.",
-        communities,
-    ),
-    ("5.2", "Search among vectors is faster than PPR with high recall, and gives many components.", vectors),
-    (
-        "5.3",
-        "Several rounds of the LLM, or filling up by an encoder, mend answers of LLMs that are too few.",
-        untested(),
-    ),
+def finding(place: str, claim: str) -> Callable[[Callable[[Measured], Verdict]], Callable[[Measured], Verdict]]:
+    """Add a finding of the paper, with the function that judges it."""
+
+    def add(judge: Callable[[Measured], Verdict]) -> Callable[[Measured], Verdict]:
+        FINDINGS.append((place, claim, judge))
+        return judge
+
+    return add
+
+
+def untested(place: str, claim: str, reason: str = "No language model.") -> None:
+    """Add a finding that cannot be tested here."""
+    FINDINGS.append((place, claim, lambda m: (UNTESTED, reason)))
+
+
+@finding("4.2 a.1", "Structure in both modules (No. 1) is the weakest instance.")
+def instances_one(m: Measured) -> Verdict:
+    hits, f1 = ({n: m.of(n, metric) for n in range(1, 16)} for metric in ("pr hits@1", "pr f1"))
+    below, lower = ([n for n in values if values[n] < values[1]] for values in (hits, f1))
+    text = f"Hits@1 of No. 1 is {hits[1]:.1f} %, PR F1 {f1[1]:.1f} %; lower in Hits@1 are {numbers(below)}, "
+    return verdict(not below, not lower), text + f"lower in F1 {numbers(lower)}."
+
+
+@finding("4.2 a.2", "With models in both modules, extract by an encoder rather than an LLM, which prunes too much.")
+def encoders_extract(m: Measured) -> Verdict:
+    e, c = (m.group(of) for of in ((2, 3, 6, 7), (4, 5, 8, 9)))
+    recall = [m.of(n, "se recall") for n in (2, 4)]
+    return UNTESTED, (
+        f"No language model. With C in its place: mean Hits@1 of No. 2, 3, 6, 7 (by E) {e:.1f} %, of No. 4, 5, 8, 9 "
+        f"(by C) {c:.1f} %; of the answers the subgraph holds {recall[0]:.1f} % by E and {recall[1]:.1f} % by C, of "
+        f"{m.of(1, 'se recall'):.1f} % before pruning, so either model prunes away what paths need."
+    )
+
+
+@finding("4.2 a.2", "Extraction by an encoder with OSAR (No. 2 and 3) is the best combination.")
+def best_two(m: Measured) -> Verdict:
+    hits = sorted(range(1, 16), key=lambda n: -m.of(n))
+    f1 = sorted(range(1, 16), key=lambda n: -m.of(n, "pr f1"))
+    firsts = [f"No. {n} ({m.of(n):.1f})" for n in hits[:4]], [f"No. {n} ({m.of(n, 'pr f1'):.1f})" for n in f1[:4]]
+    text = f"Best in Hits@1: {', '.join(firsts[0])}; in PR F1: {', '.join(firsts[1])}."
+    return verdict({2, 3} <= set(hits[:3]), {2, 3} <= set(f1[:3])), text
+
+
+@finding("4.2 a.2", "Of those that extract by an encoder, No. 6 (beam search by an encoder) is the worst.")
+def six_worst(m: Measured) -> Verdict:
+    rows = {f"No. {n}": m.difference(f"lego-{n}", "lego-6", "hits@1") for n in (2, 3, 7)}
+    text = f"Hits@1 against No. 6, in points on the questions that both were asked: {differing(rows)}. "
+    return verdict(*certain(rows)), text + "That beams fit LLMs: not testable."
+
+
+@finding("4.2 a.2", "Triple-level scoring and dynamic pruning help beam search by an encoder.")
+def beams_mended(m: Measured) -> Verdict:
+    pairs = {name: (f"PPR / {way}", "PPR / ISAR-E") for way, name in BEAMS.items()}
+    f1, hits = m.differences(pairs), m.differences(pairs, "hits@1")
+    if len(f1) < len(pairs):
+        return UNTESTED, "Not measured."
+    text = f"Against beam search by E on PPR-1000, in points of PR F1: {differing(f1)}; of Hits@1: {differing(hits)}."
+    return verdict(*certain(f1)), text
+
+
+@finding("4.2 a.3", "If one module has a model, let it be retrieval: group IV is better than group III.")
+def retrieval_first(m: Measured) -> Verdict:
+    hits, f1 = ([m.group(GROUPS[g], metric) for g in ("IV", "III")] for metric in ("pr hits@1", "pr f1"))
+    text = (
+        f"Mean Hits@1 of group IV {hits[0]:.1f} %, of group III {hits[1]:.1f} %; PR F1 {f1[0]:.1f} and {f1[1]:.1f} %."
+    )
+    return verdict(hits[0] > hits[1], f1[0] > f1[1]), text
+
+
+@finding("4.2 a.3", "Models in both modules (group II) are not always better than in one.")
+def both_not_needed(m: Measured) -> Verdict:
+    two, rest = [m.of(n) for n in GROUPS["II"]], [m.of(n) for n in (*GROUPS["III"], *GROUPS["IV"])]
+    text = f"Hits@1 of group II: {min(two):.1f} to {max(two):.1f} %; of groups III and IV: {min(rest):.1f} to "
+    return verdict(min(two) < max(rest)), text + f"{max(rest):.1f} %."
+
+
+@finding("4.2 a.3", "On MetaQA all instances score high, and No. 14 is about as good as No. 15.")
+def high_on_metaqa(m: Measured) -> Verdict:
+    hits = [m.of(n) for n in range(1, 16)]
+    d, p = m.difference("lego-14", "lego-15", "hits@1")
+    text = f"Hits@1 is {min(hits):.1f} to {max(hits):.1f} %: in the paper an LLM answers from 32 paths, here the first "
+    text += f"path answers. No. 14 against No. 15: {d:+.1f} points (p {p:.3f}), with C."
+    return verdict(min(hits) > 80, d > 0 or p >= 0.05), text
+
+
+@finding("4.2 b", "Extraction takes most of the time in every instance.")
+def bottleneck(m: Measured) -> Verdict:
+    extraction, retrieval = (
+        {n: m.common[f"lego-{n}"][f"{at} cpu ms p50"] for n in range(1, 16)} for at in ("se", "pr")
+    )
+    slower = [n for n in extraction if extraction[n] > retrieval[n]]
+    text = f"In processor time the extraction takes longer than the retrieval in {numbers(slower)}: in No. 1 "
+    text += f"{extraction[1]:.0f} ms against {retrieval[1]:.1f}. Where a model reads paths of PPR-1000 (No. 12 to 15), "
+    text += f"{listed([retrieval[n] for n in (12, 13, 14, 15)], '{:,.0f}')} ms go into the retrieval."
+    return verdict(len(slower) == 15, 1 in slower), text
+
+
+untested(
+    "4.2 b",
+    "Retrieval by an LLM, beam search above all, takes a minute or two.",
+    "No language model; what C costs in its place is in the tables.",
 )
+
+
+@finding(
+    "4.2 c", "Instances with two kinds of model read more tokens than those with one; encoders alone are cheapest."
+)
+def tokens(m: Measured) -> Verdict:
+    def total(n: int) -> float:
+        return float(m.common[f"lego-{n}"]["se tokens"] + m.common[f"lego-{n}"]["pr tokens"])
+
+    mixed, same = np.mean([total(n) for n in (3, 4, 7, 8)]), np.mean([total(n) for n in (2, 5, 6, 9)])
+    only = np.mean([total(n) for n in (2, 6)])
+    text = f"Tokens read for a question: mixed {mixed:,.0f}, one model {same:,.0f}, only E {only:,.0f}. "
+    text += "Vectors of triples are known beforehand here, so that E reads little; graphics memory is not used."
+    return verdict(mixed > 1.02 * same, only < min(mixed, same)), text
+
+
+@finding("4.2 d", "Quality falls with the hops.")
+def hops(m: Measured) -> Verdict:
+    names = {n: m.systems[f"lego-{n}"] for n in range(1, 16)}
+    rows = {n: [m.kind(f"lego-{n}", f"hops {h}") for h in (1, 2, 3)] for n in names}
+    falling = [n for n, row in rows.items() if row[0] > max(row[1:])]
+    text = f"Hits@1 at 1, 2 and 3 hops: No. 1 {listed(rows[1])}; No. 12 {listed(rows[12])}; No. 6 {listed(rows[6])} %. "
+    text += f"Highest at one hop in {len(falling)} of 15."
+    return verdict(len(falling) > 12), text + OWN
+
+
+@finding("4.2 d", "Quality falls from one answer to several, less where models take part.")
+def several(m: Measured) -> Verdict:
+    rows = {n: [m.kind(f"lego-{n}", k, "pr recall") for k in ("one answer", "several answers")] for n in range(1, 16)}
+    falling = [n for n, (single, more) in rows.items() if single > more]
+    loss = {n: single - more for n, (single, more) in rows.items()}
+    meaning = np.mean([loss[n] for n in range(2, 16)])
+    text = f"PR recall is lower for several answers in {len(falling)} of 15 (No. 1: {listed(rows[1])} %; No. 12: "
+    text += f"{listed(rows[12])} %); it falls by {loss[1]:.1f} points in No. 1, by {meaning:.1f} on the mean of the "
+    text += "others. Several answers go with more hops here." + OWN
+    return verdict(len(falling) > 12, loss[1] > meaning), text
+
+
+untested(
+    "4.2 d", "Quality rises with the number of query entities.", "Every question of these sets has one query entity."
+)
+
+
+untested("4.2 e", "Summaries of communities beside the paths help small LLMs.")
+
+
+@finding("4.3", "Structure-based extraction: F1 falls and recall rises with the size.")
+def sizes(m: Measured) -> Verdict:
+    checks, texts = [], []
+    for name in ("PPR", "RW"):
+        points = m.line(name)
+        checks.append(all(b["recall"] >= a["recall"] - 1e-9 for a, b in pairwise(points)))
+        best = max(range(len(points)), key=lambda i: points[i]["f1"])
+        checks.append(all(b["f1"] <= a["f1"] + 1e-9 for a, b in pairwise(points[best:])) and best < len(points) / 2)
+        ends = points[0], points[best], points[-1]
+        shown = [f"{p['nodes']:,.0f} nodes F1 {100 * p['f1']:.1f}, recall {100 * p['recall']:.1f}" for p in ends]
+        texts.append(f"{name}: {'; '.join(shown)}")
+    return verdict(*checks), "In percent at the smallest, the best and the largest size. " + ". ".join(texts) + "."
+
+
+@finding("4.3", "PPR is better than random walks at all sizes; walks stay below a recall of 60 %.")
+def ppr_over_walks(m: Measured) -> Verdict:
+    walks, ppr = m.line("RW"), m.line("PPR")
+    there = [p for p in walks if ppr[0]["nodes"] <= p["nodes"] <= ppr[-1]["nodes"]]
+    recall = [at_size(ppr, p["nodes"], "recall") - 100 * p["recall"] for p in there]
+    f1 = [at_size(ppr, p["nodes"], "f1") - 100 * p["f1"] for p in there]
+    best, cut = (max((100 * p["recall"] for p in points), default=0) for points in (walks, m.line("RW-cut")))
+    text = f"At the sizes of the walks PPR has {min(recall):+.1f} to {max(recall):+.1f} points of recall and "
+    text += f"{min(f1):+.1f} to {max(f1):+.1f} of F1 more. Walks reach a recall of {best:.1f} %, and {cut:.1f} % where "
+    text += "the most visited nodes of 20,000 walks are kept."
+    return verdict(min(recall) > 0 and min(f1) > 0, best < 60), text
+
+
+@finding("4.3", "The size of PPR's subgraph can be chosen, that of k hops cannot.")
+def flexible(m: Measured) -> Verdict:
+    points = m.line("KSE")
+    text = f"One, two and three hops hold {listed([p['nodes'] for p in points], '{:,.0f}')} nodes on the mean, with a "
+    text += f"recall of {listed([100 * p['recall'] for p in points])} %, and nothing lies between; PPR is cut anywhere."
+    return HOLDS, text
+
+
+@finding("4.3", "PPR is too slow for large graphs.")
+def ppr_cost(m: Measured) -> Verdict:
+    measured = json.loads((RESULTS / "ppr.json").read_text("utf-8"))
+    rows = [row for row in measured if row["k"] == 1000 and row["nodes"] >= 1_000_000]
+    text = f"PPR takes {m.systems['lego-1']['se cpu ms p50']:.0f} ms of processor time here."
+    if rows:
+        large = max(rows, key=lambda row: row["nodes"])
+        text += f" On {large['nodes']:,} nodes and {large['edges']:,} edges it takes {large['p50_ms']:.0f} ms with a "
+        text += f"recall of {large['recall']:.3f} of the exact best {large['k']:,} (`ppr.json`)."
+    return NOT, text
+
+
+@finding("4.3", "Pruning by an encoder or a reranker is far better than by BM25.")
+def models_over_words(m: Measured) -> Verdict:
+    rows = []
+    for pruning in ("NP", "EP", "TP"):
+        sweeps = [m.sweeps.get(f"{pruning} by {model}") for model in JUDGES]
+        if None not in sweeps:
+            recalls = [100 * sweep["points"]["64"]["recall"] for sweep in sweeps]
+            rows.append((pruning, recalls, [sweep["questions"] for sweep in sweeps]))
+    text = "; ".join(f"{pruning} {listed(values)} % ({listed(n, '{:d}')} questions)" for pruning, values, n in rows)
+    better = [min(values[1:]) > values[0] for _, values, _ in rows]
+    return verdict(*better), f"Recall at 64 by BM25, E and C: {text}."
+
+
+@finding("4.3", "TP is best and NP worst for small subgraphs; for large ones all are alike, EP a little ahead.")
+def prunings(m: Measured) -> Verdict:
+    names = [n for n in ("NP", "EP", "TP") if f"{n} by E" in m.sweeps]
+    lines = {n: sorted(m.sweeps[f"{n} by E"]["points"].values(), key=lambda p: p["nodes"]) for n in names}
+    small = {n: at_size(points, 40, "recall") for n, points in lines.items()}
+    large = {n: at_size(points, 600, "recall") for n, points in lines.items()}
+    text = f"Recall by E at 40 nodes: {shown(small)} %; at 600 nodes: {shown(large)} %."
+    checks = [max(small, key=small.__getitem__) == "TP", min(small, key=small.__getitem__) == "NP"]
+    checks.append(max(large.values()) - min(large.values()) < max(small.values()) - min(small.values()))
+    return verdict(*checks, max(large, key=large.__getitem__) == "EP"), text
+
+
+untested("4.3", "Pruning by an LLM gives small subgraphs whose size is hard to control.")
+
+
+@finding("4.3", "Time for a text: LLM, then reranker, then encoder, then BM25, the longest first.")
+def runtime_order(m: Measured) -> Verdict:
+    systems = [m.systems[f"PPR / OSAR-{model}"] for model in JUDGES]
+    each = [1000 * system["pr cpu ms"] / max(system["pr texts"], 1) for system in systems]
+    text = f"Processor time for a path of PPR-1000: BM25 {each[0]:.0f}, E {each[1]:.0f}, C {each[2]:.0f} µs."
+    return verdict(each[0] < each[1] < each[2]), text
+
+
+@finding("4.4", "OSAR is better than ISAR with every model.")
+def one_way_first(m: Measured) -> Verdict:
+    names = [(se, model) for se in SEARCHED for model in JUDGES]
+    pairs = {f"{se}, {model}": (f"{se} / OSAR-{model}", f"{se} / ISAR-{model}") for se, model in names}
+    f1, hits = m.differences(pairs), m.differences(pairs, "hits@1")
+    text = f"OSAR minus ISAR in points of PR F1, by the graph searched and the model: {differing(f1)}; of Hits@1: "
+    text += f"{differing(hits)}. Beams lead to some nodes by several paths, so that 32 of them name fewer nodes."
+    return verdict(*certain(f1)), text
+
+
+@finding("4.4", "SPR is better than EPR and than I/OSAR by BM25, and worse than I/OSAR by the other models.")
+def structure_between(m: Measured) -> Verdict:
+    poor = ("EPR", "OSAR-BM25", "ISAR-BM25")
+    rich = [f"{way}-{model}" for way in ("OSAR", "ISAR") for model in "EC"]
+    rows = m.differences({name: (f"PPR / {name}", "PPR / SPR") for name in (*poor, *rich)})
+    checks = [(d < 0) == (name in poor) and p < 0.05 for name, (d, p) in rows.items()]
+    return verdict(*checks), f"PR F1 against SPR on PPR-1000, in points: {differing(rows)}."
+
+
+@finding("4.4", "With more paths F1 rises for SPR and BM25; by the other models it rises, then falls.")
+def more_paths(m: Measured) -> Verdict:
+    curves = {
+        pr: m.systems[f"PPR / {pr}"]["pr f1 by paths"] for pr in ("SPR", "OSAR-BM25", "OSAR-E", "ISAR-E", "OSAR-C")
+    }
+    peaks = {pr: 2 ** int(np.argmax(line)) for pr, line in curves.items()}
+    tops = ", ".join(f"{pr} {100 * max(line):.1f} % at {peaks[pr]}" for pr, line in curves.items())
+    rising = [all(b >= a for a, b in pairwise(curves[pr])) for pr in ("SPR", "OSAR-BM25")]
+    falling = [1 < peaks[pr] < 128 for pr in ("OSAR-E", "ISAR-E", "OSAR-C")]
+    return verdict(*rising, *falling), f"F1 is highest, by the number of paths: {tops}."
+
+
+@finding("4.4", "A reranker is a little better than an encoder, which is faster.")
+def judges(m: Measured) -> Verdict:
+    names = [(se, way) for se in SEARCHED for way in ("OSAR", "ISAR")]
+    rows = m.differences({f"{se}, {way}": (f"{se} / {way}-C", f"{se} / {way}-E") for se, way in names})
+    c, e = (m.systems[f"PPR / OSAR-{model}"]["pr cpu ms p50"] for model in ("C", "E"))
+    positive = [d > 0 for d, p in rows.values() if p < 0.05]
+    text = f"PR F1 of C minus E, in points: {differing(rows)}. OSAR on PPR-1000 takes {e:,.0f} CPU ms by E, {c:,.0f} "
+    text += "by C. C was trained on passages and not on triples."
+    return verdict(bool(positive) and all(positive), e < c), text
+
+
+untested("4.4", "Beam search by encoder and LLM together is better than by either (Table 5).")
+
+
+@finding("5.1, 1", "Quality, time and cost are traded between modules, methods and models.")
+def balance(m: Measured) -> Verdict:
+    rows = [(n, m.common[f"lego-{n}"]) for n in (1, 10, 12, 14, 13, 15)]
+    text = "; ".join(
+        f"No. {n} Hits@1 {100 * row['pr hits@1']:.1f} %, {row['se cpu ms p50'] + row['pr cpu ms p50']:,.0f} CPU ms, "
+        f"{row['se tokens'] + row['pr tokens']:,.0f} tokens"
+        for n, row in rows
+    )
+    return verdict(*(row["pr hits@1"] > rows[0][1]["pr hits@1"] for n, row in rows if n > 10)), text + "."
+
+
+@finding("5.1, 2", "Spend the model on retrieval: dearer extraction costs quality.")
+def spend_on_retrieval(m: Measured) -> Verdict:
+    lost, pairs = [m.of(n, "se recall") for n in (1, 2, 4)], ((12, 2), (13, 3), (14, 6), (15, 7))
+    f1, recall = ([m.of(a, metric) - m.of(b, metric) for a, b in pairs] for metric in ("pr f1", "pr recall"))
+    text = (
+        f"The subgraph holds {listed(lost)} % of the answers (PPR, then 64 triples by E, by C). Without pruning minus "
+    )
+    text += f"with it by E, No. 12 and 2, 13 and 3, 14 and 6, 15 and 7: PR F1 {listed(f1, '{:+.1f}')} points, "
+    text += f"PR recall {listed(recall, '{:+.1f}')}; a pruned graph often holds fewer than 32 paths, which raises F1."
+    return verdict(*(d > 0 for d in (*f1, *recall))), text
+
+
+@finding("5.1, 3", "Structure is cheap, models are needed for several hops; OSAR balances better than ISAR.")
+def needed_for_hops(m: Measured) -> Verdict:
+    rows = {n: [m.kind(f"lego-{n}", f"hops {h}", "pr recall") for h in (1, 2, 3)] for n in (1, 12, 14)}
+    text = "PR recall at 1, 2 and 3 hops: " + "; ".join(f"No. {n} {listed(row)} %" for n, row in rows.items()) + ". "
+    f1 = [m.of(n, "pr f1") for n in (12, 14)]
+    text += f"PR F1 of OSAR by E (No. 12) {f1[0]:.1f} %, of ISAR by E (No. 14) {f1[1]:.1f} %."
+    text += OWN
+    deep = [max(rows[12][h], rows[14][h]) > rows[1][h] for h in (1, 2)]
+    return verdict(*deep, f1[0] > f1[1]), text
+
+
+untested("5.1, 4", "Encoders are cheaper, LLMs better and unsteady.")
+
+
+@finding("5.1, 5", "Structure for extraction and OSAR for retrieval (No. 12, 13) is the way to go.")
+def best_balance(m: Measured) -> Verdict:
+    f1 = {n: m.of(n, "pr f1") for n in range(1, 16)}
+    order = sorted(f1, key=lambda n: -f1[n])
+    d, p = m.difference("lego-12", "lego-1")
+    text = f"PR F1 of No. 12 is {f1[12]:.1f} % ({d:+.1f} points against No. 1, p {p:.3f}), place {order.index(12) + 1} "
+    text += f"of 15, of No. 13 {f1[13]:.1f} %, place {order.index(13) + 1}; "
+    text += f"the best is No. {order[0]} with {f1[order[0]]:.1f} %."
+    return verdict(order.index(12) < 5, d > 0 and p < 0.05), text
+
+
+@finding("5.2", "Communities known beforehand make extraction faster, and lose what lies in other communities.")
+def communities(m: Measured) -> Verdict:
+    return extraction(m, ("communities / SPR",), lambda own, ppr: (own["se recall"] < ppr["se recall"],))
+
+
+@finding("5.2", "Search among vectors is faster than PPR with high recall, and gives many components.")
+def vectors(m: Measured) -> Verdict:
+    def checks(own: Record, ppr: Record) -> tuple[bool, ...]:
+        return own["se recall"] > ENOUGH / 100, own["se components"] > 2 * ppr["se components"]
+
+    return extraction(m, ("names by vectors / SPR", "triples by vectors / SPR"), checks)
+
+
+untested("5.3", "Several rounds of the LLM, or filling up by an encoder, mend answers of LLMs that are too few.")
 
 
 def findings(results: Record) -> str:

@@ -40,6 +40,7 @@ _MAX_NAMES, _MAX_EDGES = 4, 3  # of an anchor
 _MAX_ITEMS, _MAX_TRIPLES = 8, 12  # of a step; of an item
 _NAME_WIDTH, _RESULT_WIDTH = 44, 100
 _SCORES = {"FlowPaths": "reliability"}  # names of scores that have one of their own
+_NOUNS = {"passages": "passage", "evidence": "item", "anchors": "anchor", "graph": "node"}
 _FIELDS = ("answer", "prompt", "passages", "evidence", "anchors", "graph")  # most informative first
 
 
@@ -315,11 +316,9 @@ def _show_steps(console: Console, steps: Sequence[Changed]) -> None:
     total = Usage()
     for step, field, _ in steps:
         total.add(step.usage)
-        result = "" if step.after is None else _size(field, step.after)
-        notes = "; ".join(filter(None, (result, *map(clean, step.notes))))
-        table.add_row(Text(_brief(step.operator)), Text(notes), *_numbers(step.seconds, step.usage))
-    numbers = _numbers(sum(step.seconds for step, _, _ in steps), total)
-    table.add_row(Text("total", "bold"), "", *numbers)
+        result = "; ".join(filter(None, (_result(step, field), *map(clean, step.notes))))
+        table.add_row(Text(_brief(step.operator)), Text(result), *_numbers(step.seconds, step.usage))
+    table.add_row(Text("total", "bold"), "", *_numbers(sum(step.seconds for step, _, _ in steps), total))
     console.print(table)
 
 
@@ -347,21 +346,19 @@ def _brief(operator: str) -> str:
     return "".join(brief)
 
 
-def _size(field: str, state: State) -> str:
-    """Return the size of a field of a state, with its best nodes or passages."""
-    graph, best = state.graph, ""
+def _result(step: Step, field: str) -> str:
+    """Return the size of the field that a step changed, with its best nodes or passages."""
+    state, best = step.after, ""
+    if state is None or not field:
+        return ""
     if field == "answer" and state.answer is not None:
         return f"an answer with {counted(len(state.answer.citations), 'citation')}"
     if field == "prompt":
         return f"a prompt of {len(state.prompt or ''):,} characters"
-    if field == "anchors":
-        return counted(len(state.anchors or ()), "anchor")
     if field == "passages" and state.passages is not None:
-        size, best = counted(len(state.passages), "passage"), _names(graph, state.passages.ids[:3].tolist(), 3)
-    elif field == "evidence" and state.evidence is not None:
-        size = counted(len(state.evidence), "item")
-        if not len(state.evidence.edges):  # items with edges are shown in a table of their own
-            best = "; ".join(_names(graph, nodes[:3].tolist(), 3) for nodes, _ in state.evidence.top(3))
-    else:
-        size = counted(len(graph), "node") if field else ""
+        best = _names(state.graph, state.passages.ids[:3].tolist(), 3)
+    if field == "evidence" and state.evidence is not None and not len(state.evidence.edges):
+        # items with edges are shown in a table of their own
+        best = "; ".join(_names(state.graph, nodes[:3].tolist(), 3) for nodes, _ in state.evidence.top(3))
+    size = counted(step.sizes["nodes" if field == "graph" else field], _NOUNS[field])
     return size + (f": {shortened(best, _RESULT_WIDTH)}" if best else "")
