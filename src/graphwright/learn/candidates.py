@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 from graphwright.data.graph_questions import GraphQuestion, read_graph_questions
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Graph
+from graphwright.graph.graph import Csr, Graph
 from graphwright.graph.walks import Ways
 from graphwright.index.vector_index import VectorIndex
+from graphwright.kernels.csr import group
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.state import Anchor, start
 from graphwright.operators.subgraph.narrow import Induce
@@ -96,9 +98,12 @@ def examples_of(
             entities = tuple(dict.fromkeys(node for anchor in anchors for node in anchor.seeds(graph).tolist()))
         answers, unknown_answers = _nodes(graph, question.answers)
         if not entities:
-            reason = _no_entity(graph, unknown_entities)
+            reason = _unknown(graph, "entity", unknown_entities)
+            reason = reason or "names no node of the graph; list its entities as topic_entities"
+        elif not question.answers:
+            reason = "has no answers; list them as answers"
         elif not set(answers) - set(entities):
-            reason = _no_answer(graph, question.answers, unknown_answers)
+            reason = _unknown(graph, "answer", unknown_answers) or "has no answer other than its own entities"
         else:
             usable.append(Example(question.id, question.text, entities, answers))
             continue
@@ -123,28 +128,16 @@ def _nodes_named(graph: Graph, name: str) -> Ints:
     return np.unique(graph.columns.alias_node[first:last])
 
 
-def _no_entity(graph: Graph, unknown: Sequence[str]) -> str:
-    if not unknown:
-        return "names no node of the graph; list its entities as topic_entities"
-    return f"has the entity {_unknown(graph, unknown)}"
-
-
-def _no_answer(graph: Graph, answers: Sequence[str], unknown: Sequence[str]) -> str:
-    if not answers:
-        return "has no answers; list them as answers"
-    if not unknown:
-        return "has no answer other than its own entities"
-    return f"has the answer {_unknown(graph, unknown)}"
-
-
-def _unknown(graph: Graph, names: Sequence[str]) -> str:
+def _unknown(graph: Graph, kind: str, names: Sequence[str]) -> str:
     """Return an explanation that the graph lacks these names, with the alphabetical neighbours of the first."""
+    if not names:
+        return ""
     order = graph.columns.name_order
     first, _ = graph.names.ends(names[0], order)
     neighbours = graph.names.take(order[max(first - 1, 0) : first + 1])
     nearest = f" (nearest names: {', '.join(map(repr, neighbours))})" if neighbours else ""
     more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
-    return f"{names[0]!r}{nearest}{more}, which the graph lacks; use names of its nodes"
+    return f"has the {kind} {names[0]!r}{nearest}{more}, which the graph lacks; use names of its nodes"
 
 
 SHORTEST, QUERY, ANSWER = "shortest", "query", "answer"
@@ -187,55 +180,45 @@ def candidate_pool(graph: Graph, example: Example, length: int = 4) -> Pool:
     likely to be reached by chance; ties: the answer listed first. The number of paths is that before merging: all
     shortest paths from every query entity to every answer, and every edge at these.
     """
-    edges = _Edges(graph)
     answers = [answer for answer in example.answers if answer in graph and answer not in example.entities]
     entities = [entity for entity in example.entities if entity in graph]
     if not answers or not entities:
         return Pool((), 0)
-    targets = graph.local(answers)
+    edges, targets = _directed_edges(graph), graph.local(answers)
     searches = {entity: _ShortestPaths(edges, int(graph.local([entity])[0]), length) for entity in entities}
     distance = np.stack([search.distance[targets] for search in searches.values()]).max(axis=0)
     representative = int(targets[int(np.argmax(distance))])
     answer = int(graph.at([representative])[0])
     candidates = [
         *(Candidate(e, ways, SHORTEST) for e, search in searches.items() for ways in search.ways_to(representative)),
-        *(Candidate(e, (way,), QUERY) for e, search in searches.items() for way in edges.ways(search.source)),
-        *(Candidate(answer, (way,), ANSWER) for way in edges.ways(representative)),
+        *(Candidate(e, (way,), QUERY) for e, search in searches.items() for way in edges.ways_from(search.source)),
+        *(Candidate(answer, (way,), ANSWER) for way in edges.ways_from(representative)),
     ]
-    paths = sum(edges.degree(int(node)) for node in (*graph.local(entities), *targets))
+    paths = sum(len(edges.ways.row(int(node))) for node in (*graph.local(entities), *targets))
     paths += sum(int(search.paths[targets].sum()) for search in searches.values())
     first = {(c.source, c.ways): c for c in reversed(candidates)}
     return Pool(tuple(first.values())[::-1], paths)
 
 
-class _Edges:
-    """The directed edges of a graph, each edge in both directions, by source; nodes by local position."""
+class _DirectedEdges(NamedTuple):
+    """Each edge in both directions, by source: the node that it leads to, and its directed relation."""
 
-    def __init__(self, graph: Graph) -> None:
-        ends = graph.local(graph.ends(graph.edges)).reshape(-1, 2)
-        relation = graph.columns.relation[graph.edges].astype(np.int64)
-        loops = ends[:, 0] == ends[:, 1]
-        heads, tails, relation = ends[~loops, 0], ends[~loops, 1], relation[~loops]
-        source, way = np.concatenate((heads, tails)), np.concatenate((2 * relation + 1, 2 * relation))
-        order = np.argsort(source, kind="stable")
-        self.size = len(graph)
-        self.target, self.way = np.concatenate((tails, heads))[order], way[order]
-        self.ptr = np.concatenate(([0], np.cumsum(np.bincount(source, minlength=self.size))))
+    targets: Csr
+    ways: Csr
 
-    def at(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return the edges that begin at these nodes, and for each the position of its node among them."""
-        counts = self.ptr[nodes + 1] - self.ptr[nodes]
-        owner = np.repeat(np.arange(len(nodes)), counts)
-        before = np.cumsum(counts) - counts
-        return np.arange(len(owner)) - before[owner] + self.ptr[nodes][owner], owner
-
-    def degree(self, node: int) -> int:
-        """Return the number of edges at a node."""
-        return int(self.ptr[node + 1] - self.ptr[node])
-
-    def ways(self, node: int) -> list[int]:
+    def ways_from(self, node: int) -> list[int]:
         """Return the distinct directed relations of the edges that begin at a node."""
-        return sorted(set(self.way[self.ptr[node] : self.ptr[node + 1]].tolist()))
+        return sorted(set(self.ways.row(node).tolist()))
+
+
+def _directed_edges(graph: Graph) -> _DirectedEdges:
+    """Return the directed edges of a graph without loops; nodes by local position."""
+    ends = graph.local(graph.ends(graph.edges)).reshape(-1, 2)
+    distinct = ends[:, 0] != ends[:, 1]
+    (heads, tails), relation = ends[distinct].T, graph.columns.relation[graph.edges][distinct]
+    source, target = np.concatenate((heads, tails)), np.concatenate((tails, heads))
+    ways = np.concatenate((2 * relation + 1, 2 * relation))
+    return _DirectedEdges(*(Csr(*group(len(graph), source, values)) for values in (target, ways)))
 
 
 class _ShortestPaths:
@@ -244,18 +227,18 @@ class _ShortestPaths:
     `distance`: int64[n], -1 beyond `length`; `paths`: float64[n], parallel edges counted, for there may be many.
     """
 
-    def __init__(self, edges: _Edges, source: int, length: int) -> None:
+    def __init__(self, edges: _DirectedEdges, source: int, length: int) -> None:
         self.edges, self.source = edges, source
-        self.distance: NDArray[np.int64] = np.full(edges.size, -1, np.int64)
-        self.paths = np.zeros(edges.size)
+        size = len(edges.targets.indptr) - 1
+        self.distance: NDArray[np.int64] = np.full(size, -1, np.int64)
+        self.paths = np.zeros(size)
         self.distance[source], self.paths[source] = 0, 1.0
         front = np.array([source])
         for step in range(1, length + 1):
-            along, owner = edges.at(front)
-            new = self.distance[edges.target[along]] < 0
-            reached = edges.target[along][new]
-            np.add.at(self.paths, reached, self.paths[front][owner[new]])
-            front = np.unique(reached)
+            sources, targets = edges.targets.expand(front, front)
+            new = self.distance[targets] < 0
+            np.add.at(self.paths, targets[new], self.paths[sources[new]])
+            front = np.unique(targets[new])
             self.distance[front] = step
         self.paths[source] = 0.0
 
@@ -264,22 +247,20 @@ class _ShortestPaths:
         steps = int(self.distance[target])
         if steps < 1:
             return
-        between = np.zeros(self.edges.size, bool)
+        between = np.zeros(len(self.distance), bool)
         between[target] = True
         front = np.array([target])
         for step in range(steps - 1, 0, -1):
-            along = self.edges.target[self.edges.at(front)[0]]
-            front = np.unique(along[self.distance[along] == step])
+            before = self.edges.targets.rows(front)
+            front = np.unique(before[self.distance[before] == step])
             between[front] = True
         level: dict[Ways, Ints] = {(): np.array([self.source])}
         for step in range(1, steps + 1):
             longer: dict[Ways, Ints] = {}
             for ways, nodes in level.items():
-                along = self.edges.at(nodes)[0]
-                targets, way = self.edges.target[along], self.edges.way[along]
+                targets, last = self.edges.targets.rows(nodes), self.edges.ways.rows(nodes)
                 on = between[targets] & (self.distance[targets] == step)
-                for directed_relation in np.unique(way[on]).tolist():
-                    after = np.unique(targets[on & (way == directed_relation)])
-                    longer[(*ways, directed_relation)] = after
+                for way in np.unique(last[on]).tolist():
+                    longer[(*ways, way)] = np.unique(targets[on & (last == way)])
             level = longer
         yield from sorted(level)

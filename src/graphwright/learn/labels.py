@@ -61,18 +61,16 @@ class Labels:
 
     def summary(self) -> dict[str, float]:
         """Return the number of questions, of candidates before and after merging, and of chosen paths."""
-        raw, merged, chosen = (
-            np.array([count(row) for row in self.rows] or [0])
-            for count in (lambda r: r.path_count, lambda r: r.candidate_count, lambda r: len(r.paths))
-        )
+        counts = np.array([(row.path_count, row.candidate_count, len(row.paths)) for row in self.rows] or [(0, 0, 0)])
+        means, most = counts.mean(axis=0).tolist(), counts.max(axis=0).tolist()
         return {
             "questions": len(self.rows),
-            "paths, mean": float(raw.mean()),
-            "paths, max": int(raw.max()),
-            "candidates, mean": float(merged.mean()),
-            "candidates, max": int(merged.max()),
-            "chosen, mean": float(chosen.mean()),
-            "without any": int((chosen == 0).sum()) if self.rows else 0,
+            "paths, mean": means[0],
+            "paths, max": most[0],
+            "candidates, mean": means[1],
+            "candidates, max": most[1],
+            "chosen, mean": means[2],
+            "without any": sum(not row.paths for row in self.rows),
         }
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
 from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between, Checked
-from graphwright.errors import LLMResponseError
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Ways, labelled_edges, relation_label, relation_path, relation_words
 from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Example, Pool
@@ -19,7 +17,7 @@ from graphwright.models.protocols import LLM, Encoder
 from graphwright.operators.rerank.mask import mask_names
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, start
-from graphwright.prompts.templates import checksum, data_line, messages
+from graphwright.prompts.templates import checksum, data_line
 
 __all__ = [
     "CosineRefiner",
@@ -136,18 +134,9 @@ class _Neighbourhoods:
         self, refiner: NeighbourRefiner, graph: Graph, examples: Sequence[Example], pools: Sequence[Pool]
     ) -> None:
         self.refiner, self.graph, self.examples, self.pools = refiner, graph, examples, pools
-        self.vectors = _Vectors(refiner.encoder, graph, examples)
+        self.vectors, self.edges = _Vectors(refiner.encoder, graph, examples), labelled_edges(graph)
+        self.neighbours = self.vectors.neighbours(refiner.neighbours)
         self.known: dict[tuple[int, Ways], float] = {}
-
-    @cached_property
-    def neighbours(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The most similar questions of each, itself first, and their cosines."""
-        return self.vectors.neighbours(self.refiner.neighbours)
-
-    @cached_property
-    def edges(self) -> Any:
-        """The labelled edges of the graph."""
-        return labelled_edges(self.graph)
 
     def refine(self, at: int) -> list[LabelledPath]:
         """Return the chosen paths of one question, entity by entity."""
@@ -268,17 +257,15 @@ class LLMRefiner(Checked):
                 return []
             example = examples[at]
             lines = [data_line({"path": n, "text": _written(graph, c, example, edges)}) for n, c in enumerate(shown)]
-            prompt = messages(
+            reply = Run().reply(
+                self.model,
                 "refine",
                 question=data_line({"question": example.text}),
                 answers=data_line({"answers": [graph.names[node] for node in example.answers[:20]]}),
                 paths="\n".join(lines),
             )
-            try:
-                numbers = self.model.complete(*prompt, schema=_schema()).value.paths
-            except LLMResponseError:
-                return []
-            return [LabelledPath(shown[n], 1.0, 0.0) for n in dict.fromkeys(numbers) if 0 <= n < len(shown)]
+            numbers = () if reply is None else dict.fromkeys(reply.paths)
+            return [LabelledPath(shown[n], 1.0, 0.0) for n in numbers if 0 <= n < len(shown)]
 
         return refine
 
@@ -299,11 +286,3 @@ def _written(graph: Graph, candidate: Candidate, example: Example, edges: Any) -
     for way, node in zip(candidate.ways, nodes[1:], strict=True):
         steps += [f"[{relation_label(graph, way >> 1, bool(way & 1))}]", graph.names[node]]
     return " → ".join(steps)
-
-
-@cache
-def _schema() -> type[Any]:
-    """Return the pydantic model of a reply: the numbers of the chosen candidates."""
-    from pydantic import create_model
-
-    return create_model("Refined", paths=(list[int], ...))

@@ -100,6 +100,12 @@ class PlansReply(BaseModel):
     plans: list[list[str]]
 
 
+class RefineReply(BaseModel):
+    """Numbers of the relation paths that explain the answers (`refine`)."""
+
+    paths: list[int]
+
+
 class PassageReply(BaseModel):
     """A passage that could answer the question (`hypothetical_passage`)."""
 
@@ -128,5 +134,6 @@ REPLIES: dict[str, type[BaseModel]] = {
     "ircot": ThoughtReply,
     "pathrag_keywords": KeywordsReply,
     "plan": PlansReply,
+    "refine": RefineReply,
 }
 """The reply of each prompt that operators use, by the prompt's name."""
