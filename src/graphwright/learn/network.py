@@ -276,15 +276,16 @@ def open_gates(logits: StepLogits) -> list[tuple[Any, Any]]:
     return gates
 
 
-def walk_forward(gates: Sequence[Any], edges: DirectedEdges, start: Any) -> list[Any]:
+def walk_forward(gates: Sequence[Any], edges: DirectedEdges, start: Any, allowed: Any = 1) -> list[Any]:
     """Return the score of the best walk of 0, 1, 2, … steps from `start` to each node, [n, 1] each.
 
-    `gates`: of the directed relations at each step; `start`: [n, 1], 1 where walks begin.
+    `gates`: of the directed relations at each step; `start`: [n, 1], 1 where walks begin; `allowed`: [n, 1], 0 where
+    they may not lead.
     """
     scores = [start]
     for gate in gates:
         along = gate[edges.owner, edges.directed_relation][:, None]
-        scores.append(edges.maximum(scores[-1][edges.source] * along))
+        scores.append(edges.maximum(scores[-1][edges.source] * along) * allowed)
     return scores
 
 
@@ -320,17 +321,15 @@ def best_walks(logits: StepLogits, edges: DirectedEdges, start: Any) -> WalkScor
     backward). `start`: [n, 1], 1 where walks begin.
     """
     gates, elsewhere = open_gates(logits), 1 - start
-    forward, backward = [start], [0 * start + 1]
-    for gate, _ in gates:
-        along = gate[edges.owner, edges.directed_relation][:, None]
-        forward.append(edges.maximum(forward[-1][edges.source] * along) * elsewhere)
+    relations = [gate for gate, _ in gates]
+    forward, backward = walk_forward(relations, edges, start, elsewhere), [0 * start + 1]
     for gate, end in reversed(gates):
         backward[-1] = backward[-1] * elsewhere
         # A walk leaves a node against the directed edges that lead to it: by the opposite directed relation.
         against = gate[edges.owner, edges.directed_relation ^ 1][:, None]
         on, stop = edges.maximum(backward[-1][edges.source] * against), end[edges.node_owner]
         backward.append(stop + relu(on - stop))
-    return WalkScores([gate for gate, _ in gates], forward, backward[::-1])
+    return WalkScores(relations, forward, backward[::-1])
 
 
 def step_scores(graph: Graph, view: GraphView, walks: WalkScores, nodes: Ints, edges: Ints) -> Scores:

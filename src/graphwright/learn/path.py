@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -88,17 +89,8 @@ class PathRetriever(Retriever):
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the log-probability of an item's relation path; each path is computed once."""
-        graph, decoder = state.graph, self.decoder(state, run)
-        known: dict[Ways, float] = {}
-
-        def scores(items: Evidence) -> Scores:
-            paths = [_path_of(graph, *item) for item in items]
-            for path in paths:
-                if path not in known:
-                    known[path] = decoder.path_log_probability(path)
-            return np.array([known[path] for path in paths])
-
-        return scores
+        graph, log_probability = state.graph, cache(self.decoder(state, run).path_log_probability)
+        return lambda items: np.array([log_probability(_path_of(graph, *item)) for item in items])
 
     def decoder(self, state: State, run: Run) -> Decoder:
         """Return the decoder for the question of a state and the relations of its graph."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -136,7 +137,7 @@ class _Neighbourhoods:
         self.refiner, self.graph, self.examples, self.pools = refiner, graph, examples, pools
         self.vectors, self.edges = _Vectors(refiner.encoder, graph, examples), labelled_edges(graph)
         self.neighbours = self.vectors.neighbours(refiner.neighbours)
-        self.known: dict[tuple[int, Ways], float] = {}
+        self.f1 = cache(self._f1)
 
     def refine(self, at: int) -> list[LabelledPath]:
         """Return the chosen paths of one question, entity by entity."""
@@ -164,7 +165,7 @@ class _Neighbourhoods:
         for other in self.neighbours[0][at][1 : 1 + _BORROWED_FROM].tolist():
             paths = [c.ways for c in self.pools[other].candidates if c.pool == SHORTEST]
             if paths:
-                best[max(paths, key=lambda ways: self.f1(other, ways))] = None
+                best[max(paths, key=lambda ways: self.best_f1(other, ways))] = None
         return list(best)
 
     def support(self, at: int, ways: Ways) -> float:
@@ -172,24 +173,21 @@ class _Neighbourhoods:
         others, cosines = (column[at] for column in self.neighbours)
         # The fourth power: near-identical questions dominate, and merely similar ones hardly count.
         weights = np.maximum(cosines.astype(np.float64), 0.0) ** 4
-        f1 = np.array([self.f1(other, ways) for other in others.tolist()])
+        f1 = np.array([self.best_f1(other, ways) for other in others.tolist()])
         return float(weights @ f1 / max(weights.sum(), 1e-12))
 
-    def f1(self, at: int, ways: Ways, entity: int | None = None) -> float:
-        """Return the F1 of the ends of a relation path against the answers, from one query entity or the best."""
-        example = self.examples[at]
-        if entity is not None and len(example.entities) > 1:
-            return self._f1(example, entity, ways)
-        if (at, ways) not in self.known:
-            self.known[at, ways] = max(self._f1(example, source, ways) for source in example.entities)
-        return self.known[at, ways]
+    def best_f1(self, at: int, ways: Ways) -> float:
+        """Return the F1 of a relation path from the query entity that it fits best."""
+        return max(self.f1(at, ways, entity) for entity in self.examples[at].entities)
 
-    def _f1(self, example: Example, source: int, ways: Ways) -> float:
-        walked = relation_path(self.graph, source, ways, self.edges)
+    def _f1(self, at: int, ways: Ways, entity: int) -> float:
+        """Return the F1 of the ends of a relation path from a query entity against the answers."""
+        walked = relation_path(self.graph, entity, ways, self.edges)
         if walked is None:
             return 0.0
-        hits = int(np.isin(np.array(example.answers), walked.ends).sum())
-        return 2 * hits / (len(walked.ends) + len(example.answers))
+        answers = self.examples[at].answers
+        hits = int(np.isin(np.array(answers), walked.ends).sum())
+        return 2 * hits / (len(walked.ends) + len(answers))
 
 
 class _Vectors:

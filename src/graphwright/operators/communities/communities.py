@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Has
-from graphwright.graph.evidence import Evidence, Ints, Piece
+from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Columns, Graph, Kind
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Floats
-from graphwright.operators.communities.summaries import Summaries, for_each
+from graphwright.operators.communities.summaries import Summaries, first_items, for_each
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -180,17 +181,13 @@ class CommunitySearch(Ranker):
         run.note(f"there are {len(ids)} communities at level {self.level}")
         cosines = vectors @ self.summaries.passages.encode(state.question.text, run)
         members = self.summaries.communities(state.graph).members
-        pieces: list[Piece] = []
-        scores: list[float] = []
-        for at in top(cosines, len(ids)).tolist():
-            nodes = members.row(int(ids[at])).astype(np.int64)
-            nodes = nodes[state.graph.holds(nodes)]
-            if len(nodes):
-                pieces.append((nodes, np.empty(0, np.int64)))
-                scores.append(float(cosines[at]))
-            if k is not None and len(pieces) >= k and scores[-1] < scores[k - 1]:
-                break
-        return state.with_(evidence=Evidence.of_pieces(pieces, scores).top(k))
+
+        def items() -> Iterator[tuple[Ints, float]]:
+            for at in top(cosines, len(ids)).tolist():
+                nodes = members.row(int(ids[at])).astype(np.int64)
+                yield nodes[state.graph.holds(nodes)], float(cosines[at])
+
+        return state.with_(evidence=first_items(items(), k))
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar
 import numpy as np
 
 from graphwright.constraints import AtLeast, Checked, Has
-from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.evidence import Evidence, Ints, Piece, Scores
 from graphwright.graph.graph import Columns, Graph
 from graphwright.index.clustering import Communities, clusters, communities, needs_igraph
 from graphwright.index.snapshot import SnapshotCache
@@ -25,7 +25,17 @@ from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 from graphwright.text.sentences import sentence_spans
 
-__all__ = ["Gist", "Summaries", "SummaryTree", "TreeSearch", "central", "for_each", "lead", "most_central"]
+__all__ = [
+    "Gist",
+    "Summaries",
+    "SummaryTree",
+    "TreeSearch",
+    "central",
+    "first_items",
+    "for_each",
+    "lead",
+    "most_central",
+]
 
 _MAX_CALLS = 8  # of a language model at a time
 _MAX_STATEMENTS = 2_000  # of a community, so that the time is bounded
@@ -346,16 +356,9 @@ class TreeSearch(Ranker):
         """Read the collapsed tree in the order of scores, until there are k items."""
         tree = self.tree.of(run, state.graph)
         node_scores = (tree.vectors @ self.tree.passages.encode(state.question.text, run)).astype(np.float64)
-        pieces: list[tuple[list[int], list[int]]] = []
-        scores: list[float] = []
-        for nodes, score in self._items(tree, node_scores, state.graph):
-            if k is not None and len(scores) >= k and score < scores[k - 1]:
-                break
-            pieces.append((nodes, []))
-            scores.append(score)
-        return state.with_(evidence=Evidence.of_pieces(pieces, scores).top(k))
+        return state.with_(evidence=first_items(self._items(tree, node_scores, state.graph), k))
 
-    def _items(self, tree: Tree, scores: Scores, graph: Graph) -> Iterator[tuple[list[int], float]]:
+    def _items(self, tree: Tree, scores: Scores, graph: Graph) -> Iterator[tuple[Ints, float]]:
         """Yield the passages of each leaf and summary, with its score, best first."""
         inside = graph.holds(tree.leaves)
         used = ~inside
@@ -364,9 +367,21 @@ class TreeSearch(Ranker):
             under = under[inside[under]]
             best = under[top(scores[under], self.per_summary)]
             best = np.sort(best[~used[best]])
-            if len(best):
-                used[best] = True
-                yield tree.leaves[best].tolist(), float(scores[at])
+            used[best] = True
+            yield tree.leaves[best], float(scores[at])
+
+
+def first_items(items: Iterable[tuple[Ints, float]], k: int | None) -> Evidence:
+    """Return the k best of items of nodes, which come best first; no more are read than can be among them."""
+    pieces: list[Piece] = []
+    scores: list[float] = []
+    for nodes, score in items:
+        if k is not None and len(scores) >= k and score < scores[k - 1]:
+            break
+        if len(nodes):
+            pieces.append((nodes, np.empty(0, np.int64)))
+            scores.append(score)
+    return Evidence.of_pieces(pieces, scores).top(k)
 
 
 _gists: SnapshotCache[tuple[Ints, list[Gist], Floats]] = SnapshotCache()

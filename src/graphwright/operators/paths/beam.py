@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast
 from graphwright.errors import OptionError
@@ -16,7 +15,7 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words, ways_of
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
-from graphwright.operators.paths.paths import edges_between, query_entities
+from graphwright.operators.paths.paths import path_evidence, query_entities
 from graphwright.operators.rerank.rerank import Choose, Rerank
 from graphwright.operators.rerank.scorer import ModelOf, Scorer, ranked_by, score_function
 from graphwright.operators.run import Run
@@ -131,22 +130,11 @@ def _extended(graph: Graph, beams: Evidence) -> Evidence:
     """Return the paths that are one edge longer than beams of one length; no node twice."""
     if not len(beams):
         return beams
-    nodes, edges = beams.nodes.reshape(len(beams), -1), beams.edges.reshape(len(beams), -1)
+    nodes = beams.nodes.reshape(len(beams), -1)
     owner, near = graph.adjacency.expand(graph.local(nodes[:, -1]))
-    near = graph.at(near)
-    new = (nodes[owner] != near[:, None]).all(axis=1)
-    owner, near = owner[new], near[new]
-    joining = edges_between(graph, nodes[owner, -1], near)
-    return Evidence(
-        *_ragged(np.column_stack((nodes[owner], near))), *_ragged(np.column_stack((edges[owner], joining))), None
-    )
-
-
-def _ragged(table: NDArray[np.int64]) -> tuple[Ints, Ints]:
-    """Return the rows of a table end to end, and the positions where each begins; read-only."""
-    flat, ptr = table.ravel(), np.arange(len(table) + 1) * table.shape[1]
-    flat.flags.writeable = ptr.flags.writeable = False
-    return flat, ptr
+    paths = np.column_stack((nodes[owner], graph.at(near)))
+    paths = paths[(paths[:, :-1] != paths[:, -1:]).all(axis=1)]
+    return path_evidence(graph, paths.ravel(), np.arange(len(paths) + 1) * paths.shape[1])
 
 
 Walk = tuple[tuple[int, ...], tuple[int, ...]]

@@ -31,6 +31,7 @@ __all__ = [
     "THRESHOLD",
     "WithEdges",
     "edges_between",
+    "path_evidence",
     "path_text",
     "query_entities",
 ]
@@ -118,21 +119,24 @@ def _with_paths(
             f"{operator!r} finds more than {limit:,} paths in {state.graph!r}. Narrow the graph before it, limit the "
             f"length of paths, or keep the first k: {operator!r} % k."
         )
-    return state.with_(evidence=_path_evidence(state.graph, nodes, ptr, 1.0 / np.diff(ptr)))
+    return state.with_(evidence=path_evidence(state.graph, state.graph.at(nodes), ptr, 1.0 / np.diff(ptr)))
 
 
-def _path_evidence(
-    graph: Graph, local: NDArray[np.int32], ptr: Ints, scores: Scores, render: Render = item_text
+def path_evidence(
+    graph: Graph, nodes: Ints, ptr: Ints, scores: Scores | None = None, render: Render = item_text
 ) -> Evidence:
-    """Return ranked paths as evidence, with the edges between their nodes."""
-    nodes = graph.at(local)
+    """Return ranked paths as evidence, with the smallest edges between their nodes.
+
+    `nodes`: of all paths, end to end, by snapshot id; path i is `nodes[ptr[i] : ptr[i + 1]]`.
+    """
     last = np.zeros(len(nodes), bool)
     last[ptr[1:] - 1] = True
     at = np.flatnonzero(~last)
-    parts = nodes, ptr, edges_between(graph, nodes[at], nodes[at + 1]), ptr - np.arange(len(ptr)), scores
-    for part in parts:
-        part.flags.writeable = False
-    return Evidence(*parts, render)
+    edges, edge_ptr = edges_between(graph, nodes[at], nodes[at + 1]), ptr - np.arange(len(ptr))
+    for part in (nodes, ptr, edges, edge_ptr, scores):
+        if part is not None:
+            part.flags.writeable = False
+    return Evidence(nodes, ptr, edges, edge_ptr, scores, render)
 
 
 def path_text(graph: Graph, nodes: Ints, edges: Ints) -> str:
@@ -199,7 +203,7 @@ class FlowPaths(Ranker):
             )
         inside = table.nodes[:k] >= 0
         ptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(inside.sum(axis=1))))
-        paths = _path_evidence(graph, table.nodes[:k][inside], ptr, table.scores[:k].copy(), path_text)
+        paths = path_evidence(graph, graph.at(table.nodes[:k][inside]), ptr, table.scores[:k].copy(), path_text)
         return state.with_(evidence=paths)
 
 
