@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphwright.data import read_graph_questions, read_openie, read_questions, read_triples
 from graphwright.data.decoding import clean, decode, is_binary, lines
+from graphwright.errors import DataError
 
 WESTERN = "Le café est déjà fermé à cette heure, mais l’élève “français” était très étonné : 5 £."
 TEXTS = {
@@ -88,3 +91,15 @@ def test_lines_come_one_by_one_in_any_encoding(tmp_path: Path, codec: str, end: 
     path.write_bytes(gzip.compress(data) if packed else data)
     read = list(lines(path))
     assert read[: len(written)] == written and not any(read[len(written) :])
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-20], lambda data: data[:10] + b"\xff" + data[11:], lambda _: b"x"]
+)
+def test_a_damaged_archive_is_named_by_every_reader(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    records = b"\n".join(b'{"id": %d, "question": "who?", "answers": [], "triples": []}' % i for i in range(999))
+    path = tmp_path / "q.jsonl.gz"
+    path.write_bytes(damage(gzip.compress(records)))
+    for read in (lines, read_questions, read_graph_questions, read_triples, lambda path: read_openie(path, print)):
+        with pytest.raises(DataError, match=r"q\.jsonl\.gz cannot be read to its end \(.+\)\. Fetch or pack it again"):
+            list(read(path))

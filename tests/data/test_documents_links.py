@@ -86,11 +86,11 @@ def test_a_file_without_any_pair_is_named_once(tmp_path: Path) -> None:
     assert skipped[0].reason.startswith("no links: not two document ids")
 
 
-def test_damaged_links_are_an_error_that_names_the_corpus(tmp_path: Path) -> None:
+def test_damaged_links_are_an_error_that_names_them(tmp_path: Path) -> None:
     path = corpus(tmp_path, "a")
     packed = gzip.compress(b"a\tb\n" * 10_000)
     (tmp_path / "links.tsv.gz").write_bytes(packed[:-30])
-    with pytest.raises(DataError, match=r"corpus\.jsonl cannot be read to its end"):
+    with pytest.raises(DataError, match=r"links\.tsv\.gz cannot be read to its end"):
         read(path)
 
 

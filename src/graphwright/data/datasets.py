@@ -5,7 +5,6 @@ docs/data.md describes the formats.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -143,9 +142,8 @@ def read_dataset(path: Path | str, questions: Path | str = "", *, beside: bool =
         if source.path.is_dir():
             return _read_folder(source)
         return (None if beside else _read_alone(source)) or _read_file(source)
-    except (OSError, EOFError, zlib.error) as error:
-        name = getattr(error, "filename", None) or path
-        raise DataError(f"{name} cannot be read to its end: {error}. Replace it.") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
 
 
 def _read_folder(source: Source) -> Dataset:

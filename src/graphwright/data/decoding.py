@@ -10,9 +10,10 @@ import codecs
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 from graphwright.errors import DataError
 
@@ -117,10 +118,34 @@ def existing(path: Path | str) -> Path:
 
 
 def open_bytes(path: Path) -> io.BufferedReader:
-    """Open a file for reading bytes; a file whose name ends in `.gz` is unpacked."""
-    packed = path.suffix.lower() == ".gz"
-    raw = cast(io.RawIOBase, gzip.GzipFile(path, "rb")) if packed else io.FileIO(path)
-    return io.BufferedReader(raw, SAMPLE)
+    """Open a file for reading bytes; a file whose name ends in `.gz` is unpacked.
+
+    Raises OSError if it cannot be opened. Reading raises DataError if it cannot be read to its end.
+    """
+    source = gzip.GzipFile(path, "rb") if path.suffix.lower() == ".gz" else io.FileIO(path)
+    return io.BufferedReader(_Bytes(path, source), SAMPLE)
+
+
+class _Bytes(io.RawIOBase):
+    def __init__(self, path: Path, source: gzip.GzipFile | io.FileIO) -> None:
+        self.path, self.source = path, source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        try:
+            return self.source.readinto(buffer)
+        except (OSError, EOFError, zlib.error) as error:
+            packed = isinstance(self.source, gzip.GzipFile)
+            remedy = (
+                "Fetch or pack it again, or remove .gz from its name if it is not packed" if packed else "Replace it"
+            )
+            raise DataError(f"{self.path} cannot be read to its end ({error}). {remedy}.") from error
+
+    def close(self) -> None:
+        self.source.close()
+        super().close()
 
 
 def suffix_of(path: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -161,7 +160,7 @@ def _linked_file(link: Path, folder: Path, excluded: frozenset[Path]) -> str:
 
 
 def _file(path: Path, name: str) -> _Rows:
-    """Read one file; errors of the system and of damaged archives become `Skipped` or DataError."""
+    """Read one file; without permission it becomes `Skipped`. Raises DataError for a damaged file."""
     name = clean(name)  # a name that is not UTF-8 has lone surrogates, which cannot be stored
     try:
         if not path.is_file():
@@ -175,8 +174,8 @@ def _file(path: Path, name: str) -> _Rows:
             yield 0, _text_file(path, name)
     except PermissionError as error:  # of the file, or of the links beside it
         yield 0, Skipped(str(error.filename or path), "no permission to read it", True)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read to its end: {error}. Replace it, or leave it out.") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be opened ({error}). Replace it, or leave it out.") from error
 
 
 def _part_of_corpus(path: Path) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import re
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -269,7 +268,7 @@ def _elements(path: Path) -> Iterator[tuple[str, tuple[str, str, str]]]:
                         yield tag, (element.get("id", ""), "name", text)
                     if stack:  # frees the memory of the element
                         stack[-1].remove(element)
-    except (ParseError, EOFError, OSError, LookupError, ValueError, zlib.error) as error:  # Lookup: unknown encoding
+    except (ParseError, OSError, LookupError, ValueError) as error:  # LookupError: unknown encoding
         raise DataError(f"{path} is not GraphML that can be read to its end: {error}.") from error
     if not is_graphml:
         raise DataError(f"{path} is XML, but not GraphML: it has no element graphml.")
@@ -338,24 +337,20 @@ def _first_line(path: Path) -> str:
     Raises DataError for a file that cannot be read, and for text in another encoding than UTF-8 as judged by its first
     bytes: DuckDB would lose its rows or misread them.
     """
-    packed = path.suffix.lower() == ".gz"
     try:
         with open_bytes(path) as file:
             head = file.read(SAMPLE)
-        encoding = encoding_of(head)
-        if encoding.startswith("utf-8") and b"\0" not in head:
-            return next((line for line in lines(path) if line.strip() and not line.startswith("#")), "")
-    except (EOFError, OSError, zlib.error) as error:
-        remedy = "Fetch or pack it again, or remove .gz from its name if it is not packed" if packed else "Replace it"
-        if isinstance(error, PermissionError):
-            remedy = "Change its permissions"
-        raise DataError(f"{path} cannot be read to its end ({error}). {remedy}; nothing was imported.") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be opened ({error}). Change its permissions; nothing was imported.") from error
+    encoding = encoding_of(head)
+    if encoding.startswith("utf-8") and b"\0" not in head:
+        return next((line for line in lines(path) if line.strip() and not line.startswith("#")), "")
     if encoding.startswith("utf-8"):
         raise DataError(f"{path} holds NUL bytes, so it is not text; import reads triples as text in UTF-8.")
     name = encoding.upper().replace("_", "-").replace("-LE", "LE").replace("-BE", "BE")  # as iconv spells it
     raise DataError(
         f"{path} is not in UTF-8 but, as it seems, in {name}; nothing was imported. Save it as UTF-8 where it was "
-        f"made, or convert it{' once unpacked' * packed}, for example with iconv -f {name} -t UTF-8."
+        f"made, or convert it (unpacked), for example with iconv -f {name} -t UTF-8."
     )
 
 
