@@ -63,7 +63,6 @@ from graphwright.evaluate.metrics import (
     capped_recall_at_k,
     ndcg_at_k,
     rankings_by_budget,
-    recall_by_budget,
     topological_recall,
 )  # fmt: skip
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
@@ -214,14 +213,14 @@ class CorpusGraph:
     def by_budget(self, state: State, question: QuestionRecord, relevant: list[int]) -> tuple[list[Any], list[float]]:
         """Return quality and topological recall at each budget, and the gain after the first batch."""
         ranked = rankings_by_budget(state, BATCH)
-        recalls = recall_by_budget(self.graph, ranked, relevant)
+        recalls = {read: topological_recall(self.graph, nodes, relevant) for read, nodes in ranked.items()}
         curve = []
         for budget in BUDGETS:
             # A method that ran out of passages keeps what it had.
             read = max((read for read in ranked if read <= budget), default=min(ranked))
             curve.append([read, *self.quality(ranked[read].tolist(), question), round(recalls[read], 5)])
         gain = budget_gain(self.graph, ranked, relevant)
-        return curve, [round(value, 5) for value in (gain.recall, gain.missed, gain.gained)]
+        return curve, [round(value, 5) for value in gain]
 
 
 class EntityCorpus(CorpusGraph):

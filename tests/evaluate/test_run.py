@@ -355,11 +355,11 @@ def test_index_of_another_run_serves_where_the_corpus_is_the_same(data: Path, on
 @pytest.mark.parametrize(
     ("change", "more", "says"),
     [
-        (None, {"titles": False}, "without titles: document '.*' has the title"),
+        (None, {"titles": False}, "without titles: document '.*' has another title"),
         (None, {"extraction": "openie"}, "built with the extractor lexical"),
         (None, {"embed": ("passages", "names")}, "embeds passages, and this run asks for"),
-        ({"id": "mur", "title": "Mur", "text": "Another text."}, {}, "document 'mur' has another text"),
-        ({"id": "sava", "title": "Sava", "text": "A river."}, {}, "5 of 6 ids are the same"),
+        ({"id": "mur", "title": "Mur", "text": "Another text."}, {}, "document 'mur' has another title, text"),
+        ({"id": "sava", "title": "Sava", "text": "A river."}, {}, "5 of the 6 of this corpus"),
     ],
 )
 def test_index_that_holds_something_else_is_refused(

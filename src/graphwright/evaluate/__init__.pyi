@@ -12,13 +12,9 @@ from .measures import MEASURES as MEASURES
 from .measures import Measure as Measure
 from .measures import Quality as Quality
 from .measures import answer_quality as answer_quality
-from .measures import bleu as bleu
-from .measures import meteor as meteor
 from .measures import path_quality as path_quality
-from .measures import rouge as rouge
 from .measures import subgraph_quality as subgraph_quality
 from .measures import summary_scores as summary_scores
-from .metrics import BudgetGain as BudgetGain
 from .metrics import budget_gain as budget_gain
 from .metrics import capped_recall_at_k as capped_recall_at_k
 from .metrics import exact_match as exact_match
@@ -31,7 +27,6 @@ from .metrics import mrr_at_k as mrr_at_k
 from .metrics import ndcg_at_k as ndcg_at_k
 from .metrics import rankings_by_budget as rankings_by_budget
 from .metrics import recall_at_k as recall_at_k
-from .metrics import recall_by_budget as recall_by_budget
 from .metrics import token_f1 as token_f1
 from .metrics import topological_recall as topological_recall
 from .report import write_report as write_report

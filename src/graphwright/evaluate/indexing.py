@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,27 +20,14 @@ from graphwright.graph.columns import Passages
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Csr, Graph
 from graphwright.index.build import Progress, Settings
+from graphwright.index.changes import Changes, read_sources
+from graphwright.index.layout import IndexLayout
 from graphwright.index.snapshot import Snapshot
+from graphwright.index.store import Store, content_hash
 from graphwright.index_folder import Index
-from graphwright.models.protocols import Floats, NamedEncoder, Usage, call_metered
+from graphwright.models.protocols import Floats, NamedEncoder
 
 __all__ = ["build_index", "check_index", "sample_index", "thinned"]
-
-
-@dataclass(frozen=True)
-class _MeteredEncoder:
-    """An encoder that adds its work to a usage."""
-
-    encoder: NamedEncoder
-    usage: Usage
-
-    @property
-    def id(self) -> str:
-        return self.encoder.id
-
-    def encode(self, texts: Sequence[str]) -> Floats:
-        vectors: Floats = call_metered(self.usage, self.encoder, "encode", texts)
-        return vectors
 
 
 @dataclass(frozen=True)
@@ -63,26 +50,25 @@ def build_index(
     """
     if subject.over == "graph":
         return _import_graph(folder, experiment, subject, encoder, progress)
-    usage = Usage()
-    metered = _MeteredEncoder(encoder, usage)
     if folder.exists():
-        index = Index.open(folder, encoder=metered, extractor=subject.extractor)
+        index = Index.open(folder, encoder=encoder, extractor=subject.extractor)
         _check_extractor(index, experiment, subject)
     else:
-        index = Index.create(folder, encoder=metered, extractor=subject.extractor, settings=_settings(experiment))
+        index = Index.create(folder, encoder=encoder, extractor=subject.extractor, settings=_settings(experiment))
     with index:
         changes = index.add(subject.documents, progress=progress)
         _check(index, experiment, subject)
-    seconds = {name: round(value, 3) for name, value in changes.seconds.items()}
-    return {"seconds": seconds, "texts": changes.texts, "model": _model_costs(usage)} if seconds else {}
+    usage = changes.usage
+    model = {"texts": usage.texts, "tokens": usage.tokens, "seconds": round(usage.seconds, 3)}
+    return {"seconds": _rounded(changes.seconds), "texts": changes.texts, "model": model} if changes.seconds else {}
 
 
 def _settings(experiment: Experiment) -> Settings:
     return Settings(embed=tuple(experiment.embed or ("passages",)))
 
 
-def _model_costs(usage: Usage) -> dict[str, Any]:
-    return {"texts": usage.texts, "tokens": usage.tokens, "seconds": round(usage.seconds, 3)}
+def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 3) for name, value in seconds.items()}
 
 
 @contextmanager
@@ -111,11 +97,9 @@ def _import_graph(
     if folder.exists() and any(folder.iterdir()):
         check_index(folder, experiment, subject, encoder)
         return {}
-    begun, usage = time.perf_counter(), Usage()
-    graph, metered = Graph.from_triples(subject.triples), _MeteredEncoder(encoder, usage)
-    Index.from_graph(folder, graph, embed=experiment.embed, encoder=metered, progress=progress).close()
-    seconds = {"import": round(time.perf_counter() - begun, 3)}
-    return {"seconds": seconds, "texts": {}, "model": _model_costs(usage)}
+    begun, graph = time.perf_counter(), Graph.from_triples(subject.triples)
+    Index.from_graph(folder, graph, embed=experiment.embed, encoder=encoder, progress=progress).close()
+    return {"seconds": _rounded({"import": time.perf_counter() - begun})}
 
 
 def check_index(folder: Path, experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> None:
@@ -130,13 +114,12 @@ def check_index(folder: Path, experiment: Experiment, subject: Subject, encoder:
 
 
 def _check(index: Index, experiment: Experiment, subject: Subject) -> None:
-    info = index.info()
-    if not info["current"]:
+    if not index.is_current:
         raise StoreError(f"{index.path} is not finished; add its documents to it again.")
     if subject.over == "index":
         _check_gold(index, subject)
         return
-    embedded = info["settings"]["embed"]
+    embedded = index.settings.embed
     if experiment.embed is not None and set(embedded) != set(experiment.embed):
         raise OptionError(
             f"{index.path} embeds {', '.join(embedded) or 'nothing'}, and this run asks for "
@@ -151,7 +134,7 @@ def _check(index: Index, experiment: Experiment, subject: Subject) -> None:
             )
         return
     _check_extractor(index, experiment, subject)
-    difference = _difference(index.graph, subject.documents)
+    difference = _difference(index, subject.documents)
     if difference:
         raise OptionError(
             f"{index.path} does not hold the corpus of {subject.name}"
@@ -186,39 +169,17 @@ def _check_extractor(index: Index, experiment: Experiment, subject: Subject) -> 
         )
 
 
-def _difference(graph: Graph, documents: Sequence[Document]) -> str:
-    """Return how the passages of a graph differ from the documents, "" where they are the same."""
-    expected = {document.id: document for document in documents}
-    passages = graph.passages
-    ids = set() if passages is None else set(passages.documents)
-    if passages is None or ids != expected.keys():
-        example = min(ids ^ expected.keys())
-        return f"{len(ids & expected.keys())} of {len(expected)} ids are the same; {example!r} is in one only"
-    for row, node in enumerate(passages.nodes.tolist()):
-        number = int(passages.document[row])
-        document = expected[passages.documents[number]]
-        if passages.titles[number] != document.title:
-            return f"document {document.id!r} has the title {passages.titles[number]!r} there"
-        if graph.text(node) != document.text[int(passages.start[row]) : int(passages.end[row])]:
-            return f"document {document.id!r} has another text there"
-    return _link_difference(graph, passages, expected)
-
-
-def _link_difference(graph: Graph, passages: Passages, expected: Mapping[str, Document]) -> str:
-    """Return the first link that the graph or the documents lack, "" where they have the same."""
-    of = dict(zip(passages.nodes.tolist(), passages.documents.take(passages.document), strict=True))
-    heads, tails = map(np.ndarray.tolist, graph.columns.references)
-    links = {(of[head], of[tail]) for head, tail in zip(heads, tails, strict=True)}
-    nonempty = set(of.values())
-    expected_links = {
-        (document.id, link)
-        for document in expected.values()
-        for link in document.links
-        if link != document.id and {link, document.id} <= nonempty
-    }
-    if links != expected_links:
-        source, target = min(links ^ expected_links)
-        return f"that document {source!r} refers to {target!r} is in one only"
+def _difference(index: Index, documents: Sequence[Document]) -> str:
+    """Return how the documents of an index differ from others, "" where they are the same."""
+    stored_form = read_sources(documents, Changes(), excluded=index.path)
+    expected = {document.id: content_hash(document) for document in stored_form}
+    with closing(Store(IndexLayout(index.path).store)) as store:
+        stored, count = store.hashes(expected), store.counts()[0]
+    other = [name for name in expected if name in stored and stored[name] != expected[name]]
+    if other:
+        return f"document {other[0]!r} has another title, text, metadata or links there"
+    if count != len(expected) or len(stored) != count:
+        return f"it has {count:,} documents, {len(stored):,} of the {len(expected):,} of this corpus among them"
     return ""
 
 

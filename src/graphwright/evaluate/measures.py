@@ -28,11 +28,8 @@ __all__ = [
     "Outcome",
     "Quality",
     "answer_quality",
-    "bleu",
     "default_metrics",
-    "meteor",
     "path_quality",
-    "rouge",
     "select_measures",
     "subgraph_quality",
     "summary_scores",
@@ -149,39 +146,37 @@ def path_quality(state: State, gold: Texts) -> Quality:
 def summary_scores(text: str, references: Sequence[str]) -> dict[str, float]:
     """Return all of `SUMMARY_METRICS` of a text against references, each from 0 to 1 (PathRAG, Table 4).
 
-    BLEU takes several references together; ROUGE and METEOR use the reference that gives the most. Raises OptionError
-    without references, and without sacrebleu, rouge-score and nltk (extra `bench`).
+    BLEU takes several references together; ROUGE and METEOR use the reference that gives the most. BLEU-n has n-grams
+    up to n, lower-cased and tokenised by sacrebleu's 13a; counts of 0 are smoothed exponentially, and a text shorter
+    than the reference of the nearest length is penalised (Papineni et al., 2002). ROUGE is the F1 with stemming (Lin,
+    2004). METEOR (Banerjee and Lavie, 2005) aligns words and stems, but no synonyms, because WordNet would have to be
+    downloaded; values are a little lower than with it, for all methods alike.
+
+    Raises OptionError without references, and without sacrebleu, rouge-score and nltk (extra `bench`).
     """
-    scores = {f"BLEU-{n}": bleu(text, references, n) for n in (1, 2)}
-    return {**scores, **rouge(text, references), "METEOR": meteor(text, references)}
+    if isinstance(references, str) or not len(references):
+        raise OptionError(f"references are {references!r}; give a list of one text or more.")
+    bleu, rouge, meteor = _scorers()
+    scores = {f"BLEU-{n}": float(bleu[n].sentence_score(text, references).score) / 100 for n in bleu}
+    scores |= {f"ROUGE-{name[5:]}": float(s.fmeasure) for name, s in rouge.score_multi(references, text).items()}
+    tokens, *others = (WORD.findall(words.lower()) for words in (text, *references))
+    return scores | {"METEOR": float(meteor(others, tokens, wordnet=_NoSynonyms()))}
 
 
-def bleu(text: str, references: Sequence[str], n: int) -> float:
-    """Return BLEU of one text with n-grams up to `n`, from 0 to 1 (Papineni et al., 2002).
-
-    Words are lower-cased and tokenised by sacrebleu's 13a; counts of 0 are smoothed exponentially; a text shorter than
-    the reference of the nearest length is penalised.
-    """
-    if n < 1:
-        raise OptionError(f"n is {n!r}; it is the longest n-gram, 1 or more.")
-    return float(_bleu(n).sentence_score(text, _references(references)).score) / 100
-
-
-def rouge(text: str, references: Sequence[str]) -> dict[str, float]:
-    """Return the F1 of ROUGE-1, ROUGE-2 and ROUGE-L of one text, with stemming (Lin, 2004)."""
-    scores = _rouge().score_multi(_references(references), text)
-    return {f"ROUGE-{name[5:]}": float(score.fmeasure) for name, score in scores.items()}
-
-
-def meteor(text: str, references: Sequence[str]) -> float:
-    """Return METEOR of one text (Banerjee and Lavie, 2005).
-
-    Words and stems are aligned, synonyms are not, because WordNet would have to be downloaded; values are a little
-    lower than with it, for all methods alike.
-    """
-    score = _library("nltk.translate.meteor_score").meteor_score
-    tokens = [WORD.findall(reference.lower()) for reference in _references(references)]
-    return float(score(tokens, WORD.findall(text.lower()), wordnet=_NoSynonyms()))
+@cache
+def _scorers() -> tuple[dict[int, Any], Any, Any]:
+    """Return the scorers of BLEU by n, of ROUGE, and of METEOR."""
+    try:
+        meteor = importlib.import_module("nltk.translate.meteor_score").meteor_score
+        rouge = importlib.import_module("rouge_score.rouge_scorer")
+        bleu = importlib.import_module("sacrebleu.metrics").BLEU
+    except ImportError as error:
+        raise OptionError(
+            f"Metrics of summaries need sacrebleu, rouge-score and nltk, and one cannot be imported ({error}): "
+            f'pip install "graphwright[bench]"'
+        ) from error
+    by_n = {n: bleu(max_ngram_order=n, effective_order=True, lowercase=True) for n in (1, 2)}
+    return by_n, rouge.RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True), meteor
 
 
 class _NoSynonyms:
@@ -189,32 +184,6 @@ class _NoSynonyms:
 
     def synsets(self, word: str, pos: str | None = None) -> list[Any]:
         return []
-
-
-@cache
-def _bleu(n: int) -> Any:
-    return _library("sacrebleu.metrics").BLEU(max_ngram_order=n, effective_order=True, lowercase=True)
-
-
-@cache
-def _rouge() -> Any:
-    return _library("rouge_score.rouge_scorer").RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True)
-
-
-def _references(references: Sequence[str]) -> list[str]:
-    if isinstance(references, str) or not len(references):
-        raise OptionError(f"references are {references!r}; give a list of one text or more.")
-    return list(references)
-
-
-def _library(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        package = name.partition(".")[0].replace("_", "-")
-        raise OptionError(
-            f'Metrics of summaries need {package}, which cannot be imported ({error}): pip install "graphwright[bench]"'
-        ) from error
 
 
 def _near(outcome: Outcome) -> float:

@@ -15,7 +15,6 @@ import re
 import string
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from graphwright.operators.state import State
 
 __all__ = [
-    "BudgetGain",
     "answer_set",
     "budget_gain",
     "capped_recall_at_k",
@@ -45,7 +43,6 @@ __all__ = [
     "normalised",
     "rankings_by_budget",
     "recall_at_k",
-    "recall_by_budget",
     "token_f1",
     "topological_recall",
 ]
@@ -351,27 +348,13 @@ def rankings_by_budget(state: State, batch: int = 10) -> dict[int, Ints]:
     return {budget: ranking[np.isin(ranking, before.nodes[:budget])] for budget in budgets}
 
 
-def recall_by_budget(graph: Graph, rankings: Mapping[int, ArrayLike], oracle: ArrayLike) -> dict[int, float]:
-    """Return the topological recall at each budget on the corpus graph (FastInsight, Figure 6)."""
-    return {budget: topological_recall(graph, nodes, oracle) for budget, nodes in rankings.items()}
+def budget_gain(graph: Graph, rankings: Mapping[int, ArrayLike], oracle: ArrayLike) -> tuple[float, float, float]:
+    """Return the gain of a run after its first batch: one data point of FastInsight's Table 6.
 
-
-@dataclass(frozen=True, slots=True)
-class BudgetGain:
-    """The gain of a run after its first batch: one data point of FastInsight's Table 6.
-
-    `recall` and `missed` (MissTR) are the two parts of topological recall after the first batch; `gained` (ΔR) is the
-    recall at the end minus `recall`.
+    Recall and MissTR, the two parts of topological recall, after the first batch, and the recall gained from there to
+    the end (ΔR). `rankings`: those of `rankings_by_budget`.
     """
-
-    recall: float
-    missed: float
-    gained: float
-
-
-def budget_gain(graph: Graph, rankings: Mapping[int, ArrayLike], oracle: ArrayLike) -> BudgetGain:
-    """Return the gain of a run after its first batch. Arguments as in `recall_by_budget`."""
     first, last = (np.asarray(rankings[budget]).tolist() for budget in (min(rankings), max(rankings)))
     targets = np.unique(np.asarray(oracle)).tolist()
     begin, end = (recall_at_k(nodes, targets, max(len(nodes), 1)) for nodes in (first, last))
-    return BudgetGain(begin, missed_topological_recall(graph, first, targets), end - begin)
+    return begin, missed_topological_recall(graph, first, targets), end - begin
