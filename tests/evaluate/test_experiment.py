@@ -23,7 +23,7 @@ titles = false
 metrics = ["recall@2", "mrr@10"]
 [methods]
 "a b" = "vector"
-wide = { method = "ppr", options = { top_k = 7 } }
+wide = "ppr(top_k=7)"
 own = "VectorSearch(ix.passages) % 2 >> ToPassages()"
 [sweep]
 "ppr.restart" = [0.3, 0.5]
@@ -129,10 +129,10 @@ def test_a_function_is_left_out_and_that_is_said(tmp_path: Path) -> None:
         ('methods = ["bm25"]', DataError, "has no data"),
         ('data = "x"\nmethods = ["bm25"]\nlimits = 3', DataError, "the key 'limits'; an experiment has"),
         ('data = 3\nmethods = ["bm25"]', DataError, "data is 3; it must be a text"),
-        ('data = "x"\n[methods]\na = 3', DataError, "methods.a is 3; write a name"),
-        ('data = "x"\n[methods]\na = {method = "bm25", option = {}}', DataError, "methods.a is"),
+        ('data = "x"\n[methods]\na = 3', OptionError, "3 is not a method"),
+        ('data = "x"\n[methods]\na = {method = "bm25", option = {}}', OptionError, "is not a method"),
         ('data = "x"\n[methods]\na = "bm52"', OptionError, "no method 'bm52'"),
-        ('data = "x"\nmethods = ["ppr"]\n[sweep]\nrestart = 0.5', DataError, "sweep.restart is 0.5"),
+        ('data = "x"\nmethods = ["ppr"]\n[sweep]\nrestart = 0.5', OptionError, "sweep of restart is 0.5"),
         ('data = "x"\nmethods = ["bm25"]\nlimit = 0', OptionError, "limit is 0"),
         ('data = "x"\nmethods = ["bm25"]\nlimit = "5"', OptionError, "limit is '5'; it must be a whole number"),
         ('data = "x"\nmethods = ["bm25"]\nseed = 2020-01-01', OptionError, "seed is .*; it must be a whole number"),

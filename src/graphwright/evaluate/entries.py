@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -161,16 +161,11 @@ def plain(value: object) -> bool:
     >>> plain([1, "a", None]), plain(float("inf")), plain(len)
     (True, False, False)
     """
-    match value:
-        case float():
-            return math.isfinite(value)
-        case None | bool() | int() | str():
-            return True
-        case list() | tuple():
-            return all(map(plain, value))
-        case Mapping():
-            return all(isinstance(key, str) and plain(item) for key, item in value.items())
-    return False
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
@@ -220,17 +215,16 @@ def _takes(entry: Entry, option: str) -> bool:
 
 def _swept(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> dict[str, str]:
     """Return the keys of a grid that vary the entry, by option; a key with its name precedes one for all methods."""
-    keys: dict[str, str] = {}
+    keys: dict[str, list[str]] = {}
+    for key in grid:
+        if _takes(entry, key):
+            keys.setdefault(key.rpartition(".")[2], []).append(key)
 
     def specificity(key: str) -> tuple[bool, bool]:
         method = key.rpartition(".")[0]
         return bool(method), method == entry.name
 
-    for key in grid:
-        name = key.rpartition(".")[2]
-        if _takes(entry, key) and (name not in keys or specificity(key) > specificity(keys[name])):
-            keys[name] = key
-    return keys
+    return {name: max(of, key=specificity) for name, of in keys.items()}
 
 
 def _variants(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> Iterator[Entry]:

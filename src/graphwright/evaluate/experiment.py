@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -29,29 +29,9 @@ from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.precomputed import Precomputed
 from graphwright.index.store import Store
 
-__all__ = ["EXTRACTIONS", "Experiment", "Subject", "read_plan", "write_plan"]
+__all__ = ["Experiment", "Subject", "read_plan", "write_plan"]
 
 _NONE = "None"  # TOML has no null
-
-
-def _lexical(dataset: Dataset, skip: Callable[[Skipped], None]) -> Extractor:
-    return LexicalExtractor()
-
-
-def _openie(dataset: Dataset, skip: Callable[[Skipped], None]) -> Extractor:
-    if dataset.openie is None:
-        raise DataError(
-            f"{dataset.name} has no openie.jsonl, which extraction 'openie' reads. "
-            f"Put it beside the corpus, or use extraction 'lexical'."
-        )
-    return Precomputed.of(read_openie(dataset.openie, skip))
-
-
-EXTRACTIONS: Mapping[str, Callable[[Dataset, Callable[[Skipped], None]], Extractor]] = {
-    "lexical": _lexical,
-    "openie": _openie,
-}
-"""Sources of entities and triples, by name."""
 
 
 @dataclass(frozen=True)
@@ -89,20 +69,21 @@ class Experiment(Checked):
 
     `data`: a folder or file with a corpus or a graph and questions, or with questions alone (see `read_dataset`).
     `methods`: names of the registry, expressions, or functions from a snapshot to an operator, and `sweep` values of
-    their options (see `entries`). `extraction`: a name of `EXTRACTIONS`. `titles=False` drops the documents' titles.
-    `embed`: texts that get a vector; by default passages, over a graph those of `Index.from_graph`. `limit`: number of
-    questions to draw with `seed`, which also seeds the resampling. `baseline`: the method that others are tested
-    against (default: the first). `questions`: name or path of the question file, where there are several. `metrics`:
-    names of `MEASURES` (default: all that the data supports). `answered`: whether methods answer (default: where only
-    answers can be measured). `linked`: link entities instead of using the gold ones. `index`: an existing index of the
-    same corpus or graph, or the one to ask if `data` has questions only; without it a run builds its own.
+    their options (see `entries`). `extraction`: the source of entities and triples: lexical, or openie (openie.jsonl of
+    the data). `titles=False` drops the documents' titles. `embed`: texts that get a vector; by default passages, over a
+    graph those of `Index.from_graph`. `limit`: number of questions to draw with `seed`, which also seeds the
+    resampling. `baseline`: the method that others are tested against (default: the first). `questions`: name or path of
+    the question file, where there are several. `metrics`: names of `MEASURES` (default: all that the data supports).
+    `answered`: whether methods answer (default: where only answers can be measured). `linked`: link entities instead of
+    using the gold ones. `index`: an existing index of the same corpus or graph, or the one to ask if `data` has
+    questions only; without it a run builds its own.
 
     Raises OptionError for a name or a value that cannot be used.
     """
 
     data: Path
     methods: Sequence[str | Builder | Entry]
-    extraction: Annotated[str, OneOf(*EXTRACTIONS)] = "lexical"
+    extraction: Annotated[str, OneOf("lexical", "openie")] = "lexical"
     titles: Annotated[bool, OneOf(True, False)] = True
     embed: Sequence[str] | None = None
     limit: Annotated[int | None, AtLeast(1)] = None
@@ -143,7 +124,14 @@ class Experiment(Checked):
         skipped: list[Skipped] = []
         over = "graph" if dataset.triples is not None else "index" if dataset.corpus is None else "documents"
         documents = list(dataset.documents(skipped.append)) if over == "documents" else []
-        extractor = EXTRACTIONS[self.extraction](dataset, skipped.append) if over == "documents" else LexicalExtractor()
+        extractor: Extractor = LexicalExtractor()
+        if over == "documents" and self.extraction == "openie":
+            if dataset.openie is None:
+                raise DataError(
+                    f"{dataset.name} has no openie.jsonl, which extraction 'openie' reads. "
+                    f"Put it beside the corpus, or use extraction 'lexical'."
+                )
+            extractor = Precomputed.of(read_openie(dataset.openie, skipped.append))
         if over == "documents" and self.embed is not None and "passages" not in self.embed:
             raise OptionError(f"embed is {self.embed}; over documents it must include passages.")
         judged, measures, answered = self._measured(dataset, over == "graph" or (over == "index" and self._graph()))
@@ -225,9 +213,9 @@ def read_plan(path: Path | str, **overrides: Any) -> Experiment:
     """Return the experiment that a TOML file describes.
 
     Keys are the arguments of Experiment; `data`, `index`, and a path in `questions` are relative to the file. `methods`
-    is a list, or a table of labels with methods: a name, a call with options, or an expression; or a table with
-    `method` and `options`. `sweep` is a table of options with lists of values. `overrides` replace keys of the file.
-    Raises DataError for a file that cannot be read, and OptionError as Experiment does.
+    is a list, or a table of labels with methods: a name, a call with options, or an expression. `sweep` is a table of
+    options with lists of values. `overrides` replace keys of the file. Raises DataError for a file that cannot be read,
+    and OptionError as Experiment does.
 
         data = "../musique"
         limit = 200
@@ -268,26 +256,13 @@ def _argument(path: Path, name: str, value: Any) -> Any:
     if name == "questions" and isinstance(value, str) and len(Path(value).parts) > 1:
         return str(path.parent / value)
     if name == "sweep" and isinstance(value, Mapping):
-        return {option: _grid_values(path, option, grid_values) for option, grid_values in value.items()}
+        return {
+            option: [None if item == _NONE else item for item in values] if isinstance(values, list) else values
+            for option, values in value.items()
+        }
     if name == "methods" and isinstance(value, Mapping):
-        return [_labelled(path, label, method) for label, method in value.items()]
+        return [entry_of(method, label) for label, method in value.items()]
     return value
-
-
-def _labelled(path: Path, name: str, method: object) -> Entry:
-    if isinstance(method, str):
-        return entry_of(method, name)
-    if isinstance(method, Mapping) and isinstance(method.get("method"), str) and method.keys() <= {"method", "options"}:
-        return entry_of(Entry(name, method["method"], dict(method.get("options", {}))))
-    raise DataError(
-        f"{path}: methods.{name} is {method!r}; write a name, an expression, or {{method = ..., options = {{...}}}}."
-    )
-
-
-def _grid_values(path: Path, option: str, grid_values: object) -> list[Any]:
-    if not isinstance(grid_values, list):
-        raise DataError(f"{path}: sweep.{option} is {grid_values!r}; it must be a list of values.")
-    return [None if value == _NONE else value for value in grid_values]
 
 
 def write_plan(path: Path, experiment: Experiment) -> None:

@@ -33,7 +33,8 @@ _SHOWN = 4096  # characters of a document that a model reads, the length of a no
 _TRIES = 3  # pairs that a model is asked about per question
 _OWN = 2  # words of a question that only one of the documents holds, for each of them
 _RUN = 8  # words in a row that a question may not share with a document
-_MIN_WORDS = 3  # of each document in a question made of words
+_SOURCE_WORDS, _TARGET_WORDS = 5, 3  # words of each document in a question made of words
+_MIN_WORDS = 3
 _TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _FORMS = (
     "Which results on {target} does work on {source} build on?",
@@ -136,9 +137,9 @@ class TermWriter:
     """Make questions of the most informative words of the most central sentence of each document.
 
     The weight of a word is its count in the document times log(N/df), and 0 for a word of one document only, which
-    would be a name. The most central sentence has the largest cosine with its document. `words_of_source` and
-    `words_of_target` are the numbers of words; none is from the title of the target. Words keep the order of the
-    sentence, in one of three forms. Word search is easier on them than on real questions, whose words may differ.
+    would be a name. The most central sentence has the largest cosine with its document. No word is from the title of
+    the target. Words keep the order of the sentence, in one of three forms. Word search is easier on them than on real
+    questions, whose words may differ.
 
     >>> docs = [Document("a", "Racing boats need light hulls."), Document("b", "Carbon hulls bend under heavy load.")]
     >>> docs += [Document("c", "Light boats, carbon masts, racing under heavy load.")]
@@ -146,15 +147,14 @@ class TermWriter:
     ('How does Racing boats light hulls make use of Carbon hulls heavy?', ())
     """
 
-    def __init__(self, documents: Sequence[Document], words_of_source: int = 5, words_of_target: int = 3) -> None:
+    def __init__(self, documents: Sequence[Document]) -> None:
         self._counts = {d.id: Counter(words(d.text)) for d in documents}
         frequencies = Counter(word for counts in self._counts.values() for word in counts)
         self._rarity = {word: math.log(len(documents) / df) for word, df in frequencies.items() if df > 1}
-        self._sizes = words_of_source, words_of_target
 
     def __call__(self, source: Document, target: Document) -> Draft | None:
         """Return a question, None where a document has too few words."""
-        parts = [self._terms(source, "", self._sizes[0]), self._terms(target, target.title, self._sizes[1])]
+        parts = [self._terms(source, "", _SOURCE_WORDS), self._terms(target, target.title, _TARGET_WORDS)]
         if min(map(len, parts)) < _MIN_WORDS:
             return None
         form = random.Random(f"{source.id}\0{target.id}").choice(_FORMS)
