@@ -240,7 +240,7 @@ def test_of_a_failure_all_accepted_answers_are_missing() -> None:
     assert broken["ratios"] == {"micro f1": [0.0, 1.0]} and broken["metrics"] == {"hit": 0.0}
 
 
-@pytest.mark.parametrize(("said", "hops"), [(2, 2), (True, None), ("2", None), (10**30, None), (2.0, None)])
+@pytest.mark.parametrize(("said", "hops"), [(2, 2), (True, None), ("2", None), (2.0, None)])
 def test_hops_are_a_number_that_tables_can_hold(said: object, hops: int | None) -> None:
     question = replace(ASKED, metadata={"hops": said})
     assert asked({"bm25": retrieval_part(pipeline("bm25", IX))}, question)["bm25"]["hops"] == hops

@@ -176,7 +176,7 @@ def _about(question: QuestionRecord) -> Row:
     hops = question.metadata.get("hops") if of_graph is None else of_graph.hops
     return {
         "type": question.type,
-        "hops": hops if type(hops) is int and abs(hops) < 1 << 63 else None,
+        "hops": hops if type(hops) is int else None,
         "answers": len(question.answers),
         "entities": 0 if of_graph is None else len(of_graph.entities),
         "gold": list(question.gold),

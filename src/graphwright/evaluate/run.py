@@ -9,7 +9,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -97,23 +97,21 @@ def run(
     return summary
 
 
+@dataclass
 class _Job:
     """The parts of a run that its steps have in common."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        subject: Subject,
-        out: Path,
-        encoder: NamedEncoder,
-        llm: LLM | None,
-        progress: Progress | None,
-    ) -> None:
-        self.experiment, self.subject, self.out = experiment, subject, out
-        self.encoder, self.llm, self.progress = encoder, llm, progress
-        self.entries = experiment.entries()
-        self.manifest = new_manifest(experiment, subject, encoder.id, llm)
-        self.folder = out / "index" if experiment.index is None else Path(experiment.index)
+    experiment: Experiment
+    subject: Subject
+    out: Path
+    encoder: NamedEncoder
+    llm: LLM | None
+    progress: Progress | None
+
+    def __post_init__(self) -> None:
+        self.entries = self.experiment.entries()
+        self.manifest = new_manifest(self.experiment, self.subject, self.encoder.id, self.llm)
+        self.folder = self.out / "index" if self.experiment.index is None else Path(self.experiment.index)
 
     def rehearse(self) -> None:
         """Build the methods, over the given index or a tiny one, so that errors come before any work.
@@ -142,10 +140,7 @@ class _Job:
         else:
             again = {name: manifest[name] for name in ("started", "commit")}
             manifest |= {name: before[name] for name in ("started", "commit", "index")}
-            manifest["continued"] = [
-                *before.get("continued", []),
-                *([again] if self.todo(results) else []),
-            ]
+            manifest["continued"] = [*before.get("continued", []), *([again] if self.todo(results) else [])]
         if self.experiment.index is None:
             costs = build_index(self.folder, self.experiment, self.subject, self.encoder, self.progress)
             manifest["index"] = costs | manifest["index"]
@@ -219,9 +214,7 @@ class _FailureGuard:
 
     write: Callable[[Row], None]
     working: set[str]
-
-    def __post_init__(self) -> None:
-        self.failures = Counter[str]()
+    failures: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Row) -> None:
         self.write(row)
@@ -248,14 +241,10 @@ def new_manifest(experiment: Experiment, subject: Subject, encoder: str, llm: LL
         "graphwright": graphwright.__version__,
         "methods": dict.fromkeys((entry.name for entry in experiment.entries()), ""),
         "settings": {
-            "extraction": experiment.extraction,
-            "titles": experiment.titles,
+            **{name: getattr(experiment, name) for name in ("extraction", "titles", "limit", "seed", "linked")},
             "embed": None if experiment.embed is None else list(experiment.embed),
-            "limit": experiment.limit,
-            "seed": experiment.seed,
             "questions": str(experiment.questions),
             "answered": subject.answered,
-            "linked": experiment.linked,
             "metrics": [measure.name for measure in subject.measures],
         },
         "data": {
@@ -299,17 +288,11 @@ def _versions() -> dict[str, str]:
 def _commit() -> str:
     """Return the commit of the package, with a + where files differ from it; "" outside of a repository."""
     folder = str(Path(graphwright.__file__).resolve().parent)
-    commands = (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no", "."))
+    command = ["git", "-C", folder, "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"]
     try:
-        commit, changes = (
-            subprocess.run(
-                ["git", "-C", folder, *command], capture_output=True, text=True, timeout=10, check=True
-            ).stdout.strip()
-            for command in commands
-        )
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
-    return commit + ("+" if changes else "")
 
 
 def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
