@@ -60,8 +60,7 @@ from graphwright.graph.graph import Graph
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import joined
 from graphwright.index_folder import Index
-from graphwright.methods.house.baselines import hybrid, vector
-from graphwright.methods.house.multihop import ppr
+from graphwright.methods.house import hybrid, ppr, vector
 from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.budget import estimated_tokens

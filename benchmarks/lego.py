@@ -201,7 +201,7 @@ def cell_of(kit: Kit, extraction: str, retrieval: str) -> Operator:
 
 def instance(kit: Kit, number: int) -> Operator:
     """Return an instance of the paper."""
-    triples = EdgeSearch(kit.triples) if "E" in INSTANCES[number].extraction else None
+    triples = EdgeSearch(kit.triples) if "TP-E" in INSTANCES[number][0] else None
     return lego(number, kit.encoder, kit.cross_encoder, paths=PATHS, triples=triples)
 
 

@@ -21,7 +21,7 @@ from graphwright.evaluate.run import run
 from graphwright.graph.graph import Graph
 from graphwright.index.snapshot import Snapshot
 from graphwright.index_folder import Index
-from graphwright.methods.house.baselines import bm25
+from graphwright.methods.house import bm25
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Composite, Operator

@@ -10,8 +10,7 @@ from typing import Any
 
 from graphwright.errors import NeedsError, OptionError, meant
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.house.baselines import bm25, cot, hybrid, vanilla, vector
-from graphwright.methods.house.multihop import multihop_rerank, ppr, rerank
+from graphwright.methods.house import bm25, cot, hybrid, multihop_rerank, ppr, rerank, vanilla, vector
 from graphwright.methods.papers.bubblerag import bubblerag
 from graphwright.methods.papers.fastinsight import fastinsight, fastinsight_entities
 from graphwright.methods.papers.gar import gar

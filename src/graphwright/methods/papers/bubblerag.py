@@ -6,7 +6,7 @@ from graphwright.generate.answer import AnswerIfEnough
 from graphwright.generate.prompts import HybridPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import joined
-from graphwright.methods.house.baselines import answering
+from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.anchors.keywords import Keywords, LatentKeywords, Relax, Specialise

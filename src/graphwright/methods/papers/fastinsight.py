@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
-from graphwright.methods.house.baselines import answering
+from graphwright.methods.house import answering
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat

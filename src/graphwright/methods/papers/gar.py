@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.house.baselines import answering, both
-from graphwright.methods.house.multihop import DEPTH
+from graphwright.methods.house import DEPTH, answering, both
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat

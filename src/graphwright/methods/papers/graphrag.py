@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphwright.generate.answer import Generate
 from graphwright.generate.prompts import CommunityReports, ReportPrompt
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.house.baselines import answering
+from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.communities.communities import CommunitySearch, EntitySearch, LocalContext, RateCommunities
 from graphwright.operators.communities.summaries import Summaries

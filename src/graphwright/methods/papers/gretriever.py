@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphwright.generate.path_prompts import PathPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
-from graphwright.methods.house.baselines import answering
+from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 from graphwright.operators.select import ToPassages

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.house.baselines import answering
+from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.feedback import Feedback, HypotheticalPassage

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from graphwright.errors import OptionError
 from graphwright.generate.answer import Generate
 from graphwright.generate.path_prompts import PathPrompt
 from graphwright.generate.readers import TargetAnswer
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.house.baselines import answering
+from graphwright.methods.house import answering
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
@@ -32,7 +32,6 @@ __all__ = [
     "PRUNINGS",
     "RETRIEVALS",
     "Best",
-    "Instance",
     "answered",
     "cell",
     "instance",
@@ -67,21 +66,15 @@ class Best:
 
     def __call__(self, pool: Operator, k: int | None = None) -> Operator:
         """Return the pool ranked by the model, cut to k."""
-        if isinstance(self.model, Operator):
-            return pool >> _cut(self.model, k)
-        if not isinstance(self.model, LLM):
-            return self._read(pool, self.model, k)
-        first = pool if self.encoder is None else Best(self.encoder, self.encoder, stored=self.stored)(pool, self.shown)
-        return first >> _cut(Choose(self.model, self.shown), k)
-
-    def _read(self, pool: Operator, model: Encoder | CrossEncoder | Scorer, k: int | None) -> Operator:
-        if self.stored is not None and model is self.encoder and pool == Triples():
-            return _cut(self.stored, k)
-        return pool >> _cut(Rerank(model), k)
-
-
-def _cut(operator: Operator, k: int | None) -> Operator:
-    return operator if k is None else operator % k
+        if isinstance(self.model, LLM):
+            ranking: Operator = Choose(self.model, self.shown)
+            if self.encoder is not None:
+                pool = replace(self, model=self.encoder)(pool, self.shown)
+        elif self.stored is not None and self.model is self.encoder and pool == Triples():
+            return self.stored if k is None else self.stored % k
+        else:
+            ranking = self.model if isinstance(self.model, Operator) else Rerank(self.model)
+        return pool >> (ranking if k is None else ranking % k)
 
 
 EXTRACTIONS: Mapping[str, Callable[[int], Operator]] = {
@@ -119,7 +112,6 @@ def cell(
     nodes: int = 1000,
     edges: int = 64,
     paths: int = 32,
-    shown: int = 256,
     triples: Operator | None = None,
 ) -> Operator:
     """Return one cell of the map, `extraction >> retrieval`, from anchors to paths; docs/lego.md has the map.
@@ -127,7 +119,7 @@ def cell(
     `extraction`: a name of EXTRACTIONS, alone or followed by `+`, a name of PRUNINGS, `-` and a model, as "PPR+TP-E".
     `retrieval`: a name of RETRIEVALS; where it needs a model, followed by `-` and the model, as "OSAR-C". Either
     may be an operator, Keep() for none. `models`: the models by name; a language model is shown the best by "E", if
-    there is one. `nodes`, `edges`, `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `shown`, `triples`: those of Best.
+    there is one. `nodes`, `edges`, `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `triples`: `stored` of Best.
 
     >>> from graphwright.models import HashEncoder, OverlapCrossEncoder
     >>> cell("PPR+TP-E", "OSAR-C", {"E": HashEncoder(), "C": OverlapCrossEncoder()}, edges=9)
@@ -138,7 +130,7 @@ def cell(
     by_name = models or {}
 
     def best(by: str) -> Best:
-        return Best(_named(by, by_name, "model"), by_name.get("E"), shown, triples)
+        return Best(_named(by, by_name, "model"), by_name.get("E"), stored=triples)
 
     if isinstance(extraction, str):
         structure, _, pruning = extraction.partition("+")
@@ -166,35 +158,24 @@ def _needed(best: Best | None, name: str) -> Best:
     return best
 
 
-class Instance(NamedTuple):
-    """The parts of an instance; E is the sentence encoder, L the language model or its replacement.
-
-    `extraction`: "PPR", or "E" or "L" for edge pruning of that. `retrieval`: "SPR", or "OSAR" (shortest paths,
-    reranked) or "ISAR" (beam search) by the `judge`, "E" or "L".
-    """
-
-    extraction: str
-    retrieval: str
-    judge: str = ""
-
-
-INSTANCES = {
-    1: Instance("PPR", "SPR"),
-    2: Instance("E", "OSAR", "E"),
-    3: Instance("E", "OSAR", "L"),
-    4: Instance("L", "OSAR", "E"),
-    5: Instance("L", "OSAR", "L"),
-    6: Instance("E", "ISAR", "E"),
-    7: Instance("E", "ISAR", "L"),
-    8: Instance("L", "ISAR", "E"),
-    9: Instance("L", "ISAR", "L"),
-    10: Instance("E", "SPR"),
-    11: Instance("L", "SPR"),
-    12: Instance("PPR", "OSAR", "E"),
-    13: Instance("PPR", "OSAR", "L"),
-    14: Instance("PPR", "ISAR", "E"),
-    15: Instance("PPR", "ISAR", "L"),
+INSTANCES: Mapping[int, tuple[str, str]] = {
+    1: ("PPR", "SPR"),
+    2: ("PPR+TP-E", "OSAR-E"),
+    3: ("PPR+TP-E", "OSAR-L"),
+    4: ("PPR+TP-L", "OSAR-E"),
+    5: ("PPR+TP-L", "OSAR-L"),
+    6: ("PPR+TP-E", "ISAR-E"),
+    7: ("PPR+TP-E", "ISAR-L"),
+    8: ("PPR+TP-L", "ISAR-E"),
+    9: ("PPR+TP-L", "ISAR-L"),
+    10: ("PPR+TP-E", "SPR"),
+    11: ("PPR+TP-L", "SPR"),
+    12: ("PPR", "OSAR-E"),
+    13: ("PPR", "OSAR-L"),
+    14: ("PPR", "ISAR-E"),
+    15: ("PPR", "ISAR-L"),
 }
+"""Extraction and path retrieval of each instance, as in `cell`: E is the sentence encoder, L the language model."""
 
 
 def lego(
@@ -205,7 +186,6 @@ def lego(
     nodes: int = 1000,
     edges: int = 64,
     paths: int = 32,
-    shown: int = 256,
     triples: Operator | None = None,
 ) -> Operator:
     """Return instance `number`, from anchors to paths.
@@ -213,23 +193,24 @@ def lego(
     `encoder` is E; `judge` is L: a language model, or without one a cross-encoder that is another model than E (state
     this with reported figures); only the instances with an L need it. `nodes`, `edges` and `paths` are N_ppr, N_e and
     N_p; beams are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the paper does
-    not state the restart of PPR: 0.15. A language model selects from the `shown` best by E, in one call (section 3.2.2
-    b.1). `triples`: a search that ranks the triples of the graph by E with stored vectors, so that E reads none.
+    not state the restart of PPR: 0.15. `triples`: a search that ranks the triples of the graph by E with stored
+    vectors, so that E reads none.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> lego(12, HashEncoder())
     PersonalizedPageRank(each=True) % 1000 >> Induce() >> ShortestPaths() >> Rerank(HashEncoder(dimension=64)) % 32
     """
-    parts = INSTANCES.get(number)
-    if parts is None:
+    if number not in INSTANCES:
         raise OptionError(f"LEGO-GraphRAG has no instance {number!r}; it has 1 to {len(INSTANCES)}.")
-    if judge is None and "L" in parts:
+    if judge is None and _judged(number):
         raise OptionError(f"lego-{number} needs L: give a language model or a cross-encoder as judge.")
     models: dict[str, Model] = {"E": encoder} if judge is None else {"E": encoder, "L": judge}
-    extraction = "PPR" if parts.extraction == "PPR" else f"PPR+TP-{parts.extraction}"
-    retrieval = f"{parts.retrieval}-{parts.judge}" if parts.judge else parts.retrieval
-    sizes = {"nodes": nodes, "edges": edges, "paths": paths, "shown": shown}
-    return cell(extraction, retrieval, models, triples=triples, **sizes)
+    return cell(*INSTANCES[number], models, nodes=nodes, edges=edges, paths=paths, triples=triples)
+
+
+def _judged(number: int) -> bool:
+    """Return whether an instance needs L."""
+    return any(name.endswith("-L") for name in INSTANCES[number])
 
 
 def answered(
@@ -262,7 +243,6 @@ def scorer(ix: Snapshot) -> Encoder | Scorer:
 
 def instance(number: int) -> Callable[..., Operator]:
     """Return the builder of instance `number` over an index."""
-    parts = INSTANCES[number]
 
     def build(
         ix: Snapshot,
@@ -274,13 +254,13 @@ def instance(number: int) -> Callable[..., Operator]:
         judge: CrossEncoder | LLM | None = None,
         llm: LLM | None = None,
     ) -> Operator:
-        second = (judge or llm or MiniLMCrossEncoder()) if "L" in parts else None
+        second = (judge or llm or MiniLMCrossEncoder()) if _judged(number) else None
         triples = None if ix.triples is None else EdgeSearch(ix.triples)
         search = lego(number, scorer(ix), second, nodes=nodes, edges=edges, paths=paths, triples=triples)
         return answered(ix, search, top_k, llm)
 
     build.__name__ = f"lego_{number}"
-    build.__doc__ = f"""{_about(parts)} (LEGO-GraphRAG, instance {number}).
+    build.__doc__ = f"""{_about(*INSTANCES[number])} (LEGO-GraphRAG, instance {number}).
 
     On a knowledge graph without passages the answer is the names that the paths lead to. E is the index's encoder with
     the stored vectors of triples, else of names; without either it encodes every triple and path. L is `judge`, else
@@ -289,13 +269,8 @@ def instance(number: int) -> Callable[..., Operator]:
     return build
 
 
-def _about(parts: Instance) -> str:
-    graph = "the PPR subgraph"
-    if parts.extraction != "PPR":
-        graph += f" pruned by {parts.extraction}"
-    if parts.retrieval == "SPR":
-        return f"Rank passages by shortest paths in {graph}"
-    paths = (
-        f"shortest paths reranked by {parts.judge}" if parts.retrieval == "OSAR" else f"beam search by {parts.judge}"
-    )
-    return f"Rank passages by {paths} in {graph}"
+def _about(extraction: str, retrieval: str) -> str:
+    pruned, (kind, _, by) = extraction.partition("+TP-")[2], retrieval.partition("-")
+    graph = f"the PPR subgraph pruned by {pruned}" if pruned else "the PPR subgraph"
+    paths = {"SPR": "shortest paths", "OSAR": f"shortest paths reranked by {by}", "ISAR": f"beam search by {by}"}
+    return f"Rank passages by {paths[kind]} in {graph}"

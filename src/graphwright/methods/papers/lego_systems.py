@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphwright.generate.prompts import CommunityReports, ReportPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.learn.path import Decode, PathRetriever
-from graphwright.methods.house.baselines import answering
+from graphwright.methods.house import answering
 from graphwright.methods.papers.lego import Best, answered, lego, scorer
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwright.generate.path_prompts import GlobalEdges, PathPrompt
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.house.baselines import answering
+from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.keywords import Keywords
 from graphwright.operators.anchors.link_entities import AnchorSearch

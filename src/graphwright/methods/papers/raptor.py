@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwright.generate.prompts import ReportPrompt, TreeReports
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.house.baselines import answering
+from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.communities.summaries import SummaryTree, TreeSearch
 from graphwright.operators.operator import Operator

@@ -11,7 +11,7 @@ from graphwright.index.snapshot import Snapshot
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.registry import load_retriever
 from graphwright.learn.retriever import Checkpoint, Explain, LastNode, Retriever
-from graphwright.methods.house.baselines import answering
+from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import OnGraph

@@ -15,7 +15,7 @@ from graphwright.models.fake import ScriptedLLM
 
 SNAPSHOT = corpus_index().snapshot
 OFFLINE = sorted(name for name, method in METHODS.items() if not method.required)
-LEGO_WITH_L = [f"lego-{number}" for number, made in INSTANCES.items() if "L" in made]
+LEGO_WITH_L = [f"lego-{number}" for number, made in INSTANCES.items() if "-L" in "".join(made)]
 
 
 def first_sentence(system: str, user: str) -> str:

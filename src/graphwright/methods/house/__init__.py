@@ -1,1 +1,0 @@
-"""Methods of this package, and the baselines."""
