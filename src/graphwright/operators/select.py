@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
@@ -18,9 +17,8 @@ from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.csr import group
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
-from graphwright.operators.search.support import Support, rarity, reach
+from graphwright.operators.search.support import Statements, Support, positions_in, rarity, reach
 from graphwright.operators.state import State
-from graphwright.text.words import words
 
 __all__ = ["Complement", "ItemsOf", "Pairs", "ToPassages"]
 
@@ -64,9 +62,7 @@ class ToPassages(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Collect and rank the passages."""
-        if state.evidence is None:
-            return state
-        items = state.evidence if self.items is None else self.items(state, run)
+        items = state.items if self.items is None else self.items(state, run)
         scores = items.ranked_scores
         item, passage, states = _behind(state.graph, items)
         ids, position = np.unique(passage, return_inverse=True)
@@ -154,10 +150,8 @@ class Pairs(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Score each passage of the evidence; other nodes are left out."""
-        if state.evidence is None:
-            return state
         support = Support.of(state, run, self.passages, self.words)
-        support = support.take(np.flatnonzero(np.isin(support.nodes, state.evidence.nodes)))
+        support = support.take(np.flatnonzero(np.isin(support.nodes, state.items.nodes)))
         if not len(support.nodes):
             return state.with_(evidence=Evidence.of_nodes([]))
         alone = support.total()
@@ -227,12 +221,10 @@ class Complement(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Select passages until there are k."""
-        if state.evidence is None:
-            return state
         support = Support.of(state, run, self.passages, self.words)
         selection = _Selection(self, state, support)
-        stating = state.graph.chunks_of((), state.evidence.edges)
-        selection.begin(np.flatnonzero(np.isin(support.nodes, np.append(state.evidence.nodes, stating))))
+        stating = state.graph.chunks_of((), state.items.edges)
+        selection.begin(np.flatnonzero(np.isin(support.nodes, np.append(state.items.nodes, stating))))
         selected: list[int] = []
         scores: list[float] = []
         while len(selected) != k and len(selection.candidates):
@@ -328,7 +320,7 @@ def connections(
     if statements is not None:
         strengths += statements.scores(nodes, entities)[owner, mentioned]
     row, subjects = topics.expand(entities[mentioned])
-    parts = [(owner[row], _positions(support.nodes, subjects), strengths[row])]
+    parts = [(owner[row], positions_in(support.nodes, subjects), strengths[row])]
     rare = rarity(graph, entities, options.common)[mentioned]
     few = np.flatnonzero(rare)
     if pooled:
@@ -336,7 +328,7 @@ def connections(
         row, others = inverse.expand(mentioned[few].astype(np.int64))
     else:
         row, holders = _mentioning(graph, entities[mentioned[few]])
-        others = _positions(support.nodes, holders)
+        others = positions_in(support.nodes, holders)
         parts.append(_by_own_topic(graph, support, nodes, topics, options.about))
     parts += [(owner[few][row], others, options.shared * rare[few][row]), _named_pairs(support, positions)]
     first, second, strengths = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -348,7 +340,7 @@ def _by_own_topic(graph: Graph, support: Support, nodes: Ints, topics: Csr, stre
     """Return the connections of passages with other passages that mention their topics."""
     owner, own = topics.expand(nodes)
     row, holders = _mentioning(graph, own)
-    return owner[row], _positions(support.nodes, holders), np.full(len(row), strength)
+    return owner[row], positions_in(support.nodes, holders), np.full(len(row), strength)
 
 
 def _named_pairs(support: Support, positions: Ints) -> Connections:
@@ -356,12 +348,6 @@ def _named_pairs(support: Support, positions: Ints) -> Connections:
     named = np.flatnonzero(support.topics)
     first = np.flatnonzero(np.isin(positions, named))
     return np.repeat(first, len(named)), np.tile(named, len(first)), np.zeros(len(first) * len(named))
-
-
-def _positions(ascending: Ints, nodes: Ints) -> Ints:
-    """Return the position of each node in an ascending array, -1 where it is absent."""
-    at = np.minimum(np.searchsorted(ascending, nodes), len(ascending) - 1)
-    return np.where(ascending[at] == nodes, at, -1)
 
 
 def _strongest(n: int, first: Ints, second: Ints, strengths: Scores) -> Connections:
@@ -381,49 +367,3 @@ def _mentioning(graph: Graph, entities: Ints) -> tuple[Ints, Ints]:
     owner, aliases = graph.columns.by_relation(ALIAS).expand(entities)
     row, more = chunks.expand(aliases)
     return np.concatenate((direct, owner[row])), np.concatenate((holders, more))
-
-
-class Statements:
-    """Scores of the statements of passages on entities: the share of the question's words that the best one contains.
-
-    Words count by idf. Scores are divided by the largest in the first passages, and multiplied by `weight`.
-    """
-
-    def __init__(self, weight: float, state: State, index: WordIndex) -> None:
-        """Weigh the words of the question."""
-        self.weight, self.graph = weight, state.graph
-        n = len(index.nodes)
-        frequencies = {word: len(index.postings(word)[0]) for word in words(state.question.text)}
-        self.idf = {word: math.log1p((n - df + 0.5) / (df + 0.5)) for word, df in frequencies.items() if df}
-        self.shares: dict[int, float] = {}
-        self.largest = 0.0
-
-    def scores(self, nodes: Ints, entities: Ints) -> Scores:
-        """Return the score of each passage on each of the entities, ascending: float64[p, e]."""
-        columns = self.graph.columns
-        best = np.zeros((len(nodes), len(entities)))
-        owner, edges = columns.stated.expand(nodes)
-        if not len(edges) or not len(entities):
-            return best
-        shares = self._shares(edges)
-        self.largest = self.largest or float(shares.max())
-        owner, shares, ends = np.repeat(owner, 2), np.repeat(shares, 2), self.graph.ends(edges)
-        row, aliases = columns.by_relation(ALIAS).expand(ends)
-        rows, ends = np.append(np.arange(len(ends)), row), np.append(ends, aliases)
-        place = _positions(entities, ends)
-        rows, place = rows[place >= 0], place[place >= 0]
-        np.maximum.at(best, (owner[rows], place), shares[rows])
-        scores: Scores = self.weight * np.minimum(best / (self.largest or 1.0), 1.0)
-        return scores
-
-    def _shares(self, edges: Ints) -> Scores:
-        """Return the share of the question's words in each statement; the text of several edges is read once."""
-        columns = self.graph.columns
-        texts = np.full(len(edges), -1) if columns.edge_text is None else columns.edge_text[edges]
-        keys, first, place = np.unique(np.where(texts < 0, -1 - edges, texts), return_index=True, return_inverse=True)
-        total = sum(self.idf.values()) or 1.0
-        for key, edge in zip(keys.tolist(), edges[first].tolist(), strict=True):
-            if key not in self.shares:
-                matches = self.idf.keys() & set(words(self.graph.edge_text(edge)))
-                self.shares[key] = sum(self.idf[word] for word in matches) / total
-        return np.array([self.shares[key] for key in keys.tolist()])[place]

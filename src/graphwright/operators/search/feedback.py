@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import numpy as np
 
 from graphwright.constraints import AtLeast, Has
-from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import LLM, Encoder, Floats
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of
+from graphwright.operators.rerank.scorer import ModelOf, cosines
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import Anchor, State
@@ -53,17 +53,13 @@ class Feedback(Ranker):
         nodes = np.array(list(state.node_scores()), np.int64)
         if not len(nodes):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        query, vectors = self.index.encode(state.question.text, run), []
+        query, vectors = self.index.encode(state.question.text, run), list[Floats]()
         for part in self.index.parts:
-            vectors.append(part.vectors[part.rows_of(nodes)[1]])
+            vectors += list(part.of(nodes[part.has(nodes)]))
             nodes = nodes[~part.has(nodes)]
-        return state.with_(evidence=nearest(self.index, self._moved(query, np.concatenate(vectors)), state, k))
-
-    def _moved(self, query: Floats, vectors: Floats) -> Floats:
-        if not len(vectors):
-            return query
-        moved: Floats = (query + np.float32(self.beta) * vectors.mean(axis=0)) / np.float32(1 + self.beta)
-        return moved
+        if vectors:
+            query = (query + np.float32(self.beta) * np.mean(vectors, axis=0)) / np.float32(1 + self.beta)
+        return state.with_(evidence=nearest(self.index, query, state, k))
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,15 +132,10 @@ class Think(Operator):
     ['Which river is Graz on? Graz is on the Mur.']
     """
 
-    model: LLM | Encoder
+    model: Annotated[LLM | Encoder, ModelOf("a language model or an encoder", LLM, Encoder)]
     passages: Annotated[int, AtLeast(1)] = 5
     needs = ("evidence",)
     gives = ("anchors",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.model, str) or not isinstance(self.model, LLM | Encoder):
-            raise OptionError(f"Think: model is {self.model!r}; it must be a language model or an encoder.")
 
     def apply(self, state: State, run: Run) -> State:
         """Add the thought; none if nothing was retrieved, or the chain is complete."""
@@ -161,16 +152,16 @@ class Think(Operator):
 
 def _written(model: LLM, state: State, run: Run, nodes: list[int]) -> str:
     """Return the sentence that a language model writes; "" if it needs none, or repeats itself."""
+    graph, earlier = state.graph, _thoughts(state)
     passages = [
-        data_line({"passage": number, "title": title, "text": text[:_PASSAGE_CHARACTERS]})
-        for number, (title, text) in enumerate((_title_and_text(state.graph, node) for node in nodes), 1)
+        {"passage": number, "title": graph.title_of(node), "text": graph.passage(node)[:_PASSAGE_CHARACTERS]}
+        for number, node in enumerate(nodes, 1)
     ]
-    earlier = _thoughts(state)
     reply = run.reply(
         model,
         "ircot",
         question=data_line({"question": state.question.text}),
-        passages="\n".join(passages),
+        passages="\n".join(map(data_line, passages)),
         thoughts=data_line({"thoughts": earlier}),
     )
     if reply is None:
@@ -187,20 +178,15 @@ def _nearest(encoder: Encoder, state: State, run: Run, nodes: list[int]) -> str:
     if not new:
         return ""
     vectors = run.encode(encoder, [question, *new]).astype(np.float64)
-    cosines = vectors[1:] @ vectors[0] / np.maximum(np.linalg.norm(vectors[1:], axis=1), 1e-12)
-    return f"{question} {new[int(cosines.argmax())]}"
+    return f"{question} {new[int(cosines(vectors[1:], vectors[0]).argmax())]}"
 
 
 def _sentences(graph: Graph, node: int) -> Iterator[str]:
     """Yield the sentences of a passage, each after the passage's title."""
-    title, text = _title_and_text(graph, node)
+    title, text = graph.title_of(node), graph.passage(node)
     for start, end in sentence_spans(text):
         if words(text[start:end]):
             yield f"{title}. {text[start:end]}" if title else text[start:end]
-
-
-def _title_and_text(graph: Graph, node: int) -> tuple[str, str]:
-    return graph.title_of(node), graph.passage(node)
 
 
 @dataclass(frozen=True, repr=False)

@@ -92,8 +92,7 @@ class SharedWords(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Select and rank the items."""
-        evidence = state.evidence or Evidence.of_nodes([])
-        weights = self._weights(state.question.text)
+        evidence, weights = state.items, self._weights(state.question.text)
         sums = [sum(weights.get(word, 0.0) for word in set(words(text))) for text in evidence.texts(state.graph)]
         shares = np.array(sums, np.float64) / max(sum(weights.values()), 1e-12)
         selected = np.flatnonzero(shares >= self.threshold * shares.max(initial=0.0))
@@ -131,8 +130,8 @@ class PhraseSeeds(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Score the ends and the passages."""
-        evidence, graph = state.evidence, state.graph
-        if evidence is None or not len(evidence):
+        evidence, graph = state.items, state.graph
+        if not len(evidence):
             return state.with_(evidence=Evidence.of_nodes([], []))
         scores_of: dict[int, list[float]] = {}
         for (nodes, edges), score in zip(evidence, evidence.ranked_scores.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Search by three signals of passages: cosine, BM25, and topics that the question names."""
+"""Search by three signals of passages: cosine, BM25, and topics that the question names; mentions and statements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.text.words import words
 
-__all__ = ["Support", "SupportSearch", "frequency", "rarity", "reach"]
+__all__ = ["Statements", "Support", "SupportSearch", "frequency", "positions_in", "rarity", "reach"]
 
 _INFERRED = 0.5  # weight of a topic that no title confirms
 _FEW = 5  # passages that may mention a topic, however few passages there are
@@ -167,3 +167,54 @@ def rarity(graph: Graph, entities: Ints, common: float) -> Scores:
     df = frequency(graph, entities)
     rare = np.log(np.maximum(count / np.maximum(df, 1), 1)) / np.log(count)
     return np.where((df > 1) & (df <= max(5, common * count)), rare, 0.0)
+
+
+def positions_in(ascending: Ints, nodes: Ints) -> Ints:
+    """Return the position of each node in an ascending array, -1 where it is absent."""
+    at = np.minimum(np.searchsorted(ascending, nodes), len(ascending) - 1)
+    return np.where(ascending[at] == nodes, at, -1)
+
+
+class Statements:
+    """Scores of the statements of passages on entities: the share of the question's words that the best one contains.
+
+    Words count by idf. Scores are divided by the largest in the first passages, and multiplied by `weight`.
+    """
+
+    def __init__(self, weight: float, state: State, index: WordIndex) -> None:
+        """Weigh the words of the question."""
+        self.weight, self.graph = weight, state.graph
+        n = len(index.nodes)
+        frequencies = {word: len(index.postings(word)[0]) for word in words(state.question.text)}
+        self.idf = {word: math.log1p((n - df + 0.5) / (df + 0.5)) for word, df in frequencies.items() if df}
+        self.shares: dict[int, float] = {}
+        self.largest = 0.0
+
+    def scores(self, nodes: Ints, entities: Ints) -> Scores:
+        """Return the score of each passage on each of the entities, ascending: float64[p, e]."""
+        columns = self.graph.columns
+        best = np.zeros((len(nodes), len(entities)))
+        owner, edges = columns.stated.expand(nodes)
+        if not len(edges) or not len(entities):
+            return best
+        shares = self._shares(edges)
+        self.largest = self.largest or float(shares.max())
+        owner, shares, ends = np.repeat(owner, 2), np.repeat(shares, 2), self.graph.ends(edges)
+        row, aliases = columns.by_relation(ALIAS).expand(ends)
+        rows, ends = np.append(np.arange(len(ends)), row), np.append(ends, aliases)
+        place = positions_in(entities, ends)
+        rows, place = rows[place >= 0], place[place >= 0]
+        np.maximum.at(best, (owner[rows], place), shares[rows])
+        scores: Scores = self.weight * np.minimum(best / (self.largest or 1.0), 1.0)
+        return scores
+
+    def _shares(self, edges: Ints) -> Scores:
+        """Return the share of the question's words in each statement; the text of several edges is read once."""
+        columns, total = self.graph.columns, sum(self.idf.values()) or 1.0
+        texts = np.full(len(edges), -1) if columns.edge_text is None else columns.edge_text[edges]
+        keys = np.where(texts < 0, -1 - edges, texts).tolist()
+        for key, edge in zip(keys, edges.tolist(), strict=True):
+            if key not in self.shares:
+                matches = self.idf.keys() & set(words(self.graph.edge_text(edge)))
+                self.shares[key] = sum(self.idf[word] for word in matches) / total
+        return np.array([self.shares[key] for key in keys])

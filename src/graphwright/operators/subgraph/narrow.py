@@ -7,8 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast, MoreThan
-from graphwright.errors import OptionError
+from graphwright.constraints import AtLeast, MoreThan, OneOf
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph, Kind
 from graphwright.index.clustering import communities, needs_igraph
@@ -35,10 +34,8 @@ class Induce(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Narrow the graph."""
-        evidence, graph = state.evidence, state.graph
-        if evidence is None:
-            return state
-        return narrowed(state, run, graph.part(np.concatenate((evidence.nodes, graph.ends(evidence.edges)))))
+        items, graph = state.items, state.graph
+        return narrowed(state, run, graph.part(np.concatenate((items.nodes, graph.ends(items.edges)))))
 
 
 def narrowed(state: State, run: Run, graph: Graph) -> State:
@@ -82,23 +79,18 @@ class Only(Operator):
     On a graph without passages every item passes Only(Kind.CHUNK), because its nodes serve as passages.
     """
 
-    kind: Kind
+    kind: Annotated[Kind, OneOf(*Kind)]
     needs = ("evidence",)
     gives = ("evidence",)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.kind, Kind):
-            raise OptionError(f"Only: kind is {self.kind!r}; it must be one of {', '.join(map(str, Kind))}.")
-
     def apply(self, state: State, run: Run) -> State:
         """Select the items."""
-        evidence = state.evidence
-        if evidence is None or (self.kind == Kind.CHUNK and state.graph.passages is None):
+        if self.kind == Kind.CHUNK and state.graph.passages is None:
             return state
-        others = np.concatenate(([0], np.cumsum(state.graph.columns.kinds[evidence.nodes] != self.kind)))
-        selected = np.flatnonzero(others[evidence.node_ptr[1:]] == others[evidence.node_ptr[:-1]])
-        return state.with_(evidence=evidence.take(selected.tolist()))
+        items = state.items
+        others = np.concatenate(([0], np.cumsum(state.graph.columns.kinds[items.nodes] != self.kind)))
+        selected = np.flatnonzero(others[items.node_ptr[1:]] == others[items.node_ptr[:-1]])
+        return state.with_(evidence=items.take(selected.tolist()))
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,12 +118,10 @@ class InduceEdges(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Narrow the graph."""
-        evidence, graph = state.evidence, state.graph
-        if evidence is None:
-            return state
-        edges = np.unique(evidence.edges)
+        items, graph = state.items, state.graph
+        edges = np.unique(items.edges)
         edges = edges if graph.whole else np.intersect1d(edges, graph.edges, assume_unique=True)
-        nodes = np.unique(np.concatenate((evidence.nodes, graph.ends(edges))))
+        nodes = np.unique(np.concatenate((items.nodes, graph.ends(edges))))
         nodes = nodes[graph.holds(nodes)]
         for array in (nodes, edges):
             array.flags.writeable = False

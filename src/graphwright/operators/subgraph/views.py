@@ -5,7 +5,8 @@ A view keeps ids, names and texts, and has other edges; `OnGraph(view, step)` ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -41,8 +42,24 @@ _averages: SnapshotCache[VectorIndex] = SnapshotCache()
 _statements: SnapshotCache[tuple[Ints, Ints, Csr]] = SnapshotCache()
 
 
-@dataclass(frozen=True)
-class PassageGraph(Checked):
+class _CachedView(Checked):
+    """A view that is built once for a snapshot."""
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the view of the graph."""
+        view = _graphs.get(graph.columns, self, lambda: Graph(self.columns(graph.columns)))
+        return view if graph.whole else view.part(graph.nodes)
+
+    @abstractmethod
+    def columns(self, columns: Columns) -> Columns:
+        """Return columns with the same nodes, and the edges of the view."""
+
+    def __repr__(self) -> str:
+        return source_of(self)
+
+
+@dataclass(frozen=True, repr=False)
+class PassageGraph(_CachedView):
     """The graph of passages alone: each is joined to the passages that it refers to, names, or continues.
 
     Edges come from three sources. Documents may list references (`Document.links`): each of their passages
@@ -69,19 +86,34 @@ class PassageGraph(Checked):
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the graph of passages."""
-        passages = graph.passages
-        if passages is None:
-            return graph
-        columns = graph.columns
-        view = _graphs.get(columns, self, lambda: Graph(_linked(columns, passages, self.shared, self.relations)))
-        return view if graph.whole else view.part(graph.nodes)
+        return graph if graph.passages is None else super().__call__(graph)
 
-    def __repr__(self) -> str:
-        return source_of(self)
+    def columns(self, columns: Columns) -> Columns:
+        """Return columns with the same nodes, and the edges between passages."""
+        passages: Passages = columns.passages  # type: ignore[assignment]
+        nodes = np.asarray(passages.nodes, np.int64)
+        sources = {
+            REFERS: lambda: _referring(columns),
+            NAMES: lambda: _naming(columns, nodes),
+            SHARES: lambda: _sharing(columns, nodes, self.shared),
+            CONTINUES: lambda: _continuing(passages),
+        }
+        pairs = [sources[name]() for name in self.relations]
+        ends = np.concatenate(pairs).astype(np.int32)
+        return Columns(
+            names=columns.names,
+            heads=np.ascontiguousarray(ends[:, 0]),
+            tails=np.ascontiguousarray(ends[:, 1]),
+            relation=np.repeat(np.arange(len(pairs), dtype=np.int32), [len(some) for some in pairs]),
+            relations=TextColumn.of(self.relations),
+            kinds=columns.kinds,
+            texts=columns.texts,
+            passages=passages,
+        )
 
 
-@dataclass(frozen=True)
-class EntityGraph(Checked):
+@dataclass(frozen=True, repr=False)
+class EntityGraph(_CachedView):
     """The graph of entities alone, each with the sentences that connect it to others as its text.
 
     The text-rich knowledge graph on which FastInsight is evaluated, besides reference networks (section 4.2.2). An
@@ -91,14 +123,16 @@ class EntityGraph(Checked):
 
     sentences: Annotated[int, AtLeast(0)] = 5
 
-    def __call__(self, graph: Graph) -> Graph:
-        """Return the graph of entities."""
-        columns = graph.columns
-        view = _graphs.get(columns, self, lambda: Graph(_between_entities(columns, self.sentences)))
-        return view if graph.whole else view.part(graph.nodes)
-
-    def __repr__(self) -> str:
-        return source_of(self)
+    def columns(self, columns: Columns) -> Columns:
+        """Return columns with the same nodes, the edges between entities, and texts that hold their sentences."""
+        edges = np.flatnonzero(columns.between_entities(np.arange(len(columns.heads))))
+        heads, tails = columns.heads[edges], columns.tails[edges]
+        edge_sentence = None if columns.edge_text is None else columns.edge_text[edges]
+        texts = columns.names if columns.texts is None else columns.texts
+        if edge_sentence is not None and columns.sentences is not None:
+            texts = _with_sentences(texts, heads, tails, edge_sentence, columns.sentences, self.sentences)
+        edges_of = {"heads": heads, "tails": tails, "relation": columns.relation[edges], "edge_text": edge_sentence}
+        return replace(columns, texts=texts, edge_chunks=None, **edges_of)
 
 
 @dataclass(frozen=True)
@@ -140,29 +174,6 @@ def entity_vectors(graph: Graph, passages: VectorIndex) -> VectorIndex:
     if graph.passages is None:
         return passages
     return _averages.get(graph.columns, passages, lambda: _means(graph.columns, passages))
-
-
-def _linked(columns: Columns, passages: Passages, shared: int, relations: tuple[str, ...]) -> Columns:
-    """Return columns with the same nodes, and the edges between passages."""
-    nodes = np.asarray(passages.nodes, np.int64)
-    sources = {
-        REFERS: lambda: _referring(columns),
-        NAMES: lambda: _naming(columns, nodes),
-        SHARES: lambda: _sharing(columns, nodes, shared),
-        CONTINUES: lambda: _continuing(passages),
-    }
-    pairs = [sources[name]() for name in relations]
-    ends = np.concatenate([np.empty((0, 2), np.int64), *pairs]).astype(np.int32)
-    return Columns(
-        names=columns.names,
-        heads=np.ascontiguousarray(ends[:, 0]),
-        tails=np.ascontiguousarray(ends[:, 1]),
-        relation=np.repeat(np.arange(len(pairs), dtype=np.int32), [len(some) for some in pairs]),
-        relations=TextColumn.of(relations),
-        kinds=columns.kinds,
-        texts=columns.texts,
-        passages=columns.passages,
-    )
 
 
 def _referring(columns: Columns) -> Ints:
@@ -218,32 +229,6 @@ def _means(columns: Columns, passages: VectorIndex) -> VectorIndex:
     row_of = np.full(len(columns.names), -1, np.int32)
     row_of[entities] = np.arange(len(entities), dtype=np.int32)
     return VectorIndex(normalised(vectors), row_of, passages.encoder)
-
-
-def _between_entities(columns: Columns, sentences: int) -> Columns:
-    """Return columns with the same nodes, the edges between entities, and texts that hold their sentences."""
-    entity = columns.kinds == Kind.ENTITY
-    edges = np.flatnonzero(entity[columns.heads] & entity[columns.tails])
-    heads, tails = columns.heads[edges], columns.tails[edges]
-    edge_sentence = None if columns.edge_text is None else columns.edge_text[edges]
-    texts = columns.names if columns.texts is None else columns.texts
-    if edge_sentence is not None and columns.sentences is not None:
-        texts = _with_sentences(texts, heads, tails, edge_sentence, columns.sentences, sentences)
-    return Columns(
-        names=columns.names,
-        heads=heads,
-        tails=tails,
-        relation=columns.relation[edges],
-        relations=columns.relations,
-        kinds=columns.kinds,
-        texts=texts,
-        edge_text=edge_sentence,
-        sentences=columns.sentences,
-        node_chunks=columns.node_chunks,
-        passages=columns.passages,
-        aliases=columns.aliases,
-        alias_node=columns.alias_node,
-    )
 
 
 def _with_sentences(

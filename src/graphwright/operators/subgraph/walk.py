@@ -86,12 +86,9 @@ class PersonalizedPageRank(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the nodes that are reached."""
-        runs = [self._visited(state, *start, k) for start in _starts(state, self.each)]
-        nodes, scores = _united(runs)
+        starts, adjacency = _starts(state, self.each), state.graph.adjacency
+        nodes, scores = _united([push_ppr(*adjacency, *start, restart=self.restart, k=k) for start in starts])
         return state.with_(evidence=Evidence.of_nodes(state.graph.at(nodes), scores).top(k or len(nodes)))
-
-    def _visited(self, state: State, nodes: Ints, weights: NDArray[np.float64], k: int | None) -> Visited:
-        return push_ppr(*state.graph.adjacency, nodes, weights, restart=self.restart, k=k)
 
 
 @dataclass(frozen=True, repr=False)
