@@ -328,9 +328,10 @@ def test_a_graph_without_entities_has_no_connections() -> None:
     assert found(op(state.with_(graph=bare.part([])))) == []
 
 
-def test_without_evidence_the_state_stays() -> None:
+def test_without_evidence_no_passage_is_selected() -> None:
     state = start("red fox?", SNAPSHOT.graph)
-    assert Complement(SNAPSHOT.passages, SNAPSHOT.words).ranked(state, Run(), None) is state
+    passages = Complement(SNAPSHOT.passages, SNAPSHOT.words).ranked(state, Run(), None).passages
+    assert passages is not None and len(passages) == 0
 
 
 @pytest.mark.parametrize(

@@ -131,8 +131,15 @@ class EntityGraph(_CachedView):
         texts = columns.names if columns.texts is None else columns.texts
         if edge_sentence is not None and columns.sentences is not None:
             texts = _with_sentences(texts, heads, tails, edge_sentence, columns.sentences, self.sentences)
-        edges_of = {"heads": heads, "tails": tails, "relation": columns.relation[edges], "edge_text": edge_sentence}
-        return replace(columns, texts=texts, edge_chunks=None, **edges_of)
+        return replace(
+            columns,
+            heads=heads,
+            tails=tails,
+            relation=columns.relation[edges],
+            texts=texts,
+            edge_text=edge_sentence,
+            edge_chunks=None,
+        )
 
 
 @dataclass(frozen=True)
