@@ -40,7 +40,7 @@ from graphwright.generate.path_prompts import ChainPrompt
 from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words
-from graphwright.index.bm25_index import WordIndex
+from graphwright.index.inverted_index import WordIndex
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.candidates import examples_of

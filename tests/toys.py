@@ -14,9 +14,9 @@ import numpy as np
 from graphwright import Evidence, Graph, Index, VectorIndex
 from graphwright.graph.columns import TextColumn, terminate
 from graphwright.index import Settings
-from graphwright.index.bm25_index import WordIndex
 from graphwright.index.chunk_columns import ChunkColumns, ChunkRecord
 from graphwright.index.extraction import Extraction
+from graphwright.index.inverted_index import WordIndex
 from graphwright.index.merge import MergedChunks
 from graphwright.index.snapshot import Snapshot
 from graphwright.learn import Checkpoint, load_retriever

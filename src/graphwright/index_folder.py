@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import asdict
 from numbers import Integral
 from pathlib import Path
@@ -21,16 +20,15 @@ from graphwright.graph.columns import Listed
 from graphwright.graph.graph import Graph
 from graphwright.index.build import Progress, Settings, build_from_chunks, build_from_graph, checked_spaces
 from graphwright.index.changes import Changes, Source
-from graphwright.index.extraction import Excerpt, Extractor
+from graphwright.index.chunk_columns import ChunkColumns
+from graphwright.index.extraction import Excerpt, Extractor, LexicalExtractor
 from graphwright.index.filter import Filter
 from graphwright.index.graph_import import ImportedGraph, import_graph
-from graphwright.index.layout import IndexLayout
-from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.locks import is_written
-from graphwright.index.snapshot import Snapshot, open_snapshot
+from graphwright.index.layout import IndexLayout, is_written, writer_lock
+from graphwright.index.snapshot import Snapshot, open_snapshot, write_snapshot
 from graphwright.index.store import Store
 from graphwright.index.verify import Problem, verify_index
-from graphwright.index.writer import Operation, Writer
+from graphwright.index.writer import Writer
 from graphwright.methods.registry import default_method, pipeline, retrieval_part
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.protocols import NamedEncoder, Usage
@@ -42,6 +40,7 @@ from graphwright.operators.state import Question, State, start
 __all__ = ["Changes", "Index"]
 
 Method = str | Operator | Callable[[Snapshot], Operator]
+Questions = Sequence[str | Question]
 GivenEncoder = NamedEncoder | str | Callable[..., Any] | None
 _MODELS: Mapping[str, Callable[[object], Any]] = {
     "llm": llm_of,
@@ -91,10 +90,10 @@ class Index:
         self._layout = layout
         self._store = Store(layout.store)
         self._encoder = _stored_encoder(layout.path, self._store, encoder)
+        self._extractor = extractor or LexicalExtractor()
         self._query_encoder = CachedEncoder(self._encoder)
-        self._writer = Writer(layout, self._store, self._encoder, extractor or LexicalExtractor())
         self._opened: tuple[str, Snapshot] | None = None
-        self._filtered: OrderedDict[tuple[Filter, int], Snapshot] = OrderedDict()
+        self._filtered: dict[tuple[Filter, int], Snapshot] = {}  # the most recently used last
         self._lock = threading.Lock()
         self._closed = False
         if settings is not None and settings != (stored := self.settings):
@@ -118,12 +117,11 @@ class Index:
     def open(cls, path: str | Path, *, encoder: GivenEncoder = None, extractor: Extractor | None = None) -> Index:
         """Open an index. Arguments as in `Index`; raises StoreError if there is none."""
         folder = Path(path)
-        if folder.is_file():
-            raise StoreError(
-                f"{folder} is a file, and an index is a folder. Make one: graphwright index PATH --into NEW-FOLDER"
-            )
         if not folder.is_dir():
-            raise StoreError(f"{folder} is not an index folder. Make one: graphwright index PATH --into {folder}")
+            problem, into = "is not an index folder", str(folder)
+            if folder.is_file():
+                problem, into = "is a file, and an index is a folder", "NEW-FOLDER"
+            raise StoreError(f"{folder} {problem}. Make one: graphwright index PATH --into {into}")
         if not IndexLayout(folder).store.exists() and IndexLayout(folder / "index").store.exists():
             raise StoreError(f"{folder} is the folder of an evaluation; its index is {folder / 'index'}.")
         Store(IndexLayout(folder).store).close()  # raises StoreError if there is none
@@ -159,19 +157,21 @@ class Index:
         'Drava'
         """
         spaces = None if embed is None else checked_spaces(embed)
-        files = [] if isinstance(source, Graph) else [_dump(file) for file in _file_list(source)]
-        name_files = [_dump(file) for file in names]
+        listed = [source] if isinstance(source, str | Path | Dump) else source
+        files, labels = [] if isinstance(listed, Graph) else _dumps(listed), _dumps(names)
+        if not files and not isinstance(source, Graph):
+            raise OptionError("give at least one file of triples to import.")
         model, model_name = _new_encoder(encoder)
 
         def fill(layout: IndexLayout) -> None:
             scratch = layout.path / "import"
-            imported = (
-                ImportedGraph(source.columns)
-                if isinstance(source, Graph)
-                else import_graph(files, scratch, names=name_files, max_malformed=max_malformed, progress=progress)
-            )
-            built = build_from_graph(Graph(imported.columns), model, embed=spaces, ids=imported.ids, progress=progress)
-            seconds = {**imported.seconds, **built.seconds}
+            if isinstance(source, Graph):
+                imported = ImportedGraph(source.columns)
+            else:
+                imported = import_graph(files, scratch, names=labels, max_malformed=max_malformed, progress=progress)
+            graph = Graph(imported.columns)
+            snapshot = build_from_graph(graph, model, embed=spaces, ids=imported.ids, progress=progress)
+            seconds = {**imported.seconds, **snapshot.seconds}
             about = {
                 "files": [str(file.path.resolve()) for file in files],
                 "relations": len(imported.columns.relations),
@@ -179,10 +179,8 @@ class Index:
                 "examples": imported.examples,
                 "seconds": {part: round(value, 3) for part, value in seconds.items()},
             }
-            settings = Settings(embed=tuple(built.about["texts"]))
-            store = Store.create(layout.store, {**_settings(model, model_name, settings), "graph": json.dumps(about)})
-            layout.publish(0, built.write)
-            store.close()
+            settings = Settings(embed=tuple(snapshot.about["texts"]))
+            _write_new(layout, snapshot, model, model_name, settings, graph=json.dumps(about))
             shutil.rmtree(scratch, ignore_errors=True)
 
         return cls(IndexLayout.create(Path(path).resolve(), fill).path, encoder=model)
@@ -217,7 +215,7 @@ class Index:
             key = filter, store.revision
             with self._lock:
                 if key in self._filtered:
-                    self._filtered.move_to_end(key)
+                    self._filtered[key] = self._filtered.pop(key)
                     return self._filtered[key]
             ids = [document for document, metadata in store.metadata().items() if filter.passes(document, metadata)]
             if not ids:
@@ -226,12 +224,12 @@ class Index:
                     f"{self.path} holds no document {filter}. Ids are paths from the folder that was read, or rows' "
                     f"own ids; metadata has the names {', '.join(names[:20]) or '(none)'}."
                 )
-            columns, settings = store.columns(ids), store.build_settings
-        part = build_from_chunks(columns, settings, self._query_encoder, known=whole).snapshot(self._query_encoder)
+            columns = store.columns(ids)
+        part = build_from_chunks(columns, self.settings, self._query_encoder, known=whole)
         with self._lock:
             self._filtered[key] = part
-            while len(self._filtered) > _MAX_FILTERED:
-                self._filtered.popitem(last=False)
+            if len(self._filtered) > _MAX_FILTERED:
+                del self._filtered[next(iter(self._filtered))]
         return part
 
     @property
@@ -266,8 +264,8 @@ class Index:
         searched at once; then the model reads them, with failures retried in the next call. After an interruption the
         next call continues where this one stopped. `usage`: a record that the models' work is added to.
         """
-        with self._write(progress, usage) as operation:
-            return operation.add(_source_list(documents))
+        with self._write(progress, usage) as writer:
+            return writer.add(_source_list(documents))
 
     def sync(self, folder: str | Path, progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
         """Make the documents that came from a folder those that it contains now: added, replaced and removed.
@@ -275,13 +273,13 @@ class Index:
         Unchanged documents cost nothing. Documents that an unreadable file may contain are not removed
         (`Changes.retained`, `Changes.unreadable`). Raises DataError for a folder that is missing or has no documents.
         """
-        with self._write(progress, usage) as operation:
-            return operation.sync(Path(folder))
+        with self._write(progress, usage) as writer:
+            return writer.sync(Path(folder))
 
     def remove(self, ids: Iterable[str], progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
         """Remove documents; the graph is then the one built without them. Raises DataError for an unknown id."""
-        with self._write(progress, usage) as operation:
-            return operation.remove([ids] if isinstance(ids, str) else ids)
+        with self._write(progress, usage) as writer:
+            return writer.remove([ids] if isinstance(ids, str) else ids)
 
     def reextract(
         self, ids: Sequence[str] | None = None, progress: Progress | None = None, *, usage: Usage | None = None
@@ -290,16 +288,16 @@ class Index:
 
         The texts are stored, so the files are not needed. After an interruption the next call continues.
         """
-        with self._write(progress, usage) as operation:
-            return operation.reextract([ids] if isinstance(ids, str) else ids)
+        with self._write(progress, usage) as writer:
+            return writer.reextract([ids] if isinstance(ids, str) else ids)
 
     def chunks_to_reextract(self, ids: Sequence[str] | None = None) -> list[Excerpt]:
         """Return the chunks that `reextract` would read, for an estimate."""
-        return [Excerpt(c.document, c.title, c.text) for c in self._writer.outdated(ids)]
+        return [Excerpt(c.document, c.title, c.text) for c in self._writer().outdated(ids)]
 
     def chunks_to_extract(self, documents: Iterable[Source] | Source) -> list[Excerpt]:
         """Return the chunks that `add` would read, for an estimate; writes nothing."""
-        return self._writer.unread(_source_list(documents))
+        return self._writer().unread(_source_list(documents))
 
     def verify(self, *, repair: bool = False) -> list[Problem]:
         """Return the problems of the folder, none if it is sound; see graphwright.index.verify.
@@ -308,8 +306,8 @@ class Index:
         """
         problems = verify_index(self._layout, self._store, self._encoder)
         if repair and self.imported is None and any(problem.repairable for problem in problems):
-            with self._write(None, None) as operation:
-                operation.rebuild()
+            with self._write() as writer:
+                writer.rebuild()
             problems = verify_index(self._layout, self._store, self._encoder)
         return problems
 
@@ -335,42 +333,24 @@ class Index:
         return retrieval_part(operator)(start(question, snapshot.graph), run)
 
     def ask(
-        self,
-        question: str | Question,
-        method: Method | None = None,
-        *,
-        top_k: int | None = None,
-        filter: Filter | Mapping[str, Any] | None = None,
-        run: Run | None = None,
-        **options: Any,
+        self, question: str | Question, method: Method | None = None, *, run: Run | None = None, **options: Any
     ) -> State:
         """Return the state with an answer and its citations. Arguments as in `retrieve`."""
-        snapshot, operator = self._pipeline(method, top_k=top_k, filter=filter, **options)
+        snapshot, operator = self._pipeline(method, **options)
         return operator(start(question, snapshot.graph), run)
 
     def retrieve_many(
-        self,
-        questions: Sequence[str | Question],
-        method: Method | None = None,
-        *,
-        threads: int = 2,
-        **options: Any,
+        self, questions: Questions, method: Method | None = None, *, threads: int = 2, **options: Any
     ) -> list[State]:
         """Return the states of `retrieve` for many questions, processed in threads; options as in `retrieve`."""
         snapshot, operator = self._pipeline(method, **options)
         return _many(questions, snapshot, retrieval_part(operator), threads)
 
     def ask_many(
-        self,
-        questions: Sequence[str | Question],
-        method: Method | None = None,
-        *,
-        threads: int = 2,
-        **options: Any,
+        self, questions: Questions, method: Method | None = None, *, threads: int = 2, **options: Any
     ) -> list[State]:
         """Return the states of `ask` for many questions, processed in threads; options as in `retrieve`."""
-        snapshot, operator = self._pipeline(method, **options)
-        return _many(questions, snapshot, operator, threads)
+        return _many(questions, *self._pipeline(method, **options), threads)
 
     def pipeline(self, method: Method | None = None, **options: Any) -> Operator:
         """Return a method as an operator over the current snapshot."""
@@ -458,8 +438,13 @@ class Index:
         documents, chunks = self._store.counts()
         return f"Index({str(self.path)!r}, {documents:,} documents, {chunks:,} chunks)"
 
-    def _write(self, progress: Progress | None, usage: Usage | None) -> AbstractContextManager[Operation]:
-        """Begin an operation; the snapshot held here is released first, so that its files can be deleted."""
+    def _writer(self, progress: Progress | None = None, usage: Usage | None = None) -> Writer:
+        changes = Changes() if usage is None else Changes(usage=usage)
+        return Writer(self._layout, self._store, self._encoder, self._extractor, progress, changes)
+
+    @contextmanager
+    def _write(self, progress: Progress | None = None, usage: Usage | None = None) -> Iterator[Writer]:
+        """Hold the write lock; the snapshot held here is released first, so that its files can be deleted."""
         if self.imported is not None:
             raise StoreError(
                 f"{self.path} is an imported graph; documents cannot be added to it or removed from it. Index "
@@ -467,7 +452,8 @@ class Index:
             )
         with self._lock:
             self._opened = None
-        return self._writer.operation(progress, usage)
+        with writer_lock(self.path):
+            yield self._writer(progress, usage)
 
     def _pipeline(
         self,
@@ -494,25 +480,24 @@ def _create(folder: Path, encoder: GivenEncoder, settings: Settings) -> IndexLay
     if "passages" not in settings.embed:
         raise OptionError(f"embed is {settings.embed}; passages are always embedded, so it must contain them.")
     model, name = _new_encoder(encoder)
+    snapshot = build_from_chunks(ChunkColumns.of([]), settings, model)
+    return IndexLayout.create(folder.resolve(), lambda layout: _write_new(layout, snapshot, model, name, settings))
 
-    def fill(layout: IndexLayout) -> None:
-        store = Store.create(layout.store, _settings(model, name, settings))
-        layout.publish(0, build_from_chunks(store.columns(), settings, model).write)
-        store.close()
 
-    return IndexLayout.create(folder.resolve(), fill)
+def _write_new(
+    layout: IndexLayout, snapshot: Snapshot, encoder: NamedEncoder, name: str, settings: Settings, **more: str
+) -> None:
+    """Write the store and the first snapshot of a new index; `name`: of the encoder, if it was given by name."""
+    values = json.dumps(asdict(settings))
+    stored = {"encoder": encoder.id, "encoder name": name, "settings": values, "revision": "0", **more}
+    Store.create(layout.store, stored).close()
+    layout.publish(0, lambda folder: write_snapshot(folder, snapshot))
 
 
 def _new_encoder(encoder: GivenEncoder) -> tuple[NamedEncoder, str]:
     """Return the encoder of a new index, and its name if it was given by name."""
     encoder = EMBEDDED if encoder is None else encoder
     return encoder_of(encoder), encoder if isinstance(encoder, str) else ""
-
-
-def _settings(encoder: NamedEncoder, encoder_name: str, settings: Settings) -> dict[str, str]:
-    """Return the settings of a new store."""
-    values = json.dumps(asdict(settings))
-    return {"encoder": encoder.id, "encoder name": encoder_name, "settings": values, "revision": "0"}
 
 
 def _stored_encoder(folder: Path, store: Store, encoder: GivenEncoder) -> NamedEncoder:
@@ -528,15 +513,8 @@ def _stored_encoder(folder: Path, store: Store, encoder: GivenEncoder) -> NamedE
     return model
 
 
-def _file_list(source: str | Path | Dump | Sequence[str | Path | Dump]) -> Sequence[str | Path | Dump]:
-    files = [source] if isinstance(source, str | Path | Dump) else list(source)
-    if not files:
-        raise OptionError("give at least one file of triples to import.")
-    return files
-
-
-def _dump(file: str | Path | Dump) -> Dump:
-    return file if isinstance(file, Dump) else dump_of(file)
+def _dumps(files: Iterable[str | Path | Dump]) -> list[Dump]:
+    return [file if isinstance(file, Dump) else dump_of(file) for file in files]
 
 
 def _source_list(documents: Iterable[Source] | Source) -> Iterable[Source]:
@@ -564,7 +542,7 @@ def _operator(method: Method, snapshot: Snapshot, options: Mapping[str, Any]) ->
     return method(snapshot)
 
 
-def _many(questions: Sequence[str | Question], snapshot: Snapshot, operator: Operator, threads: int) -> list[State]:
+def _many(questions: Questions, snapshot: Snapshot, operator: Operator, threads: int) -> list[State]:
     if threads < 1 or isinstance(questions, str):
         raise OptionError(f"give a list of questions and 1 thread or more, not {questions!r} and {threads} threads.")
     with ThreadPoolExecutor(max_workers=threads) as pool:

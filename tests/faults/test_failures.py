@@ -134,7 +134,7 @@ def test_a_read_only_index_answers_and_refuses_documents(small: Path, server: Fo
     assert [answered for _, answered in asked.reports_of("answered")] == [True] * 4
     assert verified.code == 0 and not verified.reports
     assert added.error and added.error[0] == "StoreError" and "read-only" in added.error[1], added
-    assert created.error[0] == "StoreError" and "Choose a folder that can be written" in created.error[1]
+    assert created.error[0] == "StoreError" and "choose a folder that can be written" in created.error[1]
 
 
 def test_a_second_writer_is_refused_while_the_first_finishes_and_readers_get_answers(

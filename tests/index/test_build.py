@@ -28,10 +28,9 @@ def test_what_is_read_of_a_hub_is_bounded():
 
 def test_only_what_is_asked_for_gets_a_vector():
     graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Graz", "in", "Styria")])
-    built = build_from_graph(graph, HashEncoder(), embed=("triples",))
-    snapshot = built.snapshot(HashEncoder())
-    assert set(built.spaces) == {"triples"} and snapshot.names is None
+    snapshot = build_from_graph(graph, HashEncoder(), embed=("triples",))
+    assert set(snapshot.about["texts"]) == {"triples"} and snapshot.names is None
     assert snapshot.triples is not None and len(snapshot.triples.vectors) == 2
     assert len(snapshot.passages.vectors) == 0 and snapshot.words.nodes.tolist() == [0, 1, 2]
-    named = build_from_graph(graph, HashEncoder()).snapshot(HashEncoder())
+    named = build_from_graph(graph, HashEncoder())
     assert named.names is not None and np.array_equal(named.passages.vectors, named.names.vectors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import json
+import math
 import re
 import signal
 import subprocess
@@ -21,10 +22,17 @@ from tests.models.llm_server import Handler, LLMServer, Say, error, hang_up, sil
 
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
 from graphwright.index.chunk_columns import ChunkRecord
-from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Mention, Relation
+from graphwright.index.extraction import (
+    DeferredExtractor,
+    Excerpt,
+    Extraction,
+    ExtractionFailure,
+    LexicalExtractor,
+    Mention,
+    Precomputed,
+    Relation,
+)
 from graphwright.index.generative import Estimate, GenerativeExtractor, estimate, extraction_prompt, gleaning_prompt
-from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.precomputed import Precomputed
 from graphwright.models.budget import BudgetedLLM, Prices, estimated_tokens
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
@@ -599,13 +607,8 @@ SOME = [
 ]
 
 
-def count_words(text: str) -> int:
-    return len(text.split())
-
-
 @pytest.mark.parametrize("gleanings", [0, 1, 2])
-@pytest.mark.parametrize("count", [estimated_tokens, len, count_words])
-def test_it_counts_the_very_prompts_that_are_sent(gleanings: int, count: Callable[[str], int]) -> None:
+def test_it_counts_the_very_prompts_that_are_sent(gleanings: int) -> None:
     sent: list[str] = []
 
     def answer(system: str, user: str) -> str:
@@ -614,20 +617,17 @@ def test_it_counts_the_very_prompts_that_are_sent(gleanings: int, count: Callabl
 
     untitled = [excerpt._replace(title="") for excerpt in SOME]  # as a title would be shown to a gleaning
     GenerativeExtractor(ScriptedLLM(answer), gleanings=gleanings).extract(untitled)
-    made = estimate(iter(untitled), gleanings=gleanings, count_tokens=count, reply_ratio=0)
-    assert made == Estimate(3, len(sent) // 2, sum(map(count, sent)), 0)
+    made = estimate(iter(untitled), gleanings=gleanings)
+    replies = sum(math.ceil(3.5 * estimated_tokens(excerpt.text)) for excerpt in untitled)
+    earlier = replies * gleanings * (gleanings + 1) // 2  # in the prompts of gleanings
+    prompts = sum(map(estimated_tokens, sent)) + earlier
+    assert made == Estimate(3, len(sent) // 2, prompts, (1 + gleanings) * replies)
 
 
-def test_replies_and_cost_follow_the_ratio_and_the_prices() -> None:
-    rules, passage = extraction_prompt(SOME[0])
-    more, again = gleaning_prompt(SOME[0], Extraction())
-    one = estimate(SOME[:1], count_tokens=len, reply_ratio=2.0, prices=Prices(1000, 5000))
-    assert one.completion_tokens == 2 * len(SOME[0].text) == 64
-    assert one.prompt_tokens == len(rules) + len(passage)
-    assert one.cost == pytest.approx(one.prompt_tokens / 1000 + 64 * 5 / 1000)
-    two = estimate(SOME[:1], count_tokens=len, reply_ratio=2.0, gleanings=1)
-    assert two.prompt_tokens == one.prompt_tokens + len(more) + len(again) + 64
-    assert (two.calls, two.completion_tokens, two.cost) == (2, 128, None)
+def test_cost_follows_the_prices() -> None:
+    made = estimate(SOME[:1], prices=Prices(1000, 5000))
+    assert made.cost == pytest.approx(made.prompt_tokens / 1000 + made.completion_tokens * 5 / 1000)
+    assert estimate(SOME[:1]).cost is None
 
 
 def test_the_share_of_the_reply_is_that_of_the_example_in_the_prompt() -> None:
@@ -654,12 +654,8 @@ def test_parts_add_up_and_a_gleaning_costs_more_than_twice(texts: list[tuple[str
     assert twice.prompt_tokens >= 2 * once.prompt_tokens
 
 
-def test_nothing_costs_nothing_and_a_negative_share_is_refused() -> None:
+def test_nothing_costs_nothing() -> None:
     assert estimate([], prices=Prices(1, 1)) == Estimate(0, 0, 0, 0, 0.0)
-    with pytest.raises(OptionError, match="reply_ratio is -1"):
-        estimate([], reply_ratio=-1)
-    with pytest.raises(OptionError, match="reply_ratio is nan"):
-        estimate([], reply_ratio=float("nan"))
 
 
 def test_it_prints_one_figure_per_line() -> None:

@@ -96,7 +96,7 @@ def test_mappings_and_documents_say_what_they_refer_to(tmp_path: Path) -> None:
             [{"id": "a", "text": "A text.", "links": "b; c", "year": 2024}, {"id": "c", "text": "C.", "links": []}]
         )
         assert refers(index.graph) == [("a#0", "b#0"), ("a#0", "c#0")]
-        assert index.filtered(Filter(metadata={"year": 2024})).about["documents"] == 1
+        assert len(index.filtered(Filter(metadata={"year": 2024})).graph.passages.documents) == 1
         for wrong in ("b", (1,)):
             with pytest.raises(OptionError, match="links of the document 'x'"):
                 index.add([Document("x", "t", links=wrong)])  # type: ignore[arg-type]

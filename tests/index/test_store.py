@@ -77,7 +77,7 @@ def test_a_replaced_document_leaves_nothing_behind_and_a_number_is_never_given_t
         store.remove(["c", "never there"])
     assert store.counts() == (2, 3)  # the chunks went with their document
     put(store, "d", "x")
-    assert store.columns().documents[-1].number == 4
+    assert store.columns().documents[-1].number > 3
 
 
 def test_what_is_removed_stands_in_no_file_any_more(store: Store) -> None:

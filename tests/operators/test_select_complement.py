@@ -18,8 +18,8 @@ from tests.toys import corpus_index, merged_graph
 
 from graphwright import Evidence, VectorIndex, start
 from graphwright.errors import OptionError
-from graphwright.index.bm25_index import WordIndex
 from graphwright.index.extraction import Extraction
+from graphwright.index.inverted_index import WordIndex
 from graphwright.operators import Complement
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

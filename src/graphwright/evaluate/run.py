@@ -27,7 +27,7 @@ from graphwright.evaluate.report import write_report
 from graphwright.evaluate.statistics import summarised
 from graphwright.files import clean, whole_lines, write_text
 from graphwright.index.build import Progress
-from graphwright.index.locks import writer_lock
+from graphwright.index.layout import writer_lock
 from graphwright.index.snapshot import Snapshot
 from graphwright.index_folder import Index
 from graphwright.methods.registry import retrieval_part

@@ -1,4 +1,3 @@
-from .bm25_index import WordIndex as WordIndex
 from .build import Settings as Settings
 from .clustering import Communities as Communities
 from .clustering import communities as communities
@@ -6,18 +5,19 @@ from .extraction import Excerpt as Excerpt
 from .extraction import Extraction as Extraction
 from .extraction import ExtractionFailure as ExtractionFailure
 from .extraction import Extractor as Extractor
+from .extraction import LexicalExtractor as LexicalExtractor
 from .extraction import Mention as Mention
+from .extraction import Precomputed as Precomputed
 from .extraction import Relation as Relation
 from .filter import Filter as Filter
 from .generative import Estimate as Estimate
 from .generative import GenerativeExtractor as GenerativeExtractor
 from .generative import estimate as estimate
-from .lexical import LexicalExtractor as LexicalExtractor
+from .inverted_index import SparseIndex as SparseIndex
+from .inverted_index import WordIndex as WordIndex
 from .name_index import NameIndex as NameIndex
-from .precomputed import Precomputed as Precomputed
 from .snapshot import Snapshot as Snapshot
 from .snapshot import open_snapshot as open_snapshot
-from .sparse_index import SparseIndex as SparseIndex
 from .vector_index import VectorIndex as VectorIndex
 from .vector_index import joined as joined
 from .verify import Problem as Problem

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +15,11 @@ from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import OptionError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import WRITTEN, Graph
-from graphwright.index.bm25_index import WordIndex
 from graphwright.index.chunk_columns import ChunkColumns, texts_with_titles
+from graphwright.index.inverted_index import WordIndex
 from graphwright.index.merge import MergedChunks, synonyms
 from graphwright.index.name_index import MAX_NORMALISED, name_forms
-from graphwright.index.snapshot import Snapshot, Space, passage_vectors, write_snapshot
+from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
@@ -28,7 +27,6 @@ from graphwright.text.words import words
 
 __all__ = [
     "SPACES",
-    "Built",
     "Progress",
     "Settings",
     "build_from_chunks",
@@ -68,29 +66,6 @@ class Settings(Checked):
             raise OptionError(f"{self}: overlap must be less than chunk_tokens.")
 
 
-@dataclass
-class Built:
-    """The graph and the indexes over it, in memory; `seconds` by part of the work."""
-
-    graph: Graph
-    spaces: Mapping[str, Space]
-    words: WordIndex
-    about: dict[str, Any]
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def write(self, folder: Path) -> None:
-        """Write a snapshot into a new folder."""
-        start = time.perf_counter()
-        write_snapshot(folder, self.graph, self.spaces, self.words, self.about)
-        self.seconds["write"] = time.perf_counter() - start
-
-    def snapshot(self, encoder: Encoder) -> Snapshot:
-        """Return the snapshot as if it had been written and opened."""
-        spaces = {name: VectorIndex(space.vectors, space.row_of, encoder) for name, space in self.spaces.items()}
-        names, triples = spaces.get("names"), spaces.get("triples")
-        return Snapshot(self.graph, passage_vectors(spaces, encoder), self.words, names, triples, encoder, self.about)
-
-
 def build_from_chunks(
     chunks: ChunkColumns,
     settings: Settings,
@@ -100,7 +75,7 @@ def build_from_chunks(
     revision: int = 0,
     usage: Usage | None = None,
     progress: Progress | None = None,
-) -> Built:
+) -> Snapshot:
     """Build the graph of chunks and the indexes over it, as of `revision` of the store.
 
     `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same. `usage`: the encoder's
@@ -126,10 +101,10 @@ def build_from_chunks(
     clock.lap("graph")
     word_index = WordIndex.of_words(chunks.strings("tokens").column, np.arange(len(chunks)))
     clock.lap("words")
-    spaces = {name: Space(matrix, _rows(name, graph, len(chunks))) for name, matrix in vectors.items()}
-    sizes = {name: len(column) for name, column in texts.items()}
-    about = _about(encoder, sizes, revision=revision, documents=len(chunks.documents), chunks=len(chunks))
-    return Built(graph, spaces, word_index, about, clock.seconds)
+    rows = _rows(graph, len(chunks))
+    spaces = {name: VectorIndex(matrix, rows[name], encoder) for name, matrix in vectors.items()}
+    about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}
+    return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds)
 
 
 def build_from_graph(
@@ -138,9 +113,8 @@ def build_from_graph(
     *,
     embed: Sequence[str] | None = None,
     ids: Mapping[int, str] | None = None,
-    usage: Usage | None = None,
     progress: Progress | None = None,
-) -> Built:
+) -> Snapshot:
     """Build the indexes over a graph without passages; its nodes take their place.
 
     `embed`: which of names, triples (one per edge) and passages (a node's triples as text) are embedded; by default
@@ -151,7 +125,6 @@ def build_from_graph(
     clock = _Clock()
     if embed is None:
         embed = ("names",) if len(graph) <= MAX_NAMES_EMBEDDED else ()
-    embed = checked_spaces(embed)
     if len(graph) <= MAX_NORMALISED and not len(graph.columns.aliases):
         forms, nodes = name_forms(graph.columns, ids or {})
         graph = Graph(dataclasses.replace(graph.columns, aliases=forms, alias_node=nodes))
@@ -161,16 +134,16 @@ def build_from_graph(
         "names": lambda: graph.names,
         "triples": lambda: TextColumn.of(map(graph.edge_text, range(len(graph.columns.heads)))),
     }
-    encode, spaces = _BlockEncoder(encoder, usage or Usage(), progress), {}
-    for name in embed:
+    encode, spaces = _BlockEncoder(encoder, Usage(), progress), {}
+    for name in checked_spaces(embed):
         vectors = encode.all(name, texts[name]())
-        spaces[name] = Space(vectors, np.arange(len(vectors), dtype=np.int32))
+        spaces[name] = VectorIndex(vectors, np.arange(len(vectors), dtype=np.int32), encoder)
     clock.lap("vectors")
     column = triple_words(graph) if len(graph.columns.heads) <= MAX_TRIPLES_INDEXED else TextColumn.of([])
     word_index = WordIndex.of_words(column, np.arange(len(column)))
     clock.lap("words")
-    about = {**_about(encoder, {name: len(space.row_of) for name, space in spaces.items()}), "passages": False}
-    return Built(graph, spaces, word_index, about, clock.seconds)
+    about = {"revision": 0, "texts": {name: len(space.vectors) for name, space in spaces.items()}}
+    return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds)
 
 
 def checked_spaces(embed: Sequence[str]) -> tuple[str, ...]:
@@ -263,22 +236,11 @@ def _known_vectors(snapshot: Snapshot) -> dict[str, tuple[TextColumn, Floats]]:
     return known
 
 
-def _rows(name: str, graph: Graph, p: int) -> NDArray[np.int32]:
-    """Return the row of each node's (each edge's) vector, -1 for none; the first `p` nodes are chunks."""
-    if name == "triples":
-        sentence = graph.columns.edge_text
-        return np.empty(0, np.int32) if sentence is None else sentence
-    node = np.arange(len(graph), dtype=np.int32)
-    return np.where(node < p, node, -1) if name == "passages" else np.where(node < p, -1, node - p).astype(np.int32)
-
-
-def _about(
-    encoder: Encoder, sizes: dict[str, int], *, revision: int = 0, documents: int = 0, chunks: int = 0
-) -> dict[str, Any]:
+def _rows(graph: Graph, p: int) -> dict[str, NDArray[np.int32]]:
+    """Return the row of each node's (each edge's) vector by space, -1 for none; the first `p` nodes are chunks."""
+    node, sentence = np.arange(len(graph), dtype=np.int32), graph.columns.edge_text
     return {
-        "revision": revision,
-        "encoder": str(getattr(encoder, "id", "")),
-        "documents": documents,
-        "chunks": chunks,
-        "texts": sizes,
+        "passages": np.where(node < p, node, -1).astype(np.int32),
+        "names": np.where(node < p, -1, node - p).astype(np.int32),
+        "triples": np.empty(0, np.int32) if sentence is None else sentence,
     }

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -17,16 +17,14 @@ from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.documents import has_rows, read_documents
 from graphwright.data.records import links_of
 from graphwright.errors import DataError, OptionError
-from graphwright.index.extraction import Extractor
 from graphwright.index.store import content_hash
 from graphwright.models.protocols import Usage
 
-__all__ = ["Changes", "Source", "count_unsuitable", "is_new", "possibly_present", "read_sources"]
+__all__ = ["Changes", "Source", "is_new", "possibly_present", "read_sources"]
 
 Source = Document | Mapping[str, Any] | Path | str
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _LINE_NUMBER = re.compile(r":\d+$")
-_SAMPLE = 300  # characters of a document that are checked for the use of capitals
 _MAX_PATH = 1_000  # maximum characters of a text that may be a mistaken path
 
 
@@ -55,13 +53,6 @@ class Changes:
     seconds: dict[str, float] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
-
-
-def count_unsuitable(extractor: Extractor, documents: Sequence[Document]) -> Counter[str]:
-    """Return the number of documents that the extractor does not support well, by reason."""
-    unsuitable = getattr(extractor, "unsuitable", None)
-    reasons = [] if unsuitable is None else [unsuitable(document.text[:_SAMPLE]) for document in documents]
-    return Counter(filter(None, reasons))
 
 
 def possibly_present(

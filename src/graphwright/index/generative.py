@@ -7,19 +7,27 @@ merged and located in the text, so that they are stored and merged like the resu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache, lru_cache
 from math import ceil
 from threading import Lock
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
-from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
-from graphwright.index.lexical import LexicalExtractor
-from graphwright.models.budget import estimated_tokens
+from graphwright.errors import BudgetError, LLMResponseError, ModelError
+from graphwright.index.extraction import (
+    Excerpt,
+    Extraction,
+    ExtractionFailure,
+    Extractor,
+    LexicalExtractor,
+    Mention,
+    Relation,
+    located,
+)
+from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.protocols import LLM, Cancellation, Usage
 from graphwright.prompts.templates import checksum, data_line, messages
 from graphwright.text.names import normal_form
@@ -30,6 +38,9 @@ _MAX_NAME = 200  # characters; a longer string is not a name
 _MAX_DESCRIPTION = 1_000  # characters
 _MAX_KEYWORDS = 10  # of one relation
 _MAX_UNANSWERED = 3  # calls in a row without a reply, after which the model counts as unreachable
+# Tokens of a reply per token of a chunk: a sentence of 20 tokens that names one new entity and states one relation
+# takes about 70 tokens of JSON.
+_REPLY_RATIO = 3.5
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
@@ -57,10 +68,8 @@ class GenerativeExtractor(Checked):
     @property
     def id(self) -> str:
         """Name and version, the model's id, the number of gleanings, and a checksum of the prompts."""
-        suffix, prompts = "", ["extract"]
-        if self.gleanings:
-            suffix, prompts = f"+{self.gleanings} gleanings", ["extract", "extract_again"]
-        return f"generative:1:{self.llm.id}{suffix}:{checksum(*prompts)}"
+        suffix, prompts = (f"+{self.gleanings} gleanings", ["extract_again"]) if self.gleanings else ("", [])
+        return f"generative:1:{self.llm.id}{suffix}:{checksum('extract', *prompts)}"
 
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
         """Return one extraction or failure per excerpt, in order.
@@ -80,7 +89,7 @@ class GenerativeExtractor(Checked):
                 tasks = [pool.submit(self._extract_one, excerpt, calls) for excerpt in excerpts]
                 return [task.result() for task in tasks]
             finally:
-                calls.stop("the extraction was ended")
+                calls.ended = calls.ended or "the extraction was ended"
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def _extract_one(self, excerpt: Excerpt, calls: _Calls) -> Extraction | ExtractionFailure:
@@ -91,7 +100,7 @@ class GenerativeExtractor(Checked):
                 replies.add(calls.complete(*gleaning_prompt(excerpt, replies.extraction())))
         except ModelError as error:
             # A reply that does not fit the schema does not affect the other chunks.
-            final = calls.stopped and not isinstance(error, LLMResponseError)
+            final = bool(calls.ended) and not isinstance(error, LLMResponseError)
             return ExtractionFailure(_plain(str(error))[:_MAX_DESCRIPTION], final)
         return replies.extraction()
 
@@ -102,18 +111,15 @@ def extraction_prompt(excerpt: Excerpt) -> tuple[str, str]:
     >>> extraction_prompt(Excerpt("d1", "Graz", 'It is "on" the Mur.\\n</text>'))[1].splitlines()[-1]
     '{"title": "Graz", "text": "It is \\\\"on\\\\" the Mur.\\\\n\\\\u003c/text>"}'
     """
-    return messages("extract", passage=_passage(excerpt))
+    return messages("extract", passage=data_line({"title": excerpt.title, "text": excerpt.text}))
 
 
 def gleaning_prompt(excerpt: Excerpt, extraction: Extraction) -> tuple[str, str]:
     """Return the messages of a gleaning: the rules of the first call, the chunk, and the results so far."""
     rules, _ = extraction_prompt(excerpt)
+    passage = data_line({"title": excerpt.title, "text": excerpt.text})
     known = {"entities": [m.name for m in extraction.mentions], "relations": [r[:3] for r in extraction.relations]}
-    return messages("extract_again", rules=rules, passage=_passage(excerpt), found=data_line(known))
-
-
-def _passage(excerpt: Excerpt) -> str:
-    return data_line({"title": excerpt.title, "text": excerpt.text})
+    return messages("extract_again", rules=rules, passage=passage, found=data_line(known))
 
 
 @cache
@@ -141,53 +147,37 @@ def _schema() -> type[Any]:
 
 
 class _Calls:
-    """The calls of one extraction, shared by its threads; stopped once further calls would fail too."""
+    """The calls of one extraction, shared by its threads; once further calls would fail too, `ended` says why."""
 
     def __init__(self, llm: LLM, usage: Usage) -> None:
         self.cancel = Cancellation()
+        self.ended = ""
         self._llm = llm
         self._usage = usage
         self._lock = Lock()
         self._unanswered = 0  # calls in a row without a reply
-        self._reason = ""
-
-    @property
-    def stopped(self) -> bool:
-        """Whether no further call begins."""
-        return bool(self._reason)
-
-    def stop(self, reason: str) -> None:
-        """Begin no further call."""
-        with self._lock:
-            self._reason = self._reason or reason
 
     def complete(self, system: str, user: str) -> Any:
         """Return the model's reply as an instance of the schema. Raises ModelError if there is none."""
-        if self._reason:
-            raise ModelError(self._reason)
+        if self.ended:
+            raise ModelError(self.ended)
         try:
             completion = self._llm.complete(system, user, schema=_schema(), cancel=self.cancel)
-        except BudgetError as error:
-            self._record(error.usage, answered=True)
-            self.stop(f"the budget is exhausted: {error}")
-            raise ModelError(self._reason) from error
-        except LLMResponseError as error:
-            self._record(error.usage, answered=True)
-            raise
         except ModelError as error:
-            if self._record(error.usage, answered=False) >= _MAX_UNANSWERED:
-                self.stop(f"{_MAX_UNANSWERED} calls in a row got no reply, the last: {error}")
+            with self._lock:
+                self._usage.add(error.usage or Usage())
+                answered = isinstance(error, BudgetError | LLMResponseError)
+                self._unanswered = 0 if answered else self._unanswered + 1
+                if isinstance(error, BudgetError):
+                    self.ended = f"the budget is exhausted: {error}"
+                    raise ModelError(self.ended) from error
+                if self._unanswered >= _MAX_UNANSWERED:
+                    self.ended = f"{_MAX_UNANSWERED} calls in a row got no reply, the last: {error}"
             raise
-        self._record(completion.usage, answered=True)
-        return completion.value
-
-    def _record(self, usage: Usage | None, *, answered: bool) -> int:
-        """Add up the usage of a call; return how many calls in a row got no reply."""
         with self._lock:
-            if usage is not None:
-                self._usage.add(usage)
-            self._unanswered = 0 if answered else self._unanswered + 1
-            return self._unanswered
+            self._usage.add(completion.usage)
+            self._unanswered = 0
+        return completion.value
 
 
 class _Replies:
@@ -249,10 +239,6 @@ def _joined(first: str, second: str) -> str:
     return first if second in first else f"{first} {second}".strip()[:_MAX_DESCRIPTION].rstrip()
 
 
-class _Prices(Protocol):
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """Calls, tokens and cost of an extraction.
@@ -281,39 +267,27 @@ class Estimate:
         )
 
 
-def estimate(
-    excerpts: Iterable[Excerpt],
-    *,
-    gleanings: int = 0,
-    count_tokens: Callable[[str], int] = estimated_tokens,
-    reply_ratio: float = 3.5,
-    prices: _Prices | None = None,
-) -> Estimate:
+def estimate(excerpts: Iterable[Excerpt], *, gleanings: int = 0, prices: Prices | None = None) -> Estimate:
     """Estimate the calls, tokens and cost of GenerativeExtractor for these chunks, without a call.
 
-    Whole prompts are counted, by `count_tokens`; additions of a server to a message, such as the schema, are not
-    included. `reply_ratio`: reply tokens per token of a chunk's text; a sentence of 20 tokens that names one new
-    entity and states one relation takes about 70 tokens of JSON, hence the default. Each gleaning counts as much as
-    the first call, with all replies before it in its prompt; both are upper bounds. Corrected replies are not
-    included, and cached replies are not subtracted. `prices`: an object with a method `cost(prompt_tokens,
-    completion_tokens)`, such as models.budget.Prices. Raises OptionError for a negative `reply_ratio`.
+    Tokens of whole prompts are estimated by their characters; additions of a server to a message, such as the schema,
+    are not included. A reply counts 3.5 tokens per token of a chunk's text. Each gleaning counts as much as the first
+    call, with all replies before it in its prompt; both are upper bounds. Corrected replies are not included, and
+    cached replies are not subtracted.
 
     >>> estimated = estimate([Excerpt("d1", "Graz", "It lies on the Mur.")], gleanings=1)
     >>> estimated.chunks, estimated.calls, estimated.completion_tokens, estimated.cost
     (1, 2, 36, None)
     """
-    if not reply_ratio >= 0:
-        raise OptionError(f"estimate: reply_ratio is {reply_ratio}; it must be 0 or more.")
-    count = lru_cache(maxsize=8)(count_tokens)  # the rules are the same for every chunk
-    calls = 1 + gleanings
+    count = lru_cache(maxsize=8)(estimated_tokens)  # the rules are the same for every chunk
     chunks = prompt = completion = 0
     for excerpt in excerpts:
-        reply = ceil(reply_ratio * count(excerpt.text))
+        reply = ceil(_REPLY_RATIO * count(excerpt.text))
         prompt += sum(map(count, extraction_prompt(excerpt)))
         if gleanings:
             prompt += gleanings * sum(map(count, gleaning_prompt(excerpt, Extraction())))
             prompt += reply * gleanings * (gleanings + 1) // 2
-        completion += calls * reply
+        completion += (1 + gleanings) * reply
         chunks += 1
     cost = None if prices is None else prices.cost(prompt, completion)
-    return Estimate(chunks, calls * chunks, prompt, completion, cost)
+    return Estimate(chunks, (1 + gleanings) * chunks, prompt, completion, cost)

@@ -1,4 +1,8 @@
-"""Files of an index folder, and their atomic replacement."""
+"""Files of an index folder: their atomic replacement, the lock of its writer, and the leases of its readers.
+
+Locks are SQLite locks on small files, which the operating system releases when a process ends or is killed, on every
+platform.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,18 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from graphwright.errors import StoreError
 from graphwright.files import flush, flush_folder
-from graphwright.index.locks import create_lease_file, is_read
 
-__all__ = ["IndexLayout", "is_free"]
+__all__ = ["IndexLayout", "Lease", "is_free", "is_written", "writer_lock"]
+
+_READERS = "readers.lock"
+_REPAIR = "Run 'graphwright verify --index {} --repair' to rebuild the snapshot from the stored documents."
 
 
 @dataclass(frozen=True)
@@ -51,12 +58,13 @@ class IndexLayout:
 
     def current(self) -> str:
         """Return the name of the current snapshot."""
+        remedy = _REPAIR.format(self.path)
         try:
             name = (self.path / "CURRENT").read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise StoreError(f"{self.path} has no current snapshot ({error}). {REPAIR.format(self.path)}") from error
+            raise StoreError(f"{self.path} has no current snapshot ({error}). {remedy}") from error
         if not name.startswith("snapshot-") or "/" in name or "\\" in name:
-            raise StoreError(f"{self.path / 'CURRENT'} names no snapshot ({name[:40]!r}). {REPAIR.format(self.path)}")
+            raise StoreError(f"{self.path / 'CURRENT'} names no snapshot ({name[:40]!r}). {remedy}")
         return name
 
     def publish(self, revision: int, write: Callable[[Path], None]) -> None:
@@ -68,7 +76,7 @@ class IndexLayout:
         shutil.rmtree(draft, ignore_errors=True)
         try:
             write(draft)
-            create_lease_file(draft)
+            _create_lease_file(draft)
             for folder in (draft, *(part for part in draft.iterdir() if part.is_dir())):
                 flush_folder(folder)
             os.replace(draft, self.path / name)
@@ -86,26 +94,22 @@ class IndexLayout:
             ) from error
         self.clean()
 
-    def clean(self) -> list[str]:
-        """Delete snapshots that are neither current nor read, and drafts of killed writers; return the names.
+    def clean(self) -> None:
+        """Delete snapshots that are neither current nor read, and drafts of killed writers.
 
         Only the writer may call this.
         """
-        current, deleted = self.current(), []
-        old = [s for s in sorted(self.path.glob("snapshot-*")) if s.name != current and s.is_dir() and not is_read(s)]
+        current = self.current()
+        old = [s for s in self.path.glob("snapshot-*") if s.name != current and s.is_dir() and not _is_read(s)]
         for folder in [*old, *self.path.glob(".snapshot-*.draft")]:
             shutil.rmtree(folder, ignore_errors=True)
-            deleted.append(folder.name)
-        return deleted
 
     def bytes(self) -> int:
         """Return the size of the folder in bytes."""
         total = 0
         for file in self.path.rglob("*"):
-            try:
+            with suppress(OSError):  # deleted meanwhile
                 total += file.stat().st_size if file.is_file() else 0
-            except OSError:  # deleted meanwhile
-                continue
         return total
 
     @classmethod
@@ -116,28 +120,23 @@ class IndexLayout:
             if (folder / "index.sqlite").exists():
                 problem = "is an index already; open it with Index.open or graphwright ask --index"
             raise StoreError(f"{folder} {problem}. A new index needs a new or empty folder.")
+        draft: Path | None = None
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             for old in folder.parent.glob(f".{glob.escape(folder.name)}-????????.new"):  # of killed processes
                 shutil.rmtree(old, ignore_errors=True)
             draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", suffix=".new", dir=folder.parent))
-        except OSError as error:
-            raise StoreError(f"{folder} cannot be created ({error}). Choose a folder that can be written.") from error
-        try:
             fill(cls(draft))
             draft.chmod(0o755)
             _rename(draft, folder)
-        except BaseException as error:
-            shutil.rmtree(draft, ignore_errors=True)
-            if isinstance(error, OSError | sqlite3.Error):
-                raise StoreError(
-                    f"{folder} cannot be written ({error}). Free some space, or choose another folder."
-                ) from error
-            raise
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(
+                f"{folder} cannot be written ({error}). Free some space, or choose a folder that can be written."
+            ) from error
+        finally:
+            if draft is not None:
+                shutil.rmtree(draft, ignore_errors=True)
         return cls(folder)
-
-
-REPAIR = "Run 'graphwright verify --index {} --repair' to rebuild the snapshot from the stored documents."
 
 
 def is_free(folder: Path) -> bool:
@@ -154,4 +153,82 @@ def _rename(draft: Path, folder: Path) -> None:
             raise
         for part in sorted(draft.iterdir(), key=lambda part: part.name != "index.sqlite"):
             shutil.move(part, folder / part.name)
-        draft.rmdir()
+
+
+@contextmanager
+def writer_lock(folder: Path) -> Iterator[None]:
+    """Hold the write lock of an index folder. Raises StoreError at once if another process holds it."""
+    path = folder / "writer.lock"
+    try:
+        db = sqlite3.connect(path, isolation_level=None, timeout=0.2)
+    except sqlite3.Error as error:
+        raise StoreError(f"{path} cannot be opened for writing ({error}). Is the folder read-only?") from error
+    with closing(db):
+        try:
+            db.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"{folder} cannot be written now ({error}): another process is indexing into it, or the folder is "
+                f"read-only. Wait for the other to finish, or check the folder's permissions."
+            ) from error
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{folder / 'index.sqlite'} cannot be read or written ({error}). Restore index.sqlite from a copy, or "
+                f"index the documents again into a new folder; queries still use the last snapshot."
+            ) from error
+
+
+def is_written(folder: Path) -> bool:
+    """Return whether some process holds the write lock."""
+    error = _lock_error(folder / "writer.lock", "SELECT count(*) FROM sqlite_master")
+    return "locked" in str(error)
+
+
+class Lease:
+    """A shared lock on a snapshot that is being read.
+
+    A read-only folder cannot be locked, but its snapshots cannot be deleted either.
+    """
+
+    def __init__(self, snapshot: Path) -> None:
+        """Take the lease."""
+        self._db: sqlite3.Connection | None = None
+        with suppress(sqlite3.Error):
+            self._db = _opened(snapshot / _READERS, timeout=0.2)
+            self._db.execute("BEGIN")
+            self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+    def __del__(self) -> None:
+        if self._db is not None:
+            self._db.close()
+
+
+def _create_lease_file(snapshot: Path) -> None:
+    """Create the file that readers lock."""
+    with closing(sqlite3.connect(snapshot / _READERS, isolation_level=None)) as db:
+        db.execute("PRAGMA user_version = 1")  # SQLite locks a file for reading only if it is not empty
+
+
+def _is_read(snapshot: Path) -> bool:
+    """Return whether some process still reads a snapshot."""
+    # Any other error means that the file is damaged, and no process can have locked it.
+    return isinstance(_lock_error(snapshot / _READERS, "BEGIN EXCLUSIVE", mode="rw"), sqlite3.OperationalError)
+
+
+def _lock_error(path: Path, statement: str, mode: str = "ro") -> sqlite3.Error | None:
+    """Return the error with which a statement on a lock file fails, None if it succeeds or there is no file."""
+    if not path.is_file():
+        return None
+    try:
+        with closing(_opened(path, mode=mode)) as db:
+            db.execute(statement).fetchall()
+    except sqlite3.Error as error:
+        return error
+    return None
+
+
+def _opened(path: Path, timeout: float = 0, mode: str = "ro") -> sqlite3.Connection:
+    uri = f"{path.resolve().as_uri()}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=timeout, check_same_thread=False)

@@ -14,18 +14,17 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.errors import StoreError
 from graphwright.files import flush
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.storage import load_array, load_graph, save_array, save_graph
-from graphwright.index.bm25_index import WordIndex
-from graphwright.index.locks import Lease
+from graphwright.index.inverted_index import WordIndex
+from graphwright.index.layout import Lease
 from graphwright.index.vector_index import VectorIndex
-from graphwright.models.protocols import Encoder, Floats
+from graphwright.models.protocols import Encoder
 
-__all__ = ["Snapshot", "SnapshotCache", "Space", "damaged_files", "open_snapshot", "passage_vectors", "write_snapshot"]
+__all__ = ["Snapshot", "SnapshotCache", "damaged_files", "open_snapshot", "write_snapshot"]
 
 FORMAT = 2
 _MAX_CHECKED = 64 * 2**20  # bytes of a file whose checksum is verified when a snapshot is opened
@@ -34,21 +33,14 @@ _REMEDY = "Rebuild it with graphwright verify --repair, or index the documents a
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
-class Space:
-    """Vectors to be written: one row per text, and the row of each node or edge id (see VectorIndex)."""
-
-    vectors: Floats
-    row_of: NDArray[np.int32]
-
-
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """The graph and the indexes that a method is built over.
 
     `passages` has the vectors of chunk nodes, `names` those of entities, `triples` those of edges (the sentences that
     state them); the last two are None if they were not embedded. In a graph without passages its nodes take their
-    place: `passages` has vectors of their triples, else of their names, else none. `about`: revision, encoder, sizes.
+    place: `passages` has vectors of their triples, else of their names, else none. `about`: revision, encoder, number
+    of embedded texts by space. `seconds`: of its building, by part of the work.
     """
 
     graph: Graph
@@ -59,6 +51,22 @@ class Snapshot:
     encoder: Encoder
     about: dict[str, Any]
     lease: Lease | None = None  # keeps its files from being deleted
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        spaces: Mapping[str, VectorIndex],
+        words: WordIndex,
+        encoder: Encoder,
+        about: dict[str, Any],
+        **more: Any,
+    ) -> Snapshot:
+        """Make a snapshot of a graph, the vectors of its texts by space, and its words; `more` are further fields."""
+        names, triples = spaces.get("names"), spaces.get("triples")
+        passages = spaces.get("passages") or names or VectorIndex.from_array(np.empty((0, 0)), encoder)
+        return cls(graph, passages, words, names, triples, encoder, about, **more)
 
     def __repr__(self) -> str:
         return f"Snapshot({self.graph!r})"
@@ -98,24 +106,23 @@ class _CacheEntry:
     values: list[Any] = field(default_factory=list)  # one at most
 
 
-def write_snapshot(
-    folder: Path, graph: Graph, spaces: Mapping[str, Space], words: WordIndex, about: dict[str, Any]
-) -> None:
+def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
     """Write a snapshot into a new folder; all of it is on disk when this returns."""
     folder.mkdir(parents=True)
-    save_graph(graph, folder / "graph")
-    words.save(folder / "words")
+    save_graph(snapshot.graph, folder / "graph")
+    snapshot.words.save(folder / "words")
     checksums = {}
-    for name, space in spaces.items():
+    for name in snapshot.about["texts"]:
+        space: VectorIndex = getattr(snapshot, name)
         save_array(space.vectors, folder / f"{name}.npy")
-        save_array(space.row_of, folder / f"{name}.rows.npy")
-        checksums[name] = VectorIndex(space.vectors, space.row_of).checksum
+        save_array(np.asarray(space.row_of), folder / f"{name}.rows.npy")
+        checksums[name] = space.checksum
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     about = {
         "format": FORMAT,
-        **about,
+        **snapshot.about,
         "spaces": checksums,
-        "words": words.checksum,
+        "words": snapshot.words.checksum,
         "files": _file_checksums(folder, files),
     }
     about["sum"] = _checksum(about)
@@ -164,38 +171,20 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
     lease = Lease(folder)
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        spaces, words = about["spaces"], about["words"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        version = about.get("format")
+    except (OSError, ValueError, AttributeError) as error:
         raise StoreError(f"{folder} is not a readable snapshot ({error}). {_REMEDY}") from error
-    if about.get("format") != FORMAT:
-        raise StoreError(f"{folder} has format {about.get('format')}; this version reads {FORMAT}. {_REMEDY}")
+    if version != FORMAT:
+        raise StoreError(f"{folder} has format {version}; this version reads {FORMAT}. {_REMEDY}")
     if damaged := damaged_files(folder, max_bytes=_MAX_CHECKED):
         raise StoreError(f"{folder / damaged[0]} is missing or damaged. {_REMEDY}")
-    graph = load_graph(folder / "graph")
-    opened = {name: _open_space(folder, name, checksum, encoder) for name, checksum in spaces.items()}
-    complete = "passages" in opened or not about.get("passages", True)
-    if not complete or not all(_matches(name, space, graph, about) for name, space in opened.items()):
-        raise StoreError(f"{folder}: vectors are missing or truncated. {_REMEDY}")
-    word_index = WordIndex.load(folder / "words")
-    if word_index.checksum != words:
-        raise StoreError(f"{folder / 'words'} is damaged. {_REMEDY}")
-    names, triples = opened.get("names"), opened.get("triples")
-    return Snapshot(graph, passage_vectors(opened, encoder), word_index, names, triples, encoder, about, lease)
-
-
-def passage_vectors(spaces: Mapping[str, VectorIndex], encoder: Encoder) -> VectorIndex:
-    """Return the vectors of passages, else those of names, else none."""
-    return spaces.get("passages") or spaces.get("names") or VectorIndex.from_array(np.empty((0, 0)), encoder)
-
-
-def _matches(name: str, space: VectorIndex, graph: Graph, about: Mapping[str, Any]) -> bool:
-    """Return whether a space has a vector for each text, and a row for each node or (triples) edge."""
-    ids = len(graph.edges) if name == "triples" else len(graph)
-    rows = 0 if space.row_of is None else len(space.row_of)
-    return len(space.vectors) == about["texts"].get(name) and rows == ids
-
-
-def _open_space(folder: Path, name: str, checksum: str, encoder: Encoder) -> VectorIndex:
-    index = VectorIndex(load_array(folder / f"{name}.npy"), load_array(folder / f"{name}.rows.npy"), encoder)
-    vars(index)["checksum"] = checksum  # known since it was written, so that a repr does not read all vectors
-    return index
+    graph, words, spaces = load_graph(folder / "graph"), WordIndex.load(folder / "words"), {}
+    for name, checksum in about["spaces"].items():
+        space = VectorIndex(load_array(folder / f"{name}.npy"), load_array(folder / f"{name}.rows.npy"), encoder)
+        ids = graph.edges if name == "triples" else graph
+        if (len(space.vectors), len(np.asarray(space.row_of))) != (about["texts"].get(name), len(ids)):
+            raise StoreError(f"{folder}: vectors of {name} are missing or truncated. {_REMEDY}")
+        vars(space)["checksum"] = checksum  # known since it was written, so that a repr does not read all vectors
+        spaces[name] = space
+    vars(words)["checksum"] = about["words"]
+    return Snapshot.of(graph, spaces, words, encoder, about, lease=lease)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,14 +69,8 @@ class StoredChunk(NamedTuple):
 def content_hash(document: Document) -> bytes:
     """Return sixteen bytes that change with any content of the document."""
     digest = hashlib.blake2b(digest_size=16)
-    parts = (
-        document.title,
-        document.text,
-        json.dumps(dict(document.metadata), sort_keys=True),
-        str(document.whole),
-        json.dumps(sorted(set(document.links))),
-    )
-    for part in parts:
+    metadata, links = json.dumps(dict(document.metadata), sort_keys=True), json.dumps(sorted(set(document.links)))
+    for part in (document.title, document.text, metadata, str(document.whole), links):
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.digest()
@@ -213,21 +207,20 @@ class Store:
     def put(self, document: Document, chunks: Iterable[ExtractedChunk], folder: str = "") -> None:
         """Add a document, or replace the one with its id; `folder` is the one that it is synced with."""
         metadata, links = json.dumps(dict(document.metadata)), terminate(sorted(set(document.links)))
-        row = (document.title, content_hash(document), metadata, links, document.file, folder, document.id)
-        updated = self._db.execute(
-            "UPDATE documents SET title = ?, hash = ?, metadata = ?, links = ?, is_file = ?, "
-            "folder = coalesce(nullif(?, ''), folder) WHERE id = ?",
-            row,
+        self._db.execute(
+            "INSERT INTO documents (id, title, hash, metadata, links, is_file, folder) VALUES (?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (id) DO UPDATE SET title = excluded.title, hash = excluded.hash, links = excluded.links, "
+            "metadata = excluded.metadata, is_file = excluded.is_file, "
+            "folder = coalesce(nullif(excluded.folder, ''), folder)",
+            (document.id, document.title, content_hash(document), metadata, links, document.file, folder),
         )
-        if not updated.rowcount:
-            columns = "title, hash, metadata, links, is_file, folder, id"
-            self._db.execute(f"INSERT INTO documents ({columns}) VALUES ({_marks(len(row))})", row)
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
-        self._db.executemany(
-            f"INSERT INTO chunks VALUES ({_marks(8 + len(_FIELDS))})",
-            (_row(number, document.title, chunk) for chunk in chunks),
-        )
+        marks = ", ".join("?" * (8 + len(_FIELDS)))
+        for chunk, extraction, extractor, pending in chunks:
+            text, record = _encoded(chunk.text, document.title, extraction)
+            place = (number, chunk.ordinal, chunk.start, chunk.end, text, extractor, pending)
+            self._db.execute(f"INSERT INTO chunks VALUES ({marks})", (*place, _digest(text, record), *record))
 
     def set_folder(self, ids: Iterable[str], folder: str) -> None:
         """Note that documents are synced with a folder."""
@@ -245,7 +238,7 @@ class Store:
 
     def set_extraction(self, chunk: StoredChunk, extraction: Extraction, extractor: str) -> None:
         """Replace the extraction of a chunk, which is not pending any more."""
-        text, record = _encoded(chunk.text), ChunkRecord.of(chunk.title, chunk.text, extraction)
+        text, record = _encoded(chunk.text, chunk.title, extraction)
         columns = ", ".join(f"{name} = ?" for name in _FIELDS)
         self._db.execute(
             f"UPDATE chunks SET extractor = ?, pending = NULL, digest = ?, {columns} "
@@ -260,17 +253,13 @@ class Store:
 
     def chunks(self, *, pending: bool = False, ids: Sequence[str] | None = None) -> list[StoredChunk]:
         """Return the chunks of all documents or of those in `ids`, or only the pending ones, in order."""
-        conditions = ["c.pending IS NOT NULL"] * pending + [f"d.id {_LISTED}"] * (ids is not None)
+        conditions = ["true", *["c.pending IS NOT NULL"] * pending, *[f"d.id {_LISTED}"] * (ids is not None)]
         rows = self._read(
             "SELECT c.document, c.ordinal, d.id, d.title, c.text, c.extractor, c.pending FROM chunks c "
-            f"JOIN documents d ON d.number = c.document {'WHERE' if conditions else ''} {' AND '.join(conditions)} "
-            "ORDER BY d.id, c.ordinal",
+            f"JOIN documents d ON d.number = c.document WHERE {' AND '.join(conditions)} ORDER BY d.id, c.ordinal",
             () if ids is None else (json.dumps(list(ids)),),
         )
-        return [
-            StoredChunk(number, ordinal, document, title, text.decode("utf-8", "surrogatepass"), extractor, reason)
-            for number, ordinal, document, title, text, extractor, reason in rows
-        ]
+        return [StoredChunk(*row[:4], row[4].decode("utf-8", "surrogatepass"), *row[5:]) for row in rows]
 
     def extractions(self, document: str, title: str) -> dict[str, tuple[Extraction, str]]:
         """Return the extraction of each chunk of a document, and its extractor, by the chunk's text.
@@ -325,29 +314,23 @@ class Store:
     def problems(self) -> list[str]:
         """Return the problems of the file, empty if it is sound."""
         try:
-            rows = self._db.execute("PRAGMA integrity_check")
-            problems = [str(row[0]) for row in rows if row[0] != "ok"]
-            rows = self._db.execute("PRAGMA foreign_key_check")
-            problems += [f"row {row[1]} of {row[0]} refers to a missing row" for row in rows]
+            problems = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            for table, row, *_ in self._db.execute("PRAGMA foreign_key_check"):
+                problems.append(f"row {row} of {table} refers to a missing row")
             rows = self._db.execute(f"SELECT document, ordinal, digest, text, {_RECORD} FROM chunks")
-            problems += [
-                f"chunk {row[1]} of document number {row[0]} is damaged"
-                for row in rows
-                if _digest(row[3], row[4:]) != row[2]
-            ]
+            for number, ordinal, digest, text, *record in rows:
+                if _digest(text, record) != digest:
+                    problems.append(f"chunk {ordinal} of document number {number} is damaged")
         except (sqlite3.DatabaseError, TypeError) as error:
             return [str(error)]
         return problems
 
     @contextmanager
     def consistent(self) -> Iterator[Store]:
-        """Yield a view of the store that does not change inside the block, despite concurrent writes."""
-        view = Store(self.path)
-        try:
+        """Yield a view of the committed store that does not change inside the block, despite concurrent writes."""
+        with closing(Store(self.path)) as view:
             view._db.execute("BEGIN")
             yield view
-        finally:
-            view.close()
 
     def checkpoint(self) -> None:
         """Checkpoint the write-ahead log, where readers allow it, so that it does not grow."""
@@ -359,18 +342,9 @@ class Store:
         self._db.close()
 
 
-def _row(number: int, title: str, extracted: ExtractedChunk) -> tuple[object, ...]:
-    chunk, extraction, extractor, pending = extracted
-    text, record = _encoded(chunk.text), ChunkRecord.of(title, chunk.text, extraction)
-    return number, chunk.ordinal, chunk.start, chunk.end, text, extractor, pending, _digest(text, record), *record
-
-
-def _marks(count: int) -> str:
-    return ", ".join("?" * count)
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def _encoded(text: str, title: str, extraction: Extraction) -> tuple[bytes, ChunkRecord]:
+    """Return the text of a chunk and its record, as they are stored."""
+    return text.encode("utf-8", "surrogatepass"), ChunkRecord.of(title, text, extraction)
 
 
 def _digest(text: bytes, record: Sequence[bytes | int]) -> bytes:

@@ -4,29 +4,66 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
-from graphwright.models.protocols import Encoder, Floats
+from graphwright.models.protocols import Encoder, Floats, SparseEncoder, SparseRows
 
-__all__ = ["EncodingRun", "Joined", "VectorIndex", "joined", "normalised"]
+__all__ = ["ChecksummedIndex", "EncodingRun", "Joined", "VectorIndex", "joined", "normalised"]
 
 
 class EncodingRun(Protocol):
-    """The method of a pipeline's run that an index uses: encoding with its usage counted."""
+    """The methods of a pipeline's run that indexes use: encoding with its usage counted, and vectors cached."""
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Return one vector per text."""
         ...
 
+    def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
+        """Return one sparse row per question."""
+        ...
 
-@dataclass(frozen=True, eq=False)
-class VectorIndex:
+
+class ChecksummedIndex:
+    """Base of indexes that are equal if their arrays are: checksum, equality, hash and repr."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of rows and columns."""
+        raise NotImplementedError
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return the arrays that the index consists of; by default those of its fields."""
+        values = [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+        return [value for value in values if isinstance(value, np.ndarray)]
+
+    @cached_property
+    def checksum(self) -> str:
+        """Sixteen hexadecimal digits over all arrays."""
+        digest = hashlib.blake2b(digest_size=8)
+        for array in self.arrays():
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self.shape == other.shape and self.checksum == other.checksum
+
+    def __hash__(self) -> int:
+        return hash(self.checksum)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({' × '.join(map(str, self.shape))}, {self.checksum[:8]})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VectorIndex(ChecksummedIndex):
     """Vectors, not normalised: `vectors: float32[rows, dimension]`, memory-mapped if an index is open.
 
     `row_of: int32[n]`: the row of each node (or edge) id, -1 for none; several ids may share a row, for example edges
@@ -57,11 +94,13 @@ class VectorIndex:
         """The length of a vector."""
         return int(self.vectors.shape[1])
 
-    def encode(self, text: str, run: EncodingRun | None = None) -> Floats:
-        """Return the vector of a text: float32[dimension]. Needs an encoder of this index's dimension.
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of vectors and of their components."""
+        return self.vectors.shape
 
-        `run`: the run of a pipeline, which counts the usage and caches vectors.
-        """
+    def encode(self, text: str, run: EncodingRun | None = None) -> Floats:
+        """Return the vector of a text: float32[dimension]. Needs an encoder of this index's dimension."""
         row: Floats = self.encode_all([text], run)[0]
         return row
 
@@ -127,37 +166,14 @@ class VectorIndex:
         >>> VectorIndex(np.float32([[1, 2]]), np.int32([-1, 0])).of(np.array([1, 0, 5])).tolist()
         [[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
         """
-        known, rows = self.has(ids), self.rows_of(ids)[1]
-        if len(rows) == len(ids):
-            every: Floats = self.vectors[rows]
-            return every
         vectors = np.zeros((len(ids), self.dimension), np.float32)
-        vectors[known] = self.vectors[rows]
+        vectors[self.has(ids)] = self.vectors[self.rows_of(ids)[1]]
         return vectors
 
     @cached_property
     def ids(self) -> NDArray[np.int64]:
         """The ids that have a vector, ascending."""
         return np.arange(len(self.vectors)) if self.row_of is None else np.flatnonzero(self.row_of >= 0)
-
-    @cached_property
-    def checksum(self) -> str:
-        """Sixteen hexadecimal digits over the vectors and their ids."""
-        digest = hashlib.blake2b(np.ascontiguousarray(self.vectors).data, digest_size=8)
-        if self.row_of is not None:
-            digest.update(np.ascontiguousarray(self.row_of).data)
-        return digest.hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, VectorIndex):
-            return NotImplemented
-        return self.vectors.shape == other.vectors.shape and self.checksum == other.checksum
-
-    def __hash__(self) -> int:
-        return hash(self.checksum)
-
-    def __repr__(self) -> str:
-        return f"VectorIndex({len(self.vectors)} × {self.dimension}, {self.checksum[:8]})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

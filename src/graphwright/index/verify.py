@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphwright.errors import StoreError
-from graphwright.graph.graph import Graph
-from graphwright.index.build import SPACES, Built, build_from_chunks
+from graphwright.graph.passages import Passages
+from graphwright.index.build import build_from_chunks
 from graphwright.index.layout import IndexLayout
 from graphwright.index.snapshot import Snapshot, damaged_files, open_snapshot
 from graphwright.index.store import Store
-from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import NamedEncoder
 
 __all__ = ["Problem", "verify_index"]
@@ -71,30 +69,21 @@ def verify_index(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> li
     return [Problem(f"{current}: {difference}.", _REBUILD, True) for difference in _differences(snapshot, rebuilt)]
 
 
-def _differences(snapshot: Snapshot, rebuilt: Built) -> Iterator[str]:
-    for name in SPACES:
-        index: VectorIndex | None = getattr(snapshot, name)
-        if index is not None and index.checksum != VectorIndex(index.vectors, index.row_of).checksum:
-            yield f"the vectors of {name} have changed since they were written"
-    for name in _unequal_columns(snapshot.graph, rebuilt.graph):
-        yield f"{name} of the graph differs from the stored chunks"
+def _differences(snapshot: Snapshot, rebuilt: Snapshot) -> Iterator[str]:
+    for name, value in vars(snapshot.graph.columns).items():
+        if name != "checksum" and not _equal(value, getattr(rebuilt.graph.columns, name)):
+            yield f"{name} of the graph differs from the stored chunks"
     if snapshot.words != rebuilt.words:
         yield "the word index differs from the stored chunks"
-    if json.dumps(snapshot.about["texts"]) != json.dumps(rebuilt.about["texts"]):
+    if snapshot.about["texts"] != rebuilt.about["texts"]:
         yield "the number of vectors differs from that of the texts"
-
-
-def _unequal_columns(left: Graph, right: Graph) -> Iterator[str]:
-    for name, value in vars(left.columns).items():
-        if name != "checksum" and not _equal(value, getattr(right.columns, name)):
-            yield name
 
 
 def _equal(left: object, right: object) -> bool:
     if isinstance(left, np.ndarray):
         return np.array_equal(left, np.asarray(right))
+    if isinstance(left, Passages):
+        return all(map(_equal, vars(left).values(), vars(right).values()))
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and all(map(_equal, left, right))
-    if hasattr(left, "__dataclass_fields__") and hasattr(right, "__dataclass_fields__"):
-        return all(_equal(getattr(left, name), getattr(right, name)) for name in left.__dataclass_fields__)
     return bool(left == right)

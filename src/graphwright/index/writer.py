@@ -4,79 +4,108 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from graphwright.data.document import Chunk, Document, split
 from graphwright.errors import DataError, OptionError, StoreError
-from graphwright.index.build import Built, Progress, build_from_chunks
-from graphwright.index.changes import Changes, Source, count_unsuitable, is_new, possibly_present, read_sources
+from graphwright.index.build import Progress, build_from_chunks
+from graphwright.index.changes import Changes, Source, is_new, possibly_present, read_sources
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.index.layout import IndexLayout
-from graphwright.index.locks import writer_lock
-from graphwright.index.snapshot import Snapshot, damaged_files, open_snapshot
+from graphwright.index.snapshot import Snapshot, damaged_files, open_snapshot, write_snapshot
 from graphwright.index.store import ExtractedChunk, Store, StoredChunk
 from graphwright.models.cache import CachedEncoder
-from graphwright.models.protocols import NamedEncoder, Usage
+from graphwright.models.protocols import NamedEncoder
 
-__all__ = ["Operation", "Writer"]
+__all__ = ["Writer"]
 
 _DOCUMENTS = 500  # held in memory at once
 _CHUNKS = 64  # read by a deferred extractor between two commits
 NOT_READ = "not read yet"
 
 
-def _no_progress(work: str, done: int, total: int) -> None:
-    """Report nothing."""
-
-
-@dataclass(frozen=True)
+@dataclass
 class Writer:
-    """The operations that change an index. One runs at a time, across processes; queries do not wait for it.
+    """One operation that changes an index, under its write lock; `changes` records what it does.
 
-    Each operation changes the store in one transaction, all or nothing, and then publishes the new snapshot. If the
-    process is killed between the two, the store is ahead of the snapshot, and the next operation completes the work.
+    Each operation changes the store in one transaction, all or nothing, and then publishes the new snapshot; queries
+    do not wait for it. If the process is killed between the two, the store is ahead of the snapshot, and the next
+    operation completes the work.
     """
 
     layout: IndexLayout
     store: Store
     encoder: NamedEncoder
     extractor: Extractor
+    progress: Progress | None = None
+    changes: Changes = field(default_factory=Changes)
 
-    @contextmanager
-    def operation(self, progress: Progress | None = None, usage: Usage | None = None) -> Iterator[Operation]:
-        """Hold the write lock while an operation runs."""
-        with writer_lock(self.layout.path):
-            yield Operation(self, progress or _no_progress, Changes(usage=Usage() if usage is None else usage))
+    def add(self, sources: Iterable[Source]) -> Changes:
+        """Add documents, and replace those with a known id and other content."""
+        with self._transaction():
+            self._store_documents(read_sources(sources, self.changes, self.layout.path))
+        return self._finish(self._pending_chunks())
+
+    def sync(self, folder: Path) -> Changes:
+        """Make the documents of a folder those that it contains now."""
+        if not folder.is_dir():
+            raise DataError(f"{folder} is not a folder that could be synced; nothing was changed.")
+        source, changes = str(folder.resolve()), self.changes
+        with self._transaction():
+            self._check_not_nested(source)
+            files = self._store_documents(read_sources([folder], changes, self.layout.path), source)
+            present = {*changes.added, *changes.replaced, *changes.unchanged}
+            self.store.set_folder(present, source)
+            missing = self.store.documents_of(source) - present
+            # A file that cannot be read may still be there: a wrong permission must not delete anything.
+            known_files = self.store.file_documents()
+            changes.retained, changes.unreadable = possibly_present(missing, known_files, changes.skipped, folder)
+            self.store.set_files(present, files)
+            changes.removed = sorted(missing.difference(changes.retained))
+            self.store.remove(changes.removed)
+        return self._finish(self._pending_chunks())
+
+    def remove(self, ids: Iterable[str]) -> Changes:
+        """Remove documents. Raises DataError for an unknown id."""
+        self.changes.removed = list(dict.fromkeys(ids))
+        self._check_known(self.changes.removed, "removed")
+        with self._transaction():
+            self.store.remove(self.changes.removed)
+        return self._finish([])
+
+    def reextract(self, ids: Sequence[str] | None) -> Changes:
+        """Read the chunks of documents with this extractor, where another one read them."""
+        outdated = self.outdated(ids)
+        with self._transaction():
+            for chunk in outdated:
+                self.store.set_pending(chunk, chunk.pending or NOT_READ)
+        return self._finish(outdated)
+
+    def rebuild(self) -> None:
+        """Build the snapshot again from the store alone."""
+        self._publish(self._build(None))
 
     def outdated(self, ids: Sequence[str] | None = None) -> list[StoredChunk]:
         """Return the chunks of these documents, or of all, that this extractor has not read."""
-        self.check_known(ids or (), "extracted")
+        self._check_known(ids or (), "extracted")
         return [c for c in self.store.chunks(ids=ids) if c.pending or c.extractor != self.extractor.id]
 
     def unread(self, sources: Iterable[Source]) -> list[Excerpt]:
         """Return the chunks that would be read if these documents were added; writes nothing."""
-        changes, seen, excerpts = Changes(), dict[str, bytes](), list[Excerpt]()
-        documents = read_sources(sources, changes, self.layout.path)
+        seen, excerpts = dict[str, bytes](), list[Excerpt]()
+        documents = read_sources(sources, self.changes, self.layout.path)
         while batch := list(islice(documents, _DOCUMENTS)):
             known = self.store.hashes(document.id for document in batch)
-            new = [document for document in batch if is_new(document, known, seen, changes)]
-            excerpts += [Excerpt(d.id, d.title, c.text) for d, chunks in self.split(new) for c in chunks]
-        replaced = set(changes.replaced)
+            new = [document for document in batch if is_new(document, known, seen, self.changes)]
+            excerpts += [Excerpt(d.id, d.title, c.text) for d, chunks in self._split(new) for c in chunks]
+        replaced = set(self.changes.replaced)
         pending = [c for c in self.store.chunks(pending=True) if c.document not in replaced]
         return excerpts + [Excerpt(c.document, c.title, c.text) for c in pending]
 
-    def split(self, documents: Sequence[Document]) -> Iterator[tuple[Document, list[Chunk]]]:
-        """Split documents into chunks."""
-        settings = self.store.build_settings
-        count = getattr(self.encoder, "count_tokens", None)
-        counter = {} if count is None else {"count_tokens": count}
-        for document in documents:
-            yield document, split(document, budget=settings.chunk_tokens, overlap=settings.overlap, **counter)
-
-    def check_known(self, ids: Iterable[str], verb: str) -> None:
+    def _check_known(self, ids: Iterable[str], verb: str) -> None:
         """Raise DataError for a document that is not stored."""
         requested = list(ids)
         known = self.store.hashes(requested)
@@ -86,98 +115,34 @@ class Writer:
                 f"{self.layout.path} holds no document {unknown[0]!r} ({len(unknown)} unknown); nothing was {verb}."
             )
 
+    def _split(self, documents: Sequence[Document]) -> Iterator[tuple[Document, list[Chunk]]]:
+        settings = self.store.build_settings
+        count = getattr(self.encoder, "count_tokens", None)
+        counter = {} if count is None else {"count_tokens": count}
+        for document in documents:
+            yield document, split(document, budget=settings.chunk_tokens, overlap=settings.overlap, **counter)
 
-class Operation:
-    """One operation under the write lock, and the changes that it makes."""
+    def _report(self, work: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(work, done, total)
 
-    def __init__(self, writer: Writer, progress: Progress, changes: Changes) -> None:
-        self.writer, self.store, self.layout = writer, writer.store, writer.layout
-        self.progress, self.changes = progress, changes
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Change the store in the block, all or nothing, and publish the result.
 
-    def add(self, sources: Iterable[Source]) -> Changes:
-        """Add documents, and replace those with a known id and other content."""
-        documents = read_sources(sources, self.changes, self.layout.path)
-        before = self.store.revision
-        with self.store.writing():
-            self._store_documents(documents)
-            self._count_change()
-        self._finish(before)
-        return self.changes
-
-    def sync(self, folder: Path) -> Changes:
-        """Make the documents of a folder those that it contains now."""
-        if not folder.is_dir():
-            raise DataError(f"{folder} is not a folder that could be synced; nothing was changed.")
-        source = str(folder.resolve())
-        documents = read_sources([folder], self.changes, self.layout.path)
-        before = self.store.revision
-        with self.store.writing():
-            self._check_not_nested(source)
-            files = self._store_documents(documents, source)
-            present = {*self.changes.added, *self.changes.replaced, *self.changes.unchanged}
-            self.store.set_folder(present, source)
-            missing = self.store.documents_of(source) - present
-            # A file that cannot be read may still be there: a wrong permission must not delete anything.
-            retained, unreadable = possibly_present(missing, self.store.file_documents(), self.changes.skipped, folder)
-            self.changes.retained, self.changes.unreadable = retained, unreadable
-            self.store.set_files(present, files)
-            self.changes.removed = sorted(missing.difference(retained))
-            self.store.remove(self.changes.removed)
-            self._count_change()
-        self._finish(before)
-        return self.changes
-
-    def remove(self, ids: Iterable[str]) -> Changes:
-        """Remove documents. Raises DataError for an unknown id."""
-        self.changes.removed = list(dict.fromkeys(ids))
-        self.writer.check_known(self.changes.removed, "removed")
-        with self.store.writing():
-            self.store.remove(self.changes.removed)
-            self._count_change()
-        self._refresh()
-        self._clean()
-        return self.changes
-
-    def reextract(self, ids: Sequence[str] | None) -> Changes:
-        """Read the chunks of documents with this extractor, where another one read them."""
-        outdated = self.writer.outdated(ids)
-        with self.store.writing():
-            for chunk in outdated:
-                self.store.set_pending(chunk, chunk.pending or NOT_READ)
-        self._extract_pending(outdated)
-        self._refresh()
-        self._clean()
-        self._list_pending()
-        return self.changes
-
-    def rebuild(self) -> Changes:
-        """Build the snapshot again from the store alone."""
-        self._publish(self._build(None))
-        return self.changes
-
-    def _count_change(self) -> None:
-        """Increase the revision if documents changed, so that the snapshot counts as outdated.
-
-        Cached replies that may quote removed text are marked, to be deleted at the end.
+        The revision is increased if documents change, so that the snapshot counts as outdated; a snapshot of another
+        revision than the store's at the start was left by a killed writer. Cached replies that may quote removed text
+        are marked, to be deleted at the end.
         """
-        if self.changes.removed or self.changes.replaced:
-            self.store.set("delete replies", "1")
-        if self.changes.added or self.changes.removed or self.changes.replaced:
-            self._increase_revision()
-
-    def _increase_revision(self) -> None:
-        self.store.set("revision", str(self.store.revision + 1))
-
-    def _clean(self) -> None:
-        """Delete language models' replies that may quote removed text, also those of an interrupted run."""
-        if self.store.setting("delete replies") == "1":
-            self.layout.delete_cache(self.layout.replies)
-            with self.store.writing():
-                self.store.set("delete replies", "0")
-        self.store.checkpoint()
-
-    def _list_pending(self) -> None:
-        self.changes.pending = [(c.document, c.ordinal, c.pending or "") for c in self.store.chunks(pending=True)]
+        before, changes = self.store.revision, self.changes
+        with self.store.writing():
+            yield
+            if changes.removed or changes.replaced:
+                self.store.set("delete replies", "1")
+            if changes.added or changes.removed or changes.replaced:
+                self.store.set("revision", str(before + 1))
+        shown = self._refresh()
+        changes.resumed = shown is not None and shown != before
 
     def _check_not_nested(self, source: str) -> None:
         for other in self.store.folders():
@@ -211,27 +176,30 @@ class Operation:
                 self.store.set_folder(self.store.documents_of(other), source)
 
     def _put(self, documents: Sequence[Document], source: str) -> None:
-        if not documents:
-            return
-        deferred = isinstance(self.writer.extractor, DeferredExtractor)
-        extractor = _provisional(self.writer.extractor)
-        parts = list(self.writer.split(documents))
-        results = iter(
-            self._extract(extractor, [Excerpt(d.id, d.title, c.text) for d, chunks in parts for c in chunks])
-        )
+        """Read the chunks of documents with an extractor that is free, and store them."""
+        model = self.extractor
+        deferred = isinstance(model, DeferredExtractor)
+        extractor = model.provisional if isinstance(model, DeferredExtractor) else model
+        parts = list(self._split(documents))
+        excerpts = [Excerpt(d.id, d.title, c.text) for d, chunks in parts for c in chunks]
+        results = iter(self._extract(extractor, excerpts))
         for document, chunks in parts:
             known = self.store.extractions(document.id, document.title) if deferred else {}
             extracted = []
             for chunk in chunks:
-                new = _extracted_chunk(chunk, next(results), extractor.id, NOT_READ if deferred else None)
-                extraction, reader = known.get(chunk.text, (new.extraction, ""))
-                # A chunk that the model has read, and that did not change, is not read, and paid for, again.
-                reused = reader == self.writer.extractor.id
-                extracted.append(ExtractedChunk(chunk, extraction, reader) if reused else new)
+                result = next(results)
+                earlier, reader = known.get(chunk.text, (Extraction(), ""))
+                if reader == model.id:  # the model has read this text, and is not paid for it again
+                    extracted.append(ExtractedChunk(chunk, earlier, reader))
+                elif isinstance(result, ExtractionFailure):
+                    extracted.append(ExtractedChunk(chunk, Extraction(), extractor.id, result.reason))
+                else:
+                    extracted.append(ExtractedChunk(chunk, result, extractor.id, NOT_READ if deferred else None))
             self.store.put(document, extracted, source)
-        self.changes.unsuitable.update(count_unsuitable(extractor, documents))
+        if unsuitable := getattr(extractor, "unsuitable", None):
+            self.changes.unsuitable.update(filter(None, (unsuitable(document.text) for document in documents)))
         done = len(self.changes.added) + len(self.changes.replaced)
-        self.progress("read documents", done, done)
+        self._report("read documents", done, done)
 
     def _extract(self, extractor: Extractor, excerpts: Sequence[Excerpt]) -> Sequence[Extraction | ExtractionFailure]:
         if not excerpts:
@@ -247,108 +215,96 @@ class Operation:
             )
         return results
 
-    def _finish(self, before: int) -> None:
-        """Publish the stored documents; then read pending chunks, also those of earlier runs, and publish again.
+    def _pending_chunks(self) -> list[StoredChunk]:
+        """Return the chunks that a deferred extractor has not read yet, also those of earlier runs."""
+        if not isinstance(self.extractor, DeferredExtractor):
+            return []
+        pending = self.store.chunks(pending=True)
+        own = [chunk for chunk in pending if chunk.extractor == self.extractor.id]
+        if own:  # this extractor has read them; they were pending for another one
+            with self.store.writing():
+                for chunk in own:
+                    self.store.set_pending(chunk, None)
+        return [chunk for chunk in pending if chunk.extractor != self.extractor.id]
 
-        `before`: the store's revision at the start. A snapshot of another one was left by a killed writer.
-        """
-        shown = self._refresh()
-        self.changes.resumed = shown is not None and shown != before
-        if isinstance(self.writer.extractor, DeferredExtractor):
-            pending = self.store.chunks(pending=True)
-            own = [chunk for chunk in pending if chunk.extractor == self.writer.extractor.id]
-            if own:  # this extractor has read them; they were pending for another one
-                with self.store.writing():
-                    for chunk in own:
-                        self.store.set_pending(chunk, None)
-            self._extract_pending([chunk for chunk in pending if chunk.extractor != self.writer.extractor.id])
+    def _finish(self, chunks: Sequence[StoredChunk]) -> Changes:
+        """Read chunks with the extractor and publish again; then delete replies that may quote removed text."""
+        if chunks:
+            self._extract_pending(chunks)
             self._refresh()
-        self._clean()
-        self._list_pending()
+        if self.store.setting("delete replies") == "1":
+            self.layout.delete_cache(self.layout.replies)
+            with self.store.writing():
+                self.store.set("delete replies", "0")
+        self.store.checkpoint()
+        self.changes.pending = [(c.document, c.ordinal, c.pending or "") for c in self.store.chunks(pending=True)]
+        return self.changes
 
     def _extract_pending(self, chunks: Sequence[StoredChunk]) -> None:
         """Read chunks with the extractor, failed ones last; each batch is stored as soon as it is read."""
-        chunks = sorted(chunks, key=lambda chunk: chunk.pending != NOT_READ)
-        for start in range(0, len(chunks), _CHUNKS):
-            self.progress("extract", start, len(chunks))
-            results = self._extract_batch(chunks[start : start + _CHUNKS])
+        chunks, done, final = sorted(chunks, key=lambda chunk: chunk.pending != NOT_READ), 0, False
+        while done < len(chunks) and not final:  # after a final failure the rest stays pending
+            self._report("extract", done, len(chunks))
+            batch = chunks[done : done + _CHUNKS]
+            results = self._extract(self.extractor, [Excerpt(c.document, c.title, c.text) for c in batch])
             failures = [result for result in results if isinstance(result, ExtractionFailure)]
-            self.changes.extracted += len(results) - len(failures)
-            if any(failure.final for failure in failures):
-                break  # the rest stays pending
-        if chunks:
-            self.progress("extract", min(start + _CHUNKS, len(chunks)), len(chunks))
-
-    def _extract_batch(self, chunks: Sequence[StoredChunk]) -> Sequence[Extraction | ExtractionFailure]:
-        """Read some chunks again and store the results."""
-        results = self._extract(self.writer.extractor, [Excerpt(c.document, c.title, c.text) for c in chunks])
-        with self.store.writing():
-            for chunk, result in zip(chunks, results, strict=True):
-                if isinstance(result, ExtractionFailure):
-                    self.store.set_pending(chunk, result.reason)
-                else:
-                    self.store.set_extraction(chunk, result, self.writer.extractor.id)
-            if any(isinstance(result, Extraction) for result in results):
-                self._increase_revision()
-        return results
+            with self.store.writing():
+                for chunk, result in zip(batch, results, strict=True):
+                    if isinstance(result, ExtractionFailure):
+                        self.store.set_pending(chunk, result.reason)
+                    else:
+                        self.store.set_extraction(chunk, result, self.extractor.id)
+                if len(failures) < len(batch):
+                    self.store.set("revision", str(self.store.revision + 1))
+            self.changes.extracted += len(batch) - len(failures)
+            done += len(batch)
+            final = any(failure.final for failure in failures)
+        self._report("extract", done, len(chunks))
 
     def _refresh(self) -> int | None:
         """Publish a snapshot of the store unless the current one is up to date.
 
         Return the revision of the snapshot that was current until now, None if it was damaged.
         """
-        current = self._current()
-        revision: int | None = None if current is None else current.about.get("revision")
-        built = None if revision == self.store.revision else self._build(current)
-        del current  # or its files would be in use
-        if built is None:
+        current: Snapshot | None = None
+        revision: int | None = None
+        with suppress(StoreError):
+            current = open_snapshot(self.layout.path / self.layout.current(), self.encoder)
+            revision = current.about.get("revision")
+        if revision == self.store.revision:
             self.layout.clean()
             self.layout.delete_cache(self.layout.vectors)
         else:
-            self._publish(built)
+            snapshot = self._build(current)
+            del current  # or its files would be in use
+            self._publish(snapshot)
         return revision
 
-    def _current(self) -> Snapshot | None:
-        """Return the current snapshot; None if it is damaged, and has to be rebuilt."""
-        try:
-            return open_snapshot(self.layout.path / self.layout.current(), self.writer.encoder)
-        except StoreError:
-            return None
-
-    def _build(self, known: Snapshot | None) -> Built:
+    def _build(self, known: Snapshot | None) -> Snapshot:
         """Build a snapshot of the store; the vectors of `known` are reused if they are undamaged."""
         if known is not None and damaged_files(self.layout.path / self.layout.current(), vectors=True):
             known = None
         start = time.perf_counter()
         columns = self.store.columns()
         seconds = time.perf_counter() - start
-        built = build_from_chunks(
+        # New vectors are cached while they are computed, because that may take hours.
+        encoder = CachedEncoder(self.encoder, self.layout.vectors)
+        snapshot = build_from_chunks(
             columns,
             self.store.build_settings,
-            # New vectors are cached while they are computed, because that may take hours.
-            CachedEncoder(self.writer.encoder, self.layout.vectors),
+            encoder,
             known=known,
             revision=self.store.revision,
             usage=self.changes.usage,
-            progress=None if self.progress is _no_progress else self.progress,
+            progress=self.progress,
         )
-        built.seconds = {"read": seconds, **built.seconds}
-        return built
+        self.changes.seconds = {"read": seconds, **snapshot.seconds}
+        return snapshot
 
-    def _publish(self, built: Built) -> None:
-        self.layout.publish(built.about["revision"], built.write)
+    def _publish(self, snapshot: Snapshot) -> None:
+        start = time.perf_counter()
+        self.layout.publish(snapshot.about["revision"], lambda folder: write_snapshot(folder, snapshot))
         self.layout.delete_cache(self.layout.vectors)  # the snapshot contains them now
         self.store.checkpoint()
-        self.changes.seconds, self.changes.texts = dict(built.seconds), dict(built.about["texts"])
-
-
-def _provisional(extractor: Extractor) -> Extractor:
-    return extractor.provisional if isinstance(extractor, DeferredExtractor) else extractor
-
-
-def _extracted_chunk(
-    chunk: Chunk, result: Extraction | ExtractionFailure, extractor: str, pending: str | None
-) -> ExtractedChunk:
-    if isinstance(result, ExtractionFailure):
-        return ExtractedChunk(chunk, Extraction(), extractor, result.reason)
-    return ExtractedChunk(chunk, result, extractor, pending)
+        self.changes.seconds["write"] = time.perf_counter() - start
+        self.changes.texts = dict(snapshot.about["texts"])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Ranking, Scores
 from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph, Kind
-from graphwright.index.bm25_index import WordIndex
+from graphwright.index.inverted_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.csr import group
 from graphwright.operators.operator import Operator, Ranker

@@ -14,7 +14,7 @@ from tests.toys import CORPUS, GRAPHS, corpus_index, same, vectors_of
 from graphwright import Bubble, Evidence, Index, State, VectorIndex, start
 from graphwright.generate.prompts import passages_in
 from graphwright.graph.graph import Kind
-from graphwright.index.bm25_index import WordIndex
+from graphwright.index.inverted_index import WordIndex
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import joined
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs

@@ -10,8 +10,8 @@ import pytest
 from tests.toys import merged_graph
 
 from graphwright import Anchor, Graph, VectorIndex, start
-from graphwright.index.bm25_index import WordIndex
 from graphwright.index.extraction import Extraction, Mention
+from graphwright.index.inverted_index import WordIndex
 from graphwright.models.protocols import Floats
 from graphwright.operators import SupportSearch
 from graphwright.operators.run import Run

@@ -12,7 +12,7 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.index.bm25_index import WordIndex
+from graphwright.index.inverted_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.link_entities import is_name

@@ -11,7 +11,7 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.index.bm25_index import WordIndex
+from graphwright.index.inverted_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.operator import Operator, Ranker

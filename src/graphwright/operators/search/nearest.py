@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import Columns, Graph, Kind
-from graphwright.index.bm25_index import WordIndex
+from graphwright.index.inverted_index import WordIndex
 from graphwright.index.name_index import name_index_of
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.index.vector_index import VectorIndex

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence
-from graphwright.index.bm25_index import WordIndex
-from graphwright.index.sparse_index import SparseIndex
+from graphwright.index.inverted_index import SparseIndex, WordIndex
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats

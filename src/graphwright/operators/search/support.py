@@ -10,7 +10,7 @@ import numpy as np
 
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph, Kind
-from graphwright.index.bm25_index import WordIndex
+from graphwright.index.inverted_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats

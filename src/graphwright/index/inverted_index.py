@@ -1,37 +1,127 @@
-"""Sparse index of passages: the weights of a sparse encoder such as SPLADE, by column."""
+"""Inverted indexes of passages: words with BM25, and the columns of a sparse encoder such as SPLADE."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
+from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Graph, Kind
+from graphwright.graph.storage import load_array, save_array
+from graphwright.index.vector_index import ChecksummedIndex, EncodingRun
 from graphwright.kernels.csr import group
+from graphwright.kernels.strings import tokens
 from graphwright.models.protocols import Floats, SparseEncoder, SparseRows
+from graphwright.text.words import words
 
-__all__ = ["SparseIndex"]
+__all__ = ["SparseIndex", "WordIndex"]
 
+K1, B = 1.2, 0.75
+_FILES = ("words", "borders", "indptr", "rows", "weights", "nodes")  # of a word index
 _BLOCK = 4096  # passages that are encoded at a time
 _SORTED_BELOW = 1 / 8  # postings per row; fewer are sorted, which costs less than an array over all rows
 
 
-class SparseEncodingRun(Protocol):
-    """The method of a pipeline's run that a sparse index uses: encoding with its usage counted."""
+@dataclass(frozen=True, eq=False, repr=False)
+class WordIndex(ChecksummedIndex):
+    """BM25 scores of passages, word by word; row i of the passages belongs to node `nodes[i]`, ascending.
 
-    def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
-        """Return one sparse row per question."""
-        ...
+    `vocabulary`: the words, sorted. Word w occurs in the rows `rows[indptr[w]:indptr[w + 1]]: int32`, ascending, and
+    adds the `weights: float32` at the same positions to their scores. With N rows, df rows that contain the word, and
+    tf occurrences among the dl words of a row (avgdl on average), the weight is
+
+        ln(1 + (N - df + 1/2) / (df + 1/2)) · tf / (tf + k1 · (1 - b + b · dl / avgdl)),    k1 = 1.2, b = 0.75
+
+    (Robertson and Zaragoza, 2009, with the idf and without the constant factor k1 + 1, as Lucene has it.)
+
+    >>> index = WordIndex.of(["a red fox", "a red hen", "tax law"], np.arange(3))
+    >>> index.postings("red")[0].tolist(), index.scores("a red fox").argsort().tolist()
+    ([0, 1], [2, 1, 0])
+    """
+
+    vocabulary: TextColumn
+    indptr: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    weights: Floats
+    nodes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], nodes: NDArray[np.int64]) -> WordIndex:
+        """Index one text per node."""
+        return cls.of_words(TextColumn.of(" ".join(words(text)) for text in texts), nodes)
+
+    @classmethod
+    def of_words(cls, column: TextColumn, nodes: NDArray[np.int64]) -> WordIndex:
+        """Index one text per node, each given as its words (see `words`) with spaces between them."""
+        n = max(len(nodes), 1)
+        number, owner, starts, ends = tokens(column.data, column.offsets)
+        data = column.data.tobytes()
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        vocabulary = TextColumn.terminated(b"".join(data[start:end] + b"\0" for start, end in spans))
+        order = vocabulary.order()
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        # One number for each word and row, so that sorting groups the rows of a word, ascending.
+        pairs, tf = np.unique(rank[number] * n + owner, return_counts=True)
+        word, row = np.divmod(pairs, n)
+        df = np.bincount(word, minlength=len(order))
+        length = np.bincount(owner, minlength=n)
+        norm = K1 * (1 - B + B * length / max(length.mean(), 1e-9))
+        weights = np.log1p((len(nodes) - df + 0.5) / (df + 0.5))[word] * tf / (tf + norm[row])
+        indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(df)))
+        return cls(vocabulary.gather(order), indptr, row.astype(np.int32), weights.astype(np.float32), nodes)
+
+    def scores(self, text: str) -> Floats:
+        """Return the BM25 score of every row for the words of `text`: float32[rows], 0 where none occurs."""
+        total = np.zeros(len(self.nodes), np.float32)
+        for word in words(text):
+            rows, scores = self.postings(word)
+            total[rows] += scores
+        return total
+
+    def postings(self, word: str) -> tuple[NDArray[np.int32], Floats]:
+        """Return the rows with a word (in the form of `words`), and its part of the BM25 score of each."""
+        at = self.vocabulary.first(word, self._order)
+        if at == len(self.vocabulary) or self.vocabulary[at] != word:
+            return np.empty(0, np.int32), np.empty(0, np.float32)
+        part = slice(int(self.indptr[at]), int(self.indptr[at + 1]))
+        return self.rows[part], self.weights[part]
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        return np.arange(len(self.vocabulary))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of passages and of words."""
+        return len(self.nodes), len(self.vocabulary)
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return the arrays in the order of their files."""
+        return [self.vocabulary.data, self.vocabulary.offsets, self.indptr, self.rows, self.weights, self.nodes]
+
+    def save(self, folder: Path) -> None:
+        """Write the index into a new folder; all of it is on disk when this returns."""
+        folder.mkdir(parents=True)
+        for name, array in zip(_FILES, self.arrays(), strict=True):
+            save_array(array, folder / f"{name}.npy")
+
+    @classmethod
+    def load(cls, folder: Path) -> WordIndex:
+        """Open an index that `save` wrote, memory-mapped. Raises StoreError if a file is missing or truncated."""
+        data, offsets, *rest = (load_array(folder / f"{name}.npy") for name in _FILES)
+        return cls(TextColumn(data, offsets), *rest)
 
 
-@dataclass(frozen=True, eq=False)
-class SparseIndex:
+@dataclass(frozen=True, eq=False, repr=False)
+class SparseIndex(ChecksummedIndex):
     """Sparse rows of passages in columns: row i belongs to node `nodes[i]: int64`, ascending.
 
     Column c is not 0 in the rows `rows[indptr[c]:indptr[c + 1]]: int32`, ascending, with the `weights: float32` of the
@@ -64,7 +154,7 @@ class SparseIndex:
         nodes, read = graph.nodes, graph.passage
         if graph.passages is not None:
             nodes, read = nodes[graph.columns.kinds[nodes] == Kind.CHUNK], graph.reading
-        blocks = [SparseRows.of([], 0)] if not len(nodes) else []
+        blocks = []
         for start in range(0, len(nodes), _BLOCK):
             texts = [read(node) for node in nodes[start : start + _BLOCK].tolist()]
             blocks.append(_checked(encoder.encode_passages(texts), len(texts), encoder))
@@ -91,7 +181,12 @@ class SparseIndex:
         """The number of columns."""
         return len(self.indptr) - 1
 
-    def scores(self, text: str, run: SparseEncodingRun | None = None) -> tuple[NDArray[np.int64], Floats]:
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of passages and of columns."""
+        return len(self.nodes), self.dimension
+
+    def scores(self, text: str, run: EncodingRun | None = None) -> tuple[NDArray[np.int64], Floats]:
         """Return the nodes that share a column with a question, ascending, and the dot products: float32 of each.
 
         The cost grows with the postings of the question's columns. Needs an encoder of this index's columns.
@@ -127,26 +222,11 @@ class SparseIndex:
         rows = np.flatnonzero(np.bincount(row))
         return rows, np.bincount(row, terms)[rows].astype(np.float32)
 
-    @cached_property
-    def checksum(self) -> str:
-        """Sixteen hexadecimal digits over its weights and nodes."""
-        digest = hashlib.blake2b(digest_size=8)
-        for array in (self.indptr, self.rows, self.weights, self.nodes):
-            digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()
-
     def __eq__(self, other: object) -> bool:
-        # Encoders may differ for questions alone, as with SPLADE-doc, so that equal weights may come from different
-        # encoders.
-        if not isinstance(other, SparseIndex):
-            return NotImplemented
-        return self.checksum == other.checksum and self.encoder == other.encoder
+        # Encoders may differ for questions alone, as with SPLADE-doc: their passages have the same weights.
+        return isinstance(other, SparseIndex) and super().__eq__(other) and self.encoder == other.encoder
 
-    def __hash__(self) -> int:
-        return hash(self.checksum)
-
-    def __repr__(self) -> str:
-        return f"SparseIndex({len(self.nodes)} × {self.dimension}, {self.checksum[:8]})"
+    __hash__ = ChecksummedIndex.__hash__
 
 
 def _checked(rows: SparseRows, count: int, source: object) -> SparseRows:
@@ -171,6 +251,8 @@ def _checked(rows: SparseRows, count: int, source: object) -> SparseRows:
 
 def _stacked(blocks: list[SparseRows]) -> SparseRows:
     """Return the rows of all blocks as one."""
+    if not blocks:
+        return SparseRows.of([], 0)
     lengths = np.concatenate([np.diff(block.indptr) for block in blocks])
     return SparseRows(
         np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))),
