@@ -57,7 +57,7 @@ from graphwright.data.documents import read_documents
 from graphwright.evaluate.asking import Asker, Results
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index
-from graphwright.index.build import Settings
+from graphwright.index.changes import Settings
 from graphwright.index_folder import Index
 from graphwright.kernels.ppr import push_ppr
 from graphwright.methods.registry import retrieval_part

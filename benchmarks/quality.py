@@ -68,7 +68,7 @@ from graphwright.evaluate.measures import SUMMARY_METRICS, summary_scores
 from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.graph.evidence import Ranking
-from graphwright.index.build import Settings
+from graphwright.index.changes import Settings
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import normalised
 from graphwright.index_folder import Index

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,21 +12,17 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
-from graphwright.data.document import Document
 from graphwright.data.knowledge_graphs import Dump, dump_of
 from graphwright.errors import DataError, OptionError, StoreError, meant
 from graphwright.graph.columns import Listed
 from graphwright.graph.graph import Graph
-from graphwright.index.build import Progress, Settings, build_from_chunks, build_from_graph, checked_spaces
-from graphwright.index.changes import Changes, Source
-from graphwright.index.chunk_columns import ChunkColumns
+from graphwright.index.build import build_from_chunks, create_graph_index, create_index
+from graphwright.index.changes import Changes, Problem, Progress, Settings, Source, checked_spaces
 from graphwright.index.extraction import Excerpt, Extractor, LexicalExtractor
 from graphwright.index.filter import Filter
-from graphwright.index.graph_import import ImportedGraph, import_graph
 from graphwright.index.layout import IndexLayout, is_written, writer_lock
-from graphwright.index.snapshot import Snapshot, open_snapshot, write_snapshot
+from graphwright.index.snapshot import Snapshot, open_snapshot
 from graphwright.index.store import Store
-from graphwright.index.verify import Problem, verify_index
 from graphwright.index.writer import Writer
 from graphwright.methods.registry import default_method, pipeline, retrieval_part
 from graphwright.models.cache import CachedEncoder
@@ -84,7 +79,7 @@ class Index:
         """
         layout = IndexLayout(Path(path))
         if not layout.store.exists():
-            layout = _create(layout.path, encoder, settings or Settings())
+            layout = create_index(layout.path, encoder, settings or Settings())
             settings = None
         self.path = layout.path
         self._layout = layout
@@ -110,7 +105,7 @@ class Index:
         settings: Settings | None = None,
     ) -> Index:
         """Create an empty index in a new or empty folder. Arguments as in `Index`; raises StoreError for others."""
-        layout = _create(Path(path), encoder, settings or Settings())
+        layout = create_index(Path(path), encoder, settings or Settings())
         return cls(layout.path, encoder=encoder, extractor=extractor)
 
     @classmethod
@@ -157,33 +152,20 @@ class Index:
         'Drava'
         """
         spaces = None if embed is None else checked_spaces(embed)
-        listed = [source] if isinstance(source, str | Path | Dump) else source
-        files, labels = [] if isinstance(listed, Graph) else _dumps(listed), _dumps(names)
-        if not files and not isinstance(source, Graph):
+        files = [source] if isinstance(source, str | Path | Dump) else source
+        given = files if isinstance(files, Graph) else [f if isinstance(f, Dump) else dump_of(f) for f in files]
+        if not isinstance(given, Graph) and not given:
             raise OptionError("give at least one file of triples to import.")
-        model, model_name = _new_encoder(encoder)
-
-        def fill(layout: IndexLayout) -> None:
-            scratch = layout.path / "import"
-            if isinstance(source, Graph):
-                imported = ImportedGraph(source.columns)
-            else:
-                imported = import_graph(files, scratch, names=labels, max_malformed=max_malformed, progress=progress)
-            graph = Graph(imported.columns)
-            snapshot = build_from_graph(graph, model, embed=spaces, ids=imported.ids, progress=progress)
-            seconds = {**imported.seconds, **snapshot.seconds}
-            about = {
-                "files": [str(file.path.resolve()) for file in files],
-                "relations": len(imported.columns.relations),
-                "malformed": imported.malformed,
-                "examples": imported.examples,
-                "seconds": {part: round(value, 3) for part, value in seconds.items()},
-            }
-            settings = Settings(embed=tuple(snapshot.about["texts"]))
-            _write_new(layout, snapshot, model, model_name, settings, graph=json.dumps(about))
-            shutil.rmtree(scratch, ignore_errors=True)
-
-        return cls(IndexLayout.create(Path(path).resolve(), fill).path, encoder=model)
+        layout = create_graph_index(
+            Path(path),
+            given,
+            encoder,
+            names=[dump_of(file) for file in names],
+            max_malformed=max_malformed,
+            embed=spaces,
+            progress=progress,
+        )
+        return cls(layout.path, encoder=encoder)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -265,7 +247,7 @@ class Index:
         next call continues where this one stopped. `usage`: a record that the models' work is added to.
         """
         with self._write(progress, usage) as writer:
-            return writer.add(_source_list(documents))
+            return writer.add(documents)
 
     def sync(self, folder: str | Path, progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
         """Make the documents that came from a folder those that it contains now: added, replaced and removed.
@@ -297,18 +279,19 @@ class Index:
 
     def chunks_to_extract(self, documents: Iterable[Source] | Source) -> list[Excerpt]:
         """Return the chunks that `add` would read, for an estimate; writes nothing."""
-        return self._writer().unread(_source_list(documents))
+        return self._writer().unread(documents)
 
     def verify(self, *, repair: bool = False) -> list[Problem]:
-        """Return the problems of the folder, none if it is sound; see graphwright.index.verify.
+        """Return the problems of the folder, none if it is sound.
 
-        `repair`: rebuild the snapshot if it has problems, and return those that are left.
+        The store and all files are read, and the snapshot is compared with one that is built anew. `repair`: rebuild
+        the snapshot if it has problems, and return those that are left.
         """
-        problems = verify_index(self._layout, self._store, self._encoder)
+        problems = self._writer().verify()
         if repair and self.imported is None and any(problem.repairable for problem in problems):
             with self._write() as writer:
                 writer.rebuild()
-            problems = verify_index(self._layout, self._store, self._encoder)
+            problems = self._writer().verify()
         return problems
 
     def retrieve(
@@ -463,6 +446,7 @@ class Index:
         filter: Filter | Mapping[str, Any] | None = None,
         **options: Any,
     ) -> tuple[Snapshot, Operator]:
+        """Return a snapshot, and the pipeline of a method over it."""
         if filter is not None and isinstance(method, Operator):
             raise OptionError(
                 f"{method!r} searches the indexes that it was built over, so filter={filter!r} would have no effect. "
@@ -470,34 +454,22 @@ class Index:
             )
         if top_k is not None and (isinstance(top_k, bool) or not isinstance(top_k, Integral) or top_k < 1):
             raise OptionError(f"top_k is {top_k!r}; it must be a whole number, at least 1.")
+        for name in options.keys() & _SYNONYMS.keys():
+            raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
         snapshot = self.snapshot if filter is None else self.filtered(filter)
-        arguments = {**options, **({} if top_k is None else {"top_k": top_k})}
-        return snapshot, _operator(self.default_method if method is None else method, snapshot, arguments)
-
-
-def _create(folder: Path, encoder: GivenEncoder, settings: Settings) -> IndexLayout:
-    """Create an empty index, atomically."""
-    if "passages" not in settings.embed:
-        raise OptionError(f"embed is {settings.embed}; passages are always embedded, so it must contain them.")
-    model, name = _new_encoder(encoder)
-    snapshot = build_from_chunks(ChunkColumns.of([]), settings, model)
-    return IndexLayout.create(folder.resolve(), lambda layout: _write_new(layout, snapshot, model, name, settings))
-
-
-def _write_new(
-    layout: IndexLayout, snapshot: Snapshot, encoder: NamedEncoder, name: str, settings: Settings, **more: str
-) -> None:
-    """Write the store and the first snapshot of a new index; `name`: of the encoder, if it was given by name."""
-    values = json.dumps(asdict(settings))
-    stored = {"encoder": encoder.id, "encoder name": name, "settings": values, "revision": "0", **more}
-    Store.create(layout.store, stored).close()
-    layout.publish(0, lambda folder: write_snapshot(folder, snapshot))
-
-
-def _new_encoder(encoder: GivenEncoder) -> tuple[NamedEncoder, str]:
-    """Return the encoder of a new index, and its name if it was given by name."""
-    encoder = EMBEDDED if encoder is None else encoder
-    return encoder_of(encoder), encoder if isinstance(encoder, str) else ""
+        options |= {} if top_k is None else {"top_k": top_k}
+        method = self.default_method if method is None else method
+        if isinstance(method, str):
+            given = {name: options[name] for name in _MODELS if options.get(name) is not None}
+            models = {name: _MODELS[name](model) for name, model in given.items()}
+            return snapshot, pipeline(method, snapshot, **{**options, **models})
+        if options:
+            raise OptionError(f"{sorted(options)} are arguments of a named method; {method!r} takes none.")
+        if not callable(method):
+            raise OptionError(
+                f"{method!r} is not a method: give a name, an operator, or a function from a snapshot to one."
+            )
+        return snapshot, method if isinstance(method, Operator) else method(snapshot)
 
 
 def _stored_encoder(folder: Path, store: Store, encoder: GivenEncoder) -> NamedEncoder:
@@ -511,35 +483,6 @@ def _stored_encoder(folder: Path, store: Store, encoder: GivenEncoder) -> NamedE
             f"compared: open it with the encoder that it was written with, or index the documents again."
         )
     return model
-
-
-def _dumps(files: Iterable[str | Path | Dump]) -> list[Dump]:
-    return [file if isinstance(file, Dump) else dump_of(file) for file in files]
-
-
-def _source_list(documents: Iterable[Source] | Source) -> Iterable[Source]:
-    single = isinstance(documents, Document | Mapping | Path | str) or not isinstance(documents, Iterable)
-    return [documents] if single else documents  # type: ignore[list-item,return-value]
-
-
-def _operator(method: Method, snapshot: Snapshot, options: Mapping[str, Any]) -> Operator:
-    for name in options:
-        if name in _SYNONYMS:
-            raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
-    if isinstance(method, str):
-        models = {
-            name: _MODELS[name](value) for name, value in options.items() if name in _MODELS and value is not None
-        }
-        return pipeline(method, snapshot, **{**options, **models})
-    if options:
-        raise OptionError(f"{sorted(options)} are arguments of a named method; {method!r} takes none.")
-    if isinstance(method, Operator):
-        return method
-    if not callable(method):
-        raise OptionError(
-            f"{method!r} is not a method: give a name, an operator, or a function from a snapshot to one."
-        )
-    return method(snapshot)
 
 
 def _many(questions: Questions, snapshot: Snapshot, operator: Operator, threads: int) -> list[State]:

@@ -20,10 +20,11 @@ from tests.toys import chunk_columns_of
 from graphwright import Document, Graph, Index
 from graphwright.errors import OptionError, StoreError
 from graphwright.index import Settings
+from graphwright.index.changes import content_hash
 from graphwright.index.extraction import Extraction, Relation
 from graphwright.index.filter import Filter
 from graphwright.index.merge import MergedChunks
-from graphwright.index.store import Store, content_hash
+from graphwright.index.store import Store
 from graphwright.models import HashEncoder
 
 SHORT = Settings(chunk_tokens=8, overlap=0)

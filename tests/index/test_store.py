@@ -11,9 +11,10 @@ import pytest
 from graphwright import Document
 from graphwright.data.document import Chunk
 from graphwright.errors import StoreError
+from graphwright.index.changes import content_hash
 from graphwright.index.chunk_columns import ChunkRecord, StoredDocument
 from graphwright.index.extraction import Extraction, Mention, Relation
-from graphwright.index.store import ExtractedChunk, Store, StoredChunk, content_hash
+from graphwright.index.store import ExtractedChunk, Store, StoredChunk
 
 MADE = Extraction(
     (Mention("Graz", 0, 4), Mention("Łódź")),

@@ -20,7 +20,7 @@ from graphwright.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     from graphwright.data.document import Skipped
-    from graphwright.index.build import Progress
+    from graphwright.index.changes import Progress
     from graphwright.index.extraction import Excerpt, Extractor
     from graphwright.index_folder import Changes, Index
     from graphwright.models.protocols import Usage
@@ -55,7 +55,7 @@ def index(
     Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
     from graphwright.data.records import read_openie
-    from graphwright.index.precomputed import Precomputed
+    from graphwright.index.extraction import Precomputed
 
     options = {"chunk_tokens": chunk_tokens, "overlap": overlap, "embed": names_in(embed)}
     settings = {name: value for name, value in options.items() if value is not None}
@@ -197,8 +197,8 @@ def _extractor_factory(
 
     The LLM extractor caches replies in that folder. In a dry run it sends nothing and needs no key.
     """
+    from graphwright.index.extraction import LexicalExtractor
     from graphwright.index.generative import GenerativeExtractor
-    from graphwright.index.lexical import LexicalExtractor
 
     if llm is None:
         if model.max_tokens is not None or model.max_cost is not None or model.gleanings is not None:
@@ -224,7 +224,7 @@ def _opened(
     into: Path, settings: Mapping[str, Any], encoder: str | None, make_extractor: Callable[[], Extractor]
 ) -> Iterator[Index]:
     """Give an index; if it does not exist it is created, and deleted again if nothing could be added."""
-    from graphwright.index.build import Settings
+    from graphwright.index.changes import Settings
     from graphwright.index_folder import Index
 
     created, contents = not (into / "index.sqlite").exists(), set(into.iterdir()) if into.is_dir() else None
@@ -267,7 +267,7 @@ def _delete_index(into: Path, contents: set[Path] | None) -> None:
 
 def _new_chunks(paths: list[Path], into: Path, settings: Mapping[str, Any]) -> list[Excerpt]:
     """Return the chunks of new and changed documents; an index that does not exist is created in a scratch folder."""
-    from graphwright.index.build import Settings
+    from graphwright.index.changes import Settings
     from graphwright.index_folder import Index
 
     with tempfile.TemporaryDirectory() as scratch:

@@ -22,7 +22,7 @@ from graphwright.errors import DataError, OptionError
 from graphwright.evaluate.entries import Builder, Entry, checked_grid, entries, entry_of, plain
 from graphwright.evaluate.measures import Measure, default_metrics, select_measures
 from graphwright.files import write_text
-from graphwright.index.build import SPACES
+from graphwright.index.changes import SPACES
 from graphwright.index.extraction import Extractor, LexicalExtractor, Precomputed
 from graphwright.index.layout import IndexLayout
 from graphwright.index.store import Store

@@ -16,11 +16,9 @@ from graphwright.data.document import Document
 from graphwright.data.questions import check_gold
 from graphwright.errors import OptionError, StoreError
 from graphwright.evaluate.experiment import Experiment, Subject
-from graphwright.graph.columns import Passages
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Csr, Graph
-from graphwright.index.build import Progress, Settings
-from graphwright.index.changes import Changes, read_sources
+from graphwright.index.changes import Changes, Progress, Settings, read_sources
 from graphwright.index.layout import IndexLayout
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.store import Store, content_hash

@@ -26,7 +26,7 @@ from graphwright.evaluate.judges import Judge
 from graphwright.evaluate.report import write_report
 from graphwright.evaluate.statistics import summarised
 from graphwright.files import clean, whole_lines, write_text
-from graphwright.index.build import Progress
+from graphwright.index.changes import Progress
 from graphwright.index.layout import writer_lock
 from graphwright.index.snapshot import Snapshot
 from graphwright.index_folder import Index

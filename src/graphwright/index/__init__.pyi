@@ -1,4 +1,5 @@
-from .build import Settings as Settings
+from .changes import Problem as Problem
+from .changes import Settings as Settings
 from .clustering import Communities as Communities
 from .clustering import communities as communities
 from .extraction import Excerpt as Excerpt
@@ -20,4 +21,3 @@ from .snapshot import Snapshot as Snapshot
 from .snapshot import open_snapshot as open_snapshot
 from .vector_index import VectorIndex as VectorIndex
 from .vector_index import joined as joined
-from .verify import Problem as Problem

@@ -3,67 +3,42 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.constraints import AtLeast, Checked
+from graphwright.data.knowledge_graphs import Dump
 from graphwright.errors import OptionError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import WRITTEN, Graph
+from graphwright.index.changes import Progress, Settings
 from graphwright.index.chunk_columns import ChunkColumns, texts_with_titles
+from graphwright.index.graph_import import ImportedGraph, import_graph
 from graphwright.index.inverted_index import WordIndex
+from graphwright.index.layout import IndexLayout
 from graphwright.index.merge import MergedChunks, synonyms
 from graphwright.index.name_index import MAX_NORMALISED, name_forms
-from graphwright.index.snapshot import Snapshot
+from graphwright.index.snapshot import Snapshot, write_snapshot
+from graphwright.index.store import Store
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
+from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.text.words import words
 
-__all__ = [
-    "SPACES",
-    "Progress",
-    "Settings",
-    "build_from_chunks",
-    "build_from_graph",
-    "checked_spaces",
-    "triple_words",
-]
+__all__ = ["build_from_chunks", "build_from_graph", "create_graph_index", "create_index", "triple_words"]
 
-SPACES = ("passages", "names", "triples")
 MAX_NAMES_EMBEDDED = 50_000
 """Nodes of an imported graph up to which names are embedded by default: about a minute on two cores."""
 MAX_TRIPLES_INDEXED = 2_000_000
 """Edges of an imported graph up to which the words of its triples are indexed: about a minute on two cores."""
 _BLOCK = 512  # texts that are encoded between two reports of progress
-Progress = Callable[[str, int, int], None]
-"""Called with the name of the current work, the amount done and the total."""
-
-
-@dataclass(frozen=True)
-class Settings(Checked):
-    """Settings of the conversion of documents to a graph, stored in the index folder.
-
-    `chunk_tokens`, `overlap`: maximal tokens of a chunk, and of the text that two neighbouring chunks share.
-    `embed`: the texts that are embedded: passages (always), names, triples.
-    `synonym_threshold`: minimal cosine of two names for a synonym edge; needs embedded names.
-    """
-
-    chunk_tokens: Annotated[int, AtLeast(1)] = 200
-    overlap: Annotated[int, AtLeast(0)] = 40
-    embed: tuple[str, ...] = ("passages",)
-    synonym_threshold: Annotated[float, AtLeast(-1)] = 0.9
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_spaces(self.embed)
-        if self.overlap >= self.chunk_tokens:
-            raise OptionError(f"{self}: overlap must be less than chunk_tokens.")
 
 
 def build_from_chunks(
@@ -99,7 +74,7 @@ def build_from_chunks(
     clock.lap("synonyms")
     graph = merged.graph(pairs)
     clock.lap("graph")
-    word_index = WordIndex.of_words(chunks.strings("tokens").column, np.arange(len(chunks)))
+    word_index = WordIndex.of_words(chunks.strings("tokens").values, np.arange(len(chunks)))
     clock.lap("words")
     rows = _rows(graph, len(chunks))
     spaces = {name: VectorIndex(matrix, rows[name], encoder) for name, matrix in vectors.items()}
@@ -135,7 +110,7 @@ def build_from_graph(
         "triples": lambda: TextColumn.of(map(graph.edge_text, range(len(graph.columns.heads)))),
     }
     encode, spaces = _BlockEncoder(encoder, Usage(), progress), {}
-    for name in checked_spaces(embed):
+    for name in embed:
         vectors = encode.all(name, texts[name]())
         spaces[name] = VectorIndex(vectors, np.arange(len(vectors), dtype=np.int32), encoder)
     clock.lap("vectors")
@@ -144,13 +119,6 @@ def build_from_graph(
     clock.lap("words")
     about = {"revision": 0, "texts": {name: len(space.vectors) for name, space in spaces.items()}}
     return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds)
-
-
-def checked_spaces(embed: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of texts to be embedded, each once. Raises OptionError for an unknown one."""
-    if any(name not in SPACES for name in embed):
-        raise OptionError(f"embed={','.join(embed)!r}: choose from {', '.join(SPACES)}, or 'none'.")
-    return tuple(dict.fromkeys(embed))
 
 
 def triple_words(graph: Graph) -> TextColumn:
@@ -244,3 +212,60 @@ def _rows(graph: Graph, p: int) -> dict[str, NDArray[np.int32]]:
         "names": np.where(node < p, -1, node - p).astype(np.int32),
         "triples": np.empty(0, np.int32) if sentence is None else sentence,
     }
+
+
+def create_index(folder: Path, encoder: object, settings: Settings) -> IndexLayout:
+    """Create an empty index in a new or empty folder, atomically. `encoder`: see `encoder_of`; by default embedded."""
+    if "passages" not in settings.embed:
+        raise OptionError(f"embed is {settings.embed}; passages are always embedded, so it must contain them.")
+    snapshot = build_from_chunks(ChunkColumns.of([]), settings, encoder_of(EMBEDDED if encoder is None else encoder))
+    return IndexLayout.create(folder.resolve(), lambda layout: _write_new(layout, snapshot, encoder, settings))
+
+
+def create_graph_index(
+    folder: Path,
+    source: Graph | Sequence[Dump],
+    encoder: object,
+    *,
+    names: Sequence[Dump],
+    max_malformed: int | None,
+    embed: Sequence[str] | None,
+    progress: Progress | None,
+) -> IndexLayout:
+    """Create an index of a graph or of files of triples in a new or empty folder, atomically."""
+    model = encoder_of(EMBEDDED if encoder is None else encoder)
+
+    def fill(layout: IndexLayout) -> None:
+        scratch, files = layout.path / "import", [] if isinstance(source, Graph) else source
+        if isinstance(source, Graph):
+            imported = ImportedGraph(source.columns)
+        else:
+            imported = import_graph(files, scratch, names=names, max_malformed=max_malformed, progress=progress)
+        graph = Graph(imported.columns)
+        snapshot = build_from_graph(graph, model, embed=embed, ids=imported.ids, progress=progress)
+        seconds = {**imported.seconds, **snapshot.seconds}
+        about = {
+            "files": [str(file.path.resolve()) for file in files],
+            "relations": len(imported.columns.relations),
+            "malformed": imported.malformed,
+            "examples": imported.examples,
+            "seconds": {part: round(value, 3) for part, value in seconds.items()},
+        }
+        settings = Settings(embed=tuple(snapshot.about["texts"]))
+        _write_new(layout, snapshot, encoder, settings, graph=json.dumps(about))
+        shutil.rmtree(scratch, ignore_errors=True)
+
+    return IndexLayout.create(folder.resolve(), fill)
+
+
+def _write_new(layout: IndexLayout, snapshot: Snapshot, encoder: object, settings: Settings, **more: str) -> None:
+    """Write the store and the first snapshot of a new index; `encoder`: as it was given."""
+    encoder = EMBEDDED if encoder is None else encoder
+    stored = {
+        "encoder": str(getattr(snapshot.encoder, "id", "")),
+        "encoder name": encoder if isinstance(encoder, str) else "",
+        "settings": json.dumps(asdict(settings)),
+        "revision": "0",
+    }
+    Store.create(layout.store, {**stored, **more}).close()
+    layout.publish(0, lambda draft: write_snapshot(draft, snapshot))

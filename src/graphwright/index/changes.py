@@ -1,31 +1,75 @@
-"""Input of an index: documents in any form are converted to records; changes are counted."""
+"""Input of an index: its settings, documents in any form, and the record of changes."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from graphwright.constraints import AtLeast, Checked
 from graphwright.data.decoding import clean
 from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.documents import has_rows, read_documents
 from graphwright.data.records import links_of
 from graphwright.errors import DataError, OptionError
-from graphwright.index.store import content_hash
 from graphwright.models.protocols import Usage
 
-__all__ = ["Changes", "Source", "is_new", "possibly_present", "read_sources"]
+__all__ = [
+    "SPACES",
+    "Changes",
+    "Problem",
+    "Progress",
+    "Settings",
+    "Source",
+    "checked_spaces",
+    "content_hash",
+    "is_new",
+    "possibly_present",
+    "read_sources",
+]
 
 Source = Document | Mapping[str, Any] | Path | str
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _LINE_NUMBER = re.compile(r":\d+$")
 _MAX_PATH = 1_000  # maximum characters of a text that may be a mistaken path
+SPACES = ("passages", "names", "triples")
+Progress = Callable[[str, int, int], None]
+"""Called with the name of the current work, the amount done and the total."""
+
+
+@dataclass(frozen=True)
+class Settings(Checked):
+    """Settings of the conversion of documents to a graph, stored in the index folder.
+
+    `chunk_tokens`, `overlap`: maximal tokens of a chunk, and of the text that two neighbouring chunks share.
+    `embed`: the texts that are embedded: passages (always), names, triples.
+    `synonym_threshold`: minimal cosine of two names for a synonym edge; needs embedded names.
+    """
+
+    chunk_tokens: Annotated[int, AtLeast(1)] = 200
+    overlap: Annotated[int, AtLeast(0)] = 40
+    embed: tuple[str, ...] = ("passages",)
+    synonym_threshold: Annotated[float, AtLeast(-1)] = 0.9
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_spaces(self.embed)
+        if self.overlap >= self.chunk_tokens:
+            raise OptionError(f"{self}: overlap must be less than chunk_tokens.")
+
+
+def checked_spaces(embed: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of texts to be embedded, each once. Raises OptionError for an unknown one."""
+    if any(name not in SPACES for name in embed):
+        raise OptionError(f"embed={','.join(embed)!r}: choose from {', '.join(SPACES)}, or 'none'.")
+    return tuple(dict.fromkeys(embed))
 
 
 @dataclass
@@ -53,6 +97,28 @@ class Changes:
     seconds: dict[str, float] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem of an index folder and its remedy; `repairable` if only the snapshot has to be rebuilt."""
+
+    problem: str
+    remedy: str
+    repairable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.problem} {self.remedy}"
+
+
+def content_hash(document: Document) -> bytes:
+    """Return sixteen bytes that change with any content of the document."""
+    digest = hashlib.blake2b(digest_size=16)
+    metadata, links = json.dumps(dict(document.metadata), sort_keys=True), json.dumps(sorted(set(document.links)))
+    for part in (document.title, document.text, metadata, str(document.whole), links):
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.digest()
 
 
 def possibly_present(
@@ -84,12 +150,14 @@ def possibly_present(
     return sorted(present), unreadable
 
 
-def read_sources(sources: Iterable[Source], changes: Changes, excluded: Path) -> Iterator[Document]:
-    """Read documents in any form; consecutive paths are read together, so that repetitions are noticed.
+def read_sources(sources: Iterable[Source] | Source, changes: Changes, excluded: Path) -> Iterator[Document]:
+    """Read one document or several in any form; consecutive paths are read together, so that repetitions are noticed.
 
     `excluded`: a folder that is not read.
     """
-    for are_paths, group in groupby(sources, lambda source: isinstance(source, Path)):
+    is_single = isinstance(sources, Document | Mapping | Path | str) or not isinstance(sources, Iterable)
+    listed: Iterable[Any] = [sources] if is_single else sources  # type: ignore[assignment]
+    for are_paths, group in groupby(listed, lambda source: isinstance(source, Path)):
         if are_paths:
             paths = [source for source in group if isinstance(source, Path)]
             yield from map(_storable, read_documents(paths, changes.skipped.append, exclude=[excluded]))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, lru_cache
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +27,15 @@ __all__ = [
     "RECORD_VERSION",
     "ChunkColumns",
     "ChunkRecord",
-    "Numbers",
+    "PerChunk",
     "StoredDocument",
-    "Strings",
     "texts_with_titles",
     "topic_of",
 ]
 
 RECORD_VERSION = 1  # changes whenever `ChunkRecord.of` would return something else for the same chunk
 _MAX_NAME = 200  # characters; a longer string is not a name
+Values = TypeVar("Values")
 _OWN_RELATIONS = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM})
 
 
@@ -87,13 +87,14 @@ class ChunkRecord(NamedTuple):
         texts: dict[str, int] = {}
         table = [
             (
-                names.form_of(r.head),
+                names.surfaces[_clean(r.head)],
                 labels.setdefault(_label(r.relation), len(labels)),
-                names.form_of(r.tail),
+                names.surfaces[_clean(r.tail)],
                 texts.setdefault(_relation_text(r), len(texts)),
             )
             for r in relations
         ]
+        position = {surface: at for at, surface in enumerate(names.surfaces)}
         forms, aliases = list(names.forms), _aliases(topic) if has_topic else []
         phrases = [form for form in (*forms[: int(has_topic)], *aliases) if " " in form and words(form)]
         described = any(m.type or m.description for m in mentions)
@@ -102,11 +103,11 @@ class ChunkRecord(NamedTuple):
             terminate(names.surfaces),
             _numbers(names.surfaces.values()),
             _numbers(names.counts[surface] for surface in names.surfaces),
-            _numbers(n for m in mentions for n in (names.position[_clean(m.name)], m.start, m.end)),
+            _numbers(n for m in mentions for n in (position[_clean(m.name)], m.start, m.end)),
             terminate(_clean(m.type) for m in mentions) if described else b"",
             terminate(_clean(m.description) for m in mentions) if described else b"",
             _numbers(n for row in table for n in row),
-            _numbers(names.position[_clean(name)] for r in relations for name in (r.head, r.tail)),
+            _numbers(position[_clean(name)] for r in relations for name in (r.head, r.tail)),
             terminate(labels),
             terminate(texts),
             terminate(_joined(r.keywords) for r in relations) if any(r.keywords for r in relations) else b"",
@@ -149,36 +150,28 @@ class _ChunkNames:
 
     forms: dict[str, int] = field(default_factory=dict)
     surfaces: dict[str, int] = field(default_factory=dict)  # form by surface
-    position: dict[str, int] = field(default_factory=dict)  # by surface
     counts: Counter[str] = field(default_factory=Counter)
-    _normal_forms: dict[str, str] = field(default_factory=dict)  # by surface
 
     def add(self, surface: str, counts: bool) -> bool:
         """Add a surface form and return whether it is a name; `counts`: this mention counts for the entity's name."""
         surface = _clean(surface)
-        form = self._normal_form(surface)
-        if not form:
-            return False
-        if surface not in self.surfaces:
-            self.position[surface] = len(self.surfaces)
+        form = _name_form(surface)
+        if form and surface not in self.surfaces:
             self.surfaces[surface] = self.forms.setdefault(form, len(self.forms))
         self.counts[surface] += counts
-        return True
+        return bool(form)
 
     def add_ends(self, head: str, tail: str) -> bool:
         """Add the ends of a relation and return whether they are two entities."""
-        forms = self._normal_form(_clean(head)), self._normal_form(_clean(tail))
+        forms = _name_form(_clean(head)), _name_form(_clean(tail))
         return all(forms) and forms[0] != forms[1] and self.add(head, False) and self.add(tail, False)
 
-    def form_of(self, surface: str) -> int:
-        return self.surfaces[_clean(surface)]
 
-    def _normal_form(self, surface: str) -> str:
-        form = self._normal_forms.get(surface)
-        if form is None:
-            form = normal_form(surface)
-            form = self._normal_forms[surface] = form if _is_name(form) else ""
-        return form
+@lru_cache(maxsize=10_000)
+def _name_form(surface: str) -> str:
+    """Return the normal form of a name, "" for a string that is none."""
+    form = normal_form(surface)
+    return form if _is_name(form) else ""
 
 
 def topic_of(title: str, mentions: Sequence[str]) -> str:
@@ -244,28 +237,16 @@ class StoredDocument(NamedTuple):
     title: str
 
 
-class Strings(NamedTuple):
-    """Strings of chunks: those of chunk c are `column[indptr[c]:indptr[c + 1]]`."""
+class PerChunk(NamedTuple, Generic[Values]):
+    """Strings or rows of numbers of chunks: those of chunk c are `values[indptr[c]:indptr[c + 1]]`."""
 
-    column: TextColumn
+    values: Values
     indptr: Ints
 
     @property
     def owner(self) -> Ints:
-        """The chunk of each string: int64."""
-        return _owner(self.indptr)
-
-
-class Numbers(NamedTuple):
-    """Rows of numbers of chunks: `rows: int32[n, width]`, those of chunk c from `indptr[c]` to `indptr[c + 1]`."""
-
-    rows: NDArray[np.int32]
-    indptr: Ints
-
-    @property
-    def owner(self) -> Ints:
-        """The chunk of each row: int64."""
-        return _owner(self.indptr)
+        """The chunk of each value: int64."""
+        return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,19 +270,19 @@ class ChunkColumns:
     def __len__(self) -> int:
         return len(self.document)
 
-    def strings(self, field: str) -> Strings:
+    def strings(self, field: str) -> PerChunk[TextColumn]:
         """Return a field of strings of all chunks."""
         blobs = self.blobs[field]
         column = TextColumn.terminated(b"".join(blobs))
         # The terminator of string j is at the end of its bytes, after the j terminators before it.
         ends = column.offsets[1:] + np.arange(len(column))
-        return Strings(column, np.searchsorted(ends, _offsets(blobs)))
+        return PerChunk(column, np.searchsorted(ends, _offsets(blobs)))
 
-    def numbers(self, field: str, width: int = 1) -> Numbers:
+    def numbers(self, field: str, width: int = 1) -> PerChunk[NDArray[np.int32]]:
         """Return a field of numbers of all chunks, `width` per row."""
         blobs = self.blobs[field]
         rows = np.frombuffer(b"".join(blobs), "<i4").reshape(-1, width)
-        return Numbers(rows, _offsets(blobs) // (4 * width))
+        return PerChunk(rows, _offsets(blobs) // (4 * width))
 
     @cached_property
     def has_topic(self) -> NDArray[np.bool_]:
@@ -361,10 +342,6 @@ def texts_with_titles(titles: Iterable[str], document: NDArray[np.int32], texts:
     """Return chunks after their titles; `document` numbers into `titles`."""
     lines = TextColumn.of(f"{title}\n" if title else "" for title in titles)
     return TextColumn.paired(lines.gather(document.astype(np.int64)), texts)
-
-
-def _owner(indptr: Ints) -> Ints:
-    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
 def _offsets(blobs: Sequence[bytes]) -> Ints:

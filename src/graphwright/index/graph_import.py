@@ -18,7 +18,7 @@ from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32
 from graphwright.graph.storage import load_array
-from graphwright.index.build import Progress
+from graphwright.index.changes import Progress
 from graphwright.kernels.numbering import Numbering
 
 __all__ = ["ImportedGraph", "import_graph"]
@@ -70,7 +70,10 @@ def import_graph(
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, OSError, ValueError):
         memory = 4 * 2**30
-    limits = {"memory_limit": f"{max(memory // 2**20, 256)}MB", "temp_directory": str(folder / "spilled")}
+    limits: dict[str, Any] = {
+        "memory_limit": f"{max(memory // 2**20, 256)}MB",
+        "temp_directory": str(folder / "spilled"),
+    }
     try:
         with duckdb.connect(str(folder / "dump.db"), config=limits) as db:
             reader = _Reader(db, files, names, folder, max_malformed, progress or (lambda work, done, total: None))

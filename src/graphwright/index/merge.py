@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Csr, Graph, Ids32, Kind
-from graphwright.index.chunk_columns import ChunkColumns, Strings
+from graphwright.index.chunk_columns import ChunkColumns, PerChunk
 from graphwright.index.vector_index import normalised
 from graphwright.kernels.csr import group
 from graphwright.kernels.strings import distinct, phrases
@@ -43,13 +43,13 @@ class MergedChunks:
     chunks: ChunkColumns
 
     @cached_property
-    def _forms(self) -> Strings:
+    def _forms(self) -> PerChunk[TextColumn]:
         return self.chunks.strings("forms")
 
     @cached_property
     def _numbering(self) -> tuple[Ids32, Ints]:
         """The entity of each form of each chunk, and the first form of each entity."""
-        return _numbered(self._forms.column)
+        return _numbered(self._forms.values)
 
     @cached_property
     def _topic(self) -> Ints:
@@ -63,16 +63,16 @@ class MergedChunks:
     def _shorter(self) -> tuple[TextColumn, Ints, Ints]:
         """The shorter forms of topics, and pairs (shorter form, entity that it may mean), ascending."""
         aliases = self.chunks.strings("aliases")
-        number, first = _numbered(aliases.column)
+        number, first = _numbered(aliases.values)
         form, entity = _distinct_pairs(number, self._topic[aliases.owner])
         specific = np.bincount(form, minlength=len(first)) <= _MAX_TOPICS
         pair = specific[form]
-        return aliases.column.gather(first[specific]), (np.cumsum(specific) - 1)[form[pair]], entity[pair]
+        return aliases.values.gather(first[specific]), (np.cumsum(specific) - 1)[form[pair]], entity[pair]
 
     @cached_property
     def forms(self) -> TextColumn:
         """The normal form of each entity."""
-        mentioned = self._forms.column.gather(self._numbering[1])
+        mentioned = self._forms.values.gather(self._numbering[1])
         both = TextColumn.joined((mentioned, self._shorter[0]))
         return both.gather(_numbered(both)[1])
 
@@ -87,26 +87,26 @@ class MergedChunks:
     def names(self) -> TextColumn:
         """The name of each entity: its most frequent surface form (the first of equals), else its form."""
         surfaces = self.chunks.strings("surfaces")
-        form = self.chunks.numbers("surface_form").rows[:, 0]
+        form = self.chunks.numbers("surface_form").values[:, 0]
         entity = self._numbering[0][self._forms.indptr[surfaces.owner] + form]
-        number, first = _numbered(surfaces.column)
-        counts = np.bincount(number, self.chunks.numbers("counts").rows[:, 0], len(first))
+        number, first = _numbered(surfaces.values)
+        counts = np.bincount(number, self.chunks.numbers("counts").values[:, 0], len(first))
         order = np.lexsort((first, -counts, entity[first]))
         leading = order[np.concatenate(([True], np.diff(entity[first][order]) > 0))] if len(order) else order
-        names = surfaces.column.gather(first[leading])
+        names = surfaces.values.gather(first[leading])
         rest = self.forms.gather(np.arange(len(names), len(self.forms)))
         return TextColumn.joined((names, rest))
 
     @cached_property
     def _phrase_matches(self) -> tuple[Ints, Ints]:
         """Pairs (chunk, entity) of topics and their aliases that occur in the text of a chunk."""
-        topics = self.chunks.strings("topic_phrases").column
+        topics = self.chunks.strings("topic_phrases").values
         topics = topics.gather(_numbered(topics)[1])
         entity = _numbered(TextColumn.joined((self.forms, topics)))[0][len(self.forms) :].astype(np.int64)
         # An alias of too many topics is not searched for.
         specific = np.isin(entity, np.concatenate((self._topic, self._aliases[0])))
         topics, entity = topics.gather(np.flatnonzero(specific)), entity[specific]
-        texts = self.chunks.strings("name_words").column
+        texts = self.chunks.strings("name_words").values
         chunk, phrase = phrases(texts.data, texts.offsets, topics.data, topics.offsets)
         return chunk.astype(np.int64), entity[phrase]
 
@@ -132,7 +132,7 @@ class MergedChunks:
     @cached_property
     def _relation_texts(self) -> tuple[TextColumn, Ids32]:
         """The distinct texts of relations, and the number of each text of each chunk."""
-        texts = self.chunks.strings("texts").column
+        texts = self.chunks.strings("texts").values
         number, first = _numbered(texts)
         return texts.gather(first), number
 
@@ -143,10 +143,10 @@ class MergedChunks:
         The type is the most frequent one; each distinct description is included once.
         """
         descriptions = self.chunks.strings("descriptions")
-        if not len(descriptions.column):
+        if not len(descriptions.values):
             return self.names
         texts = list(self.names)
-        types, column = self.chunks.strings("types").column, descriptions.column
+        types, column = self.chunks.strings("types").values, descriptions.values
         for entity, rows in self._described_mentions(np.diff(descriptions.indptr) > 0).items():
             kinds = [kind for row in rows if (kind := types[row])]
             parts = dict.fromkeys(part for row in rows if (part := column[row]))
@@ -158,9 +158,9 @@ class MergedChunks:
     def _described_mentions(self, described: NDArray[np.bool_]) -> dict[int, list[int]]:
         """Return each entity's mentions, numbered over the chunks that are `described`."""
         mentions, surfaces = self.chunks.numbers("mentions", 3), self.chunks.strings("surfaces").indptr
-        form = self.chunks.numbers("surface_form").rows[:, 0]
+        form = self.chunks.numbers("surface_form").values[:, 0]
         counted = described[mentions.owner]
-        owner, surface = mentions.owner[counted], mentions.rows[counted, 0]
+        owner, surface = mentions.owner[counted], mentions.values[counted, 0]
         entities = self._numbering[0][self._forms.indptr[owner] + form[surfaces[owner] + surface]]
         rows: defaultdict[int, list[int]] = defaultdict(list)
         for row, entity in enumerate(entities.tolist()):
@@ -222,12 +222,12 @@ class MergedChunks:
         """Return relations, and of all edges heads, relations, tails, sentences and chunks: int32 each."""
         p, chunks = len(self.chunks), self.chunks
         labels, stated = chunks.strings("labels"), chunks.numbers("relations", 4)
-        number, first = _numbered(labels.column)
+        number, first = _numbered(labels.values)
         source, target = self._references
         # The last relation is named only if it occurs, so that a graph without links does not depend on it.
         own = TextColumn.of((ABOUT, MENTIONS, ALIAS, SYNONYM, *([REFERS] if len(source) else ())))
         about, mentions, alias, synonym, refers = range(len(first), len(first) + 5)
-        chunk, at = stated.owner, stated.rows.astype(np.int64)
+        chunk, at = stated.owner, stated.values.astype(np.int64)
         head, tail = (self._numbering[0][self._forms.indptr[chunk] + at[:, side]] for side in (0, 2))
         text = self._relation_texts[1][chunks.strings("texts").indptr[chunk] + at[:, 3]]
         owner, entity = self.mentions
@@ -247,7 +247,7 @@ class MergedChunks:
             (owner, chunk, none, source),
         )
         columns = [np.concatenate(part).astype(np.int32) for part in parts]
-        return (TextColumn.joined((labels.column.gather(first), own)), *columns)  # type: ignore[return-value]
+        return (TextColumn.joined((labels.values.gather(first), own)), *columns)  # type: ignore[return-value]
 
     def _alias_nodes(self) -> tuple[TextColumn, Ints]:
         """Return normal forms in order and the node of each: an entity's own form, and a topic's aliases."""
@@ -292,12 +292,12 @@ def synonyms(names: list[str], vectors: Floats, threshold: float) -> NDArray[np.
     return synonymous
 
 
-def near_pairs(vectors: Floats, threshold: float, *, probes: int = 2, seed: int = 0) -> NDArray[np.int64]:
+def near_pairs(vectors: Floats, threshold: float) -> NDArray[np.int64]:
     """Return pairs (i < j) of rows whose cosine is at least `threshold`: int64[pairs, 2], sorted.
 
-    About √n rows, drawn with `seed`, serve as pivots; every row joins its `probes` nearest pivots and is compared only
-    with rows of the same pivots: n·√n comparisons instead of n². A pair without a common pivot is missed; at a
-    threshold of 0.9 and two probes these are a few in a hundred.
+    About √n random rows serve as pivots; every row joins its two nearest pivots and is compared only with rows of the
+    same pivots: n·√n comparisons instead of n². A pair without a common pivot is missed; at a threshold of 0.9 these
+    are a few in a hundred.
 
     >>> near_pairs(np.float32([[1, 0], [0, 1], [0.99, 0.1]]), 0.9).tolist()
     [[0, 2]]
@@ -305,24 +305,20 @@ def near_pairs(vectors: Floats, threshold: float, *, probes: int = 2, seed: int 
     rows = normalised(np.asarray(vectors, np.float32))
     n = len(rows)
     count = max(1, round(n**0.5)) if n > 256 else 1
-    pivots = rows[np.sort(np.random.default_rng(seed).choice(n, count, replace=False))] if n else rows
-    pairs = [np.empty((0, 2), np.int64)]
-    member, pivot = _nearest_pivots(rows, pivots, min(probes, count))
+    pivots, probes = (
+        rows[np.sort(np.random.default_rng(0).choice(n, count, replace=False))] if n else rows,
+        min(2, count),
+    )
+    nearest = [np.empty((0, probes), np.int64)]
+    for block in range(0, n, 4096):  # blocks bound the memory
+        cosines = rows[block : block + 4096] @ pivots.T
+        nearest.append(np.argpartition(-cosines, probes - 1, axis=1)[:, :probes])
+    member, pivot = np.repeat(np.arange(n), probes), np.concatenate(nearest).ravel()
     order = np.lexsort((member, pivot))
-    member, pivot = member[order], pivot[order]
-    for members in np.split(member, np.flatnonzero(np.diff(pivot)) + 1):
-        pairs.append(_pairs_among(rows, members, threshold))
+    groups = np.split(member[order], np.flatnonzero(np.diff(pivot[order])) + 1)
+    pairs = [_pairs_among(rows, members, threshold) for members in groups]
     distinct_pairs: NDArray[np.int64] = np.unique(np.concatenate(pairs), axis=0)
     return distinct_pairs
-
-
-def _nearest_pivots(rows: Floats, pivots: Floats, probes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (row, pivot) for each row and each of its nearest pivots; blocks bound the memory."""
-    pivot = [np.empty((0, probes), np.int64)]
-    for block in range(0, len(rows), 4096):
-        cosines = rows[block : block + 4096] @ pivots.T
-        pivot.append(np.argpartition(-cosines, probes - 1, axis=1)[:, :probes])
-    return np.repeat(np.arange(len(rows)), probes), np.concatenate(pivot).ravel()
 
 
 def _pairs_among(rows: Floats, members: NDArray[np.int64], threshold: float) -> NDArray[np.int64]:

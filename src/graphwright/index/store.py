@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 from graphwright.data.document import Chunk, Document
 from graphwright.errors import StoreError
 from graphwright.graph.columns import terminate
-from graphwright.index.build import Settings
+from graphwright.index.changes import Settings, content_hash
 from graphwright.index.chunk_columns import RECORD_VERSION, ChunkColumns, ChunkRecord
 from graphwright.index.extraction import Extraction
 from graphwright.index.layout import is_free
 
-__all__ = ["SCHEMA", "ExtractedChunk", "Store", "StoredChunk", "content_hash"]
+__all__ = ["SCHEMA", "ExtractedChunk", "Store", "StoredChunk"]
 
 SCHEMA = 5
 
@@ -64,16 +64,6 @@ class StoredChunk(NamedTuple):
     text: str
     extractor: str
     pending: str | None
-
-
-def content_hash(document: Document) -> bytes:
-    """Return sixteen bytes that change with any content of the document."""
-    digest = hashlib.blake2b(digest_size=16)
-    metadata, links = json.dumps(dict(document.metadata), sort_keys=True), json.dumps(sorted(set(document.links)))
-    for part in (document.title, document.text, metadata, str(document.whole), links):
-        data = part.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return digest.digest()
 
 
 class Store:
@@ -259,7 +249,7 @@ class Store:
             f"JOIN documents d ON d.number = c.document WHERE {' AND '.join(conditions)} ORDER BY d.id, c.ordinal",
             () if ids is None else (json.dumps(list(ids)),),
         )
-        return [StoredChunk(*row[:4], row[4].decode("utf-8", "surrogatepass"), *row[5:]) for row in rows]
+        return [StoredChunk._make((*row[:4], row[4].decode("utf-8", "surrogatepass"), *row[5:])) for row in rows]
 
     def extractions(self, document: str, title: str) -> dict[str, tuple[Extraction, str]]:
         """Return the extraction of each chunk of a document, and its extractor, by the chunk's text.

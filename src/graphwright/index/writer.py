@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -9,10 +10,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from graphwright.data.document import Chunk, Document, split
 from graphwright.errors import DataError, OptionError, StoreError
-from graphwright.index.build import Progress, build_from_chunks
-from graphwright.index.changes import Changes, Source, is_new, possibly_present, read_sources
+from graphwright.graph.columns import Passages
+from graphwright.index.build import build_from_chunks
+from graphwright.index.changes import Changes, Problem, Progress, Source, is_new, possibly_present, read_sources
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.index.layout import IndexLayout
 from graphwright.index.snapshot import Snapshot, damaged_files, open_snapshot, write_snapshot
@@ -25,6 +29,9 @@ __all__ = ["Writer"]
 _DOCUMENTS = 500  # held in memory at once
 _CHUNKS = 64  # read by a deferred extractor between two commits
 NOT_READ = "not read yet"
+_RESTORE = "Restore index.sqlite from a copy, or index the documents again into a new folder."
+_IMPORT = "Import the graph again, into a new folder."
+_REBUILD = "Rebuild the snapshot from the stored documents: graphwright verify --repair."
 
 
 @dataclass
@@ -43,7 +50,7 @@ class Writer:
     progress: Progress | None = None
     changes: Changes = field(default_factory=Changes)
 
-    def add(self, sources: Iterable[Source]) -> Changes:
+    def add(self, sources: Iterable[Source] | Source) -> Changes:
         """Add documents, and replace those with a known id and other content."""
         with self._transaction():
             self._store_documents(read_sources(sources, self.changes, self.layout.path))
@@ -88,12 +95,49 @@ class Writer:
         """Build the snapshot again from the store alone."""
         self._publish(self._build(None))
 
+    def verify(self) -> list[Problem]:
+        """Return the problems of the index folder, none if it is sound.
+
+        Checks that the store's file and chunks can be read; that no file of the snapshot has changed since it was
+        written; and that the snapshot has the store's revision, and equals, array by array, one that is built anew from
+        the store. Of an imported graph only the files are checked.
+        """
+        if problems := self.store.problems():
+            return [Problem(f"{self.store.path}: {problem}.", _RESTORE) for problem in problems]
+        imported = self.store.setting("graph") is not None  # then the snapshot cannot be rebuilt
+        remedy = _IMPORT if imported else _REBUILD
+        try:
+            current = self.layout.path / self.layout.current()
+            if files := damaged_files(current):
+                more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+                return [Problem(f"{current / files[0]}{more}: missing or damaged.", remedy, not imported)]
+            snapshot = open_snapshot(current, self.encoder)
+        except StoreError as error:
+            return [Problem(str(error), remedy, not imported)]
+        if imported:
+            return []
+        if snapshot.about.get("revision") != self.store.revision:
+            remedy = "Run the interrupted command again, or graphwright verify --repair."
+            return [Problem(f"{self.layout.path}: the snapshot is older than the stored documents.", remedy, True)]
+        try:
+            # Vectors are taken from the snapshot, so nothing is encoded; their files have not changed.
+            rebuilt = build_from_chunks(self.store.columns(), self.store.build_settings, self.encoder, known=snapshot)
+        except (StoreError, ValueError, IndexError, sqlite3.Error) as error:
+            return [Problem(f"{self.store.path}: the stored chunks cannot be merged ({error}).", _RESTORE)]
+        columns, expected = snapshot.graph.columns, rebuilt.graph.columns
+        fields = [name for name in vars(columns) if name != "checksum"]
+        parts = [name for name in fields if not _equal(getattr(columns, name), getattr(expected, name))]
+        parts += ["words"] * (snapshot.words != rebuilt.words)
+        parts += ["vectors"] * (snapshot.about["texts"] != rebuilt.about["texts"])
+        problem = "{}: {} of the snapshot and of the stored chunks differ."
+        return [Problem(problem.format(current, part), _REBUILD, True) for part in parts]
+
     def outdated(self, ids: Sequence[str] | None = None) -> list[StoredChunk]:
         """Return the chunks of these documents, or of all, that this extractor has not read."""
         self._check_known(ids or (), "extracted")
         return [c for c in self.store.chunks(ids=ids) if c.pending or c.extractor != self.extractor.id]
 
-    def unread(self, sources: Iterable[Source]) -> list[Excerpt]:
+    def unread(self, sources: Iterable[Source] | Source) -> list[Excerpt]:
         """Return the chunks that would be read if these documents were added; writes nothing."""
         seen, excerpts = dict[str, bytes](), list[Excerpt]()
         documents = read_sources(sources, self.changes, self.layout.path)
@@ -308,3 +352,13 @@ class Writer:
         self.store.checkpoint()
         self.changes.seconds["write"] = time.perf_counter() - start
         self.changes.texts = dict(snapshot.about["texts"])
+
+
+def _equal(left: object, right: object) -> bool:
+    if isinstance(left, np.ndarray):
+        return np.array_equal(left, np.asarray(right))
+    if isinstance(left, Passages):
+        return all(map(_equal, vars(left).values(), vars(right).values()))
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(_equal, left, right))
+    return bool(left == right)

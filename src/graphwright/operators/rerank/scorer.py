@@ -15,7 +15,7 @@ from graphwright.errors import ModelError, OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words
-from graphwright.index.bm25_index import WordIndex
+from graphwright.index.inverted_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import CrossEncoder, Encoder, Floats
