@@ -18,10 +18,10 @@ from graphwright.errors import OptionError, StoreError
 from graphwright.evaluate.experiment import Experiment, Subject
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Csr, Graph
-from graphwright.index.changes import Changes, Progress, Settings, read_sources
+from graphwright.index.changes import Changes, Progress, Settings, content_hash, read_sources
 from graphwright.index.layout import IndexLayout
 from graphwright.index.snapshot import Snapshot
-from graphwright.index.store import Store, content_hash
+from graphwright.index.store import Store
 from graphwright.index_folder import Index
 from graphwright.models.protocols import Floats, NamedEncoder
 
