@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Condition
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import BudgetError, ModelError, OptionError
-from graphwright.models.protocols import LLM, Cancellation, Completion, Usage
+from graphwright.models.protocols import LLM, Cancel, Cancellation, Completion, OnText, Schema, Usage
 from graphwright.models.structured import schema_text
 
 __all__ = ["BudgetedLLM", "Prices", "estimated_tokens"]
@@ -107,13 +107,7 @@ class BudgetedLLM(Checked):
         return self.prices or getattr(_innermost(self.llm), "prices", None)
 
     def complete(
-        self,
-        system: str,
-        user: str,
-        *,
-        schema: type[Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        cancel: Cancellation | None = None,
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:
         """Answer one prompt as the model does. Raises BudgetError before a request that could exceed the budget."""
         call = _Call(self, cancel or Cancellation())
@@ -133,7 +127,7 @@ class BudgetedLLM(Checked):
         finally:
             call.settle()
 
-    def _max_usage(self, system: str, user: str, schema: type[Any] | None) -> tuple[int, int]:
+    def _max_usage(self, system: str, user: str, schema: Schema) -> tuple[int, int]:
         """Return the most tokens that a call is estimated to read and to write."""
         prompt = estimated_tokens(system) + estimated_tokens(user)
         reply = getattr(_innermost(self.llm), "max_tokens", None) or 0

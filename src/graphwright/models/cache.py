@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -20,10 +20,13 @@ from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError, StoreError
 from graphwright.models.protocols import (
     LLM,
+    Cancel,
     Cancellation,
     Completion,
     Floats,
     NamedEncoder,
+    OnText,
+    Schema,
     Usage,
     call_metered,
     refuse_text,
@@ -241,13 +244,7 @@ class CachedLLM:
         return self.llm.id
 
     def complete(
-        self,
-        system: str,
-        user: str,
-        *,
-        schema: type[Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        cancel: Cancellation | None = None,
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:
         """Answer one prompt from the file, else as the model does. Raises StoreError where the file cannot be used."""
         key = self._key(system, user, schema)
@@ -262,11 +259,11 @@ class CachedLLM:
             on_text(stored.text)
         return stored
 
-    def _key(self, system: str, user: str, schema: type[Any] | None) -> bytes:
+    def _key(self, system: str, user: str, schema: Schema) -> bytes:
         parts = [self.llm.id, system, user, "" if schema is None else schema_text(schema)]
         return blake2b(json.dumps(parts).encode(), digest_size=32).digest()
 
-    def _stored(self, key: bytes, schema: type[Any] | None) -> Completion | None:
+    def _stored(self, key: bytes, schema: Schema) -> Completion | None:
         """Return the stored reply, None where there is none or it no longer fits the schema."""
         with _REPLIES.open(self.path) as db:
             row = db.execute("SELECT text FROM replies WHERE key = ?", (key,)).fetchone()

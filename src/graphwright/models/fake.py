@@ -12,7 +12,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.protocols import Cancellation, Completion, Floats, SparseRows, Usage
+from graphwright.models.protocols import Cancel, Completion, Floats, OnText, Schema, SparseRows, Usage
 from graphwright.models.structured import complete_by
 from graphwright.text.words import WORD
 
@@ -173,13 +173,7 @@ class ScriptedLLM:
         return ScriptedLLM, (self.replies, self.id)
 
     def complete(
-        self,
-        system: str,
-        user: str,
-        *,
-        schema: type[Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        cancel: Cancellation | None = None,
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:
         """Answer one prompt, as LLM.complete does. Raises ModelError after the last reply of a script."""
         name = repr(self.id)

@@ -280,6 +280,14 @@ class Completion:
     usage: Usage = field(default_factory=Usage)
 
 
+Schema = type[Any] | None
+"""A pydantic model that a reply must be an instance of; None for any text."""
+OnText = Callable[[str], None] | None
+"""A function that receives the text of a reply piece by piece as it is generated."""
+Cancel = Cancellation | None
+"""A flag that ends waiting."""
+
+
 @runtime_checkable
 class LLM(Protocol):
     """A language model."""
@@ -290,19 +298,12 @@ class LLM(Protocol):
         ...
 
     def complete(
-        self,
-        system: str,
-        user: str,
-        *,
-        schema: type[Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        cancel: Cancellation | None = None,
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:
         """Answer one prompt.
 
-        `schema`: a pydantic model that the reply must be an instance of; a reply that does not fit is corrected by the
-        model once. `on_text` receives the text of the reply piece by piece as it is generated. `cancel` ends waiting.
-        Raises LLMResponseError where the corrected reply does not fit either, BudgetError where a budget is exhausted,
-        and ModelError where there is no reply. `error.usage` is the usage of the failed call.
+        A reply that does not fit the schema is corrected by the model once. Raises LLMResponseError where the
+        corrected reply does not fit either, BudgetError where a budget is exhausted, and ModelError where there is no
+        reply. `error.usage` is the usage of the failed call.
         """
         ...

@@ -15,13 +15,15 @@ from graphwright.errors import ModelError, OptionError
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.protocols import (
     LLM,
-    Cancellation,
+    Cancel,
     Completion,
     CrossEncoder,
     Floats,
     NamedEncoder,
+    OnText,
     PassageText,
     Reader,
+    Schema,
     Span,
 )
 from graphwright.models.structured import complete_by, schema_prompt
@@ -63,13 +65,7 @@ class FunctionLLM(_Function):
     """
 
     def complete(
-        self,
-        system: str,
-        user: str,
-        *,
-        schema: type[Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        cancel: Cancellation | None = None,
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:
         """Answer one prompt, as LLM.complete does."""
         if schema is not None:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError
-from graphwright.models.protocols import Cancellation, Completion, Usage
+from graphwright.models.protocols import Cancel, Completion, OnText, Schema, Usage
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -54,7 +54,7 @@ Ask = Callable[[RawReply | None, str], RawReply]
 """A function that asks the model: the prompt alone, given None and "", or a reply that did not fit and a correction."""
 
 
-def complete_with(ask: Ask, schema: type[Any] | None, name: str, usage: Usage) -> Completion:
+def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completion:
     """Ask a model, and once more where the reply does not fit the schema.
 
     `name`: of the model, for errors. `usage`: filled by `ask`, and passed on with the completion or the error. Raises
@@ -104,9 +104,9 @@ def complete_by(
     user: str,
     name: str,
     count_tokens: Callable[[str], int],
-    schema: type[Any] | None,
-    on_text: Callable[[str], None] | None,
-    cancel: Cancellation | None,
+    schema: Schema,
+    on_text: OnText,
+    cancel: Cancel,
 ) -> Completion:
     """Answer one prompt by a function of system and user prompt, to which a correction is appended.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -25,6 +27,7 @@ __all__ = ["OpenAIEncoder"]
 _MAX_DIMENSION = 16_384
 _BYTES_PER_NUMBER = 32
 _SLACK = 65_536  # bytes of a response besides its numbers
+_COUNTING = Lock()  # held while a batch adds its usage to that of all
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,18 +68,14 @@ class OpenAIEncoder(OpenAIModel):
         batches = [texts[start : start + self.batch] for start in range(0, len(texts), self.batch)]
         if not batches:
             return np.empty((0, self.dimensions or 0), np.float32)
-        usages = [Usage() for _ in batches]
         with Cancellation() as cancel, ThreadPoolExecutor(min(self.concurrency, len(batches))) as pool:
-            tasks = [pool.submit(self._encode, *each, cancel) for each in zip(batches, usages, strict=True)]
+            tasks = [pool.submit(self._encode, batch, usage, cancel) for batch in batches]
             try:
                 blocks = [task.result() for task in tasks]
             except BaseException:
                 cancel.set()
                 pool.shutdown(cancel_futures=True)
                 raise
-            finally:
-                for each in usages:
-                    usage.add(each)
         widths = sorted({self.dimensions or blocks[0].shape[1], *(block.shape[1] for block in blocks)})
         if len(widths) > 1:
             raise LLMResponseError(
@@ -98,7 +97,8 @@ class OpenAIEncoder(OpenAIModel):
             tokens = token_count(data, "prompt_tokens") or estimate
             cost = self.prices.cost(tokens, 0) if self.prices else 0.0
             seconds = time.perf_counter() - started
-            usage.add(Usage(calls=1, texts=len(texts), tokens=tokens, seconds=seconds, cost=cost))
+            with _COUNTING:
+                usage.add(Usage(calls=1, texts=len(texts), tokens=tokens, seconds=seconds, cost=cost))
             return self._rows(data, len(texts)), tokens
 
         return self._connection.request(
@@ -120,20 +120,14 @@ class OpenAIEncoder(OpenAIModel):
                 f"{self.model!r} received {count} texts and returned {len(items)} vectors, numbered "
                 f"{str(order)[:80]}; there must be one for each. Try a smaller batch than {self.batch}."
             )
-        try:
-            with np.errstate(over="ignore"):
-                rows = np.array([items[position].get("embedding") for position in np.argsort(order)], np.float32)
-        except (TypeError, ValueError) as error:
-            raise LLMResponseError(
-                f"{self.model!r} returned vectors of several lengths, or not of numbers: {error}."
-            ) from error
-        if rows.ndim != 2 or not rows.shape[1]:
-            raise LLMResponseError(
-                f"{self.model!r} returned vectors of shape {rows.shape[1:]}; a vector is a list of numbers."
-            )
-        if not np.isfinite(rows).all():
-            raise LLMResponseError(f"{self.model!r} returned a vector with a number that is not finite in float32.")
-        return rows
+        with suppress(TypeError, ValueError), np.errstate(over="ignore"):
+            rows = np.array([items[position].get("embedding") for position in np.argsort(order)], np.float32)
+            if rows.ndim == 2 and rows.shape[1] and np.isfinite(rows).all():
+                return rows
+        raise LLMResponseError(
+            f"{self.model!r} returned vectors that are not lists of numbers, all finite in float32 and of one length. "
+            f"Use a model that makes embeddings."
+        )
 
 
 def _create(body: dict[str, Any], client: OpenAI) -> Any:

@@ -21,7 +21,7 @@ from graphwright.models.openai.client import (
     sendable,
     token_count,
 )
-from graphwright.models.protocols import Cancellation, Completion, Usage
+from graphwright.models.protocols import Cancel, Cancellation, Completion, OnText, Schema, Usage
 from graphwright.models.structured import RawReply, complete_with, schema_prompt, strict_schema
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def _refused(error: HTTPStatusError, body: dict[str, Any]) -> str | None:
 class _Call:
     """Arguments of one call that each of its requests needs."""
 
-    schema: type[Any] | None
-    on_text: Callable[[str], None] | None
+    schema: Schema
+    on_text: OnText
     cancel: Cancellation
     allow: Callable[[int, int], None]
     usage: Usage
@@ -100,13 +100,7 @@ class OpenAILLM(OpenAIModel):
         return f"{place} max_tokens={self.max_tokens} temperature={self.temperature}"
 
     def complete(
-        self,
-        system: str,
-        user: str,
-        *,
-        schema: type[Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        cancel: Cancellation | None = None,
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:
         """Answer one prompt, as LLM.complete does."""
         return self.complete_metered(system, user, Usage(), schema=schema, on_text=on_text, cancel=cancel)
@@ -117,9 +111,9 @@ class OpenAILLM(OpenAIModel):
         user: str,
         usage: Usage,
         *,
-        schema: type[Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        cancel: Cancellation | None = None,
+        schema: Schema = None,
+        on_text: OnText = None,
+        cancel: Cancel = None,
         allow: Callable[[int, int], None] = lambda prompt, reply: None,
     ) -> Completion:
         """Answer one prompt, and add the work of each request to `usage` as soon as it ends.
@@ -232,11 +226,11 @@ class _Reply:
     not.
     """
 
-    def __init__(self, connection: HTTPConnection, on_text: Callable[[str], None] | None) -> None:
+    def __init__(self, connection: HTTPConnection, on_text: OnText) -> None:
         """Start with nothing read. `on_text`: None where the reply comes whole."""
         self._connection = connection
         self._on_text = on_text
-        self._bytes = 0
+        self._body = bytearray()  # all but the events of a stream
         self.text = ""
         self.finish = ""
         self.prompt_tokens = 0
@@ -245,7 +239,7 @@ class _Reply:
     @property
     def written(self) -> int:
         """Estimate of the tokens that the model wrote, also where no reply came of it."""
-        return self._bytes // 4 if self._on_text is None else estimated_tokens(self.text)
+        return estimated_tokens(self.text) or len(self._body) // 4
 
     def read(self, chunks: Iterator[bytes]) -> None:
         """Read to the end.
@@ -256,7 +250,9 @@ class _Reply:
         """
         try:
             if self._on_text is None:
-                self._read_body(b"".join(self._counted(chunks)))
+                for chunk in chunks:
+                    self._body += chunk
+                self._read_body()
             else:
                 self._read_stream(chunks)
         except (IncompleteResponse, HTTPStatusError) as error:
@@ -267,24 +263,19 @@ class _Reply:
                 f"request was not repeated. {error}"
             ) from error
 
-    def _counted(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        for chunk in chunks:
-            self._bytes += len(chunk)
-            yield chunk
-
-    def _read_body(self, body: bytes) -> None:
+    def _read_body(self) -> None:
+        body = bytes(self._body)
         if not self._take(body, "message"):
             raise LLMResponseError(f"{self._connection.place} sent no choices, but {self._connection.beginning(body)}.")
 
     def _read_stream(self, chunks: Iterator[bytes]) -> None:
         """Read events until the end. A server that cannot stream sends one body."""
-        body = bytearray()  # lines of no event
         events = 0
         try:
             for line in _lines(chunks):
                 name, _, data = line.partition(b":")
                 if name != b"data":
-                    body += b"" if name in (b"", b"event", b"id", b"retry") else line + b"\n"
+                    self._body += b"" if name in (b"", b"event", b"id", b"retry") else line + b"\n"
                     continue
                 if data.strip() == b"[DONE]":
                     return
@@ -293,8 +284,8 @@ class _Reply:
         except IncompleteResponse:
             if not self.finish:
                 raise
-        if body and not events:
-            self._read_body(bytes(body))
+        if self._body and not events:
+            self._read_body()
         elif not self.finish:
             raise self._connection.incomplete("the stream ended early.")
 
