@@ -67,12 +67,8 @@ def index(
         _show_estimate(_new_chunks(paths, into, settings), llm, model, as_json=as_json)
         return
     skipped: list[Skipped] = []
-    if openie is None:
-        make_extractor = _extractor_factory(llm, into, model)
-    else:
-        extractor = Precomputed.of(read_openie(openie, skipped.append))
-        make_extractor = lambda: extractor  # noqa: E731
-    with _opened(into, settings, encoder, make_extractor) as opened:
+    stored = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
+    with _opened(into, settings, encoder, stored or _extractor(llm, into, model)) as opened:
         _change(opened, lambda show, usage: opened.add(paths, show, usage=usage), skipped, as_json=as_json)
 
 
@@ -89,9 +85,8 @@ def sync(
 
     New documents are added, changed ones replaced, missing ones removed.
     """
-    make_extractor = _extractor_factory(model.settings(into), into, model)
     _check_paths([folder])
-    with _opened(into, {}, encoder, make_extractor) as opened:
+    with _opened(into, {}, encoder, _extractor(model.settings(into), into, model)) as opened:
         _change(opened, lambda show, usage: opened.sync(folder, show, usage=usage), [], as_json=as_json)
 
 
@@ -113,7 +108,7 @@ def reextract(
     llm = model.settings(index)
     if llm is None and not model.offline:
         raise OptionError("reextract needs --llm MODEL or a settings.toml that names one; or --offline for the rules.")
-    opened = Index.open(index, extractor=_extractor_factory(llm, index, model, dry_run=estimate)())
+    opened = Index.open(index, extractor=_extractor(llm, index, model, dry_run=estimate))
     if estimate:
         _show_estimate(opened.chunks_to_reextract(ids or None), llm, model, as_json=as_json)
         return
@@ -190,26 +185,17 @@ def import_(
     note(f'Next: graphwright ask "…" --index {into}')
 
 
-def _extractor_factory(
-    llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False
-) -> Callable[[], Extractor]:
-    """Return a function that makes the extractor, to be called once the index folder exists.
-
-    The LLM extractor caches replies in that folder. In a dry run it sends nothing and needs no key.
-    """
+def _extractor(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False) -> Extractor:
+    """Return the extractor; that of a language model caches replies in the folder, and needs no key in a dry run."""
     from graphwright.index.extraction import LexicalExtractor
     from graphwright.index.generative import GenerativeExtractor
 
     if llm is None:
         if model.max_tokens is not None or model.max_cost is not None or model.gleanings is not None:
             raise OptionError("--max-tokens, --max-cost and --gleanings are for a language model; add --llm MODEL.")
-        return LexicalExtractor
-
-    def make() -> Extractor:
-        client = llm.llm(api_key="none") if dry_run else model.client(llm, folder)
-        return GenerativeExtractor(client, gleanings=model.passes(llm), threads=llm.concurrency)
-
-    return make
+        return LexicalExtractor()
+    client = llm.llm(api_key="none") if dry_run else model.client(llm, folder)
+    return GenerativeExtractor(client, gleanings=model.passes(llm), threads=llm.concurrency)
 
 
 def _check_paths(paths: list[Path]) -> None:
@@ -220,9 +206,7 @@ def _check_paths(paths: list[Path]) -> None:
 
 
 @contextmanager
-def _opened(
-    into: Path, settings: Mapping[str, Any], encoder: str | None, make_extractor: Callable[[], Extractor]
-) -> Iterator[Index]:
+def _opened(into: Path, settings: Mapping[str, Any], encoder: str | None, extractor: Extractor) -> Iterator[Index]:
     """Give an index; if it does not exist it is created, and deleted again if nothing could be added."""
     from graphwright.index.changes import Settings
     from graphwright.index_folder import Index
@@ -233,7 +217,7 @@ def _opened(
     else:
         _check_unchanged(into, encoder, settings)
     try:
-        yield Index.open(into, extractor=make_extractor())
+        yield Index.open(into, extractor=extractor)
     except BaseException:
         if created and not Index.open(into).documents:
             _delete_index(into, contents)
