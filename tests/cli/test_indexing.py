@@ -78,12 +78,12 @@ def test_a_budget_stops_cleanly_and_the_next_run_goes_on(docs: Path, tmp_path: P
         message = ("--llm", "m", "--base-url", server.url, "--prices", "1,2")
         done = graphwright("index", docs, "--into", index, *message, "--max-tokens", 12_000)
         assert done.returncode == 0 and "extraction failed" in done.stderr and "max_tokens" in done.stderr
-        assert "5,000 tokens" in done.stdout and len(server.requests) == 2
+        assert "10,000 tokens" in done.stdout and len(server.requests) == 4
         contents = info(index)
         assert contents["current"] and contents["documents"] == len(CORPUS)
-        assert sum(contents["pending"].values()) == len(CORPUS) - 2
+        assert sum(contents["pending"].values()) == len(CORPUS) - 4
         result = json.loads(graphwright("index", docs, "--into", index, *message, "--json").stdout)
-        assert result["extracted"] == len(CORPUS) - 2 and len(server.requests) == len(CORPUS)  # nothing is paid twice
+        assert result["extracted"] == len(CORPUS) - 4 and len(server.requests) == len(CORPUS)  # nothing is paid twice
     assert result["prompt_tokens"] == 2000 * result["extracted"] and result["cost"] > 0 and not info(index)["pending"]
 
 
