@@ -9,16 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from graphwright.data.records import OpenieRecord
 from graphwright.text.names import capitals_problem, name_spans, surface_words
 from graphwright.text.sentences import sentence_spans
-from graphwright.text.terms import frequent_terms, repeated_phrases
+from graphwright.text.words import frequent_terms, repeated_phrases
 
 __all__ = [
     "DeferredExtractor",
@@ -168,7 +170,8 @@ def _extraction(title: str, text: str) -> Extraction:
         if terms is None:
             mentions = [Mention(text[a:b], a, b) for a, b in name_spans(text, start, end, words)]
         else:
-            mentions = [Mention(term, a, a + len(term)) for term, a in terms.within(start, end)]
+            inside = terms[bisect_left(terms, start, key=itemgetter(0)) : bisect_left(terms, end, key=itemgetter(0))]
+            mentions = [Mention(term, a, a + len(term)) for a, term in inside]
         for mention in mentions:
             first.setdefault(mention.name, mention)
         for relation in _relations(title, mentions, text, text[start:end]):

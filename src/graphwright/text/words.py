@@ -1,11 +1,22 @@
-"""Words: splitting of texts into words, stop words, and words that are not names."""
+"""Words: splitting of texts into words, stop words, words that are not names, and terms that a text repeats."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 
-__all__ = ["COMPOUND", "FIRST_WORDS", "NOT_NAMES", "STOP_WORDS", "UNSPACED", "WORD", "words"]
+__all__ = [
+    "COMPOUND",
+    "FIRST_WORDS",
+    "NOT_NAMES",
+    "STOP_WORDS",
+    "UNSPACED",
+    "WORD",
+    "frequent_terms",
+    "repeated_phrases",
+    "words",
+]
 
 STOP_WORDS = frozenset(
     (
@@ -83,3 +94,74 @@ def _parts(word: str) -> list[str]:
     if not UNSPACED.search(word):
         return [word]
     return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
+
+
+_LETTERS = re.compile(r"[^\W\d_]{3,}")
+# A word with its vowel signs, which `\w` does not match: Indic scripts, Hebrew and Arabic points.
+_WITH_VOWEL_SIGNS = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0591-\u05c7\u0610-\u065f\u0900-\u0d7f\u200c\u200d])+")
+_MAX_PHRASES = 8
+_MAX_TERMS = 16
+_MIN_LETTERS = 4  # of a term in a script with spaces
+_MAX_CHARACTERS = 6  # of a term in a script without spaces
+
+
+def repeated_phrases(text: str) -> list[tuple[str, int]]:
+    """Return pairs of adjacent lower-case words that occur more than once, with the offset of the first occurrence.
+
+    >>> repeated_phrases("A wind farm is a farm. The wind farm was built.")
+    [('wind farm', 2)]
+    """
+    offsets: dict[str, int] = {}
+    repeated: dict[str, int] = {}
+    last, end = "", -9
+    for match in _LETTERS.finditer(text):
+        word = match.group()
+        if word in NOT_NAMES or not word.islower():
+            last = ""
+            continue
+        if last and match.start() == end + 1 and text[end] == " ":
+            phrase = f"{last} {word}"
+            if phrase in offsets:
+                repeated.setdefault(phrase, offsets[phrase])
+            else:
+                offsets[phrase] = end - len(last)
+        last, end = word, match.end()
+    return sorted(repeated.items(), key=lambda item: item[1])[:_MAX_PHRASES]
+
+
+def frequent_terms(text: str) -> list[tuple[int, str]]:
+    """Return all occurrences of the most frequent terms of a text, words and runs of characters: (offset, term).
+
+    In scripts without spaces a term is a repeated run of two to six characters that is not part of a longer run
+    repeated as often. Ties: the longer term first, then the earlier one.
+
+    >>> frequent_terms("the whale swam. a whale is a mammal")
+    [(4, 'whale'), (10, 'swam'), (18, 'whale'), (29, 'mammal')]
+    >>> frequent_terms("東京都は日本の首都。東京都の人口")
+    [(0, '東京都'), (10, '東京都')]
+    """
+    offsets: dict[str, list[int]] = {}
+    for match in _WITH_VOWEL_SIGNS.finditer(UNSPACED.sub(lambda run: " " * len(run[0]), text)):
+        word = match.group()
+        if len(word) >= _MIN_LETTERS - (not word.isascii()) and word.lower() not in NOT_NAMES:
+            offsets.setdefault(word.lower(), []).append(match.start())
+    for term, starts in _repeated_runs(text).items():
+        offsets.setdefault(term, []).extend(starts)
+    best = sorted(offsets, key=lambda term: (-len(offsets[term]), -len(term), offsets[term][0]))[:_MAX_TERMS]
+    return sorted((start, text[start : start + len(term)]) for term in best for start in offsets[term])
+
+
+def _repeated_runs(text: str) -> dict[str, list[int]]:
+    """Return the repeated runs of unspaced scripts, with their offsets, unless a longer run is repeated as often."""
+    counts: Counter[str] = Counter()
+    offsets: dict[str, list[int]] = {}
+    for match in UNSPACED.finditer(text):
+        run = match.group()
+        for start in range(len(run)):
+            for size in range(2, min(_MAX_CHARACTERS, len(run) - start) + 1):
+                term = run[start : start + size]
+                counts[term] += 1
+                offsets.setdefault(term, []).append(match.start() + start)
+    repeated = {term for term, count in counts.items() if count > 1}
+    covered = {part for term in repeated for part in (term[1:], term[:-1]) if counts[part] == counts[term]}
+    return {term: offsets[term] for term in repeated - covered}
