@@ -205,14 +205,6 @@ def _extend(
     return count, touched
 
 
-@kernel
-def _tidy(order: Ids, size: int, resource: Floats, marks: Ids) -> None:
-    """Clear the scratch."""
-    for j in range(size):
-        marks[order[j], 0] = 0
-        resource[j] = 0.0
-
-
 def flow_paths(
     indptr: Pointers,
     neighbours: Ids,
@@ -293,7 +285,7 @@ def _from_each(
                 *graph, length, ends, *border, resource, marks, arrived, path, cursor, total, counts, best, paths,
                 joined, limit,
             )  # fmt: skip
-            _tidy(order, last, resource, marks)
+            marks[order[:last], 0], resource[:last] = 0, 0.0
             touched += spread + walked
             at = joined[:count]
             if walked <= limit:

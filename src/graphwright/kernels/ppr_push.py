@@ -58,12 +58,6 @@ def _advance(
     return square, error
 
 
-@kernel
-def _redirect(ratio: float, residual: Floats, direction: Floats) -> None:
-    for v in range(residual.size):
-        direction[v] = residual[v] + ratio * direction[v]
-
-
 class Walk(NamedTuple):
     """A random walk with restart on a graph, from `seeds` with probabilities `mass`."""
 
@@ -138,7 +132,8 @@ def _iterate(walk: Walk, value: Floats, enough: Callable[[int, float], bool]) ->
     square, error = _advance(indptr, 1.0, direction, image, value, residual)
     ratio, done = 0.0, 0
     while not enough(done, error / restart):
-        _redirect(ratio, residual, direction)
+        direction *= ratio
+        direction += residual
         length = square / _sweep(indptr, neighbours, restart, direction, image)
         before = square
         square, error = _advance(indptr, length, direction, image, value, residual)
