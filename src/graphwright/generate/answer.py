@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Constraint, Has
 from graphwright.errors import LLMResponseError
-from graphwright.generate.citations import Place, citation, locate, renumbered
+from graphwright.generate.citations import Place, best_passages, citation, locate, renumbered
 from graphwright.generate.prompts import PassagePrompt, filled, instructions, passages_in
 from graphwright.generate.readers import NOTHING, answered, read_answer
 from graphwright.models.protocols import LLM, Reader
@@ -131,7 +131,7 @@ class Generate(Operator):
         """Set the answer."""
         draft = Draft(run.on_text)
         answer = None
-        if state.passages is not None and len(state.passages):
+        if best_passages(state, 1):
             if isinstance(self.model, Reader):
                 answer = read_answer(self.model, state, run, self.passages)
             else:
@@ -177,7 +177,7 @@ class AnswerIfEnough(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Set the answer, or leave the state unchanged."""
-        if state.passages is None or not len(state.passages):
+        if not best_passages(state, 1):
             return state
         prompt = filled("bubblerag_enough", state, passages=PassagePrompt(self.passages).lines(state).values())
         answer = None
@@ -258,7 +258,7 @@ def _written(model: LLM, state: State, run: Run, passages: int, draft: Draft) ->
     if not text.strip() or (reply is not None and not reply.found):
         return None
     draft.finish(text)
-    ids = [] if state.passages is None else state.passages.ids.tolist()
+    ids = best_passages(state)
     numbers = passages_in(prompt) or range(1, passages + 1)
     texts = {number: state.graph.passage(ids[number - 1]) for number in numbers if 0 < number <= len(ids)}
     places, markers = _verified(quotes, texts, run)

@@ -22,6 +22,7 @@ from graphwright.text.words import words
 __all__ = [
     "PathWriter",
     "Place",
+    "best_passages",
     "bundle_path",
     "citation",
     "find",
@@ -218,6 +219,11 @@ _HOPS = 4
 def passage_text(graph: Graph, node: int) -> PassageText:
     """Return the title of a passage's document, on one line, and the text of the passage."""
     return PassageText(" ".join(graph.title_of(node).split()), graph.passage(node))
+
+
+def best_passages(state: State, limit: int | None = None) -> list[int]:
+    """Return the nodes of the best passages, none if there was no search."""
+    return [] if state.passages is None else state.passages.ids[:limit].tolist()
 
 
 def citation(state: State, node: int, start: int, end: int) -> Citation:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated, TypeVar
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.generate.citations import passage_text
+from graphwright.generate.citations import best_passages, passage_text
 from graphwright.kernels.ranking import top
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.protocols import PassageText
@@ -73,9 +73,8 @@ class PassagePrompt(Operator):
 
     def lines(self, state: State) -> dict[int, str]:
         """Return the passages' lines by number."""
-        nodes = [] if state.passages is None else state.passages.ids[: self.passages].tolist()
         room, lines = self.characters, {}
-        for number, node in enumerate(nodes, 1):
+        for number, node in enumerate(best_passages(state, self.passages), 1):
             passage = passage_text(state.graph, node)
             line = _line(passage, number)
             if len(line) > room and number == 1:
@@ -239,7 +238,7 @@ def passages_in(prompt: str) -> dict[int, str]:
 
 def passage_numbers(state: State, numbers: Iterable[int]) -> dict[int, int]:
     """Return the numbers of the passages that are shown, by node."""
-    ids = [] if state.passages is None else state.passages.ids.tolist()
+    ids = best_passages(state)
     return {ids[number - 1]: number for number in numbers}
 
 

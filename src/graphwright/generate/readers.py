@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
-from graphwright.generate.citations import PathWriter, bundle_path, citation, passage_text
+from graphwright.generate.citations import PathWriter, best_passages, bundle_path, citation, passage_text
 from graphwright.graph.evidence import Evidence, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Bundle, bundle_of
@@ -93,7 +93,7 @@ class Quote(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
-        nodes = [] if state.passages is None else state.passages.ids[: self.passages].tolist()
+        nodes = best_passages(state, self.passages)
         texts = [passage_text(state.graph, node) for node in nodes]
         chosen = self.sentences_of(state.question.text, texts, run)
         citations = tuple(citation(state, nodes[s.passage], s.start, s.end) for s in chosen)
@@ -215,7 +215,7 @@ def read_answer(reader: Reader, state: State, run: Run, passages: int, threshold
 
     `passages`: the number of passages that are read.
     """
-    nodes = [] if state.passages is None else state.passages.ids[:passages].tolist()
+    nodes = best_passages(state, passages)
     texts = [passage_text(state.graph, node) for node in nodes]
     span = next(iter(run.read(reader, state.question.text, texts)), None)
     if span is None or span.score < threshold:

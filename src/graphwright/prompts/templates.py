@@ -71,9 +71,8 @@ def _text(name: str) -> str:
 
 
 def _filled(name: str, text: str, values: dict[str, str]) -> str:
-    template = Template(text)
-    missing = [place for place in template.get_identifiers() if place not in values]
-    if missing:
+    try:
+        return Template(text).substitute(values)
+    except KeyError as error:
         names = ", ".join(map(repr, values)) or "no values"
-        raise OptionError(f"The prompt {name!r} needs {', '.join(map(repr, missing))}; it was given {names}.")
-    return template.substitute(values)
+        raise OptionError(f"The prompt {name!r} needs {error}; it was given {names}.") from error
