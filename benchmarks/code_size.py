@@ -1,4 +1,4 @@
-"""Print figures of the source: size by room, function length, public names, and names that DESIGN.md advises against.
+"""Print figures of the source: size by room, function length, public names, and vague names of variables.
 
     python benchmarks/code_size.py [--root FOLDER] [--against FOLDER]
 
