@@ -50,11 +50,11 @@ from graphwright.index.clustering import communities
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.hops import components
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, Model, cell, lego
-from graphwright.methods.papers.lego_systems import explored, planned, selected
+from graphwright.methods.papers.lego_systems import planned, selected
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.operator import Keep, Operator, Then
-from graphwright.operators.paths.beam import BeamSearch
+from graphwright.operators.paths.beam import BeamSearch, Explore
 from graphwright.operators.paths.paths import ShortestPaths
 from graphwright.operators.paths.relation_paths import EdgesBy, Instances, RelationPaths, Relations
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities, Patterns
@@ -184,7 +184,7 @@ def systems(kit: Kit) -> dict[str, Build]:
         "rog by C": lambda: planned(kit.cross_encoder) >> Instances() % PATHS,
         "gsr": lambda: planned(kit.encoder) >> Instances() >> InduceEdges() >> ShortestPaths() % PATHS,
         "kelp": lambda: selected(kit.encoder, kit.encoder, paths=PATHS),
-        "tog": lambda: explored(kit.encoder),
+        "tog": lambda: Explore(kit.encoder),
     }
     return builders | {f"lego-{n}": lambda n=n: instance(kit, n) for n in INSTANCES}
 

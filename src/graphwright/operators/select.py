@@ -67,7 +67,9 @@ class ToPassages(Ranker):
         item, passage, states = _behind(state.graph, items)
         ids, position = np.unique(passage, return_inverse=True)
         shares = scores[item] * np.where(states, 1.0, self.mentions)
-        totals = self._index_scores(ids, self._combined(position, shares, len(ids)), state, run)
+        totals = self._combined(position, shares, len(ids))
+        if self.index is not None:
+            totals = self.index.cosines(ids, self.index.encode(state.question.text, run)) + self.weight * totals
         limit = min((n for n in (self.limit, k) if n is not None), default=len(ids))
         return state.with_(passages=Ranking.of(ids, totals).top(limit))
 
@@ -78,13 +80,6 @@ class ToPassages(Ranker):
         best = np.full(count, -np.inf)
         np.maximum.at(best, position, shares)
         return best
-
-    def _index_scores(self, ids: Ints, totals: Scores, state: State, run: Run) -> Scores:
-        """Return the cosine of each passage with its weighted total added; the totals where there is no index."""
-        if self.index is None:
-            return totals
-        cosines: Scores = self.index.cosines(ids, self.index.encode(state.question.text, run))
-        return cosines + self.weight * totals
 
 
 def _behind(graph: Graph, items: Evidence) -> tuple[Ints, Ints, NDArray[np.bool_]]:
@@ -186,21 +181,16 @@ class Complement(Ranker):
     """Select passages greedily by coverage: each time the passage with the largest gain over those selected.
 
     It starts with the passages of the evidence (nodes of its items, and passages that state their edges) and those
-    connected with them; a selected passage makes those connected with it candidates. With h(t) the sum of the signals
-    of one passage (see `Support`) and F(s, t) of two scored as one text (see `Pairs`), the value of a candidate is
-
-        J(t) = max(h(t), max_s F(s, t)) + own · h(t),    F(s, t) = cos(q, s + t)/best + Σ_w max(B_s(w), B_t(w))
-                                                                 + names that s or t is about + C(s, t)
-                                                                 - unnamed · (1 - named(s, t))
-
-    over the s that it is connected with so far, and its gain over the selected passages C
+    connected with them; a selected passage makes those connected with it candidates. A candidate t has the score J(t)
+    that `Pairs` would give it over the passages that it is connected with so far, and its gain over the selected
+    passages C is
 
         gain(t) = J(t) - overlap · Σ_i min(signal_i(t), max_{c in C} signal_i(c)) + joined · max_{c in C} C(c, t)
 
     over the words and names i: covered words count less, like a group of anchors in the penalty of BubbleRAG
-    (Eq. 6). The connection C(s, t) is the largest of: `about`, if one mentions the topic of the other; that and
-    `stated` · r(s, e), if t is about e, where r is the share of the question's words (by idf, over the largest in
-    the first passages, at most 1) in the best statement of s on e; `shared` times the rarity of an entity that both
+    (Eq. 6). C(s, t), the strength of a connection, is the largest of: `about`, if one mentions the topic of the other;
+    that and `stated` · r(s, e), if t is about e, where r is the share of the question's words (by idf, over the largest
+    in the first passages, at most 1) in the best statement of s on e; `shared` times the rarity of an entity that both
     mention; and 0 if the question names the topics of both. Scores are gains, each less than the one before.
 
     Ours: the offline twin of reasoning-aware expansion (BubbleRAG, section 3.5) on passages.

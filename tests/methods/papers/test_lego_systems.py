@@ -10,7 +10,7 @@ from tests.toys import corpus_index
 
 from graphwright import Graph, ShortestPaths, State, start
 from graphwright.generate import TargetAnswer
-from graphwright.methods.papers.lego_systems import explored, planned, selected
+from graphwright.methods.papers.lego_systems import planned, selected
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import InduceEdges, Instances
@@ -41,8 +41,7 @@ def test_they_are_made_of_what_their_papers_say() -> None:
     rerank, judge = f"Rerank({E!r})", OverlapCrossEncoder()
     assert repr(planned(E, 2, 4)) == f"RelationPaths(length=4) % 1000 >> LengthPenalty(MaskEntities({rerank})) % 2"
     assert repr(selected(judge, E)) == f"EnumeratedPaths(2) % 1000 >> Rerank({judge!r}) % 32"
-    assert repr(explored(judge, 2)) == f"Explore({judge!r}, width=2)"
-    assert "Instances() % 100" in repr(pipeline("rog", ON_FILMS))
+    assert "Explore(" in repr(pipeline("tog", ON_FILMS)) and "Instances() % 100" in repr(pipeline("rog", ON_FILMS))
     assert "Instances() >> InduceEdges() >> ShortestPaths() % 32" in repr(pipeline("gsr", ON_FILMS))
     assert "LocalContext(" in repr(pipeline("grag-m", SNAPSHOT)) and "ShortestPaths()" in repr(
         pipeline("grag-m", SNAPSHOT)

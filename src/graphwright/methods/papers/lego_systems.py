@@ -23,7 +23,7 @@ from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import InduceEdges
 from graphwright.operators.subgraph.views import StatementGraph
 
-__all__ = ["explored", "grag_m", "gsr", "kelp", "planned", "rog", "selected", "tog"]
+__all__ = ["grag_m", "gsr", "kelp", "planned", "rog", "selected", "tog"]
 
 Model = Encoder | CrossEncoder | Scorer | LLM
 
@@ -52,11 +52,6 @@ def selected(model: Model, encoder: Encoder | Scorer, hops: int = 2, paths: int 
     `pool`: the shortest paths that are scored; around a hub there are far more.
     """
     return Best(model, encoder)(EnumeratedPaths(hops) % pool, paths)
-
-
-def explored(model: Encoder | CrossEncoder | LLM, width: int = 3, depth: int = 3) -> Operator:
-    """Return ToG's search: relations, then entities, at every step, without a subgraph."""
-    return Explore(model, width, depth)
 
 
 def rog(
@@ -137,7 +132,7 @@ def tog(
     `width`, `depth`: ToG's N and D_max. `judge`: selects, by default the language model that answers, else the index's
     encoder.
     """
-    search = explored(judge or llm or ix.encoder, width, depth)
+    search = Explore(judge or llm or ix.encoder, width, depth)
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 
 

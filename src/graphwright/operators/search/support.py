@@ -90,10 +90,11 @@ def _terms(index: WordIndex, question: list[str], selected: list[str]) -> Floats
 def _named(state: State, nodes: Ints) -> tuple[Floats, list[str]]:
     """Return which passages (rows: `nodes`) are about each anchor, and the question's words besides those anchors."""
     graph, text, columns = state.graph, state.question.text, []
+    most = max(_FEW, math.sqrt(0 if graph.passages is None else len(graph.passages)))
     for anchor in state.anchors or ():
         seeds = anchor.seeds(graph)
         about = np.unique(graph.columns.by_relation(ABOUT).rows(seeds))
-        if len(about) and not _common(graph, seeds):
+        if len(about) and frequency(graph, seeds).max(initial=0.0) <= most:
             titled = any(graph.title_of(chunk) for chunk in about.tolist())
             columns.append(np.isin(nodes, about, assume_unique=True) * np.float32(1 if titled else _INFERRED))
             # An inferred topic is not a title, so that its words still count as words.
@@ -102,12 +103,6 @@ def _named(state: State, nodes: Ints) -> tuple[Floats, list[str]]:
     named = np.stack(columns, 1) if columns else np.zeros((len(nodes), 0), np.float32)
     known = set(words(state.question.text))
     return named, [word for word in dict.fromkeys(words(text)) if word in known]
-
-
-def _common(graph: Graph, entities: Ints) -> bool:
-    """Return whether one of these entities is in too many passages to be a topic."""
-    count = 0 if graph.passages is None else len(graph.passages)
-    return bool(frequency(graph, entities).max(initial=0.0) > max(_FEW, math.sqrt(count)))
 
 
 @dataclass(frozen=True, repr=False)

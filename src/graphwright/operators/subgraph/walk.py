@@ -49,16 +49,14 @@ def seeds(state: State, groups: list[tuple[Ints, float]] | None = None) -> tuple
 
     The weight of a seed outside the graph is dropped. Without seeds both arrays are empty.
     """
-    weight_of: dict[int, float] = {}
-    for ids, weight in seed_groups(state) if groups is None else groups:
-        for node in ids.tolist():
-            weight_of[node] = weight_of.get(node, 0.0) + weight / len(ids)
-    nodes = np.array(sorted(weight_of), np.int64)
-    inside = state.graph.holds(nodes) if len(nodes) else np.zeros(0, bool)
-    weights = np.array([weight_of[node] for node in nodes.tolist()], np.float64)[inside]
-    positive = weights > 0
-    weights = weights[positive]
-    return state.graph.local(nodes[inside][positive]), weights / weights.sum() if len(weights) else weights
+    groups = seed_groups(state) if groups is None else groups
+    ids = np.concatenate([np.empty(0, np.int64), *(nodes for nodes, _ in groups)])
+    shares = np.concatenate([np.empty(0), *(np.full(len(nodes), weight) / len(nodes) for nodes, weight in groups)])
+    nodes, position = np.unique(ids, return_inverse=True)
+    weights = np.bincount(position, shares, len(nodes)).astype(np.float64, copy=False)
+    inside = state.graph.holds(nodes) & (weights > 0)
+    nodes, weights = state.graph.local(nodes[inside]), weights[inside]
+    return nodes, weights / weights.sum() if len(weights) else weights
 
 
 Visited = tuple[NDArray[np.int32], NDArray[np.float64]]
