@@ -53,8 +53,7 @@ def edges_near(
     """
     if index is None:
         columns = graph.columns
-        ids = np.unique(np.append(columns.out.rows(around), columns.into.rows(around)))
-        ids = (ids if graph.whole else ids[np.isin(ids, graph.edges)])[:_MAX_EDGES]
+        ids = graph.inside(np.union1d(columns.out.rows(around), columns.into.rows(around)))[:_MAX_EDGES]
         ids = ids[(columns.kinds[graph.ends(ids)] == Kind.ENTITY).reshape(-1, 2).all(axis=1)]
         scores = [np.array([overlap(text, graph.edge_text(edge)) for edge in ids.tolist()]) for text in texts]
     else:

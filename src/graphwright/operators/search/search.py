@@ -187,8 +187,7 @@ class OneHop(Operator):
         graph, columns, score_of = state.graph, state.graph.columns, state.node_scores()
         nodes = np.array(sorted(score_of), np.int64)
         nodes = nodes[graph.holds(nodes)]
-        edges = np.unique(np.append(columns.out.rows(nodes), columns.into.rows(nodes)))
-        edges = edges if graph.whole else edges[np.isin(edges, graph.edges, assume_unique=True)]
+        edges = graph.inside(np.union1d(columns.out.rows(nodes), columns.into.rows(nodes)))
         edges = edges[columns.between_entities(edges)]
         ends = graph.ends(edges).reshape(-1, 2).tolist()
         items = [([], [edge]) for edge in edges.tolist()] + [([node], []) for node in nodes.tolist()]

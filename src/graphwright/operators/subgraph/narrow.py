@@ -119,8 +119,7 @@ class InduceEdges(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Narrow the graph."""
         items, graph = state.items, state.graph
-        edges = np.unique(items.edges)
-        edges = edges if graph.whole else np.intersect1d(edges, graph.edges, assume_unique=True)
+        edges = graph.inside(np.unique(items.edges))
         nodes = np.unique(np.concatenate((items.nodes, graph.ends(edges))))
         nodes = nodes[graph.holds(nodes)]
         for array in (nodes, edges):
