@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels import expansion as at
-from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, kernel, node_ids, readonly, same_length, workspace
+from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, node_ids, readonly, same_length, workspace
 from graphwright.kernels.expansion import Costs, Tables
 
 __all__ = ["Costs", "Meeting", "bubble", "node_costs", "prize_tree"]
@@ -17,6 +17,7 @@ __all__ = ["Costs", "Meeting", "bubble", "node_costs", "prize_tree"]
 Table = NDArray[np.int64]
 
 _ROOM = 1024  # initial rows of the tables
+Part = tuple[list[int], list[int]]
 _EPSILON = 1e-9  # rounding error of a used-up prize
 
 
@@ -190,119 +191,66 @@ def _walks(paths: Sequence[list[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(whole), *(tuple(path) for path in others)
 
 
-@kernel
-def _next_edge(
-    heads: Ids, tails: Ids, costs: Floats, open_edges: Ids, count: int, cluster: Ids, room: Floats, depth: Floats
-) -> tuple[int, float, int]:
-    """Return the open edge that is filled first (-1 for none), the time until then, and the number of open edges.
-
-    Edges inside one cluster are removed.
-    """
-    best, wait, size = -1, np.inf, 0
-    for i in range(count):
-        edge = open_edges[i]
-        u, v = heads[edge], tails[edge]
-        a, b = cluster[u], cluster[v]
-        if a == b:
-            continue
-        open_edges[size] = edge
-        size += 1
-        growing = (room[a] > 0.0) + (room[b] > 0.0)
-        if growing:
-            left = max(costs[edge] - depth[u] - depth[v], 0.0) / growing
-            if left < wait:
-                best, wait = edge, left
-    return best, wait, size
-
-
-@kernel
-def _pass(time: float, cluster: Ids, room: Floats, depth: Floats) -> None:
-    """Let every growing cluster grow; one whose prizes are used up stops."""
-    for v in range(cluster.size):
-        if room[cluster[v]] > 0.0:
-            depth[v] += time
-    for v in range(cluster.size):
-        if cluster[v] == v and room[v] > 0.0:
-            room[v] = room[v] - time if room[v] - time > _EPSILON else 0.0
-
-
-@kernel
-def _grow(heads: Ids, tails: Ids, costs: Floats, room: Floats, chosen: Ids) -> int:
-    """Write the edges that join clusters into `chosen`, in the order filled; return their number.
+def _forest(heads: Ids, tails: Ids, costs: Floats, prizes: Floats) -> list[int]:
+    """Return the edges that join growing clusters, in the order filled.
 
     A cluster is identified by its smallest node, with the room left for its moat in `room`: initially its prize.
     """
-    size, count = 0, heads.size
-    cluster = np.arange(room.size).astype(np.int32)
-    open_edges = np.arange(heads.size).astype(np.int32)
-    depth = np.zeros(room.size)
+    cluster, room, depth = np.arange(prizes.size), prizes.copy(), np.zeros(prizes.size)
+    edges, chosen = np.arange(heads.size), list[int]()
     while True:
-        growing, smallest = 0, np.inf
-        for v in range(room.size):
-            if cluster[v] == v and room[v] > 0.0:
-                growing += 1
-                smallest = min(smallest, room[v])
-        edge, wait, count = _next_edge(heads, tails, costs, open_edges, count, cluster, room, depth)
-        if growing < 2 or edge < 0:
-            return size
-        _pass(min(wait, smallest), cluster, room, depth)
-        if wait <= smallest:
-            a, b = cluster[heads[edge]], cluster[tails[edge]]
-            a, b = min(a, b), max(a, b)
-            room[a] += room[b]
-            cluster[cluster == b] = a
-            chosen[size] = edge
-            size += 1
+        edges = edges[cluster[heads[edges]] != cluster[tails[edges]]]
+        u, v = heads[edges], tails[edges]
+        growing = (room[cluster[u]] > 0).astype(np.int64) + (room[cluster[v]] > 0)
+        waits = np.full(edges.size, np.inf)
+        np.divide(np.maximum(costs[edges] - depth[u] - depth[v], 0.0), growing, out=waits, where=growing > 0)
+        used = np.flatnonzero((cluster == np.arange(cluster.size)) & (room > 0))
+        if used.size < 2 or not growing.any():
+            return chosen
+        first = int(np.argmin(waits))
+        time = min(waits[first], room[used].min())
+        depth[room[cluster] > 0] += time
+        filled = waits[first] <= room[used].min()
+        room[used] -= time
+        room[room <= _EPSILON] = 0.0
+        if filled:
+            smaller, larger = sorted(cluster[[u[first], v[first]]].tolist())
+            room[smaller] += room[larger]
+            cluster[cluster == larger] = smaller
+            chosen.append(int(edges[first]))
 
 
-@kernel
-def _walk(heads: Ids, tails: Ids, forest: Ids, order: Ids, via: Ids) -> None:
-    """Write the nodes of a forest into `order`, each after its parent, and the edge to its parent into `via`."""
-    n = order.size
-    indptr = np.zeros(n + 2, np.int64)
-    for edge in forest:
-        indptr[heads[edge] + 2] += 1
-        indptr[tails[edge] + 2] += 1
-    indptr = np.cumsum(indptr)
-    rows = np.empty(2 * forest.size, np.int32)
-    for edge in forest:
-        for v in (heads[edge], tails[edge]):
-            rows[indptr[v + 1]] = edge
-            indptr[v + 1] += 1
-    seen = np.zeros(n, np.uint8)
-    size, head = 0, 0
-    for start in range(n):
-        if seen[start] == 0:
-            seen[start], order[size], via[start] = 1, start, -1
-            size += 1
-        while head < size:
-            v = order[head]
-            head += 1
-            for edge in rows[indptr[v] : indptr[v + 1]]:
-                u = tails[edge] if heads[edge] == v else heads[edge]
-                if seen[u] == 0:
-                    seen[u], order[size], via[u] = 1, u, edge
-                    size += 1
+def _best_part(n: int, links: dict[int, list[tuple[int, int]]], costs: list[float], prizes: list[float]) -> Part:
+    """Return the nodes and edges of the connected part of a forest of the highest worth.
 
-
-@kernel
-def _best_part(heads: Ids, tails: Ids, costs: Floats, prizes: Floats, order: Ids, via: Ids, selected: Ids) -> int:
-    """Write 1 into `selected` for the nodes of the connected part of the highest worth; return its top.
-
-    A node's worth is its prize plus the worth of each child beyond the cost of the edge to it.
+    A node's worth is its prize plus the worth of each child beyond the cost of the edge to it. `links`: the neighbours
+    of each node that has any, and the edges to them.
     """
-    worth = prizes.copy()
-    for i in range(order.size - 1, -1, -1):
-        v = order[i]
-        if via[v] >= 0 and worth[v] > costs[via[v]]:
-            above = tails[via[v]] if heads[via[v]] == v else heads[via[v]]
-            worth[above] += worth[v] - costs[via[v]]
-    top = int(np.argmax(worth))
-    selected[top] = 1
+    above, worth = dict[int, tuple[int, int]](), prizes.copy()
+    order = list[int]()
+    for root in range(n):
+        if root in above:
+            continue
+        above[root] = -1, -1
+        tree = [root]
+        for v in tree:  # grows
+            for u, edge in links.get(v, ()):
+                if u not in above:
+                    above[u] = v, edge
+                    tree.append(u)
+        order += tree
+    for v in reversed(order):
+        parent, edge = above[v]
+        if edge >= 0 and worth[v] > costs[edge]:
+            worth[parent] += worth[v] - costs[edge]
+    top = worth.index(max(worth))
+    nodes, edges = {top}, list[int]()
     for v in order:
-        if via[v] >= 0 and worth[v] > costs[via[v]] and v != top:
-            selected[v] |= selected[tails[via[v]] if heads[via[v]] == v else heads[via[v]]]
-    return top
+        parent, edge = above[v]
+        if parent in nodes and worth[v] > costs[edge] and v != top:
+            nodes.add(v)
+            edges.append(edge)
+    return sorted(nodes), sorted(edges)
 
 
 def prize_tree(n: int, heads: ArrayLike, tails: ArrayLike, costs: ArrayLike, prizes: ArrayLike) -> tuple[Ids, Ids]:
@@ -316,7 +264,7 @@ def prize_tree(n: int, heads: ArrayLike, tails: ArrayLike, costs: ArrayLike, pri
 
     `heads`, `tails`: the ends of each edge, int[m], walked either way; `costs`: float[m], `prizes`: float[n], 0 or
     more. Returns ascending node ids and edge numbers; both empty if no node has a prize. At most O(n (n + m)), meant
-    for a neighbourhood: 3 ms for 500 nodes and 3,000 edges.
+    for a neighbourhood: about 25 ms for 500 nodes and 3,000 edges.
     Raises ValueError for an end that is not a node, lengths that differ, or an amount that is negative or not finite.
 
     >>> nodes, edges = prize_tree(4, [0, 1, 2], [1, 2, 3], [0.5, 0.5, 0.5], [3, 0, 2, 0.4])
@@ -328,13 +276,13 @@ def prize_tree(n: int, heads: ArrayLike, tails: ArrayLike, costs: ArrayLike, pri
     same_length("heads", heads.size, "tails", tails.size)
     if not prizes.any():
         return np.empty(0, np.int32), np.empty(0, np.int32)
-    chosen = np.empty(n, np.int32)
-    size = _grow(heads, tails, costs, prizes.copy(), chosen)
-    order, via, selected = np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(n, np.int32)
-    _walk(heads, tails, chosen[:size], order, via)
-    top = _best_part(heads, tails, costs, prizes, order, via, selected)
-    nodes = np.flatnonzero(selected).astype(np.int32)
-    return nodes, np.sort(via[nodes[nodes != top]])
+    links: dict[int, list[tuple[int, int]]] = {}
+    for edge in _forest(heads, tails, costs, prizes):
+        head, tail = int(heads[edge]), int(tails[edge])
+        links.setdefault(head, []).append((tail, edge))
+        links.setdefault(tail, []).append((head, edge))
+    nodes, edges = _best_part(n, links, costs.tolist(), prizes.tolist())
+    return np.array(nodes, np.int32), np.array(edges, np.int32)
 
 
 def _amounts(values: ArrayLike, count: int, what: str) -> Floats:
