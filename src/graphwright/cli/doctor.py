@@ -38,7 +38,6 @@ _PACKAGES = ("numpy", "numba", "onnxruntime", "tokenizers", "openai", "pydantic"
 _KEY = "OPENAI_API_KEY"
 _TIMEOUT = 60.0  # seconds for a reply: a server may have to load the model first
 _REINDEX = "Index the documents again."
-_CHECK_MODEL = "Check the model's name, the server's address and the key."
 _GB = 1e9
 
 
@@ -231,15 +230,15 @@ def check_llm(folder: Path | None, llm: str | None, base_url: str | None) -> Ite
         yield Check("key", Status.FAILED, "none, but OpenAI needs one", remedy)
         return
     yield Check("key", Status.OK, f"from {_KEY}" if has_key else "none")  # never the key itself
-    try:
-        client = replace(settings.llm(), timeout=min(settings.timeout, _TIMEOUT), retries=1)
-    except Exception as error:
-        yield _failure("answers", error, _CHECK_MODEL)
-        return
+
+    def client() -> LLM:
+        return replace(settings.llm(), timeout=min(settings.timeout, _TIMEOUT), retries=1)
+
     name = f"{settings.model} at {server or 'OpenAI'}"
-    yield (reply := _checked("answers", lambda: _check_reply(client, name), _CHECK_MODEL))
+    remedy = "Check the model's name, the server's address and the key."
+    yield (reply := _checked("answers", lambda: _check_reply(client(), name), remedy))
     if reply.status is not Status.FAILED:
-        yield _checked("schema", lambda: _check_schema(client), "Use another model.")
+        yield _checked("schema", lambda: _check_schema(client()), "Use another model.")
 
 
 def _check_reply(client: LLM, name: str) -> Check:
