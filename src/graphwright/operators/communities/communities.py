@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Ints
-from graphwright.graph.graph import Columns, Graph, Kind
+from graphwright.graph.graph import Columns, Kind
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.kernels.ranking import top
@@ -140,11 +141,8 @@ class LocalContext(Ranker):
             cosine = float(gist.vector @ query)
             items += [(((), (edge,)), cosine) for edge in gist.edges.tolist()]
             items += [(((node,), ()), cosine) for node in gist.passages.tolist()]
-        return [(key, cosine) for key, cosine in items if _is_inside(state.graph, key)]
-
-
-def _is_inside(graph: Graph, key: Key) -> bool:
-    return bool(graph.holds([*key[0], *graph.ends(key[1]).tolist()]).all())
+        graph = state.graph
+        return [item for item in items if graph.holds([*item[0][0], *graph.ends(item[0][1]).tolist()]).all()]
 
 
 def communities_of(state: State, summaries: Summaries, level: int) -> list[int]:
@@ -156,10 +154,8 @@ def communities_of(state: State, summaries: Summaries, level: int) -> list[int]:
     if evidence is None:
         return []
     first = evidence.nodes[evidence.node_ptr[:-1][np.diff(evidence.node_ptr) > 0]]
-    counts: dict[int, int] = {}
-    for community in of_nodes[first].tolist():
-        counts[community] = counts.get(community, 0) + 1
-    return sorted((community for community in counts if community >= 0), key=lambda community: -counts[community])
+    counts = Counter(of_nodes[first].tolist())
+    return [community for community, _ in counts.most_common() if community >= 0]
 
 
 @dataclass(frozen=True, repr=False)
@@ -230,14 +226,11 @@ class RateCommunities(Ranker):
         lines = "\n".join(data_line({"number": n, "text": text}) for n, text in enumerate(texts, 1))
         reply = run.reply(self.model, "helpful", question=data_line({"question": question}), summaries=lines)
         ratings = [] if reply is None else reply.ratings
-        scores = [0.0] * len(texts)
-        for rating in ratings:
-            if 1 <= rating.number <= len(texts):
-                scores[rating.number - 1] = min(max(rating.helpful, 0), 100) / 100
+        scores = {rating.number: min(max(rating.helpful, 0), 100) / 100 for rating in ratings}
         unknown = sum(not 1 <= rating.number <= len(texts) for rating in ratings)
         if unknown:
             run.note(f"{unknown} of {len(ratings)} ratings were ignored: there are {len(texts)} summaries")
-        return scores
+        return [scores.get(number, 0.0) for number in range(1, len(texts) + 1)]
 
 
 _entity_vectors: SnapshotCache[tuple[Ints, Floats]] = SnapshotCache()

@@ -14,6 +14,7 @@ from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import bundle_of, walk_text
+from graphwright.kernels.csr import readonly
 from graphwright.kernels.walks import expand_chains
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
@@ -50,14 +51,14 @@ class Chains(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Expand the chains."""
         graph, evidence = state.graph, state.evidence
-        edges = np.empty(0, np.int64) if evidence is None else _distinct(evidence.edges)
+        edges = np.array([] if evidence is None else list(dict.fromkeys(evidence.edges.tolist())), np.int64)
         nodes, local = np.unique(graph.ends(edges), return_inverse=True)
         sources = np.flatnonzero(np.isin(nodes, _query_entities(state)))
         pointers, at, triples = expand_chains(
             len(nodes), local[::2], local[1::2], sources, length=self.length, inverse=self.inverse
         )
-        node_pointers = _frozen(pointers + np.arange(len(pointers)))
-        chains = Evidence(_frozen(nodes[at]), node_pointers, _frozen(edges[triples]), pointers, None, walk_text)
+        parts = (readonly(part, np.int64) for part in (nodes[at], pointers + np.arange(len(pointers)), edges[triples]))
+        chains = Evidence(*parts, pointers, None, walk_text)
         if not self.inverse:  # a chain between two query entities was expanded from both
             first = {key: i for i, key in reversed(list(enumerate(chains.identities())))}
             chains = chains.take(sorted(first.values()))
@@ -96,7 +97,7 @@ class MergeChains(Operator):
         return state.with_(evidence=Evidence.of_pieces(pieces, render=walk_text))
 
 
-Walk = tuple[list[int], list[int]]
+Walk = tuple[Sequence[int], Sequence[int]]
 """The nodes and the edges of a walk or an item."""
 
 
@@ -107,9 +108,6 @@ class _Path:
     source: int
     inward: bool = False
     walks: list[Walk] = field(default_factory=list)
-
-    def targets(self) -> set[int]:
-        return {nodes[-1] for nodes, _ in self.walks}
 
     def pieces(self, graph: Graph) -> list[Walk]:
         """Return the union, of distinct nodes and each hop's distinct edges; the walks if its text is ambiguous."""
@@ -145,22 +143,16 @@ def _merged(graph: Graph, evidence: Evidence, query_entities: set[int]) -> list[
     """Unite the walks with the same source and relations; an item that is not a walk stands alone."""
     evidence = _with_ends(graph, evidence)
     walks, ways = _ways(graph, evidence)
-    # As plain lists: there are many short items.
-    (nodes, first), (edges, start) = (
-        (flat.tolist(), pointers.tolist())
-        for flat, pointers in ((evidence.nodes, evidence.node_ptr), (evidence.edges, evidence.edge_ptr))
-    )
+    starts = evidence.edge_ptr.tolist()
     paths: dict[Hashable, _Path] = {}
-    for i, is_walk in enumerate(walks.tolist()):
-        walk = nodes[first[i] : first[i + 1]], edges[start[i] : start[i + 1]]
-        if not is_walk:
-            paths[i] = _Path(-1, walks=[walk])
+    for i, (nodes, edges) in enumerate(evidence.identities()):  # plain numbers: there are many short items
+        if not walks[i]:
+            paths[i] = _Path(-1, walks=[(nodes, edges)])
             continue
-        inward = walk[0][0] not in query_entities and walk[0][-1] in query_entities
-        source = walk[0][-1 if inward else 0]
-        key = source, inward, ways[start[i] : start[i + 1]].tobytes()
-        step = -1 if inward else 1
-        paths.setdefault(key, _Path(source, inward)).walks.append((walk[0][::step], walk[1][::step]))
+        inward = nodes[0] not in query_entities and nodes[-1] in query_entities
+        source, step = (nodes[-1], -1) if inward else (nodes[0], 1)
+        key = source, inward, ways[starts[i] : starts[i + 1]].tobytes()
+        paths.setdefault(key, _Path(source, inward)).walks.append((nodes[::step], edges[::step]))
     return list(paths.values())
 
 
@@ -193,7 +185,7 @@ def _grouped(paths: list[_Path], query_entities: set[int]) -> list[_Group]:
     groups: list[_Group] = []
     of_target: dict[int, list[int]] = {}
     for path in paths:
-        targets = path.targets() if path.source in query_entities else set()
+        targets = {nodes[-1] for nodes, _ in path.walks} if path.source in query_entities else set()
         near = sorted({at for target in targets for at in of_target.get(target, ())})
         for at in near:
             group = groups[at]
@@ -208,7 +200,7 @@ def _grouped(paths: list[_Path], query_entities: set[int]) -> list[_Group]:
     return groups
 
 
-def _by_hop(walks: Sequence[list[int]]) -> list[list[int]]:
+def _by_hop(walks: Sequence[Sequence[int]]) -> list[list[int]]:
     return [list(dict.fromkeys(hop)) for hop in zip(*walks, strict=True)]
 
 
@@ -217,12 +209,3 @@ def _query_entities(state: State) -> Ints:
     return np.unique(
         np.concatenate([np.empty(0, np.int64), *(anchor.seeds(state.graph) for anchor in state.anchors or ())])
     )
-
-
-def _frozen(ids: Ints) -> Ints:
-    ids.flags.writeable = False
-    return ids
-
-
-def _distinct(ids: Ints) -> Ints:
-    return ids[np.sort(np.unique(ids, return_index=True)[1])]
