@@ -40,6 +40,7 @@ class EntitySearch(Ranker):
     them, else of the passages that name it. So nothing is encoded but the question. The table of vectors is made once
     for a snapshot: 4 bytes a number, 77 MB for 50,000 entities.
 
+    >>> from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein Abbey"), ("Graz", "lies on the", "Mur")])
