@@ -15,7 +15,6 @@ from graphwright.learn.network import (
     DirectedEdges,
     directed_edges,
     distance_encoding,
-    encoding_width,
     view_graph,
 )
 from graphwright.learn.training import Sample
@@ -55,7 +54,7 @@ def test_each_round_gives_a_node_the_mean_over_those_before_it(world: tuple[int,
             value = [sum(some) / len(some) if some else 0.0 for some in before]
             columns.append(value)
     found = encoded(*world)
-    assert found.dtype == np.float32 and found.shape == (n, encoding_width(rounds))
+    assert found.dtype == np.float32 and found.shape == (n, 1 + 3 * rounds)
     assert found == pytest.approx(np.array(columns).T ** 0.25, abs=1e-6)
 
 

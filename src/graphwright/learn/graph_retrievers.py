@@ -21,7 +21,6 @@ from graphwright.learn.network import (
     WalkScores,
     best_walks,
     edge_positions,
-    encoding_width,
     gate_logits,
     gate_loss,
     open_gates,
@@ -31,7 +30,7 @@ from graphwright.learn.network import (
     walk_forward,
 )
 from graphwright.learn.retriever import Retriever, StepProbabilities
-from graphwright.learn.training import Sample, Samples, Schedule, Trained, Training, recall
+from graphwright.learn.training import ROUNDS, Sample, Samples, Schedule, Trained, Training, recall
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Operator
 from graphwright.operators.rerank.rerank import Rerank
@@ -167,12 +166,12 @@ def train_triple(
         return float(np.mean([recall(scores, row.positive) for scores, row in zip(logits, held_out.rows, strict=True)]))
 
     weights, measures = training.fit(_triple_weights(training, samples, names is not None), loss, measure)
-    return weights, {"rounds": samples.rounds, "steps": _STEPS, "names": names is not None, "recall@2R": measures}
+    return weights, {"rounds": ROUNDS, "steps": _STEPS, "names": names is not None, "recall@2R": measures}
 
 
 def _triple_weights(training: Training, samples: Samples, named: bool) -> dict[str, Any]:
     """Return the initial weights; the result for a seed depends on the order of the draws."""
-    dimension, features = samples.questions.shape[1], encoding_width(samples.rounds)
+    dimension, features = samples.questions.shape[1], samples.rows[0].distances.shape[1]
     sizes = {"question": dimension, "relation": dimension, "head near": features, "tail near": features}
     if named:
         sizes |= {"head name": dimension, "tail name": dimension}
@@ -297,14 +296,14 @@ def train_entity(
         return float(np.mean([recall(row, _positive(of)) for row, of in zip(logits, held_out.rows, strict=True)]))
 
     weights, measures = training.fit(_entity_weights(training, samples, names is not None), loss, measure)
-    about = {"rounds": samples.rounds, "layers": _LAYERS, "degree": mean, "names": names is not None}
+    about = {"rounds": ROUNDS, "layers": _LAYERS, "degree": mean, "names": names is not None}
     return weights, {**about, "recall@2R": measures}
 
 
 def _entity_weights(training: Training, samples: Samples, named: bool) -> dict[str, Any]:
     """Return the initial weights; the result for a seed depends on the order of the draws."""
     weight, zeros = training.weight, training.torch.zeros
-    dimension, features = samples.questions.shape[1], encoding_width(samples.rounds) + _LAYERS + 1
+    dimension, features = samples.questions.shape[1], samples.rows[0].distances.shape[1] + _LAYERS + 1
     w = {
         "near": weight(features, _WIDTH),
         "question": weight(dimension, _WIDTH, unit=True),

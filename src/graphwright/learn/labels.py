@@ -219,17 +219,10 @@ def positive_edges(graph: Graph, row: Label, edges: Any = None) -> Ints:
         nodes, by = walks_along(graph, path.candidate.source, path.candidate.ways, _MAX_WALKS, labelled)
         to_answer = np.isin(graph.at(nodes[:, -1]), row.example.answers)
         positive.append(graph.edges[by[to_answer] if to_answer.any() else by].ravel())
-    walked = np.unique(np.concatenate(positive))
-    return np.unique(np.concatenate([walked, *(_parallel(graph, int(edge)) for edge in walked)]))
-
-
-def _parallel(graph: Graph, edge: int) -> Ints:
-    """Return the edges with the same head, relation and tail as this one."""
-    c = graph.columns
-    outgoing = c.out.row(int(c.heads[edge]))
-    same = (c.tails[outgoing] == c.tails[edge]) & (c.relation[outgoing] == c.relation[edge])
-    edges: Ints = outgoing[same].astype(np.int64)
-    return edges
+    walked, c = np.unique(np.concatenate(positive)), graph.columns
+    walk_edges, edges_out = c.out.expand(c.heads[walked].astype(np.int64), walked)
+    parallel = (c.tails[edges_out] == c.tails[walk_edges]) & (c.relation[edges_out] == c.relation[walk_edges])
+    return np.unique(edges_out[parallel])
 
 
 def _record(graph: Graph, row: Label) -> dict[str, Any]:
@@ -242,22 +235,24 @@ def _record(graph: Graph, row: Label) -> dict[str, Any]:
         "answers": list(example.answers),
         "paths": row.path_count,
         "candidates": row.candidate_count,
-        "kept": [_path_record(graph, path) for path in row.paths],
+        "kept": [
+            {
+                "from": path.candidate.source,
+                "path": _path_text(graph, path.candidate),
+                "ways": list(path.candidate.ways),
+                "pool": path.candidate.pool,
+                "support": round(path.support, 4),
+                "near": round(path.near, 4),
+            }
+            for path in row.paths
+        ],
     }
 
 
-def _path_record(graph: Graph, path: LabelledPath) -> dict[str, Any]:
-    """Return a path as written to the file; its "path" is for people."""
-    source, ways = path.candidate.source, path.candidate.ways
-    steps = [graph.names[source], *(f"[{relation_label(graph, way >> 1, bool(way & 1))}]" for way in ways)]
-    return {
-        "from": source,
-        "path": " → ".join(steps),
-        "ways": list(ways),
-        "pool": path.candidate.pool,
-        "support": round(path.support, 4),
-        "near": round(path.near, 4),
-    }
+def _path_text(graph: Graph, candidate: Candidate) -> str:
+    """Return a relation path for people to read."""
+    labels = (f"[{relation_label(graph, way >> 1, bool(way & 1))}]" for way in candidate.ways)
+    return " → ".join([graph.names[candidate.source], *labels])
 
 
 def _label(record: Mapping[str, Any]) -> Label:

@@ -35,7 +35,6 @@ __all__ = [
     "directed_edges",
     "distance_encoding",
     "edge_positions",
-    "encoding_width",
     "gate_logits",
     "gate_loss",
     "import_torch",
@@ -106,11 +105,6 @@ def edge_positions(graph: Graph, edges: Ints) -> Ints:
     padded = np.append(graph.edges, -1)
     positions = np.searchsorted(graph.edges, edges)
     return np.where(padded[positions] == edges, positions, len(graph.edges))
-
-
-def encoding_width(rounds: int) -> int:
-    """Return the number of columns of a distance encoding."""
-    return 1 + 3 * rounds
 
 
 def distance_encoding(n: int, heads: Ints, tails: Ints, sources: Ints, rounds: int) -> Floats:

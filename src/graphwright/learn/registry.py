@@ -45,14 +45,13 @@ def train_retriever(
     level: str = "triple",
     *,
     names: bool = False,
-    rounds: int = 3,
     schedule: Schedule | None = None,
     progress: Progress | None = None,
 ) -> Checkpoint:
     """Train a retriever on labels, for the method `reg` and for `load_retriever`. Needs torch; asking does not.
 
-    `level`: triple, entity or path. `names`: read the vectors of node names, which the index must have. `rounds`: steps
-    of the distance encoding. The checkpoint holds the encoder's id, the configuration, the origin of the labels and the
+    `level`: triple, entity or path. `names`: read the vectors of node names, which the index must have. The
+    checkpoint holds the encoder's id, the configuration, the origin of the labels and the
     measure after each epoch. Raises OptionError for an unknown level, NeedsError without torch, and DataError where no
     label has a path.
     """
@@ -62,7 +61,7 @@ def train_retriever(
         raise OptionError("names=True needs vectors of node names. Make the index with --embed names.")
     plan = schedule or Schedule()
     plan = replace(plan, batch=min(plan.batch, _MAX_BATCH.get(level, plan.batch)))
-    samples = samples_of(ix.graph, labels, ix.encoder, rounds=rounds, progress=progress)
+    samples = samples_of(ix.graph, labels, ix.encoder, progress)
     weights, about = LEVELS[level][1](samples, ix.names if names else None, plan, progress)
     return Checkpoint(
         level,

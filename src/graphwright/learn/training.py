@@ -22,8 +22,10 @@ from graphwright.learn.refine import masked_question
 from graphwright.learn.retriever import relation_vectors
 from graphwright.models.protocols import Encoder, Floats
 
-__all__ = ["Sample", "Samples", "Schedule", "Trained", "Training", "recall", "samples_of"]
+__all__ = ["ROUNDS", "Sample", "Samples", "Schedule", "Trained", "Training", "recall", "samples_of"]
 
+ROUNDS = 3
+"""Rounds of the distance encoding."""
 _BLOCK = 1_024  # questions encoded at once
 _EPOCHS, _PATIENCE = 20, 4
 _MIN_STEPS = 400  # of a training, however few questions there are
@@ -48,17 +50,16 @@ class Sample(GraphView):
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Samples with the vectors of their questions and of all relations in them; `rounds`: of the distance encoding."""
+    """Samples with the vectors of their questions and of all relations in them."""
 
     rows: tuple[Sample, ...]
     questions: Floats
     relations: Floats
-    rounds: int
 
     def part(self, positions: Sequence[int] | NDArray[np.int64]) -> Samples:
         """Return the samples at some positions."""
         chosen = [int(position) for position in positions]
-        return Samples(tuple(self.rows[i] for i in chosen), self.questions[chosen], self.relations, self.rounds)
+        return Samples(tuple(self.rows[i] for i in chosen), self.questions[chosen], self.relations)
 
     def batch(self, positions: Sequence[int], names: VectorIndex | None, torch: Any = None) -> Batch:
         """Return the input of a network for the samples at some positions; tensors where `torch` is given."""
@@ -66,13 +67,8 @@ class Samples:
         return Batch.of(rows, self.questions[list(positions)], self.relations, names, torch)
 
 
-def samples_of(
-    graph: Graph, labels: Labels, encoder: Encoder, *, rounds: int = 3, progress: Progress | None = None
-) -> Samples:
-    """Return the samples of the labels that have a path.
-
-    `rounds`: of the distance encoding. Raises DataError where no label has a path.
-    """
+def samples_of(graph: Graph, labels: Labels, encoder: Encoder, progress: Progress | None = None) -> Samples:
+    """Return the samples of the labels that have a path. Raises DataError where none has one."""
     usable = [row for row in labels.rows if row.paths]
     if not usable:
         raise DataError(
@@ -82,18 +78,18 @@ def samples_of(
     edges, nodes, rows_of = labelled_edges(graph), int(labels.about.get("nodes", 1000)), dict[int, int]()
     rows = []
     for count, label in enumerate(usable, 1):
-        rows.append(_sample(graph, label, edges, nodes, rounds, rows_of))
+        rows.append(_sample(graph, label, edges, nodes, rows_of))
         if progress:
             progress("prepare samples", count, len(usable))
     texts = [masked_question(graph, label.example) for label in usable]
     vectors = np.concatenate([encoder.encode(texts[at : at + _BLOCK]) for at in range(0, len(texts), _BLOCK)])
-    return Samples(tuple(rows), normalised(vectors), relation_vectors(encoder.encode, graph, list(rows_of)), rounds)
+    return Samples(tuple(rows), normalised(vectors), relation_vectors(encoder.encode, graph, list(rows_of)))
 
 
-def _sample(graph: Graph, label: Label, edges: Any, nodes: int, rounds: int, rows_of: dict[int, int]) -> Sample:
+def _sample(graph: Graph, label: Label, edges: Any, nodes: int, rows_of: dict[int, int]) -> Sample:
     """Return the sample of a label; `rows_of`: the row of each relation, which grows."""
     subgraph = ppr_subgraph(graph, label.example, nodes)
-    view, relations = view_graph(subgraph, subgraph.local(label.example.entities), rounds)
+    view, relations = view_graph(subgraph, subgraph.local(label.example.entities), ROUNDS)
     rows = np.array([rows_of.setdefault(relation, len(rows_of)) for relation in relations.tolist()], np.int32)
     paths = dict.fromkeys(path.candidate.ways for path in label.paths if path.candidate.pool != ANSWER)
     return Sample(
