@@ -21,7 +21,7 @@ from graphwright.learn.candidates import ANSWER, SHORTEST, Candidate, Example
 from graphwright.learn.graph_retrievers import triple_logits
 from graphwright.learn.labels import Label, Labels
 from graphwright.learn.network import Batch, gate_logits, open_gates
-from graphwright.learn.path import initial_state, next_logits, next_state, relation_embeddings
+from graphwright.learn.path import Decoder
 from graphwright.learn.refine import LabelledPath
 from graphwright.learn.training import Samples, Schedule, Training, samples_of
 from graphwright.methods.registry import pipeline
@@ -231,18 +231,17 @@ def test_relation_paths_are_as_probable_with_numpy_as_with_torch() -> None:
     retriever = load_retriever(made, ENCODER)
     assert isinstance(retriever, PathRetriever)
     writer = retriever.decoder(state, Run())
-    ways = relation_embeddings(
-        w, torch.from_numpy(retriever.relation_vectors(FILMS, range(len(FILMS.columns.relations)), Run()))
-    )
-    hidden, mine = initial_state(w, asked), writer.begin()
+    vectors = retriever.relation_vectors(FILMS, range(len(FILMS.columns.relations)), Run())
+    other = Decoder(w, asked, torch.from_numpy(vectors))
+    hidden, mine = other.begin(), writer.begin()
     total = 0.0
     for way in (*path, None):
-        told = torch.log_softmax(torch.cat(next_logits(w, hidden, ways), 1), 1)[0].numpy()
+        told = torch.log_softmax(torch.cat(other.logits(hidden), 1), 1)[0].numpy()
         on, end = writer.log_probabilities(mine)
         assert np.append(on, end) == pytest.approx(told, abs=1e-5 * float(np.abs(told).max()))
         total += float(told[-1 if way is None else way])
         if way is not None:
-            hidden, mine = next_state(w, asked, hidden, ways[[way]]), writer.advance(mine, way)
+            hidden, mine = other.advance(hidden, [way]), writer.advance(mine, [writer.row_of[way]])
     assert writer.path_log_probability(path) == pytest.approx(total, rel=1e-5)
 
 

@@ -38,38 +38,9 @@ from graphwright.operators.rerank.scorer import ScoreFunction
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = [
-    "Decode",
-    "Decoder",
-    "PathRetriever",
-    "initial_state",
-    "next_logits",
-    "next_state",
-    "relation_embeddings",
-    "train_path",
-]
+__all__ = ["Decode", "Decoder", "PathRetriever", "train_path"]
 
 _HIDDEN = 128  # numbers of the decoder's state
-
-
-def relation_embeddings(w: Mapping[str, Any], relations: Any) -> Any:
-    """Return the embedding of each directed relation, [2 · r, h], from arrays of NumPy or torch."""
-    return (relations @ w["relation"]).reshape(2 * relations.shape[0], -1)
-
-
-def initial_state(w: Mapping[str, Any], questions: Any) -> Any:
-    """Return the state before the first relation, [questions, s]."""
-    return relu(questions @ w["question"] + w["start"])
-
-
-def next_state(w: Mapping[str, Any], questions: Any, state: Any, embeddings: Any) -> Any:
-    """Return the state after one more directed relation: an Elman network that reads the question at every step."""
-    return relu(state @ w["carry"] + embeddings @ w["step"] + questions @ w["again"] + w["bias"])
-
-
-def next_logits(w: Mapping[str, Any], state: Any, embeddings: Any) -> tuple[Any, Any]:
-    """Return the logits of each directed relation, [questions, 2 · r], and of the end, [questions, 1]."""
-    return (state @ w["write"]) @ embeddings.T, state @ w["end weights"] + w["end"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,42 +81,45 @@ def _path_of(graph: Graph, nodes: Any, edges: Any) -> Ways:
 
 
 class Decoder:
-    """The decoder for one question, over some relations with these vectors."""
+    """A generator of relation paths: an Elman network that reads the question at every step.
 
-    def __init__(self, w: Mapping[str, Floats], question: Floats, vectors: Floats, relations: Sequence[int]) -> None:
-        """Embed the relations."""
-        self.w, self.question = w, question
-        self.row = {relation: row for row, relation in enumerate(relations)}
-        self.embeddings = relation_embeddings(w, vectors)
+    `questions`: [n, d], a state for each; `vectors`: of the relations, [r, d]; arrays of NumPy, or tensors to learn.
+    `relations`: those that the vectors are of, for answering one question.
+    """
 
-    def begin(self) -> Floats:
-        """Return the state before the first relation."""
-        state: Floats = initial_state(self.w, self.question)
-        return state
+    def __init__(self, w: Mapping[str, Any], questions: Any, vectors: Any, relations: Sequence[int] = ()) -> None:
+        """Embed the relations, each against and along it."""
+        self.w, self.questions = w, questions
+        self.embeddings = (vectors @ w["relation"]).reshape(2 * vectors.shape[0], -1)
+        self.row_of = {2 * relation + way: 2 * row + way for row, relation in enumerate(relations) for way in (0, 1)}
 
-    def advance(self, state: Floats, directed_relation: int) -> Floats:
-        """Return the state after one more directed relation."""
-        after: Floats = next_state(self.w, self.question, state, self.embeddings[[self.row_of(directed_relation)]])
-        return after
+    def begin(self) -> Any:
+        """Return the states before the first relation, [n, s]."""
+        return relu(self.questions @ self.w["question"] + self.w["start"])
 
-    def log_probabilities(self, state: Floats) -> tuple[Scores, float]:
-        """Return the log-probability of each directed relation, by row, and of the end."""
-        relations, end = next_logits(self.w, state, self.embeddings)
+    def advance(self, states: Any, rows: Any) -> Any:
+        """Return the states after one more directed relation each, given by row."""
+        w = self.w
+        return relu(states @ w["carry"] + self.embeddings[rows] @ w["step"] + self.questions @ w["again"] + w["bias"])
+
+    def logits(self, states: Any) -> tuple[Any, Any]:
+        """Return the logits of each directed relation, [n, 2 · r], and of the end, [n, 1]."""
+        return (states @ self.w["write"]) @ self.embeddings.T, states @ self.w["end weights"] + self.w["end"]
+
+    def log_probabilities(self, state: Any) -> tuple[Scores, float]:
+        """Return the log-probability of each directed relation, by row, and of the end, for one question."""
+        relations, end = self.logits(state)
         logits = np.concatenate((relations[0], end[0])).astype(np.float64)
         logits -= logits.max() + np.log(np.exp(logits - logits.max()).sum())
         return logits[:-1], float(logits[-1])
 
     def path_log_probability(self, path: Ways) -> float:
-        """Return the log-probability of a relation path with its end."""
+        """Return the log-probability of a relation path with its end, for one question."""
         state, total = self.begin(), 0.0
-        for directed_relation in path:
-            total += float(self.log_probabilities(state)[0][self.row_of(directed_relation)])
-            state = self.advance(state, directed_relation)
+        for row in (self.row_of[directed_relation] for directed_relation in path):
+            total += float(self.log_probabilities(state)[0][row])
+            state = self.advance(state, [row])
         return total + self.log_probabilities(state)[1]
-
-    def row_of(self, directed_relation: int) -> int:
-        """Return the row of a directed relation."""
-        return 2 * self.row[directed_relation >> 1] + (directed_relation & 1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,11 +167,13 @@ class Decode(Ranker):
                 left -= cost
                 chances = decoder.log_probabilities(state)[0]
                 longer += [
-                    (total + float(chances[decoder.row_of(after.ways[-1])]), after, state)
+                    (total + float(chances[decoder.row_of[after.ways[-1]]]), after, state)
                     for after in extensions(graph, path, edges)
                 ]
             best = sorted(longer, key=_order)[: self.width]
-            beam = [(total, decoder.advance(state, path.ways[-1]), path) for total, path, state in best]
+            beam = [
+                (total, decoder.advance(state, [decoder.row_of[path.ways[-1]]]), path) for total, path, state in best
+            ]
             ended += [(total + decoder.log_probabilities(state)[1], path) for total, state, path in beam]
         return ended
 
@@ -225,14 +201,14 @@ def train_path(
 
     def log_probabilities(w: Mapping[str, Any], part: Samples, batch: list[int]) -> tuple[Any, Any, Any]:
         """Return the log-probabilities along the paths of a batch, [paths, steps + 1, directed relations + 1]."""
-        embeddings = relation_embeddings(w, relations)
-        table, owner = _path_table(part, batch, len(embeddings))
-        paths, questions = torch.from_numpy(table), torch.from_numpy(part.questions)[batch][owner]
-        state, steps = initial_state(w, questions), []
+        last = 2 * len(relations) - 1
+        table, owner = _path_table(part, batch, last + 1)
+        paths, decoder = torch.from_numpy(table), Decoder(w, torch.from_numpy(part.questions)[batch][owner], relations)
+        states, steps = decoder.begin(), []
         for step in range(paths.shape[1]):
-            steps.append(torch.log_softmax(torch.cat(next_logits(w, state, embeddings), 1), 1))
+            steps.append(torch.log_softmax(torch.cat(decoder.logits(states), 1), 1))
             if step + 1 < paths.shape[1]:
-                state = next_state(w, questions, state, embeddings[paths[:, step].clip(0, len(embeddings) - 1)])
+                states = decoder.advance(states, paths[:, step].clip(0, last))
         return torch.stack(steps, 1), paths, owner
 
     def loss(w: Mapping[str, Any], batch: list[int], rng: np.random.Generator) -> Any:

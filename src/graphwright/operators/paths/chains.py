@@ -57,8 +57,9 @@ class Chains(Operator):
         pointers, at, triples = expand_chains(
             len(nodes), local[::2], local[1::2], sources, length=self.length, inverse=self.inverse
         )
-        parts = (readonly(part, np.int64) for part in (nodes[at], pointers + np.arange(len(pointers)), edges[triples]))
-        chains = Evidence(*parts, pointers, None, walk_text)
+        node_pointers = readonly(pointers + np.arange(len(pointers)), np.int64)
+        chain_nodes, chain_edges = readonly(nodes[at], np.int64), readonly(edges[triples], np.int64)
+        chains = Evidence(chain_nodes, node_pointers, chain_edges, pointers, None, walk_text)
         if not self.inverse:  # a chain between two query entities was expanded from both
             first = {key: i for i, key in reversed(list(enumerate(chains.identities())))}
             chains = chains.take(sorted(first.values()))
