@@ -20,6 +20,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, closing
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import partial
+from operator import attrgetter
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -43,8 +44,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-Request = Callable[["OpenAI"], AbstractContextManager[Any]]
-"""A function that sends a request with the client."""
+Send = Callable[[], AbstractContextManager[Any]]
+"""A function that sends a request."""
 
 _RETRIED = {408, 409, 429}  # and every 5xx
 _MAX_WAIT = 600.0  # seconds; a server that demands a longer wait is given up
@@ -161,52 +162,51 @@ class HTTPConnection:
 
     def request(
         self,
-        send: Request,
+        resource: str,
+        body: dict[str, Any],
         read: Callable[[Iterator[bytes]], tuple[T, int]],
         *,
         tokens: int,
         max_bytes: int,
-        seed: str,
         cancel: Cancellation,
         allow: Callable[[], None] = lambda: None,
     ) -> T:
         """Send a request until it is answered, at most `retries` times more.
 
-        `read` turns the bytes of the response into a result and the tokens it took; `tokens` is their estimate; a
-        response above `max_bytes` is taken to be endless. Waits vary by `seed`. `allow` is called before each attempt,
-        while nothing is held that another request could wait for, and raises where there must be none. Raises
-        ModelError where the work is cancelled: nothing is sent then.
+        `resource`: of the client, such as "chat.completions". `read` turns the bytes of the response into a result and
+        the tokens it took; `tokens` is their estimate; a response above `max_bytes` is taken to be endless. `allow` is
+        called before each attempt, while nothing is held that another request could wait for, and raises where there
+        must be none. Raises ModelError where the work is cancelled: nothing is sent then.
         """
-        client, attempt = self._connected(), 0
+        create = attrgetter(resource)(self._connected()).with_streaming_response.create
+        attempt = 0
         while True:
             allow()
             try:
                 with cancel.acquire(self._slots):
                     entry = self._limiter.enter(tokens, cancel)
-                    with closing(self._chunks(partial(send, client), max_bytes, cancel)) as chunks:
+                    with closing(self._chunks(partial(create, **body), max_bytes, cancel)) as chunks:
                         result, entry.tokens = read(chunks)
                     return result
             except HTTPStatusError as error:
                 entry.tokens = 0
-                wait = self._wait(error, attempt, seed)
+                if not error.may_pass:
+                    raise
+                wait = self._wait(error, error.after, attempt, body)
             except IncompleteResponse as error:
-                wait = self._wait(error, attempt, seed)
+                wait = self._wait(error, None, attempt, body)
             self._clock.sleep(cancel, wait)
             attempt += 1
 
-    def _wait(self, error: HTTPStatusError | IncompleteResponse, attempt: int, seed: str) -> float:
-        """Return the seconds until the next attempt; raise where there is none."""
-        after = None
-        if isinstance(error, HTTPStatusError):
-            after = error.after
-            if not error.may_pass:
-                raise error
+    def _wait(self, error: ModelError, after: float | None, attempt: int, body: dict[str, Any]) -> float:
+        """Return the seconds until the next attempt; raise where there is none. `after`: as the server asks."""
         if attempt >= self._retries:
             if attempt == 0:
                 raise error
             raise ModelError(f"{error} Tried {attempt + 1} times.") from error
         if after is None:
-            jitter = random.Random(f"{seed}{attempt}").uniform(0.75, 1.25)  # separates simultaneous retries
+            seed = f"{json.dumps(body, sort_keys=True)} {attempt}"
+            jitter = random.Random(seed).uniform(0.75, 1.25)  # separates simultaneous retries
             return min(0.5 * 2.0 ** min(attempt, 32), _MAX_BACKOFF) * jitter
         if after > _MAX_WAIT:
             raise ModelError(
@@ -234,9 +234,7 @@ class HTTPConnection:
                 weakref.finalize(self, self._client.close)
             return self._client
 
-    def _chunks(
-        self, send: Callable[[], AbstractContextManager[Any]], max_bytes: int, cancel: Cancellation
-    ) -> Generator[bytes, None, None]:
+    def _chunks(self, send: Send, max_bytes: int, cancel: Cancellation) -> Generator[bytes, None, None]:
         """Yield the bytes of a response as they arrive, read in a thread of its own.
 
         A server may send bytes slowly without end, also in the headers, where no timeout of the client applies; so the
@@ -267,13 +265,7 @@ class HTTPConnection:
         finally:
             stopped.set()
 
-    def _receive(
-        self,
-        send: Callable[[], AbstractContextManager[Any]],
-        max_bytes: int,
-        put: Callable[[bytes | BaseException | None], None],
-        stopped: threading.Event,
-    ) -> None:
+    def _receive(self, send: Send, max_bytes: int, put: Callable[[Any], None], stopped: threading.Event) -> None:
         """Send a request and put the bytes of its response, then None; an exception instead where there is one."""
         try:
             size = 0

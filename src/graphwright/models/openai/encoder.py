@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -18,9 +17,6 @@ from graphwright.errors import LLMResponseError
 from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.openai.client import OpenAIModel, sendable, token_count
 from graphwright.models.protocols import Cancellation, Floats, Usage, refuse_text
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 __all__ = ["OpenAIEncoder"]
 
@@ -86,10 +82,11 @@ class OpenAIEncoder(OpenAIModel):
 
     def _encode(self, texts: Sequence[str], usage: Usage, cancel: Cancellation) -> Floats:
         # Servers refuse an empty text, but not a blank.
-        body: dict[str, Any] = {"model": self.model, "input": [sendable(text) or " " for text in texts]}
+        inputs = [sendable(text) or " " for text in texts]
+        body: dict[str, Any] = {"model": self.model, "input": inputs, "encoding_format": "float"}
         if self.dimensions is not None:
             body["dimensions"] = self.dimensions
-        estimate = sum(map(estimated_tokens, body["input"]))
+        estimate = sum(map(estimated_tokens, inputs))
 
         def read(chunks: Iterator[bytes]) -> tuple[Floats, int]:
             started = time.perf_counter()
@@ -102,11 +99,11 @@ class OpenAIEncoder(OpenAIModel):
             return self._rows(data, len(texts)), tokens
 
         return self._connection.request(
-            partial(_create, body),
+            "embeddings",
+            body,
             read,
             tokens=estimate,
             max_bytes=len(texts) * (self.dimensions or _MAX_DIMENSION) * _BYTES_PER_NUMBER + _SLACK,
-            seed=repr(body),
             cancel=cancel,
         )
 
@@ -128,7 +125,3 @@ class OpenAIEncoder(OpenAIModel):
             f"{self.model!r} returned vectors that are not lists of numbers, all finite in float32 and of one length. "
             f"Use a model that makes embeddings."
         )
-
-
-def _create(body: dict[str, Any], client: OpenAI) -> Any:
-    return client.embeddings.with_streaming_response.create(**body, encoding_format="float")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Between
 from graphwright.errors import LLMResponseError, ModelError
@@ -23,9 +22,6 @@ from graphwright.models.openai.client import (
 )
 from graphwright.models.protocols import Cancel, Cancellation, Completion, OnText, Schema, Usage
 from graphwright.models.structured import RawReply, complete_with, schema_prompt, strict_schema
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 __all__ = ["OpenAILLM"]
 
@@ -191,11 +187,11 @@ class OpenAILLM(OpenAIModel):
             return RawReply(reply.text, reply.finish), sum(tokens)
 
         return self._connection.request(
-            partial(_create, body),
+            "chat.completions",
+            body,
             read,
             tokens=prompt + self.max_tokens,
             max_bytes=self.max_tokens * per_token + _SLACK,
-            seed=json.dumps(body, sort_keys=True),
             cancel=call.cancel,
             allow=partial(call.allow, prompt, self.max_tokens),
         )
@@ -213,10 +209,6 @@ def _charged(error: BaseException, reply: _Reply) -> bool:
     if isinstance(error, HTTPStatusError):
         return reply.written > 0 or error.status in _TIMED_OUT
     return not isinstance(error, NotSent)
-
-
-def _create(body: dict[str, Any], client: OpenAI) -> Any:
-    return client.chat.completions.with_streaming_response.create(**body)
 
 
 class _Reply:
