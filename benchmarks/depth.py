@@ -90,12 +90,14 @@ def states_after(layer: int) -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder:
         output = one_more_output(layer_output(onnx.load(str(ENCODER / "model.onnx")), layer))
         (Path(folder) / "states.onnx").write_bytes(output)
+        embedded._load_session.cache_clear()
         embedded._load.cache_clear()
         shipped = embedded.weights_file
         with patch.object(
             embedded, "weights_file", lambda *name: shipped(*name) if name[1:] else Path(folder) / name[0]
         ):
             yield
+        embedded._load_session.cache_clear()
         embedded._load.cache_clear()
 
 

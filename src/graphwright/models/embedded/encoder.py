@@ -95,7 +95,7 @@ class MiniLM(Checked):
         started = time.perf_counter()
         for start in range(0, len(texts), _BLOCK):
             ids = [ids for ids, _ in token_ids(texts[start : start + _BLOCK], self.max_tokens)]
-            for positions, (rows, *_) in encoded(loaded(_load_session), ids):
+            for positions, (rows, *_) in encoded(ids):
                 vectors[start + np.array(positions)] = rows
                 now = time.perf_counter()
                 tokens = sum(len(ids[position]) for position in positions)
@@ -140,11 +140,12 @@ def tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
         return call(clean, add_special_tokens=False)
 
 
-def encoded(session: Any, ids: Sequence[list[int]]) -> Iterator[tuple[list[int], list[Floats]]]:
-    """Yield the positions of texts, given as token ids, and the outputs of an encoder graph for them, batch by batch.
+def encoded(ids: Sequence[list[int]]) -> Iterator[tuple[list[int], list[Floats]]]:
+    """Yield the positions of texts, given as token ids, and their vectors and states, batch by batch.
 
     The texts of a batch have equal length, the longest first: nothing is padded.
     """
+    session = loaded(_load_session)
     batches = []
     order = sorted(range(len(ids)), key=lambda position: -len(ids[position]))
     for length, group in groupby(order, key=lambda position: len(ids[position])):
@@ -195,7 +196,8 @@ def loaded(load: Callable[[], _T]) -> _T:
 
 @cache
 def _load_session() -> Any:
-    return open_graph(weights_file("model.onnx", _ENCODER))
+    """Load the encoder with a second output, the states of tokens: one session serves all three models."""
+    return open_graph(weights_file("model.onnx", _ENCODER), weights_file("states.onnx").read_bytes())
 
 
 @cache
@@ -289,7 +291,6 @@ class _States:
     """States of texts, computed or remembered."""
 
     def __init__(self) -> None:
-        self.session = open_graph(weights_file("model.onnx", _ENCODER), weights_file("states.onnx").read_bytes())
         self.recent: OrderedDict[str, Tokens] = OrderedDict()
         self.size = 0  # tokens of recent texts
         self.lock = threading.Lock()
@@ -315,7 +316,7 @@ class _States:
     def _computed(self, texts: list[str]) -> list[Tokens]:
         ids, spans = zip(*token_ids(texts, _TOKENS_WITH_STATES, spans=True), strict=True) if texts else ((), ())
         computed: dict[int, Tokens] = {}
-        for positions, (vectors, states) in encoded(self.session, ids):
+        for positions, (vectors, states) in encoded(ids):
             for position, vector, rows in zip(positions, vectors, states, strict=True):
                 line, _, rest = texts[position].partition("\n")
                 title = sum(end <= len(line) for _, end in spans[position]) if rest.strip() else 0
