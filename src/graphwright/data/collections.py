@@ -10,7 +10,7 @@ from pathlib import Path
 
 from graphwright.data.decoding import lines, stem
 from graphwright.data.document import Skipped
-from graphwright.data.documents import links_file, read_documents
+from graphwright.data.documents import CORPUS, links_file, read_documents
 from graphwright.data.multihop import passage_id, read_over
 from graphwright.data.questions import (
     Dataset,
@@ -28,7 +28,6 @@ from graphwright.errors import DataError
 
 __all__ = ["corpus_file", "corpus_questions", "document_questions", "hipporag", "hipporag_corpus"]
 
-_CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
 _QUESTIONS = ("questions.jsonl", "queries.jsonl")
 _HIPPORAG = "_corpus.json"
 
@@ -81,7 +80,7 @@ def _dataset(
 ) -> Dataset:
     """Check and return the data set. `files` are those of the questions, first the one that names the gold."""
     links = links_file(corpus.path)
-    openie = source.first("openie.jsonl") if corpus.path.name in _CORPUS else None
+    openie = source.first("openie.jsonl") if corpus.path.name in CORPUS else None
     counts = f"{counted(len(questions), 'question')} over {counted(len(corpus.ids), 'document')} ({name})."
     remarks = [counts, *notes, *check_gold(questions, corpus.ids, files[0])]
     if corpus.skipped:
@@ -100,9 +99,9 @@ def _dataset(
 
 def corpus_file(source: Source) -> Path | None:
     """Return the `corpus.jsonl` of a folder, or that of the file, if it is the corpus or its questions."""
-    if source.path.name in _CORPUS and source.path.is_file():
+    if source.path.name in CORPUS and source.path.is_file():
         return source.path
-    return source.first(*_CORPUS) if source.path.is_dir() or source.path.name in _QUESTIONS else None
+    return source.first(*CORPUS) if source.path.is_dir() or source.path.name in _QUESTIONS else None
 
 
 def corpus_questions(source: Source, corpus: Path) -> Dataset:

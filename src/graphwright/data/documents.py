@@ -17,8 +17,11 @@ from graphwright.data.markup import declared_encoding, html_text, markdown_text
 from graphwright.data.records import ROW_SUFFIXES, read_rows
 from graphwright.errors import DataError
 
-__all__ = ["Document", "Skipped", "has_rows", "links_file", "read_documents", "resolved"]
+__all__ = ["CORPUS", "Document", "Skipped", "has_rows", "links_file", "read_documents", "resolved"]
 
+CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
+"""Names of the file of documents in our own format and in BEIR's."""
+_LINKS = ("links.tsv", "links.tsv.gz")
 _MARKDOWN = (".md", ".markdown")
 _HTML = (".html", ".htm", ".xhtml")
 _INDEX = frozenset(("index.sqlite", "CURRENT"))  # a folder with these files is an index
@@ -180,11 +183,11 @@ def _file(path: Path, name: str) -> _Rows:
 
 def _part_of_corpus(path: Path) -> str:
     """Return the role of a file that belongs to a BEIR corpus beside it and is not a document; else an empty string."""
-    if not any((path.parent / f"corpus.jsonl{packed}").exists() for packed in ("", ".gz")):
+    if not any((path.parent / name).exists() for name in CORPUS):
         return ""
     if path.name.startswith("queries.jsonl"):
         return "the queries of the corpus beside it"
-    return "the links of the corpus beside it, read with it" if path.name in ("links.tsv", "links.tsv.gz") else ""
+    return "the links of the corpus beside it, read with it" if path.name in _LINKS else ""
 
 
 def _rows(path: Path, name: str) -> _Rows:
@@ -200,9 +203,7 @@ def _rows(path: Path, name: str) -> _Rows:
 
 def links_file(corpus: Path) -> Path | None:
     """Return the `links.tsv` (or `.gz`) beside a `corpus.jsonl`; None for another file, or if there is none."""
-    if corpus.name not in ("corpus.jsonl", "corpus.jsonl.gz"):
-        return None
-    candidates = (corpus.with_name("links.tsv"), corpus.with_name("links.tsv.gz"))
+    candidates = map(corpus.with_name, _LINKS if corpus.name in CORPUS else ())
     return next((path for path in candidates if path.is_file()), None)
 
 
