@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.errors import DataError, OptionError, meant
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.kernels.csr import group, induced, row_entries, undirected
+from graphwright.kernels.csr import group, row_entries, undirected
 
 __all__ = ["ABOUT", "ALIAS", "MENTIONS", "REFERS", "SYNONYM", "WRITTEN", "Columns", "Csr", "Graph", "Kind"]
 
@@ -136,21 +136,22 @@ class Columns:
 
     def by_relation(self, *relations: str) -> Csr:
         """Return the neighbours of each node over edges of these relations, both directions, without self-loops."""
-        neighbours = self._by_relation.get(relations)
-        if neighbours is None:
-            numbers = [i for i, name in enumerate(self.relations) if name in relations]
-            edges = np.isin(self.relation, numbers)
-            neighbours = Csr(*undirected(len(self.names), self.heads[edges], self.tails[edges]))
-            self._by_relation[relations] = neighbours
-        return neighbours
+        if relations not in self._by_relation:
+            edges = self._edges_of(relations)
+            rows = undirected(len(self.names), self.heads[edges], self.tails[edges])
+            self._by_relation[relations] = Csr(*rows)
+        return self._by_relation[relations]
 
     @cached_property
     def references(self) -> tuple[Ids32, Ids32]:
         """Heads and tails of the edges from passages to those that their documents refer to, by edge id."""
-        numbers = [i for i, name in enumerate(self.relations) if name == REFERS]
-        edges = np.flatnonzero(np.isin(self.relation, numbers)) if numbers else np.empty(0, np.int64)
+        edges = self._edges_of((REFERS,))
         chunks = (self.kinds[self.heads[edges]] == Kind.CHUNK) & (self.kinds[self.tails[edges]] == Kind.CHUNK)
         return self.heads[edges[chunks]], self.tails[edges[chunks]]
+
+    def _edges_of(self, relations: tuple[str, ...]) -> Ints:
+        numbers = [i for i, name in enumerate(self.relations) if name in relations]
+        return np.flatnonzero(np.isin(self.relation, numbers)) if numbers else np.empty(0, np.int64)
 
     @cached_property
     def _by_relation(self) -> dict[tuple[str, ...], Csr]:
@@ -159,14 +160,10 @@ class Columns:
     @cached_property
     def checksum(self) -> str:
         """Sixteen hexadecimal digits over names, edges and texts."""
-        digest = hashlib.blake2b(digest_size=8)
-        parts: list[NDArray[Any] | None] = [self.heads, self.tails, self.relation, self.edge_text]
-        for column in (self.names, self.relations, self.texts, self.sentences):
-            parts += [] if column is None else [column.data, column.offsets]
-        for part in parts:
-            if part is not None:
-                digest.update(np.ascontiguousarray(part).data)
-        return digest.hexdigest()
+        texts = [column for column in (self.names, self.relations, self.texts, self.sentences) if column is not None]
+        statements = [] if self.edge_text is None else [self.edge_text]
+        blocks = [block for column in texts for block in (column.data, column.offsets)]
+        return _digest(self.heads, self.tails, self.relation, *statements, *blocks)
 
 
 class Graph:
@@ -267,10 +264,9 @@ class Graph:
         """Distinct neighbours inside this graph by local position, both directions, without self-loops."""
         if self._nodes is None:
             return self.columns.adjacency
-        if self._edges is None:
-            return Csr(*induced(*self.columns.adjacency, self._nodes))
-        heads = self._local(self.columns.heads[self._edges].astype(np.int64)).astype(np.int32)
-        tails = self._local(self.columns.tails[self._edges].astype(np.int64)).astype(np.int32)
+        heads, tails = (
+            self._local(ends[self.edges].astype(np.int64)) for ends in (self.columns.heads, self.columns.tails)
+        )
         return Csr(*undirected(len(self), heads, tails))
 
     def part(self, nodes: ArrayLike) -> Graph:
@@ -392,16 +388,20 @@ class Graph:
         """Sixteen hexadecimal digits that change with the nodes and edges."""
         if self._nodes is None:
             return self.columns.checksum
-        digest = hashlib.blake2b(self.columns.checksum.encode(), digest_size=8)
-        digest.update(np.ascontiguousarray(self._nodes).data)
-        digest.update(np.ascontiguousarray(self.edges).data)
-        return digest.hexdigest()
+        return _digest(np.frombuffer(self.columns.checksum.encode(), np.uint8), self._nodes, self.edges)
 
     def __repr__(self) -> str:
         n, m = len(self.columns.names), len(self.columns.heads)
         if self._nodes is None:
             return f"Graph({n} nodes, {m} edges, {self.checksum[:8]})"
         return f"Graph({len(self)} of {n} nodes, {len(self.edges)} of {m} edges, {self.checksum[:8]})"
+
+
+def _digest(*arrays: NDArray[Any]) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def _positions(values: Ints, ids: Ints) -> Ints:
