@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,17 +29,13 @@ class ExperimentOptions:
     questions: Annotated[str | None, "Question set of the data (2hop_dev), or a file of questions."] = None
     index: Annotated[Path | None, "Existing index of the same corpus or graph, to reuse."] = None
     extraction: Annotated[str | None, "Source of entities: lexical, or openie (openie.jsonl in the folder)."] = None
-    no_titles: Annotated[bool, "Leave out the titles of documents."] = False
     embed: Annotated[str | None, "Texts with vectors: passages, names, triples."] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Number of questions to sample (default: all).")] = None
     seed: Annotated[int | None, "Random seed for samples, intervals and tests."] = None
     baseline: Annotated[str | None, "Method that the others are tested against (default: the first)."] = None
     metrics: Annotated[str | None, "Metrics to report (default: all that the data supports)."] = None
-    answers: Annotated[
+    answered: Annotated[
         bool | None, typer.Option("--answers/--no-answers", help="Answer the questions, or retrieve only.")
-    ] = None
-    link: Annotated[
-        bool | None, typer.Option("--link/--gold-entities", help="Link entities, or use the gold ones of the data.")
     ] = None
 
     def experiment(self, plan: Path | None) -> Experiment:
@@ -46,23 +43,14 @@ class ExperimentOptions:
         from graphwright.evaluate.entries import split_list
         from graphwright.evaluate.experiment import Experiment, read_plan
 
-        values = {
-            "data": self.data,
-            "methods": None if self.methods is None else split_list(self.methods),
-            "sweep": _grid(self.sweep),
-            "questions": self.questions,
-            "extraction": self.extraction,
-            "titles": False if self.no_titles else None,
-            "embed": names_in(self.embed),
-            "limit": self.limit,
-            "seed": self.seed,
-            "baseline": self.baseline,
-            "metrics": names_in(self.metrics),
-            "answered": self.answers,
-            "linked": self.link,
-            "index": self.index,
+        parse: dict[str, Callable[[Any], Any]] = {
+            "methods": split_list,
+            "sweep": _grid,
+            "embed": names_in,
+            "metrics": names_in,
         }
-        options: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        options = {name: parse[name](value) if name in parse else value for name, value in given.items()}
         if plan is not None:
             return read_plan(plan, **options)
         missing = [f"--{name}" for name in ("data", "methods") if name not in options]
@@ -114,17 +102,17 @@ def evaluate(
     note(f"repeat with: graphwright evaluate {out / 'experiment.toml'} --out NEW{more}")
 
 
-def _grid(sweep: list[str] | None) -> dict[str, tuple[Any, ...]] | None:
+def _grid(sweep: list[str]) -> dict[str, tuple[Any, ...]]:
     """Return the values of each option that --sweep names."""
     from graphwright.evaluate.entries import values
 
     grid: dict[str, tuple[Any, ...]] = {}
-    for item in sweep or ():
+    for item in sweep:
         option, equals, listed = item.partition("=")
         if not equals:
             raise OptionError(f"--sweep is {item!r}; give an option and its values, such as restart=0.15,0.5")
         grid[option.strip()] = (*grid.get(option.strip(), ()), *values(listed))
-    return grid or None
+    return grid
 
 
 def _show_notes(data: dict[str, Any]) -> None:

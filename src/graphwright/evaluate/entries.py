@@ -51,9 +51,10 @@ class Entry:
         return _call(self.method, self.options)
 
     @property
-    def registered(self) -> bool:
-        """Whether it is a method of the registry."""
-        return isinstance(self.method, str) and self.method in METHODS
+    def takes(self) -> Sequence[str] | None:
+        """Names of the options of a method of the registry, None for others."""
+        known = isinstance(self.method, str) and self.method in METHODS
+        return tuple(METHODS[str(self.method)].options) if known else None
 
     def built(self, snapshot: Snapshot, llm: LLM | None = None) -> Operator:
         """Return its pipeline over a snapshot; `llm` for a method that takes one, and has none among its options.
@@ -62,11 +63,11 @@ class Entry:
         """
         if not isinstance(self.method, str):
             return self.method(snapshot)
-        if not self.registered:
+        if self.takes is None:
             return read_expression(self.method, snapshot, **({} if llm is None else {"llm": llm}))
-        with_llm = llm is not None and "llm" in METHODS[self.method].options
+        own = {"llm": llm} if llm is not None and "llm" in self.takes else {}
         try:
-            return pipeline(self.method, snapshot, **{**({"llm": llm} if with_llm else {}), **self.options})
+            return pipeline(self.method, snapshot, **{**own, **self.options})
         except GraphwrightError:
             raise
         except (TypeError, ValueError, AttributeError) as error:
@@ -97,7 +98,7 @@ def entries(
     grid = checked_grid(sweep or {})
     for option in grid:
         if not any(option in _swept(entry, grid).values() for entry in listed):
-            known = "; ".join(f"{e.name}: {', '.join(METHODS[str(e.method)].options)}" for e in listed if e.registered)
+            known = "; ".join(f"{entry.name}: {', '.join(entry.takes)}" for entry in listed if entry.takes is not None)
             raise OptionError(f"sweep of {option!r}: no method here has this option ({known or 'none has options'}).")
     variants = [variant for entry in listed for variant in _variants(entry, grid)]
     names = [entry.name for entry in variants]
@@ -195,11 +196,10 @@ def _checked(entry: Entry) -> Entry:
     method = entry.method
     if not isinstance(method, str):
         return entry
-    if entry.registered:
-        unknown = sorted(set(entry.options) - set(METHODS[method].options))
+    if entry.takes is not None:
+        unknown = sorted(set(entry.options) - set(entry.takes))
         if unknown:
-            known = ", ".join(METHODS[method].options)
-            raise OptionError(f"{method} has no option {unknown[0]!r}; it takes {known or 'none'}.")
+            raise OptionError(f"{method} has no option {unknown[0]!r}; it takes {', '.join(entry.takes) or 'none'}.")
     elif re.fullmatch(r"[\w-]+", method) or ((call := _CALL.fullmatch(method)) and "-" in call[1]):
         method_named(method.partition("(")[0].strip())
     return entry
@@ -208,9 +208,9 @@ def _checked(entry: Entry) -> Entry:
 def _takes(entry: Entry, option: str) -> bool:
     """Return whether a grid of the option varies the entry."""
     method, _, name = option.rpartition(".")
-    if not entry.registered or (method and method not in (entry.name, entry.method)):
+    if method and method not in (entry.name, entry.method):
         return False
-    return name in METHODS[str(entry.method)].options and name not in entry.options
+    return name in (entry.takes or ()) and name not in entry.options
 
 
 def _swept(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> dict[str, str]:

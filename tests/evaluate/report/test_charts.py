@@ -15,10 +15,10 @@ from graphwright.evaluate.report.charts import (
     Axis,
     Box,
     Chart,
-    Curve,
     Mark,
     Scale,
     curves,
+    overlap,
     pareto_front,
     place,
     scatter,
@@ -98,10 +98,7 @@ def test_one_mark_and_marks_that_are_all_alike_are_drawn() -> None:
 
 
 def test_curves_have_a_band_and_a_shape_of_their_own() -> None:
-    lines = [
-        Curve(name, tuple(mark(f"{name}{x}", x, 0.1 * x + 0.1 * at) for x in (1, 2, 3)))
-        for at, name in enumerate("abc")
-    ]
+    lines = [[mark(f"{name}{x}", x, 0.1 * x + 0.1 * at) for x in (1, 2, 3)] for at, name in enumerate("abc")]
     root = drawn(curves(lines, Scale("k", "{:g}".format), QUALITY))
     groups = [one for one in root.iter(f"{SVG}g") if (one.get("class") or "").startswith("curve")]
     assert [one.get("class") for one in groups] == ["curve c0", "curve c1", "curve c2"]
@@ -114,7 +111,7 @@ def test_curves_have_a_band_and_a_shape_of_their_own() -> None:
 
 
 def test_values_that_are_no_numbers_stand_beside_each_other() -> None:
-    line = Curve("a", (mark("slow", 0, 0.5), mark("fast", 1, 0.7)))
+    line = [mark("slow", 0, 0.5), mark("fast", 1, 0.7)]
     chart = curves([line], Scale("mode", str), QUALITY, categories=["slow", "fast"])
     names = [one.text for one in drawn(chart).iter(f"{SVG}text")]
     assert "slow" in names and "fast" in names
@@ -168,12 +165,12 @@ def test_a_narrow_range_of_ratios_is_marked_by_steps() -> None:
     assert Axis.over([388, 445], 0, 100, log=True).ticks(8) == [300, 350, 400, 450, 500, 550]
 
 
-ROOM = Box(0, 0, 400, 300)
+ROOM = (0.0, 0.0, 400.0, 300.0)
 
 
 def box(label: tuple[float, float], name: str) -> Box:
     x, y = label
-    return Box(x, y - 10, x + text_width(name), y + 3)
+    return (x, y - 10, x + text_width(name), y + 3)
 
 
 @given(st.lists(st.tuples(st.floats(20, 380), st.floats(20, 280)), min_size=1, max_size=40))
@@ -182,9 +179,9 @@ def test_names_that_need_not_be_there_hide_no_name_and_no_mark(marks: list[tuple
     found = place(marks, names, range(len(marks)), 0, ROOM)
     boxes = {at: box(label, names[at]) for at, label in found.items()}
     for one, other in itertools.combinations(boxes.values(), 2):
-        assert one.overlap(other) < 1
+        assert overlap(one, other) < 1
     for at, one in boxes.items():
-        assert all(one.overlap(Box(x - 5, y - 5, x + 5, y + 5)) < 1 for x, y in marks), at
+        assert all(overlap(one, (x - 5, y - 5, x + 5, y + 5)) < 1 for x, y in marks), at
 
 
 def test_names_that_are_needed_are_there_however_crowded() -> None:

@@ -252,7 +252,7 @@ def test_a_run_in_which_all_failed_has_a_page(tmp_path: Path) -> None:
     said = "a failed on every question, so that nothing is known of its quality: ModelError: no server."
     assert text(page.css_first(".lead")) == said
     assert not page.css("svg .mark") and not page.css(".board tbody td")
-    assert "| b | `ModelError: no server` | 3 | 3 |" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "| b | ModelError: no server | 3 | 3 |" in (tmp_path / "report.md").read_text(encoding="utf-8")
 
 
 def test_one_method_has_no_comparison(tmp_path: Path) -> None:

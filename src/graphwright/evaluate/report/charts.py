@@ -13,9 +13,11 @@ from itertools import pairwise
 
 from graphwright.evaluate.report.figures import number
 
-__all__ = ["Axis", "Box", "Chart", "Curve", "Mark", "Scale", "curves", "pareto_front", "place", "scatter"]
+__all__ = ["Axis", "Box", "Chart", "Mark", "Scale", "curves", "pareto_front", "place", "scatter"]
 
 Point = tuple[float, float]
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom end of a rectangle."""
 
 _ZERO = 34.0  # width of the place for 0 on a logarithmic axis
 _CATEGORY = 16  # characters of a category on an axis
@@ -122,35 +124,6 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """Marks in order, joined by a line."""
-
-    name: str
-    marks: tuple[Mark, ...]
-
-
-@dataclass(frozen=True)
-class Box:
-    """A rectangle."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    @property
-    def area(self) -> float:
-        """Width times height."""
-        return (self.right - self.left) * (self.bottom - self.top)
-
-    def overlap(self, other: Box) -> float:
-        """Return the area that two boxes have in common."""
-        across = min(self.right, other.right) - max(self.left, other.left)
-        down = min(self.bottom, other.bottom) - max(self.top, other.top)
-        return max(across, 0.0) * max(down, 0.0)
-
-
-@dataclass(frozen=True)
 class Spot:
     """A drawn mark: position, ends of its interval, shape (circle, diamond or square) and CSS class."""
 
@@ -163,20 +136,12 @@ class Spot:
     kind: str = ""
 
 
-@dataclass(frozen=True)
-class DrawnCurve:
-    """A drawn curve: its spots, its line and the band of its intervals, as SVG points."""
-
-    spots: list[Spot]
-    line: str
-    band: str
-
-
 @dataclass
 class Chart:
     """A chart as its template draws it.
 
-    `names`: labels of marks, each with the left end of its base line and whether it is emphasised.
+    `names`: labels of marks, each with the left end of its base line and whether it is emphasised. `curves`: each with
+    its spots, its line and the band of its intervals, as SVG points.
     """
 
     label: str
@@ -191,7 +156,7 @@ class Chart:
     stairs: str = ""
     spots: list[Spot] = field(default_factory=list)
     names: list[tuple[str, Point, bool]] = field(default_factory=list)
-    curves: list[DrawnCurve] = field(default_factory=list)
+    curves: list[tuple[list[Spot], str, str]] = field(default_factory=list)
 
     def spot(self, mark: Mark, shape: str, kind: str = "") -> Spot:
         """Return a mark in drawing coordinates."""
@@ -221,7 +186,7 @@ def scatter(
 
     Marks of the front and the baseline are always named, others where there is room.
     """
-    chart = _chart(f"{y.name} against {x.name}, {len(marks)} methods", marks, x, y, size, kind)
+    chart = _chart(f"{y.name} against {x.name}, {len(marks)} methods", marks, x, y, size, kind=kind)
     front = pareto_front(marks)
     first = [*front, *(i for i, mark in enumerate(marks) if mark.name == baseline and i not in front)]
     rest = sorted(set(range(len(marks))) - set(first), key=lambda i: -marks[i].y)
@@ -233,27 +198,25 @@ def scatter(
     steps = [corner for (_, y), after in pairwise(at[i] for i in front) for corner in ((after[0], y), after)]
     chart.stairs = _points([at[front[0]], *steps, (chart.x.end + 8, at[front[-1]][1])])
     names = [shortened(mark.name) for mark in marks]
-    bounds = Box(chart.x.start - 4, chart.y.end, chart.x.end + 8, chart.y.start)
+    bounds = (chart.x.start - 4, chart.y.end, chart.x.end + 8, chart.y.start)
     places = place(at, names, [*first, *rest], len(first), bounds)
     chart.names = [(names[i], point, i in first) for i, point in places.items()]
     return chart
 
 
-def curves(
-    lines: Sequence[Curve], x: Scale, y: Scale, *, categories: Sequence[str] = (), size: tuple[int, int] = (420, 300)
-) -> Chart:
+def curves(lines: Sequence[Sequence[Mark]], x: Scale, y: Scale, *, categories: Sequence[str] = ()) -> Chart:
     """Return curves with the bands of their intervals.
 
     `categories`: names along the x axis, where x values are not numbers but positions in this list.
     """
-    marks = [mark for line in lines for mark in line.marks]
-    chart = _chart(f"{y.name} by {x.name}, {len(lines)} curves", marks, x, y, size, "", categories)
+    marks = [mark for line in lines for mark in line]
+    chart = _chart(f"{y.name} by {x.name}, {len(lines)} curves", marks, x, y, (420, 300), categories=categories)
     for at, line in enumerate(lines):
         shape = ("circle", "square", "diamond")[at % 3]
-        spots = [chart.spot(mark, shape) for mark in line.marks]
+        spots = [chart.spot(mark, shape) for mark in line]
         upper, lower = [(spot.x, spot.high) for spot in spots], [(spot.x, spot.low) for spot in spots]
         band = _points([*upper, *lower[::-1]]) if len(spots) > 1 else ""
-        chart.curves.append(DrawnCurve(spots, _points([(spot.x, spot.y) for spot in spots]), band))
+        chart.curves.append((spots, _points([(spot.x, spot.y) for spot in spots]), band))
     return chart
 
 
@@ -263,7 +226,8 @@ def _chart(
     x: Scale,
     y: Scale,
     size: tuple[int, int],
-    kind: str,
+    *,
+    kind: str = "",
     categories: Sequence[str] = (),
 ) -> Chart:
     """Return a chart with axes that cover the marks and their intervals."""
@@ -272,8 +236,7 @@ def _chart(
     ends = [end for mark in marks for end in (mark.low, mark.high)]
     down = Axis.over([*ends, 0.0] if y.zero else ends, bottom, top, limits=y.limits)
     if categories:
-        inset = max(text_width(shortened(name, _CATEGORY), 11) / 2 - 10 for name in categories)
-        inset = max(inset, 0.0)
+        inset = max(text_width(shortened(name, _CATEGORY)) for name in categories) / 2
         across = Axis(0, max(len(categories) - 1, 1), left + inset, right - inset)
         ticks = [(across.at(at), shortened(name, _CATEGORY)) for at, name in enumerate(categories)]
     else:
@@ -307,15 +270,17 @@ def place(
     `order`: the marks to name, the most important first. The first `required` of them get a label in any case, at the
     position beside the mark that hides least; each other one only where its label hides neither a mark nor a label.
     """
-    taken = [Box(x - 5, y - 5, x + 5, y + 5) for x, y in marks]
+    taken: list[Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y in marks]
     places: dict[int, Point] = {}
     for turn, mark in enumerate(order):
         (x, y), width = marks[mark], text_width(names[mark])
         points = [(x + 8, y + 4), (x - 8 - width, y + 4)]
         lefts, bases = (x - width / 2, x + 6, x - 6 - width), (y - 8, y + 17, y - 20, y + 29)
         points += [(left, base) for base in bases for left in lefts]
-        boxes = [Box(left, base - 10, left + width, base + 3) for left, base in points]
-        hidden = [sum(box.overlap(other) for other in taken) + 9 * (box.area - box.overlap(bounds)) for box in boxes]
+        boxes = [(left, base - 10, left + width, base + 3) for left, base in points]
+        hidden = [
+            sum(overlap(box, other) for other in taken) + 9 * (13 * width - overlap(box, bounds)) for box in boxes
+        ]
         best = min(range(len(points)), key=hidden.__getitem__)
         if hidden[best] < 1 or turn < required:
             places[mark] = points[best]
@@ -323,13 +288,19 @@ def place(
     return places
 
 
-def text_width(text: str, size: float = 12.0) -> float:
-    """Return the approximate width of a text.
+def overlap(a: Box, b: Box) -> float:
+    """Return the area that two rectangles have in common."""
+    across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    return max(across, 0.0) * max(down, 0.0)
+
+
+def text_width(text: str) -> float:
+    """Return the approximate width of a text of size 12.
 
     >>> round(text_width("bm25")), round(text_width("検索"))
     (29, 25)
     """
-    return sum(size * (1.05 if unicodedata.east_asian_width(letter) in "WF" else 0.6) for letter in text)
+    return sum(12.6 if unicodedata.east_asian_width(letter) in "WF" else 7.2 for letter in text)
 
 
 def shortened(text: str, max_characters: int = 26) -> str:

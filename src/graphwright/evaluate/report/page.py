@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
-from graphwright.evaluate.report.charts import Chart, Curve, Mark, Scale, curves, scatter
+from graphwright.evaluate.report.charts import Chart, Mark, Scale, curves, scatter
 from graphwright.evaluate.report.figures import (
     LEVEL,
     amount,
@@ -319,8 +319,8 @@ def _sweep_chart(
             if point is not None:
                 x = float(value) if numeric else float(categories.index(str(value)))
                 marks.append(Mark(name, x, *point[0], f"{name}, {option} = {value}\n{point[1]}"))
-        drawn.append(Curve(name, tuple(sorted(marks, key=lambda mark: mark.x))))
-    at = [mark.x for line in drawn for mark in line.marks]
+        drawn.append(sorted(marks, key=lambda mark: mark.x))
+    at = [mark.x for line in drawn for mark in line]
     if not at:
         return None
     log = numeric and min(at) > 0 and max(at) / min(at) >= _RATIO

@@ -1,4 +1,4 @@
-"""Build the tables of a run, leaderboard, steps, breakdowns, for terminals and as Markdown."""
+"""Build the tables of a run, leaderboard, judgements, breakdowns, for terminals and as Markdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 from graphwright.evaluate.report.figures import (
     amount,
-    answer_metric,
     clean,
     failed_wholly,
     heading,
@@ -190,28 +189,12 @@ def brief(summary: Summary) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-Section = tuple[str, str, Table, int]
-"""Title, explanation and table of a section, and the number of its column of code (-1 for none)."""
-
-
 def markdown(summary: Summary) -> str:
-    """Return the report as Markdown: result, leaderboard, failures, judge, steps, breakdowns."""
-    parts = [brief(summary)]
-    for title, about, table, code in (
-        ("Questions with errors", "Each counts as 0 in every metric.", _failures(summary), 1),
-        *_judged(summary),
-        (
-            "Steps",
-            "“Held” is the recall after a step, in percent: the share of gold documents or accepted answers that its "
-            "result contains. In the row of the answer it is the metric named there.",
-            _steps(summary),
-            1,
-        ),
-        *_breakdowns(summary),
-    ):
-        if len(table) > 1:
-            parts.append("\n\n".join(filter(None, [f"## {_escaped(title)}", about, _markdown(table, code)])) + "\n")
-    return "\n".join(parts)
+    """Return the report as Markdown: result, leaderboard, failures, judge, breakdowns."""
+    sections = [("Questions with errors, each counted as 0", _failures(summary))]
+    sections += [*_judged(summary), *_breakdowns(summary)]
+    tables = [f"## {_escaped(title)}\n\n{_markdown(table)}\n" for title, table in sections if len(table) > 1]
+    return "\n".join([brief(summary), *tables])
 
 
 def _failures(summary: Summary) -> Table:
@@ -223,17 +206,17 @@ def _failures(summary: Summary) -> Table:
     return [["method", "most frequent error", "failed", "questions"], *rows]
 
 
-def _judged(summary: Summary) -> Iterator[Section]:
+def _judged(summary: Summary) -> Iterator[tuple[str, Table]]:
     judge = summary.get("judge")
     if not judge:
         return
     right, wins = judge["accuracy"], judge["wins"]
     order = sorted(right, key=lambda name: -right[name]["mean"])
     rows = [[name, _rate(right[name]), f"{right[name]['questions']:,}"] for name in order]
-    yield f"Answers found right, by {judge['model']}", "", [["method", "right, %", "questions"], *rows], -1
+    yield f"Answers found right, by {judge['model']}", [["method", "right, %", "questions"], *rows]
     dimensions = list(dict.fromkeys(dimension for rates in wins.values() for dimension in rates))
     rows = [[name, *(_rate(rates.get(dimension)) for dimension in dimensions)] for name, rates in wins.items() if rates]
-    yield f"Win rate against {judge['against']}, %, by {judge['model']}", "", [["method", *dimensions], *rows], -1
+    yield f"Win rate against {judge['against']}, %, by {judge['model']}", [["method", *dimensions], *rows]
 
 
 def _rate(rate: Mapping[str, float] | None) -> str:
@@ -243,20 +226,7 @@ def _rate(rate: Mapping[str, float] | None) -> str:
     return f"{text} ({score(rate['low'], True)}–{score(rate['high'], True)})" if "low" in rate else text
 
 
-def _steps(summary: Summary) -> Table:
-    metric = answer_metric(summary)
-    rows = []
-    for name in ranked(summary):
-        method = summary["methods"][name]
-        for step in method["steps"]:
-            times = [milliseconds(step[time]) for time in ("p50", "p95", "mean")]
-            rows.append([name, step["operator"], *times, _NONE if step["held"] is None else score(step["held"], True)])
-        if metric in method["metrics"]:
-            rows.append([name, f"answer: {metric}", *[_NONE] * 3, score(method["metrics"][metric]["mean"], True)])
-    return [["method", "step", "p50 ms", "p95 ms", "mean ms", "held, %"], *rows]
-
-
-def _breakdowns(summary: Summary) -> Iterator[Section]:
+def _breakdowns(summary: Summary) -> Iterator[tuple[str, Table]]:
     primary = summary["primary"]
     percent = is_share(summary, primary)
     for name, groups in groupings(summary).items():
@@ -265,7 +235,7 @@ def _breakdowns(summary: Summary) -> Iterator[Section]:
             for method, means in group_means(summary, primary, name).items()
         ]
         header = ["method", *(f"{group} ({count:,})" for group, count in groups.items())]
-        yield f"{primary} by {name}", "", [header, *rows], -1
+        yield f"{primary} by {name}", [header, *rows]
 
 
 def groupings(summary: Summary) -> dict[str, dict[str, int]]:
@@ -295,21 +265,10 @@ def _natural(text: str) -> list[tuple[float, str]]:
     return [(int(part), "") if part.isdecimal() else (float("inf"), part) for part in parts if part]
 
 
-def _markdown(rows: Table, code: int = -1) -> str:
-    """Return a table as Markdown; the cells of column `code` are code."""
-    header, *body = [
-        [_code(cell) if at == code and row > 0 else _escaped(cell) for at, cell in enumerate(cells)]
-        for row, cells in enumerate(rows)
-    ]
-    left = max(code, 0) + 1
-    lines = [header, ["---"] * left + ["---:"] * (len(header) - left), *body]
+def _markdown(rows: Table) -> str:
+    header, *body = [[_escaped(cell) for cell in cells] for cells in rows]
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *body]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def _code(text: str) -> str:
-    text = " ".join(clean(text).split()).replace("|", "\\|")
-    fence, space = ("``", " ") if "`" in text else ("`", "")
-    return f"{fence}{space}{text}{space}{fence}"
 
 
 def _escaped(text: str) -> str:
