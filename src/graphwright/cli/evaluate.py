@@ -130,7 +130,7 @@ def _show_table(summary: dict[str, Any]) -> None:
     from rich.console import Console
 
     from graphwright.cli.terminal import plain_table
-    from graphwright.evaluate.report.tables import brief, terminal
+    from graphwright.evaluate.tables import brief, terminal
 
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.evaluate.report.small_run import HOSTILE, METRICS, row, rows, summary
+from tests.evaluate.small_run import HOSTILE, METRICS, row, rows, summary
 
-from graphwright.evaluate.report.figures import ranked
-from graphwright.evaluate.report.tables import brief, groupings, leaderboard, markdown, terminal
+from graphwright.evaluate.figures import ranked
+from graphwright.evaluate.tables import brief, groupings, leaderboard, markdown, terminal
 
 
 def tables(text: str) -> list[list[list[str]]]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.evaluate.report.charts import (
+from graphwright.evaluate.charts import (
     Axis,
     Box,
     Chart,
@@ -25,7 +25,7 @@ from graphwright.evaluate.report.charts import (
     shortened,
     text_width,
 )
-from graphwright.evaluate.report.page import environment
+from graphwright.evaluate.report import environment
 
 SVG = "{http://www.w3.org/2000/svg}"
 COST, QUALITY = Scale("ms", "{:g}".format, log=True), Scale("recall", "{:g}".format, limits=(0, 1))

@@ -1,4 +1,4 @@
-"""Render the page of a run: one HTML file that loads nothing, from the templates beside this module."""
+"""Write the report of a run: a page that loads nothing, from the folder of templates, Markdown, CSV and TREC runs."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
-from graphwright.evaluate.report.charts import Chart, Mark, Scale, curves, scatter
-from graphwright.evaluate.report.figures import (
+from graphwright.evaluate.charts import Chart, Mark, Scale, curves, scatter
+from graphwright.evaluate.figures import (
     LEVEL,
     amount,
     answer_metric,
@@ -36,10 +37,11 @@ from graphwright.evaluate.report.figures import (
     reading,
     score,
 )
-from graphwright.evaluate.report.results import question_data
-from graphwright.evaluate.report.tables import Column, group_means, groupings, leaderboard
+from graphwright.evaluate.results import question_data, write_csv, write_runs
+from graphwright.evaluate.tables import Column, group_means, groupings, leaderboard, markdown
+from graphwright.files import write_text
 
-__all__ = ["environment", "page"]
+__all__ = ["environment", "page", "write_report"]
 
 Summary = Mapping[str, Any]
 Lines = dict[str, list[tuple[Any, Mapping[str, Any]]]]
@@ -60,6 +62,26 @@ _GROUPINGS = {
     "answers": "By number of accepted answers",
     "entities": "By number of entities that are given",
 }
+
+
+def write_report(
+    out: str | Path,
+    summary: Mapping[str, Any],
+    rows: Iterable[Mapping[str, Any]],
+    questions: Mapping[str, Mapping[str, Any]],
+) -> None:
+    """Write `report.html`, `report.md`, `results.csv` and `runs/*.trec` into a run's folder.
+
+    `summary`: the contents of `summary.json`. `rows`: the results of the run; a row may have, as "judged", the
+    Verdict of a judge on its answer. `questions`: "text", "answers" and "gold" of each
+    question by its id. Each file is written atomically, the page last, and replaces an earlier one.
+    """
+    out, rows = Path(out), list(rows)
+    out.mkdir(parents=True, exist_ok=True)
+    runs = write_runs(out / "runs", rows)
+    write_csv(out / "results.csv", rows, metric_names(summary))
+    write_text(out / "report.md", markdown(summary))
+    write_text(out / "report.html", page(summary, rows, questions, runs))
 
 
 def page(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from graphwright.evaluate.report.figures import number
+from graphwright.evaluate.figures import number
 
 __all__ = ["Axis", "Box", "Chart", "Mark", "Scale", "curves", "pareto_front", "place", "scatter"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.evaluate.report.small_run import row, summary
+from tests.evaluate.small_run import row, summary
 
-from graphwright.evaluate.report.figures import heading, ranked, reading
+from graphwright.evaluate.figures import heading, ranked, reading
 
 
 def run(*methods: tuple[str, float, float, float], primary: str = "recall@5", **more: Any) -> dict[str, Any]:

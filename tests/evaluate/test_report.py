@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
-from tests.evaluate.report.small_run import HOSTILE, cells, data, questions, row, rows, summary, text, written
+from tests.evaluate.small_run import HOSTILE, cells, data, questions, row, rows, summary, text, written
 
 from graphwright.evaluate.judges import OverlapJudge
-from graphwright.evaluate.report.page import environment, page
-from graphwright.evaluate.report.results import script_json
+from graphwright.evaluate.report import environment, page
+from graphwright.evaluate.results import script_json
 
 MANY = tuple(f"lego-{at}" for at in range(40))
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphwright.evaluate.report.figures import (
+from graphwright.evaluate.figures import (
     amount,
     clean,
     failed_wholly,

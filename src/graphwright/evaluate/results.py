@@ -20,8 +20,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from graphwright.evaluate.figures import clean, cut, is_share, metric_names, ranked
 from graphwright.evaluate.judges import Verdict
-from graphwright.evaluate.report.figures import clean, cut, is_share, metric_names, ranked
 from graphwright.files import whole, write_text
 
 __all__ = ["QuestionData", "question_data", "run_file", "script_json", "trec_lines", "write_csv", "write_runs"]

@@ -13,11 +13,11 @@ import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evaluate.report.small_run import HOSTILE, METRICS, questions, row, rows, summary, text, written
+from tests.evaluate.small_run import HOSTILE, METRICS, questions, row, rows, summary, text, written
 
 from graphwright.evaluate.judges import Verdict
 from graphwright.evaluate.report import write_report
-from graphwright.evaluate.report.results import question_data, run_file, trec_lines
+from graphwright.evaluate.results import question_data, run_file, trec_lines
 
 
 def test_report_is_a_page_markdown_tables_and_a_run_of_each_method(tmp_path: Path) -> None:
