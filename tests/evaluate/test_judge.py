@@ -329,7 +329,7 @@ def test_a_budget_ends_it_and_more_of_it_goes_on(tmp_path: Path) -> None:
     with LLMServer(lambda asked: Say(str(fair(asked)), (600, 10))) as server:
         llm = endpoint(server, max_tokens=100)
         with pytest.raises(BudgetError):
-            judge_run(rows, QUESTIONS, BudgetedLLM(llm, max_tokens=3500), tmp_path, threads=1)
+            judge_run(rows, QUESTIONS, BudgetedLLM(llm, max_tokens=2500), tmp_path, threads=1)
         kept = len(lines(tmp_path))
         assert 0 < kept < 5 and len(server.requests) == kept
         found = judge_run(rows, QUESTIONS, BudgetedLLM(llm, max_tokens=35_000), tmp_path)
