@@ -13,23 +13,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphwright.errors import LLMResponseError, ModelError
-from graphwright.models.protocols import Completion, Usage, call_metered
+from graphwright.models.protocols import (
+    LLM,
+    Cancellation,
+    Completion,
+    CrossEncoder,
+    Encoder,
+    Floats,
+    PassageText,
+    Reader,
+    Span,
+    SparseEncoder,
+    SparseRows,
+    Usage,
+    call_metered,
+)
 from graphwright.prompts.templates import messages
 
 if TYPE_CHECKING:
     from graphwright.graph.evidence import Scores
-    from graphwright.models.protocols import (
-        LLM,
-        Cancellation,
-        CrossEncoder,
-        Encoder,
-        Floats,
-        PassageText,
-        Reader,
-        Span,
-        SparseEncoder,
-        SparseRows,
-    )
     from graphwright.operators.operator import Operator
     from graphwright.operators.state import State, Step
 
@@ -52,12 +54,22 @@ class ModelMemory:
         self._limit = rows
         self._rows: OrderedDict[Hashable, tuple[Floats, Usage]] = OrderedDict()
         self._spaces: dict[Hashable, int] = {}
+        self._unhashable: dict[int, object] = {}
         self._numbers = count()
         self._lock = Lock()
 
-    def space(self, kind: Hashable) -> int:
-        """Return a number for a kind of output, such as the latents of a model and a query: a key that hashes fast."""
+    def space(self, model: object, method: str, arguments: tuple[str, ...]) -> int:
+        """Return a number for what a model's method gives with these arguments, such as latents: it hashes fast.
+
+        Models that are equal share their outputs; a model that cannot be hashed equals only itself.
+        """
         with self._lock:
+            try:
+                kind: Hashable = (method, model, *arguments)
+                hash(kind)
+            except TypeError:
+                self._unhashable[id(model)] = model  # referenced, so that no other model gets its id
+                kind = (method, id(model), *arguments)
             if kind not in self._spaces:
                 if len(self._spaces) >= self._limit:
                     self._spaces.clear()
@@ -181,7 +193,7 @@ class Run:
         """Return one row per text by `model.method(*arguments, texts)`, from the memory where it is known."""
         if not texts:
             return np.empty((0, 0), np.float32)
-        distinct, space = dict.fromkeys(texts), self.memory.space((method, _hashable(model), *arguments))
+        distinct, space = dict.fromkeys(texts), self.memory.space(model, method, arguments)
         keys = {text: (space, text) for text in distinct}
         known = self.memory.get(list(keys.values()))
         self.charge({key: cost for key, (_, cost) in known.items()}, computed=False)
@@ -273,28 +285,6 @@ def _replayed(done: _Done, run: Run) -> Step:
     run.paid |= due
     run.usage.add(usage)
     return replace(step, seconds=seconds, usage=usage)
-
-
-class _ByIdentity:
-    """Key for an object that cannot be hashed: equal only for the same object."""
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-def _hashable(model: object) -> Hashable:
-    """Return the model as a key: models that are equal share their outputs."""
-    try:
-        hash(model)
-    except TypeError:
-        return _ByIdentity(model)
-    return model
 
 
 def _identity(state: State) -> Hashable:

@@ -15,7 +15,7 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words
 from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import Composite, Operator, top_of
-from graphwright.operators.rerank.scorer import ModelOf, ScoreFunction, Scorer, cosines, distinct
+from graphwright.operators.rerank.scorer import ModelOf, ScoreFunction, Scorer, cosines
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.text.words import words
@@ -155,11 +155,9 @@ def _pattern_texts(state: State, items: Evidence) -> tuple[list[str], Ints]:
     for length in np.unique(lengths).tolist():
         rows = np.flatnonzero(lengths == length)
         table = _patterns(state.graph, items.edges[items.edge_ptr[rows, None] + np.arange(length)], named)
-        keys, row_keys = distinct(_row_keys(table))
-        example = np.empty(len(keys), np.int64)
-        example[row_keys] = np.arange(len(rows))  # any row of each pattern: they are equal
-        position[rows] = len(texts) + row_keys
-        texts += [_pattern_text(state.graph, row[:length], row[length:]) for row in table[example].tolist()]
+        numbers: dict[tuple[int, ...], int] = {}
+        position[rows] = [len(texts) + numbers.setdefault(tuple(row), len(numbers)) for row in table.tolist()]
+        texts += [_pattern_text(state.graph, row[:length], row[length:]) for row in numbers]
     return texts, position
 
 
@@ -176,18 +174,6 @@ def _patterns(graph: Graph, edges: Ints, named: Ints) -> Ints:
         first[:, place] = (ends[:, : place + 1] == ends[:, place, None]).argmax(axis=1)
     first[np.isin(ends, named)] = -1
     return np.column_stack((columns.relation[edges], first)).astype(np.int64)
-
-
-def _row_keys(table: Ints) -> Ints:
-    """Return one number for each row, equal for equal rows; numbers sort much faster than rows."""
-    keys, size = np.zeros(len(table), np.int64), 1
-    for column in table.T:
-        base = int(column.max()) + 2
-        if size > 2**62 // base:
-            keys = distinct(keys)[1]
-            size = int(keys.max()) + 1
-        keys, size = keys * base + column + 1, size * base
-    return keys
 
 
 def _pattern_text(graph: Graph, relations: Sequence[int], first: Sequence[int]) -> str:
