@@ -22,7 +22,8 @@ from graphwright import Evidence, Graph
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.export import FORMATS, Exported, export, format_of, write_graphml, write_json
-from graphwright.graph.graph import Columns, Csr, Kind
+from graphwright.graph.graph import Columns, Kind
+from graphwright.kernels.csr import Csr
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=12)  # surrogates and control characters too
 

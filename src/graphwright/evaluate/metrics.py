@@ -24,7 +24,8 @@ from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
     from graphwright.graph.evidence import Ints
-    from graphwright.graph.graph import Csr, Graph
+    from graphwright.graph.graph import Graph
+    from graphwright.kernels.csr import Csr
     from graphwright.operators.state import State
 
 __all__ = [

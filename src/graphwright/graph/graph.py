@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.errors import DataError, OptionError, meant
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.kernels.csr import group, row_entries, undirected
+from graphwright.kernels.csr import Csr, group, undirected
 
-__all__ = ["ABOUT", "ALIAS", "MENTIONS", "REFERS", "SYNONYM", "WRITTEN", "Columns", "Csr", "Graph", "Kind"]
+__all__ = ["ABOUT", "ALIAS", "MENTIONS", "REFERS", "SYNONYM", "WRITTEN", "Columns", "Graph", "Kind"]
 
 # Relations that an index adds to those extracted from texts.
 ABOUT = "about"  # from a chunk to the entity that its title names
@@ -40,29 +40,6 @@ class Kind(IntEnum):
 
     def __repr__(self) -> str:
         return f"Kind.{self.name}"
-
-
-class Csr(NamedTuple):
-    """Compressed sparse rows: the values of row i are `values[indptr[i]:indptr[i + 1]]`."""
-
-    indptr: Ints
-    values: Ids32
-
-    def row(self, i: int) -> Ids32:
-        """Return the values of row i."""
-        return self.values[self.indptr[i] : self.indptr[i + 1]]
-
-    def rows(self, ids: Ints) -> NDArray[np.int64]:
-        """Return the values of all these rows, one after the other."""
-        return self.values[row_entries(self.indptr, ids)].astype(np.int64)
-
-    def expand(self, ids: Ints, owners: Ints | None = None) -> tuple[Ints, Ints]:
-        """Return all values of these rows, and before them the owner of the row of each.
-
-        `owners`: one for each of `ids`; by default the position in `ids`.
-        """
-        owners = np.arange(len(ids)) if owners is None else owners
-        return np.repeat(owners, self.indptr[ids + 1] - self.indptr[ids]), self.rows(ids)
 
 
 @dataclass(eq=False)
@@ -106,17 +83,17 @@ class Columns:
     @cached_property
     def adjacency(self) -> Csr:
         """Distinct neighbours of each node, both directions, without self-loops."""
-        return Csr(*undirected(len(self.names), self.heads, self.tails))
+        return undirected(len(self.names), self.heads, self.tails)
 
     @cached_property
     def out(self) -> Csr:
         """The edges that begin at each node, by edge id."""
-        return Csr(*group(len(self.names), self.heads, np.arange(len(self.heads), dtype=np.int32)))
+        return group(len(self.names), self.heads, np.arange(len(self.heads), dtype=np.int32))
 
     @cached_property
     def into(self) -> Csr:
         """The edges that end at each node, by edge id."""
-        return Csr(*group(len(self.names), self.tails, np.arange(len(self.tails), dtype=np.int32)))
+        return group(len(self.names), self.tails, np.arange(len(self.tails), dtype=np.int32))
 
     def between_entities(self, edges: Ints | Ids32) -> NDArray[np.bool_]:
         """Return which edges join two entities, rather than a passage and an entity."""
@@ -129,17 +106,16 @@ class Columns:
         """The edges that each passage states, by edge id: those that join two entities."""
         edges = np.arange(len(self.heads), dtype=np.int32)
         if self.edge_chunks is None:
-            return Csr(*group(len(self.names), np.empty(0, np.int32), edges[:0]))
+            return group(len(self.names), np.empty(0, np.int32), edges[:0])
         owner = np.repeat(edges, np.diff(self.edge_chunks.indptr))
         inside = self.between_entities(owner)
-        return Csr(*group(len(self.names), self.edge_chunks.values[inside], owner[inside]))
+        return group(len(self.names), self.edge_chunks.values[inside], owner[inside])
 
     def by_relation(self, *relations: str) -> Csr:
         """Return the neighbours of each node over edges of these relations, both directions, without self-loops."""
         if relations not in self._by_relation:
             edges = self._edges_of(relations)
-            rows = undirected(len(self.names), self.heads[edges], self.tails[edges])
-            self._by_relation[relations] = Csr(*rows)
+            self._by_relation[relations] = undirected(len(self.names), self.heads[edges], self.tails[edges])
         return self._by_relation[relations]
 
     @cached_property
@@ -267,7 +243,7 @@ class Graph:
         heads, tails = (
             self._local(ends[self.edges].astype(np.int64)) for ends in (self.columns.heads, self.columns.tails)
         )
-        return Csr(*undirected(len(self), heads, tails))
+        return undirected(len(self), heads, tails)
 
     def part(self, nodes: ArrayLike) -> Graph:
         """Return the graph of those of `nodes` that are here, with the edges here between them.

@@ -15,7 +15,8 @@ import numpy as np
 from graphwright.errors import StoreError
 from graphwright.files import flush
 from graphwright.graph.columns import Passages, TextColumn
-from graphwright.graph.graph import Columns, Csr, Graph
+from graphwright.graph.graph import Columns, Graph
+from graphwright.kernels.csr import Csr
 
 __all__ = ["load_array", "load_graph", "save_array", "save_graph"]
 

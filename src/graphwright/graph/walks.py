@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints, item_text
-from graphwright.graph.graph import Csr, Graph
+from graphwright.graph.graph import Graph
 from graphwright.kernels.csr import group, readonly
 from graphwright.kernels.walks import Front, Labelled, leading, walks_by
 
@@ -221,7 +221,7 @@ def labelled_edges(graph: Graph) -> Labelled:
         edges = graph.edges
         heads, tails = (graph.local(ends[edges]).astype(np.int32) for ends in (heads, tails))
         order, relation = np.arange(len(edges), dtype=np.int32), relation[edges]
-        out, into = (Csr(*group(len(graph), ends, order)) for ends in (heads, tails))
+        out, into = (group(len(graph), ends, order) for ends in (heads, tails))
     ids = [readonly(part, np.int32) for part in (out.values, into.values, heads, tails, relation)]
     return Labelled(readonly(out.indptr, np.int64), ids[0], readonly(into.indptr, np.int64), *ids[1:])
 

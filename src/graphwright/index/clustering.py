@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Columns, Csr, Graph, Kind
+from graphwright.graph.graph import Columns, Graph, Kind
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.index.vector_index import normalised
+from graphwright.kernels.csr import Csr
 from graphwright.models.protocols import Floats
 
 __all__ = ["Communities", "clusters", "communities", "needs_igraph"]

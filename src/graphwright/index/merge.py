@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Csr, Graph, Ids32, Kind
+from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Ids32, Kind
 from graphwright.index.chunk_columns import ChunkColumns, PerChunk
 from graphwright.index.vector_index import normalised
-from graphwright.kernels.csr import group
+from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import distinct, phrases
 from graphwright.models.protocols import Floats
 
@@ -186,7 +186,7 @@ class MergedChunks:
                 relations=relations,
                 edge_text=sentence,
                 sentences=self.sentences,
-                node_chunks=Csr(*group(p + len(self.names), nodes, owner.astype(np.int32))),
+                node_chunks=group(p + len(self.names), nodes, owner.astype(np.int32)),
                 edge_chunks=_edge_chunks(chunk),
                 passages=Passages(
                     nodes=np.arange(p),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "Csr",
     "Floats",
     "Ids",
     "Pointers",
@@ -217,7 +218,32 @@ def row_entries(indptr: Pointers, rows: ArrayLike) -> Pointers:
     return np.repeat(indptr[at] - ends[:-1], lengths) + np.arange(ends[-1])
 
 
-def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> tuple[Pointers, Ids]:
+class Csr(NamedTuple):
+    """Compressed sparse rows: the values of row i are `values[indptr[i]:indptr[i + 1]]`."""
+
+    indptr: Pointers
+    values: Ids
+
+    def row(self, i: int) -> Ids:
+        """Return the values of row i."""
+        return self.values[self.indptr[i] : self.indptr[i + 1]]
+
+    def rows(self, ids: ArrayLike) -> NDArray[np.int64]:
+        """Return the values of all these rows, one after the other."""
+        return self.values[row_entries(self.indptr, ids)].astype(np.int64)
+
+    def expand(
+        self, ids: NDArray[np.int64], owners: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return all values of these rows, and before them the owner of the row of each.
+
+        `owners`: one for each of `ids`; by default the position in `ids`.
+        """
+        owners = np.arange(len(ids)) if owners is None else owners
+        return np.repeat(owners, self.indptr[ids + 1] - self.indptr[ids]), self.rows(ids)
+
+
+def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> Csr:
     """Return the undirected adjacency of `n` nodes joined by the edges heads[i] - tails[i].
 
     Each distinct neighbour is listed once, ascending; self-loops are left out. O(n + m): a counting sort by one end,
@@ -245,10 +271,10 @@ def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> tuple[Pointers, Id
     _squeeze(frozen, cursor, out, indptr)
     if indptr[-1] < out.size:
         out = out[: indptr[-1]].copy()
-    return readonly(indptr, np.int64), readonly(out, np.int32)
+    return Csr(readonly(indptr, np.int64), readonly(out, np.int32))
 
 
-def group(n: int, keys: ArrayLike, values: ArrayLike) -> tuple[Pointers, Ids]:
+def group(n: int, keys: ArrayLike, values: ArrayLike) -> Csr:
     """Return `values` grouped by key, each group in the order given: a stable counting sort, O(n + m).
 
     `keys` are 0 to n - 1; `values` any int32, such as edge or chunk ids. Returns `indptr`, int64[n + 1], and `grouped`,
@@ -264,10 +290,10 @@ def group(n: int, keys: ArrayLike, values: ArrayLike) -> tuple[Pointers, Ids]:
     indptr = row_pointers(np.bincount(keys, minlength=n))
     out = np.empty(values.size, np.int32)
     _scatter(keys, values, indptr[:-1].copy(), out)
-    return readonly(indptr, np.int64), readonly(out, np.int32)
+    return Csr(readonly(indptr, np.int64), readonly(out, np.int32))
 
 
-def induced(indptr: Pointers, neighbours: Ids, nodes: ArrayLike) -> tuple[Pointers, Ids]:
+def induced(indptr: Pointers, neighbours: Ids, nodes: ArrayLike) -> Csr:
     """Return the adjacency among `nodes` alone, renumbered by position in `nodes`.
 
     `nodes` are distinct and ascending, so rows stay ascending. The cost is proportional to the edges of `nodes`. Both
@@ -285,4 +311,4 @@ def induced(indptr: Pointers, neighbours: Ids, nodes: ArrayLike) -> tuple[Pointe
     rows = np.zeros(nodes.size + 1, np.int64)
     out = np.empty(int((indptr[nodes + 1] - indptr[nodes]).sum()), np.int32)
     _induce(readonly(indptr, np.int64), readonly(neighbours, np.int32), nodes, workspace(n).marks, rows, out)
-    return readonly(rows, np.int64), readonly(out[: rows[-1]].copy(), np.int32)
+    return Csr(readonly(rows, np.int64), readonly(out[: rows[-1]].copy(), np.int32))

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from graphwright.data.graph_questions import GraphQuestion, read_graph_questions
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Csr, Graph
+from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Ways
 from graphwright.index.vector_index import VectorIndex
-from graphwright.kernels.csr import group
+from graphwright.kernels.csr import Csr, group
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.state import Anchor, start
 from graphwright.operators.subgraph.narrow import Induce
@@ -218,7 +218,7 @@ def _directed_edges(graph: Graph) -> _DirectedEdges:
     (heads, tails), relation = ends[distinct].T, graph.columns.relation[graph.edges][distinct]
     source, target = np.concatenate((heads, tails)), np.concatenate((tails, heads))
     ways = np.concatenate((2 * relation + 1, 2 * relation))
-    return _DirectedEdges(*(Csr(*group(len(graph), source, values)) for values in (target, ways)))
+    return _DirectedEdges(*(group(len(graph), source, values) for values in (target, ways)))
 
 
 class _ShortestPaths:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Ranking, Scores
-from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph, Kind
+from graphwright.graph.graph import ABOUT, ALIAS, Graph, Kind
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
-from graphwright.kernels.csr import group
+from graphwright.kernels.csr import Csr, group
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.support import Statements, Support, positions_in, rarity, reach
@@ -314,7 +314,7 @@ def connections(
     rare = rarity(graph, entities, options.common)[mentioned]
     few = np.flatnonzero(rare)
     if pooled:
-        inverse = Csr(*group(len(entities), mentioned, owner.astype(np.int32)))
+        inverse = group(len(entities), mentioned, owner.astype(np.int32))
         row, others = inverse.expand(mentioned[few].astype(np.int64))
     else:
         row, holders = _mentioning(graph, entities[mentioned[few]])

@@ -12,9 +12,9 @@ from tests.operators.plain_world import NAMES, TITLES, World, worlds
 from tests.toys import GRAPHS, chunk_columns_of, merged_graph
 
 from graphwright import Graph
-from graphwright.graph.graph import Csr
 from graphwright.index.extraction import Extraction, Mention
 from graphwright.index.merge import MergedChunks
+from graphwright.kernels.csr import Csr
 from graphwright.operators.search.support import rarity, reach
 
 # What nobody writes out, a shorter name of a title, is named by its normal form.

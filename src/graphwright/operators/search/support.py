@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphwright.graph.evidence import Evidence, Ints, Scores
-from graphwright.graph.graph import ABOUT, ALIAS, Csr, Graph, Kind
+from graphwright.graph.graph import ABOUT, ALIAS, Graph, Kind
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
+from graphwright.kernels.csr import Csr
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Ranker

@@ -15,9 +15,10 @@ from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import OptionError
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, Columns, Csr, Graph, Ids32, Kind
+from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, Columns, Graph, Ids32, Kind
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.index.vector_index import VectorIndex, normalised
+from graphwright.kernels.csr import Csr
 from graphwright.operators.operator import source_of
 
 __all__ = [

@@ -11,8 +11,9 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Ints
-from graphwright.graph.graph import Csr, Graph
+from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
+from graphwright.kernels.csr import Csr
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Usage
 from graphwright.operators.operator import Operator
