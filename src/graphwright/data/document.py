@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 from graphwright.errors import OptionError
@@ -188,8 +189,6 @@ def _trailing_headings(group: list[_Sentence]) -> list[_Sentence]:
 
 def _last(group: list[_Sentence], tokens: int) -> list[_Sentence]:
     """Return the last sentences of a group, with at most `tokens` tokens together."""
-    first = len(group)
-    while first > 0 and group[first - 1].tokens <= tokens:
-        first -= 1
-        tokens -= group[first].tokens
-    return group[first:]
+    sizes = accumulate(sentence.tokens for sentence in reversed(group))
+    count = sum(size <= tokens for size in sizes)
+    return group[len(group) - count :]

@@ -357,26 +357,21 @@ def _first_line(path: Path) -> str:
 def _places(path: Path, names: Sequence[str], columns: Sequence[str] | None) -> tuple[tuple[int, int, int], bool]:
     """Return the places of head, relation and tail, and whether the first line is a header."""
     if not columns:
-        return _default_places(path, names)
+        head, relation, tail = (next((names.index(n) for n in known if n in names), -1) for known in _COLUMN_NAMES)
+        if head >= 0 and tail >= 0 and len({head, relation, tail}) == 3:
+            return (head, relation, tail), True
+        if len(names) in (2, 3):
+            return (0, 1 if len(names) == 3 else -1, len(names) - 1), False
+        raise DataError(
+            f"{path}: its first line has {len(names)} parts, and a triple has 3. Name head, relation and tail: "
+            f"--columns 1,2,3, or their names."
+        )
     wanted = [str(column).strip().lower() for column in columns]
     numbers = [names.index(c) if c in names else int(c) - 1 if c.isdecimal() else -1 for c in wanted]
     for column, number in zip(wanted, numbers, strict=True):
         if not 0 <= number < len(names):
             raise DataError(f"{path} has no column {column!r}; its first line has {', '.join(map(repr, names))}.")
-    head, *relation, tail = numbers
-    return (head, relation[0] if relation else -1, tail), not set(wanted).isdisjoint(names)
-
-
-def _default_places(path: Path, names: Sequence[str]) -> tuple[tuple[int, int, int], bool]:
-    head, relation, tail = (next((names.index(name) for name in known if name in names), -1) for known in _COLUMN_NAMES)
-    if head >= 0 and tail >= 0 and len({head, relation, tail}) == 3:
-        return (head, relation, tail), True
-    if len(names) in (2, 3):
-        return (0, 1 if len(names) == 3 else -1, len(names) - 1), False
-    raise DataError(
-        f"{path}: its first line has {len(names)} parts, and a triple has 3. Name head, relation and tail: "
-        f"--columns 1,2,3, or their names."
-    )
+    return (numbers[0], numbers[1] if len(numbers) == 3 else -1, numbers[-1]), not set(wanted).isdisjoint(names)
 
 
 def _parquet_columns(path: Path, columns: Sequence[str] | None) -> tuple[str, str, str]:
