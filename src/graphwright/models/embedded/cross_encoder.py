@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, fields
+from functools import cache, partial
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -151,10 +151,8 @@ class MiniLMCrossEncoder:
     def latents_metered(self, query: str, texts: Sequence[str], usage: Usage) -> Floats:
         """Return the latents as `latents` does, and add the work to `usage`."""
         refuse_text(texts, "latents")
-        latents = np.zeros((len(texts), network().width), np.float32)
-        for position, reading in read_pairs(query, texts, usage):
-            latents[position] = reading.latent
-        return latents
+        latents = [reading.latent for reading in _read_pairs(query, texts, usage)]
+        return np.array(latents, np.float32).reshape(len(texts), network().width)
 
     def head(self, latents: Floats) -> Floats:
         """Return one score per latent: float32, shape (n,); higher answers the question better."""
@@ -175,17 +173,16 @@ class Reading(NamedTuple):
     spans: list[tuple[int, int]]
 
 
-def read_pairs(question: str, texts: Sequence[str], usage: Usage) -> Iterator[tuple[int, Reading]]:
-    """Yield the position of each text and its reading, in the order in which they are done."""
-    loaded, started = network(), time.perf_counter()
+def _read_pairs(question: str, texts: Sequence[str], usage: Usage) -> Iterator[Reading]:
+    """Yield the reading of each text, and add the work to `usage`."""
+    loaded_network, started = network(), time.perf_counter()
     query, *documents = tokens_of([question, *texts])
     query = query.cut(_MAX_QUESTION)
-    for position, reading in side_by_side(lambda i: loaded.read(query, documents[i]), range(len(texts))):
+    for document, reading in side_by_side(partial(loaded_network.read, query), documents):
         now = time.perf_counter()
-        tokens = len(query.ids) + len(documents[position].ids)
-        usage.add(Usage(calls=1, texts=1, tokens=tokens, seconds=now - started))
+        usage.add(Usage(calls=1, texts=1, tokens=len(query.ids) + len(document.ids), seconds=now - started))
         started = now
-        yield position, reading
+        yield reading
 
 
 def joint_input(match: Match, weights: Mapping[str, Floats]) -> Floats:
@@ -268,8 +265,8 @@ class MiniLMReader(Checked):
     max_tokens: Annotated[int, AtLeast(1)] = 24
 
     def __repr__(self) -> str:
-        arguments = (("max_spans", self.max_spans, 5), ("max_tokens", self.max_tokens, 24))
-        return f"MiniLMReader({', '.join(f'{name}={value}' for name, value, default in arguments if value != default)})"
+        options = [(each.name, getattr(self, each.name), each.default) for each in fields(self)]
+        return f"MiniLMReader({', '.join(f'{name}={value}' for name, value, default in options if value != default)})"
 
     def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
         """Return spans with probabilities, best first, one for each distinct text; none where no passage has text."""
@@ -278,13 +275,13 @@ class MiniLMReader(Checked):
     def read_metered(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[Span]:
         """Read as `read` does, and add the work to `usage`."""
         texts = [f"{passage.title}\n{passage.text}" if passage.title else passage.text for passage in passages]
-        readings = sorted(read_pairs(question, texts, usage), key=lambda pair: pair[0])
+        readings = list(_read_pairs(question, texts, usage))
         if not readings:
             return []
-        scores = MiniLMCrossEncoder().head(np.stack([reading.latent for _, reading in readings]))
+        scores = MiniLMCrossEncoder().head(np.stack([reading.latent for reading in readings]))
         candidates = [
             _Candidate(logit + _RELEVANCE * score, number, *_whole_words(passages[number].text, begin, end))
-            for (number, reading), score in zip(readings, scores.tolist(), strict=True)
+            for number, (reading, score) in enumerate(zip(readings, scores.tolist(), strict=True))
             for logit, begin, end in self._best(reading, len(texts[number]) - len(passages[number].text))
         ]
         return self._ranked(candidates, passages)
