@@ -175,10 +175,10 @@ class Reading(NamedTuple):
 
 def _read_pairs(question: str, texts: Sequence[str], usage: Usage) -> Iterator[Reading]:
     """Yield the reading of each text, and add the work to `usage`."""
-    loaded_network, started = network(), time.perf_counter()
+    read, started = network().read, time.perf_counter()
     query, *documents = tokens_of([question, *texts])
     query = query.cut(_MAX_QUESTION)
-    for document, reading in side_by_side(partial(loaded_network.read, query), documents):
+    for document, reading in side_by_side(partial(read, query), documents):
         now = time.perf_counter()
         usage.add(Usage(calls=1, texts=1, tokens=len(query.ids) + len(document.ids), seconds=now - started))
         started = now
