@@ -10,15 +10,15 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
-from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import LLM
+from graphwright.operators.anchors.keywords import extended
 from graphwright.operators.anchors.link_entities import is_name
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
-from graphwright.operators.search.nearest import Near, edges_near, nodes_near
+from graphwright.operators.search.nearest import edges_near, nodes_near
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts.templates import data_line
 from graphwright.text.words import words
@@ -82,18 +82,15 @@ class GroupAnchors(Operator):
         seeds = (anchor.seeds(graph).tolist() for anchor in anchors)
         around = {node for nodes in near_nodes for node in nodes}.union(*seeds)
         near_edges = edges_near(run, self.triples, graph, texts, self.k, np.array(sorted(around), np.int64))
-        extended = []
+        candidates = []
         for anchor, node_scores, edge_scores in zip(anchors, near_nodes, near_edges, strict=True):
             free = {v: s for v, s in node_scores.items() if v not in linked} if anchor.kind == "entity" else {}
             best = 1.0 if _is_linked_name(anchor) else max((*free.values(), *edge_scores.values()), default=0.0)
-            nodes, edges = (self._nearest(scores, near * best) for scores in (free, edge_scores))
-            extended.append(
-                replace(anchor, nodes=np.union1d(anchor.nodes, nodes), edges=np.union1d(anchor.edges, edges))
+            nodes, edges = (
+                [i for i, score in scores.items() if score >= near * best][: self.k] for scores in (free, edge_scores)
             )
-        return [anchor for anchor in extended if len(anchor.nodes) + len(anchor.edges)]
-
-    def _nearest(self, scores: Near, threshold: float) -> Ints:
-        return np.array([i for i, score in scores.items() if score >= threshold][: self.k], np.int64)
+            candidates.append(extended(anchor, nodes, edges))
+        return [anchor for anchor in candidates if len(anchor.nodes) + len(anchor.edges)]
 
     def _merged(self, graph: Graph, anchors: Sequence[Anchor]) -> list[Anchor]:
         """Return the groups of anchors that share candidates, in the order of the first of each."""

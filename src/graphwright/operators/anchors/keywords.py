@@ -29,6 +29,7 @@ __all__ = [
     "Specialise",
     "anchors_named",
     "entities_and_edges",
+    "extended",
     "is_definite",
     "passage_lines",
     "themes",
@@ -356,17 +357,15 @@ class Relax(Operator):
             valid = [n for n in numbers if match.keyword - 1 in vague and 1 <= n <= len(entries)]
             ignored += len(numbers) - len(valid)
             if valid:
-                anchors[match.keyword - 1] = _extended(anchors[match.keyword - 1], [entries[n - 1] for n in valid])
+                matched = [entries[n - 1] for n in valid]
+                ids = ([i for kind, i, _ in matched if kind == name] for name in ("name", "statement"))
+                anchors[match.keyword - 1] = extended(anchors[match.keyword - 1], *ids)
         if ignored:
             run.note(f"{ignored} matches were ignored: no such keyword or entry")
         return state.with_(anchors=tuple(anchors))
 
 
-def _extended(anchor: Anchor, entries: Sequence[tuple[str, int, str]]) -> Anchor:
-    """Return an anchor with further nodes and edges, given as the entries of a prompt."""
-    nodes, edges = ([i for kind, i, _ in entries if kind == name] for name in ("name", "statement"))
-    return replace(
-        anchor,
-        nodes=np.union1d(anchor.nodes, np.array(nodes, np.int64)),
-        edges=np.union1d(anchor.edges, np.array(edges, np.int64)),
-    )
+def extended(anchor: Anchor, nodes: Sequence[int], edges: Sequence[int]) -> Anchor:
+    """Return an anchor with further nodes and edges."""
+    more_nodes, more_edges = np.array(nodes, np.int64), np.array(edges, np.int64)
+    return replace(anchor, nodes=np.union1d(anchor.nodes, more_nodes), edges=np.union1d(anchor.edges, more_edges))
