@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -377,4 +376,4 @@ def _facts(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, st
         if isinstance(leaf, Mapping):
             yield from _facts(leaf, name)
         elif leaf not in (None, "", [], ()):
-            yield name, leaf if isinstance(leaf, str) else json.dumps(leaf, ensure_ascii=False)
+            yield name, " · ".join(map(str, leaf)) if isinstance(leaf, list | tuple) else str(leaf)
