@@ -84,13 +84,21 @@ class Index:
         self.path = layout.path
         self._layout = layout
         self._store = Store(layout.store)
-        self._encoder = _stored_encoder(layout.path, self._store, encoder)
+        self._encoder = encoder_of(encoder if encoder is not None else self._store.setting("encoder name") or EMBEDDED)
         self._extractor = extractor or LexicalExtractor()
         self._query_encoder = CachedEncoder(self._encoder)
         self._opened: tuple[str, Snapshot] | None = None
         self._filtered: dict[tuple[Filter, int], Snapshot] = {}  # the most recently used last
         self._lock = threading.Lock()
         self._closed = False
+        if self.encoder != self._encoder.id:
+            name = self.encoder
+            self.close()
+            raise StoreError(
+                f"{self.path} was written with the encoder {name!r}, and opened with {self._encoder.id!r}. Their "
+                f"vectors cannot be compared: open it with the encoder that it was written with, or index the "
+                f"documents again."
+            )
         if settings is not None and settings != (stored := self.settings):
             self.close()
             raise OptionError(f"{self.path} was created with {stored}, not {settings}. Use a new folder.")
@@ -156,15 +164,8 @@ class Index:
         given = files if isinstance(files, Graph) else [f if isinstance(f, Dump) else dump_of(f) for f in files]
         if not isinstance(given, Graph) and not given:
             raise OptionError("give at least one file of triples to import.")
-        layout = create_graph_index(
-            Path(path),
-            given,
-            encoder,
-            names=[dump_of(file) for file in names],
-            max_malformed=max_malformed,
-            embed=spaces,
-            progress=progress,
-        )
+        labels = [dump_of(file) for file in names]
+        layout = create_graph_index(Path(path), given, encoder, labels, max_malformed, spaces, progress)
         return cls(layout.path, encoder=encoder)
 
     @property
@@ -470,19 +471,6 @@ class Index:
                 f"{method!r} is not a method: give a name, an operator, or a function from a snapshot to one."
             )
         return snapshot, method if isinstance(method, Operator) else method(snapshot)
-
-
-def _stored_encoder(folder: Path, store: Store, encoder: GivenEncoder) -> NamedEncoder:
-    """Return the encoder of an index. Raises StoreError if another one is given."""
-    model = encoder_of(encoder if encoder is not None else store.setting("encoder name") or EMBEDDED)
-    stored = store.setting("encoder")
-    if stored != model.id:
-        store.close()
-        raise StoreError(
-            f"{folder} was written with the encoder {stored!r}, and opened with {model.id!r}. Their vectors cannot be "
-            f"compared: open it with the encoder that it was written with, or index the documents again."
-        )
-    return model
 
 
 def _many(questions: Questions, snapshot: Snapshot, operator: Operator, threads: int) -> list[State]:

@@ -226,7 +226,6 @@ def create_graph_index(
     folder: Path,
     source: Graph | Sequence[Dump],
     encoder: object,
-    *,
     names: Sequence[Dump],
     max_malformed: int | None,
     embed: Sequence[str] | None,

@@ -95,7 +95,8 @@ class ChunkRecord(NamedTuple):
             for r in relations
         ]
         position = {surface: at for at, surface in enumerate(names.surfaces)}
-        forms, aliases = list(names.forms), _aliases(topic) if has_topic else []
+        forms, shorter = list(names.forms), aliases_of(_clean(topic)) if has_topic else []
+        aliases = [form for form in shorter if _is_name(form)]
         phrases = [form for form in (*forms[: int(has_topic)], *aliases) if " " in form and words(form)]
         described = any(m.type or m.description for m in mentions)
         return cls(
@@ -205,10 +206,6 @@ def _label(relation: str) -> str:
     """Return a relation's label; one that equals a relation of the index itself is marked as stated by the text."""
     relation = _clean(relation)
     return f"{relation} (stated)" if relation in _OWN_RELATIONS else relation
-
-
-def _aliases(topic: str) -> list[str]:
-    return [form for form in aliases_of(_clean(topic)) if _is_name(form)]
 
 
 def _clean(text: str) -> str:

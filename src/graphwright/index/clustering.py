@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -135,20 +134,26 @@ def _k_means(vectors: Floats, ids: Ints, count: int, rng: np.random.Generator) -
 
 
 def _divided(columns: Columns, max_size: int, resolution: float, seed: int) -> Communities:
+    import igraph
+
     entities, network = _network(columns)
     parts: list[tuple[int, int, Ints]] = []  # level, position of the parent, members
     queue: list[tuple[int, int, Any, Ints]] = [(0, -1, network, entities)]
-    with _seeded(seed):
-        while queue:
-            level, parent, part, nodes = queue.pop(0)
-            groups = _leiden(part, resolution)
-            if level and len(groups) < 2:
-                continue
-            for group in groups:
-                if part.degree(group[0]):
-                    parts.append((level, parent, nodes[group]))
-                if len(group) > max_size:
-                    queue.append((level + 1, len(parts) - 1, part.induced_subgraph(group), nodes[group]))
+    with _seeding:  # igraph has one generator for the whole process
+        igraph.set_random_number_generator(random.Random(seed))
+        try:
+            while queue:
+                level, parent, part, nodes = queue.pop(0)
+                groups = _leiden(part, resolution)
+                if level and len(groups) < 2:
+                    continue
+                for group in groups:
+                    if part.degree(group[0]):
+                        parts.append((level, parent, nodes[group]))
+                    if len(group) > max_size:
+                        queue.append((level + 1, len(parts) - 1, part.induced_subgraph(group), nodes[group]))
+        finally:
+            igraph.set_random_number_generator(random)
     return _sorted(len(columns.names), parts)
 
 
@@ -186,19 +191,6 @@ def _sorted(nodes: int, parts: Sequence[tuple[int, int, Ints]]) -> Communities:
         number[[parts[i][1] for i in order]] if order else np.empty(0, np.int32),
         Csr(np.concatenate(([0], np.cumsum(sizes))).astype(np.int64), members.astype(np.int32)),
     )
-
-
-@contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Let igraph draw from a generator of our own; it has one for the whole process."""
-    import igraph
-
-    with _seeding:
-        igraph.set_random_number_generator(random.Random(seed))
-        try:
-            yield
-        finally:
-            igraph.set_random_number_generator(random)
 
 
 _cache: SnapshotCache[Communities] = SnapshotCache()

@@ -26,7 +26,6 @@ __all__ = ["SparseIndex", "WordIndex"]
 K1, B = 1.2, 0.75
 _FILES = ("words", "borders", "indptr", "rows", "weights", "nodes")  # of a word index
 _BLOCK = 4096  # passages that are encoded at a time
-_SORTED_BELOW = 1 / 8  # postings per row; fewer are sorted, which costs less than an array over all rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -216,9 +215,6 @@ class SparseIndex(ChecksummedIndex):
         products = [np.multiply(self.weights[part], value, dtype=np.float64) for part, value in weighted]
         terms = np.concatenate([np.empty(0), *products])
         row = np.concatenate([np.empty(0, np.int32), *(self.rows[part] for part in parts)])
-        if len(row) < len(self.nodes) * _SORTED_BELOW:
-            rows, number = np.unique(row, return_inverse=True)
-            return rows.astype(np.int64), np.bincount(number, terms, len(rows)).astype(np.float32)
         rows = np.flatnonzero(np.bincount(row))
         return rows, np.bincount(row, terms)[rows].astype(np.float32)
 

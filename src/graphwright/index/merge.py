@@ -187,7 +187,7 @@ class MergedChunks:
                 edge_text=sentence,
                 sentences=self.sentences,
                 node_chunks=group(p + len(self.names), nodes, owner.astype(np.int32)),
-                edge_chunks=_edge_chunks(chunk),
+                edge_chunks=Csr(np.concatenate(([0], np.cumsum(chunk >= 0))), chunk[chunk >= 0]),
                 passages=Passages(
                     nodes=np.arange(p),
                     document=chunks.document,
@@ -270,11 +270,6 @@ def _distinct_pairs(first: NDArray[Any], second: NDArray[Any]) -> tuple[Ints, In
     size = int(second.max(initial=0)) + 1
     left, right = np.divmod(np.unique(first.astype(np.int64) * size + second), size)
     return left, right
-
-
-def _edge_chunks(chunk: Ids32) -> Csr:
-    known = chunk >= 0
-    return Csr(np.concatenate(([0], np.cumsum(known))), chunk[known])
 
 
 def _truncated(parts: list[str], characters: int) -> list[str]:
