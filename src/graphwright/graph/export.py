@@ -29,7 +29,7 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.files import whole
-from graphwright.graph.evidence import Evidence, Ints
+from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph, Kind
 
 __all__ = ["FORMATS", "Exported", "export", "format_of", "write_graphml", "write_json"]
@@ -153,7 +153,7 @@ class _Part:
         if evidence is not None:
             _check(graph, evidence)
             self._mark(evidence)
-            self.nodes, self.edges = _ascending(self.node_ranks), _ascending(self.edge_ranks)
+            self.nodes, self.edges = (np.array(sorted(ids), np.int64) for ids in (self.node_ranks, self.edge_ranks))
             if not len(self.edges):
                 self._connect()
 
@@ -172,10 +172,8 @@ class _Part:
     def _mark(self, evidence: Evidence) -> None:
         for at, (nodes, edges) in enumerate(evidence):
             score = -math.inf if evidence.scores is None else float(evidence.scores[at])
-            for ids, ranks in (
-                (np.concatenate((nodes, self.graph.ends(edges))), self.node_ranks),
-                (edges, self.edge_ranks),
-            ):
+            joined = np.concatenate((nodes, self.graph.ends(edges)))
+            for ids, ranks in ((joined, self.node_ranks), (edges, self.edge_ranks)):
                 for i in ids.tolist():
                     mark = ranks.setdefault(i, {"rank": at + 1})
                     # Readers disagree on how infinity is written.
@@ -211,20 +209,13 @@ class _Part:
 
 
 def _check(graph: Graph, evidence: Evidence) -> None:
-    columns = graph.columns
-    for what, ids, count in (
-        ("node", evidence.nodes, len(columns.names)),
-        ("edge", evidence.edges, len(columns.heads)),
-    ):
+    sizes = {"node": (evidence.nodes, len(graph.columns.names)), "edge": (evidence.edges, len(graph.columns.heads))}
+    for kind, (ids, count) in sizes.items():
         if len(ids) and ids.max() >= count:
             raise OptionError(
-                f"The evidence holds {what} {ids.max()}, but the graph has {count} {what}s. "
+                f"The evidence holds {kind} {ids.max()}, but the graph has {count} {kind}s. "
                 f"Export it with the graph that it was retrieved from."
             )
-
-
-def _ascending(ids: Iterable[int]) -> Ints:
-    return np.array(sorted(ids), np.int64)
 
 
 def _data(of: str, attributes: Attributes) -> str:
