@@ -188,9 +188,7 @@ class _Call:
         usage = replace(self.usage, cost=self._cost(*tokens)) if self._llm._rates else replace(self.usage)
         with self._ledger.changed:
             if self._reservation is not None:
-                self._ledger.reservations = [
-                    each for each in self._ledger.reservations if each is not self._reservation
-                ]
+                self._ledger.reservations.remove(self._reservation)
                 self._reservation = None
             self._ledger.spent.add(usage)
             self._ledger.spent.add(self._settled, -1)
