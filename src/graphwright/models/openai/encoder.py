@@ -23,7 +23,6 @@ __all__ = ["OpenAIEncoder"]
 _MAX_DIMENSION = 16_384
 _BYTES_PER_NUMBER = 32
 _SLACK = 65_536  # bytes of a response besides its numbers
-_COUNTING = Lock()  # held while a batch adds its usage to that of all
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,7 +64,8 @@ class OpenAIEncoder(OpenAIModel):
         if not batches:
             return np.empty((0, self.dimensions or 0), np.float32)
         with Cancellation() as cancel, ThreadPoolExecutor(min(self.concurrency, len(batches))) as pool:
-            tasks = [pool.submit(self._encode, batch, usage, cancel) for batch in batches]
+            lock = Lock()  # held while a batch adds to the usage
+            tasks = [pool.submit(self._encode, batch, usage, lock, cancel) for batch in batches]
             try:
                 blocks = [task.result() for task in tasks]
             except BaseException:
@@ -80,7 +80,7 @@ class OpenAIEncoder(OpenAIModel):
             )
         return np.concatenate(blocks)
 
-    def _encode(self, texts: Sequence[str], usage: Usage, cancel: Cancellation) -> Floats:
+    def _encode(self, texts: Sequence[str], usage: Usage, lock: Lock, cancel: Cancellation) -> Floats:
         # Servers refuse an empty text, but not a blank.
         inputs = [sendable(text) or " " for text in texts]
         body: dict[str, Any] = {"model": self.model, "input": inputs, "encoding_format": "float"}
@@ -94,7 +94,7 @@ class OpenAIEncoder(OpenAIModel):
             tokens = token_count(data, "prompt_tokens") or estimate
             cost = self.prices.cost(tokens, 0) if self.prices else 0.0
             seconds = time.perf_counter() - started
-            with _COUNTING:
+            with lock:
                 usage.add(Usage(calls=1, texts=len(texts), tokens=tokens, seconds=seconds, cost=cost))
             return self._rows(data, len(texts)), tokens
 
