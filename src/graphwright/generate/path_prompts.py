@@ -21,7 +21,6 @@ from graphwright.kernels.ranking import top
 from graphwright.operators.anchors.keywords import themes
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
-from graphwright.operators.search.nearest import lengths_of
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 from graphwright.text.words import words
@@ -75,7 +74,7 @@ class GlobalEdges(Checked):
 
 def _by_vectors(index: VectorIndex, state: State, queries: list[str], run: Run) -> tuple[Ints, NDArray[np.float64]]:
     ids, rows = index.rows_of(index.ids if state.graph.whole else state.graph.edges)
-    lengths = lengths_of(index)
+    lengths = index.lengths
     best = np.full(len(index.vectors), -np.inf)
     for text in queries:
         query = index.encode(text, run)

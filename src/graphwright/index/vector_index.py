@@ -171,6 +171,12 @@ class VectorIndex(ChecksummedIndex):
         return vectors
 
     @cached_property
+    def lengths(self) -> NDArray[np.floating]:
+        """The length of each vector."""
+        lengths: NDArray[np.floating] = np.linalg.norm(self.vectors, axis=1)
+        return lengths
+
+    @cached_property
     def ids(self) -> NDArray[np.int64]:
         """The ids that have a vector, ascending."""
         return np.arange(len(self.vectors)) if self.row_of is None else np.flatnonzero(self.row_of >= 0)

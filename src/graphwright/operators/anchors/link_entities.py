@@ -18,7 +18,7 @@ from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.kernels.ranking import top
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
-from graphwright.operators.search.nearest import lengths_of, name_words
+from graphwright.operators.search.nearest import name_words
 from graphwright.operators.state import Anchor, State
 from graphwright.text.names import ARTICLES, normal_form
 from graphwright.text.words import words
@@ -196,7 +196,7 @@ def _nearest(anchor: Anchor, state: State, ids: Ints, name_scores: NameScores, k
 def _by_vectors(index: VectorIndex, run: Run) -> tuple[Ints, NameScores]:
     """Return the ids of the names and the cosine of a text with each."""
     ids, rows = index.rows_of(index.ids)
-    lengths = lengths_of(index)[rows]
+    lengths = index.lengths[rows]
 
     def cosines(text: str) -> NDArray[np.float64]:
         query = index.encode(text, run)

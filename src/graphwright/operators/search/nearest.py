@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from graphwright.operators.run import Run
 from graphwright.text.names import normal_form
 from graphwright.text.words import words
 
-__all__ = ["Near", "distinct", "edges_near", "lengths_of", "likeness", "name_words", "nodes_near", "overlap"]
+__all__ = ["Near", "distinct", "edges_near", "likeness", "name_words", "nodes_near", "overlap"]
 
 Near = dict[int, float]
 """Similarity of each node or edge, at most 1, in descending order."""
@@ -29,7 +28,6 @@ _SPELLING = 0.8  # least similarity of a name that is spelled differently
 _MAX_EDGES = 5_000  # edges that are compared by words
 _DUPLICATES = 8  # 8 · k edges are ranked to find k with different texts
 
-_lengths: WeakKeyDictionary[VectorIndex, NDArray[np.floating]] = WeakKeyDictionary()
 _words: SnapshotCache[WordIndex] = SnapshotCache()
 
 
@@ -80,14 +78,6 @@ def overlap(a: str, b: str) -> float:
     return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0
 
 
-def lengths_of(index: VectorIndex) -> NDArray[np.floating]:
-    """Return the length of each vector of an index, computed once."""
-    lengths = _lengths.get(index)
-    if lengths is None:
-        lengths = _lengths[index] = np.linalg.norm(index.vectors, axis=1)
-    return lengths
-
-
 def name_words(columns: Columns) -> WordIndex:
     """Return a word index of all names except those of passages, built once for a snapshot."""
 
@@ -102,7 +92,7 @@ def _cosines(run: Run, index: VectorIndex, texts: Sequence[str]) -> Floats:
     """Return the cosine of each text with each row, 0 for a zero vector: [texts, rows]."""
     queries = index.encode_all(texts, run)
     products: Floats = queries @ index.vectors.T
-    norms = np.linalg.norm(queries, axis=1)[:, None] * lengths_of(index)
+    norms = np.linalg.norm(queries, axis=1)[:, None] * index.lengths
     cosines: Floats = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
     return cosines
 
