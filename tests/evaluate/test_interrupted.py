@@ -89,10 +89,11 @@ def test_a_run_that_is_killed_goes_on_as_if_it_never_was(tmp_path: Path) -> None
     command = [sys.executable, "-c", call, str(data), str(out)]
     said = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
     *_, last = said.stdout.splitlines() or [said.stderr]
-    assert said.returncode == 0 and last.endswith("first 0"), said
-    late, second = int(last.split()[1]), int(last.split()[3])
+    assert said.returncode == 0, said
+    late, second, first = (int(word) for word in last.split()[1::2])
     assert late < 5, "some were killed before their end"
-    if second:  # it came while the first was at work
+    assert 0 in (first, second), said
+    if first or second:  # one of the two came while the other was at work
         assert "StoreError" in said.stdout and "cannot be written now" in said.stdout
     assert found(out) == found(tmp_path / "whole") and len(found(out)) == 3 * len(RIVERS)
     left = {path.name for path in out.iterdir()}
