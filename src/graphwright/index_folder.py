@@ -15,6 +15,7 @@ from typing import Any, Self
 from graphwright.data.knowledge_graphs import Dump, dump_of
 from graphwright.errors import DataError, OptionError, StoreError, meant
 from graphwright.graph.columns import Listed
+from graphwright.graph.evidence import html_table
 from graphwright.graph.graph import Graph
 from graphwright.index.build import build_from_chunks, create_graph_index, create_index
 from graphwright.index.changes import Changes, Problem, Progress, Settings, Source, checked_spaces
@@ -421,6 +422,9 @@ class Index:
             return f"Index({str(self.path)!r}, closed)"
         documents, chunks = self._store.counts()
         return f"Index({str(self.path)!r}, {documents:,} documents, {chunks:,} chunks)"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), (), [] if self._closed else list(self.info().items()))
 
     def _writer(self, progress: Progress | None = None, usage: Usage | None = None) -> Writer:
         changes = Changes() if usage is None else Changes(usage=usage)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.toys import GRAPHS
+from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Anchor, Evidence, start
 from graphwright.errors import OptionError
+from graphwright.methods.registry import pipeline
 from graphwright.operators.subgraph.walk import seeds
 
 FAMILY = GRAPHS["family"]
@@ -84,3 +85,16 @@ def test_seeds_outside_a_narrowed_graph_are_left_out() -> None:
 
 def test_a_question_that_names_nothing_seeds_nothing() -> None:
     assert weights(entities=["nobody"]) == {}
+
+
+def test_notebooks_show_small_tables_of_a_state_its_evidence_passages_and_answer() -> None:
+    snapshot = corpus_index().snapshot
+    state = start("Who is <b>Lothair II</b>?", snapshot.graph)
+    state = pipeline("bm25", snapshot)(state)
+    html = state._repr_html_()
+    assert "Who is &lt;b&gt;Lothair II&lt;/b&gt;?" in html and "Quote(" in html
+    assert state.answer is not None and state.answer.citations[0].document in html
+    assert state.evidence is not None and state.passages is not None
+    assert state.evidence._repr_html_().count("<tr>") == 1 + min(10, len(state.evidence))
+    table = state.passages._repr_html_()
+    assert table.count("<tr>") == 1 + min(10, len(state.passages)) and "<script" not in table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,9 @@ from graphwright.kernels.ranking import rank_items
 if TYPE_CHECKING:
     from graphwright.graph.graph import Graph
 
-__all__ = ["Evidence", "Ints", "Piece", "Ranking", "Render", "Scores", "item_text"]
+__all__ = ["Evidence", "Ints", "Piece", "Ranking", "Render", "Scores", "html_table", "item_text"]
+
+_SHOWN = 10  # rows of a table in a notebook
 
 Ints = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -88,6 +91,12 @@ class Ranking:
 
     def __repr__(self) -> str:
         return f"Ranking({len(self)} passages{_best(self.scores)})"
+
+    def _repr_html_(self) -> str:
+        if self.graph is None:
+            return html_table(repr(self))
+        rows = [(p.document, f"{p.start}–{p.end}", p.text, f"{p.score:.4g}") for p in self.top(_SHOWN)]
+        return html_table(repr(self), ("document", "characters", "text", "score"), rows)
 
 
 class Evidence:
@@ -243,6 +252,23 @@ class Evidence:
         only_edges = not len(self.nodes) and _all_single(self.edge_ptr)
         kind = "nodes" if self.only_nodes else "triples" if only_edges else "items"
         return f"Evidence({len(self)} {kind}{_best(self.scores)})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (nodes.tolist(), edges.tolist(), "" if self.scores is None else f"{self.scores[i]:.4g}")
+            for i, (nodes, edges) in enumerate(self.top(_SHOWN))
+        ]
+        return html_table(repr(self), ("nodes", "edges", "score"), rows)
+
+
+def html_table(caption: str, header: Sequence[str] = (), rows: Iterable[Sequence[object]] = ()) -> str:
+    """Return an HTML table for notebooks, its texts escaped and cut to 200 characters."""
+
+    def row(tag: str, cells: Iterable[object]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(str(cell)[:200])}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(row("td", cells) for cells in rows)
+    return f"<table><caption>{escape(caption)}</caption>{row('th', header)}{body}</table>"
 
 
 def _best(scores: Scores | None) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels import expansion as at
-from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, node_ids, readonly, same_length, workspace
+from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, kernel, node_ids, readonly, same_length, workspace
 from graphwright.kernels.expansion import Costs, Tables
 
 __all__ = ["Costs", "Meeting", "bubble", "node_costs", "prize_tree"]
@@ -191,33 +191,69 @@ def _walks(paths: Sequence[list[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(whole), *(tuple(path) for path in others)
 
 
-def _forest(heads: Ids, tails: Ids, costs: Floats, prizes: Floats) -> list[int]:
-    """Return the edges that join growing clusters, in the order filled.
+@kernel
+def _next_edge(
+    heads: Ids, tails: Ids, costs: Floats, open_edges: Ids, count: int, cluster: Ids, room: Floats, depth: Floats
+) -> tuple[int, float, int]:
+    """Return the open edge that is filled first (-1 for none), the time until then, and the number of open edges.
+
+    Edges inside one cluster are removed.
+    """
+    best, wait, size = -1, np.inf, 0
+    for i in range(count):
+        edge = open_edges[i]
+        u, v = heads[edge], tails[edge]
+        a, b = cluster[u], cluster[v]
+        if a == b:
+            continue
+        open_edges[size] = edge
+        size += 1
+        growing = (room[a] > 0.0) + (room[b] > 0.0)
+        if growing:
+            left = max(costs[edge] - depth[u] - depth[v], 0.0) / growing
+            if left < wait:
+                best, wait = edge, left
+    return best, wait, size
+
+
+@kernel
+def _pass(time: float, cluster: Ids, room: Floats, depth: Floats) -> None:
+    """Let every growing cluster grow; one whose prizes are used up stops."""
+    for v in range(cluster.size):
+        if room[cluster[v]] > 0.0:
+            depth[v] += time
+    for v in range(cluster.size):
+        if cluster[v] == v and room[v] > 0.0:
+            room[v] = room[v] - time if room[v] - time > _EPSILON else 0.0
+
+
+@kernel
+def _grow(heads: Ids, tails: Ids, costs: Floats, room: Floats, chosen: Ids) -> int:
+    """Write the edges that join clusters into `chosen`, in the order filled; return their number.
 
     A cluster is identified by its smallest node, with the room left for its moat in `room`: initially its prize.
     """
-    cluster, room, depth = np.arange(prizes.size), prizes.copy(), np.zeros(prizes.size)
-    edges, chosen = np.arange(heads.size), list[int]()
+    size, count = 0, heads.size
+    cluster = np.arange(room.size).astype(np.int32)
+    open_edges = np.arange(heads.size).astype(np.int32)
+    depth = np.zeros(room.size)
     while True:
-        edges = edges[cluster[heads[edges]] != cluster[tails[edges]]]
-        u, v = heads[edges], tails[edges]
-        growing = (room[cluster[u]] > 0).astype(np.int64) + (room[cluster[v]] > 0)
-        waits = np.full(edges.size, np.inf)
-        np.divide(np.maximum(costs[edges] - depth[u] - depth[v], 0.0), growing, out=waits, where=growing > 0)
-        used = np.flatnonzero((cluster == np.arange(cluster.size)) & (room > 0))
-        if used.size < 2 or not growing.any():
-            return chosen
-        first = int(np.argmin(waits))
-        time = min(waits[first], room[used].min())
-        depth[room[cluster] > 0] += time
-        filled = waits[first] <= room[used].min()
-        room[used] -= time
-        room[room <= _EPSILON] = 0.0
-        if filled:
-            smaller, larger = sorted(cluster[[u[first], v[first]]].tolist())
-            room[smaller] += room[larger]
-            cluster[cluster == larger] = smaller
-            chosen.append(int(edges[first]))
+        growing, smallest = 0, np.inf
+        for v in range(room.size):
+            if cluster[v] == v and room[v] > 0.0:
+                growing += 1
+                smallest = min(smallest, room[v])
+        edge, wait, count = _next_edge(heads, tails, costs, open_edges, count, cluster, room, depth)
+        if growing < 2 or edge < 0:
+            return size
+        _pass(min(wait, smallest), cluster, room, depth)
+        if wait <= smallest:
+            a, b = cluster[heads[edge]], cluster[tails[edge]]
+            a, b = min(a, b), max(a, b)
+            room[a] += room[b]
+            cluster[cluster == b] = a
+            chosen[size] = edge
+            size += 1
 
 
 def _best_part(n: int, links: dict[int, list[tuple[int, int]]], costs: list[float], prizes: list[float]) -> Part:
@@ -264,7 +300,7 @@ def prize_tree(n: int, heads: ArrayLike, tails: ArrayLike, costs: ArrayLike, pri
 
     `heads`, `tails`: the ends of each edge, int[m], walked either way; `costs`: float[m], `prizes`: float[n], 0 or
     more. Returns ascending node ids and edge numbers; both empty if no node has a prize. At most O(n (n + m)), meant
-    for a neighbourhood: about 25 ms for 500 nodes and 3,000 edges.
+    for a neighbourhood: about 4 ms for 500 nodes and 3,000 edges.
     Raises ValueError for an end that is not a node, lengths that differ, or an amount that is negative or not finite.
 
     >>> nodes, edges = prize_tree(4, [0, 1, 2], [1, 2, 3], [0.5, 0.5, 0.5], [3, 0, 2, 0.4])
@@ -277,7 +313,9 @@ def prize_tree(n: int, heads: ArrayLike, tails: ArrayLike, costs: ArrayLike, pri
     if not prizes.any():
         return np.empty(0, np.int32), np.empty(0, np.int32)
     links: dict[int, list[tuple[int, int]]] = {}
-    for edge in _forest(heads, tails, costs, prizes):
+    forest = np.empty(n, np.int32)
+    size = _grow(heads, tails, costs, prizes.copy(), forest)
+    for edge in forest[:size].tolist():
         head, tail = int(heads[edge]), int(tails[edge])
         links.setdefault(head, []).append((tail, edge))
         links.setdefault(tail, []).append((head, edge))

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked, OneOf
 from graphwright.errors import OptionError
-from graphwright.graph.evidence import Evidence, Ints, Ranking
+from graphwright.graph.evidence import Evidence, Ints, Ranking, html_table
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import Usage
 
@@ -107,6 +107,10 @@ class Answer:
     def __repr__(self) -> str:
         short = f", short={list(self.short)}" if self.short else ""
         return f"Answer({_shortened(self.text)!r}{short}, citations={len(self.citations)}, found={self.found})"
+
+    def _repr_html_(self) -> str:
+        cited = [(f"[{i}]", c.document, f"{c.start}–{c.end}", c.text) for i, c in enumerate(self.citations, 1)]
+        return html_table(self.text, ("", "document", "characters", "text"), cited)
 
 
 @dataclass(frozen=True)
@@ -217,6 +221,12 @@ class State:
         parts += [f"{len(self.trace)} steps"] if self.trace else []
         answer = "" if self.answer is None else f", answer={_shortened(self.answer.text)!r}"
         return f"State({_shortened(self.question.text)!r}: {', '.join(parts)}{answer})"
+
+    def _repr_html_(self) -> str:
+        names = list(self.sizes())
+        rows = [(s.operator, f"{s.seconds:.3f}", *(s.sizes.get(name, "") for name in names)) for s in self.trace]
+        answer = "" if self.answer is None else self.answer._repr_html_()
+        return html_table(self.question.text, ("step", "seconds", *names), rows) + answer
 
 
 _USAGE = ("calls", "texts", "tokens", "prompt_tokens", "completion_tokens", "cost")

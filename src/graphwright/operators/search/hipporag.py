@@ -93,7 +93,8 @@ class SharedWords(Ranker):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Select and rank the items."""
         evidence, weights = state.items, self._weights(state.question.text)
-        sums = [sum(weights.get(word, 0.0) for word in set(words(text))) for text in evidence.texts(state.graph)]
+        distinct = [dict.fromkeys(words(text)) for text in evidence.texts(state.graph)]  # in one order, for equal sums
+        sums = [sum(weights.get(word, 0.0) for word in text_words) for text_words in distinct]
         shares = np.array(sums, np.float64) / max(sum(weights.values()), 1e-12)
         selected = np.flatnonzero(shares >= self.threshold * shares.max(initial=0.0))
         best = evidence.take(selected.tolist(), (evidence.ranked_scores + self.weight * shares)[selected])
