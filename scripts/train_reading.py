@@ -94,8 +94,8 @@ class Joint(nn.Module):  # type: ignore[misc, unused-ignore]
     def forward(self, group: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return score[n], begin and end[n, tokens, 2] of the passages, kind[n, 3]."""
         asked = group["asked"] + self.parts[0] + group["asked_marks"] @ self.asked
-        held = group["held"] + self.parts[1] + group["held_marks"] @ self.held
-        x = self.dropout(torch.cat((asked, held), 1))
+        record = group["held"] + self.parts[1] + group["held_marks"] @ self.held
+        x = self.dropout(torch.cat((asked, record), 1))
         mask = torch.cat((torch.ones(asked.shape[:2], dtype=torch.bool), group["mask"]), 1)
         for layer in self.layers:
             x = layer(x, mask)
@@ -165,11 +165,11 @@ def rarities(parts: list[Part]) -> np.ndarray[Any, Any]:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(ENCODER / "tokenizer.json"))
-    held = np.zeros(tokenizer.get_vocab_size())
+    record = np.zeros(tokenizer.get_vocab_size())
     texts = [part.text(key)[:4000] for part in parts for key in part.passages]
     for encoding in tokenizer.encode_batch(texts, add_special_tokens=False):
-        held[list(set(encoding.ids))] += 1
-    idf = np.log((len(texts) + 1) / (held + 0.5)) / np.log((len(texts) + 1) / 0.5)
+        record[list(set(encoding.ids))] += 1
+    idf = np.log((len(texts) + 1) / (record + 0.5)) / np.log((len(texts) + 1) / 0.5)
     idf[:999] = 0
     rarity: np.ndarray[Any, Any] = (np.maximum(idf, 0) ** 1.5).astype(np.float32)
     return rarity
@@ -179,17 +179,17 @@ def batch(question: Tokens, passages: list[Tokens], rarity: np.ndarray[Any, Any]
     """Return what the network is given of a question and its passages, padded to the longest."""
     asked, cut = question.cut(ASKED), [passage.cut(LONGEST) for passage in passages]
     longest, n = max(len(passage.ids) for passage in cut), len(cut)
-    held, marks = np.zeros((n, longest, HIDDEN), np.float32), np.zeros((n, longest, 3), np.float32)
+    record, marks = np.zeros((n, longest, HIDDEN), np.float32), np.zeros((n, longest, 3), np.float32)
     asked_marks = np.zeros((n, len(asked.ids), 3), np.float32)
     mask, numbers = np.zeros((n, longest), bool), np.zeros((n, MATCHES), np.float32)
     for at, passage in enumerate(cut):
         match, size = Match.of(asked, passage, rarity), len(passage.ids)
-        held[at, :size], mask[at, :size], numbers[at] = passage.states, True, match.features()
+        record[at, :size], mask[at, :size], numbers[at] = passage.states, True, match.features()
         asked_marks[at], marks[at, :size] = match.marks()
     same = np.broadcast_to(asked.states.astype(np.float32), (n, *asked.states.shape)).copy()
     arrays = {
         "asked": same,
-        "held": held,
+        "held": record,
         "asked_marks": asked_marks,
         "held_marks": marks,
         "mask": mask,
@@ -227,9 +227,9 @@ def loss_of(
     ).mean()
     loss = rank
     if question.answers:
-        said = {"yes": 1, "no": 2}.get(question.answers[0].strip().lower(), 0)
+        message = {"yes": 1, "no": 2}.get(question.answers[0].strip().lower(), 0)
         if not question.made:
-            loss = loss + KIND_WEIGHT * F.cross_entropy(kind[:gold].mean(0, keepdim=True), torch.tensor([said]))
+            loss = loss + KIND_WEIGHT * F.cross_entropy(kind[:gold].mean(0, keepdim=True), torch.tensor([message]))
         width = spans.shape[1]
         right = [
             (at * width + b, at * width + e)
@@ -237,7 +237,7 @@ def loss_of(
             for b, e in places(material.part.text(key), question.answers, passages[at])
             if e < width
         ]
-        if right and not said:
+        if right and not message:
             logits = torch.log_softmax(spans.masked_fill(~group["mask"][:, :, None], -1e4).reshape(-1, 2), 0)
             b, e = torch.tensor(right).T
             loss = loss - SPAN_WEIGHT / 2 * torch.logsumexp(logits[b, 0] + logits[e, 1], 0)

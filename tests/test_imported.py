@@ -53,9 +53,9 @@ def test_no_scratch_is_left(films):
 
 @pytest.mark.parametrize("method", NAMED)
 def test_every_method_runs_over_it(films, method):
-    found = films.ask("Who directed Kismet?", method=method)
-    assert found.answer is not None and found.answer.text
-    for citation in found.answer.citations:
+    result = films.ask("Who directed Kismet?", method=method)
+    assert result.answer is not None and result.answer.text
+    for citation in result.answer.citations:
         node = films.graph.id(citation.chunk)
         text = films.graph.passage(node)
         assert citation.text in (text[citation.start : citation.end], films.graph.names[node])
@@ -116,8 +116,8 @@ def test_a_damaged_file_is_found_and_what_to_do_is_said(tmp_path):
     index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), embed=(), encoder=HashEncoder())
     victim = next(index.path.glob("snapshot-0/graph/heads.npy"))
     victim.write_bytes(victim.read_bytes()[:-1] + b"\x01")
-    found = index.verify(repair=True)
-    assert len(found) == 1 and "heads.npy" in found[0].problem and "Import the graph again" in found[0].remedy
+    result = index.verify(repair=True)
+    assert len(result) == 1 and "heads.npy" in result[0].problem and "Import the graph again" in result[0].remedy
 
 
 def test_bad_input_makes_nothing(tmp_path):
@@ -143,9 +143,9 @@ def test_the_command_imports_asks_and_says_what_was_left_out(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "7 triples, 8 nodes, 3 relations" in done.stdout and "line 8: 'broken'" in done.stderr
     asked = graphwright("ask", "Who directed Kismet?", "--index", index, "--method", "lego-1", "--json")
-    found = json.loads(asked.stdout)
-    assert "William Dieterle" in found["answer"].splitlines()
-    assert found["citations"][0]["path"][0] == "Kismet"
+    result = json.loads(asked.stdout)
+    assert "William Dieterle" in result["answer"].splitlines()
+    assert result["citations"][0]["path"][0] == "Kismet"
     given = graphwright("ask", "Who?", "--index", index, "--method", "lego-1", "--entity", "Juarez", "--json")
     assert json.loads(given.stdout)["answer"].splitlines()[:2] == ["William Dieterle", "Bette Davis"]
     unknown = graphwright("ask", "Who?", "--index", index, "--entity", "Juárez")

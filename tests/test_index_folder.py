@@ -182,8 +182,8 @@ def test_adding_in_two_steps_equals_adding_at_once(tmp_path: Path) -> None:
 def test_removing_leaves_the_index_that_was_never_given_it(tmp_path: Path) -> None:
     index = make(tmp_path / "a")
     index.remove(["teutberga", "bread"])
-    kept = [d for d in CORPUS if d["id"] not in ("teutberga", "bread")]
-    assert same_content(index, make(tmp_path / "b", kept))
+    selected = [d for d in CORPUS if d["id"] not in ("teutberga", "bread")]
+    assert same_content(index, make(tmp_path / "b", selected))
     with pytest.raises(DataError, match="holds no document 'bread'"):
         index.remove(["mur", "bread"])
     assert index.info()["documents"] == 4
@@ -584,16 +584,16 @@ def test_what_cannot_be_read_is_known_by_its_id_whatever_its_name(tmp_path: Path
     (tmp_path / "notes:12").write_bytes(bytes(range(256)))
     (tmp_path / "rows.jsonl").touch()
 
-    def kept(path: str, *gone: str) -> list[str]:
+    def selected(path: str, *gone: str) -> list[str]:
         own = [i for i in gone if not i.startswith("row")]
         return possibly_present(gone, own, [Skipped(str(tmp_path / path), "", True)], tmp_path)[0]
 
-    assert kept(latin, "caf\ufffd.txt", "cafe.txt") == ["caf\ufffd.txt"]
-    assert kept("notes:12", "notes", "notes:12") == ["notes:12"]
-    assert kept("rows.jsonl:12", "notes", "row 1", "row 2") == ["row 1", "row 2"]
+    assert selected(latin, "caf\ufffd.txt", "cafe.txt") == ["caf\ufffd.txt"]
+    assert selected("notes:12", "notes", "notes:12") == ["notes:12"]
+    assert selected("rows.jsonl:12", "notes", "row 1", "row 2") == ["row 1", "row 2"]
     # In a folder that may not be entered nobody can tell a file from a folder, which may hold rows.
-    assert kept("shut/deep", "shut/deep/one.txt", "shut/deeper.txt", "row 1") == ["row 1", "shut/deep/one.txt"]
-    assert kept("", "one.txt", "row 1") == ["one.txt", "row 1"]
+    assert selected("shut/deep", "shut/deep/one.txt", "shut/deeper.txt", "row 1") == ["row 1", "shut/deep/one.txt"]
+    assert selected("", "one.txt", "row 1") == ["one.txt", "row 1"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names have to be Unicode here")
@@ -694,8 +694,8 @@ def test_a_snapshot_is_cleaned_up_when_nobody_reads_it_any_more(tmp_path: Path) 
     reader = Index.open(tmp_path / "a", encoder=HashEncoder())
     old = reader.snapshot
     index.add(CORPUS[2:3])
-    kept = sorted(p.name for p in (tmp_path / "a").glob("snapshot-*"))
-    assert kept == ["snapshot-1", "snapshot-2"] and VectorSearch(old.passages)(start(QUESTION, old.graph)).evidence
+    selected = sorted(p.name for p in (tmp_path / "a").glob("snapshot-*"))
+    assert selected == ["snapshot-1", "snapshot-2"] and VectorSearch(old.passages)(start(QUESTION, old.graph)).evidence
     del old
     reader.close()
     gc.collect()
@@ -708,8 +708,8 @@ def test_nothing_that_was_removed_stands_in_the_folder_any_more(tmp_path: Path) 
     index.retrieve("Xyzzy")
     index.remove(["gone"])
     index.close()
-    held = [file.read_bytes() for file in (tmp_path / "a").rglob("*") if file.is_file()]
-    assert len(held) > 20 and not any(word in data for word in (b"yzzy", b"lughxy") for data in held)
+    record = [file.read_bytes() for file in (tmp_path / "a").rglob("*") if file.is_file()]
+    assert len(record) > 20 and not any(word in data for word in (b"yzzy", b"lughxy") for data in record)
 
 
 def test_what_has_a_vector_is_not_encoded_again(tmp_path: Path) -> None:
@@ -745,8 +745,8 @@ def test_odd_documents_do_no_harm(tmp_path: Path) -> None:
     assert state.answer is not None
     for c in state.answer.citations:
         assert next(d.text for d in odd if d.id == c.document)[c.start : c.end].replace("\ud83d", "\ufffd") == c.text
-    found = index.retrieve("東京の人口は?", "bm25").passages
-    assert found is not None and index.graph.passages.of(int(found.ids[0])).document == "東京"  # type: ignore[union-attr]
+    result = index.retrieve("東京の人口は?", "bm25").passages
+    assert result is not None and index.graph.passages.of(int(result.ids[0])).document == "東京"  # type: ignore[union-attr]
 
 
 def test_an_empty_index_answers_that_it_has_nothing(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def layer(path: Path) -> str:
 
 
 def imported(path: Path) -> list[str]:
-    found = []
+    result = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = (
             [node.module or ""]
@@ -60,8 +60,8 @@ def imported(path: Path) -> list[str]:
             if isinstance(node, ast.Import)
             else []
         )
-        found += [n.split(".")[1] for n in names if n.startswith("graphwright.")]
-    return found
+        result += [n.split(".")[1] for n in names if n.startswith("graphwright.")]
+    return result
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))

@@ -42,7 +42,7 @@ LEARNED, HELD = ASKED[:-12], ASKED[-12:]
 
 
 def write(path: Path, questions: Sequence[object]) -> Path:
-    path.write_text("".join(json.dumps(one) + "\n" for one in questions), encoding="utf-8")
+    path.write_text("".join(json.dumps(item) + "\n" for item in questions), encoding="utf-8")
     return path
 
 
@@ -96,12 +96,12 @@ def ask(place: Path, question: str, *more: object) -> dict[str, Any]:
 
 
 def test_what_was_trained_answers_questions_that_it_never_saw(place: Path, trained: Path) -> None:
-    for one in HELD:
-        result = ask(place, one["question"], "--method", "reg", "--retriever", trained)
-        assert result["answer"].splitlines() == one["answers"]
+    for item in HELD:
+        result = ask(place, item["question"], "--method", "reg", "--retriever", trained)
+        assert result["answer"].splitlines() == item["answers"]
         # With the chain that leads there.
         (path,) = {tuple(citation["path"]) for citation in result["citations"]}
-        assert path in TRIPLES and path[0] == one["topic_entities"][0]
+        assert path in TRIPLES and path[0] == item["topic_entities"][0]
 
 
 def test_retrieve_ranks_by_what_was_trained(place: Path, trained: Path) -> None:
@@ -122,21 +122,21 @@ def test_one_command_goes_from_questions_to_a_retriever(place: Path, tmp_path: P
     # The labels stay beside it, to be read, mended and used again.
     assert {path.name for path in tmp_path.iterdir()} == {"r", "r.labels.jsonl"}
     ids = [row["id"] for row in written(tmp_path / "r.labels.jsonl")[1:]]
-    assert len(set(ids)) == 12 and ids != [one["id"] for one in LEARNED[:12]]
+    assert len(set(ids)) == 12 and ids != [item["id"] for item in LEARNED[:12]]
     assert ask(place, HELD[0]["question"], "--method", "reg", "--retriever", into)["answer"]
 
 
 def test_labels_are_combined(place: Path, labelled: Path, tmp_path: Path) -> None:
     weak, both = tmp_path / "weak", tmp_path / "both"
     made = train(place, "labels", place / "questions.jsonl", "--into", weak, "--refine", "shortest", "--json")
-    kept = {"weak": json.loads(made.stdout)["chosen, mean"]}
+    selected = {"weak": json.loads(made.stdout)["chosen, mean"]}
     for how, sign in (("union", "|"), ("intersection", "&")):
         done = train(place, "combine", labelled, weak, "--into", both, "--how", how, "--json")
         assert done.returncode == 0, done.stderr
-        kept[how] = json.loads(done.stdout)["chosen, mean"]
+        selected[how] = json.loads(done.stdout)["chosen, mean"]
         assert f" {sign} shortest)" in written(both)[0]["refiner"]
     # What explains the answers is a shortest path here, and not every shortest path explains them.
-    assert kept["union"] == kept["weak"] > kept["intersection"] == 1.0
+    assert selected["union"] == selected["weak"] > selected["intersection"] == 1.0
     done = train(place, "combine", labelled, weak, "--into", both, "--how", "both")
     assert done.returncode == 2 and done.stderr == "graphwright: --how is 'both'; give union or intersection.\n"
     done = train(place, "combine", labelled, place / "kb.tsv", "--into", both)
@@ -200,11 +200,11 @@ def test_a_language_model_chooses_within_its_budget_and_the_next_run_goes_on(pla
         done = train(place, "labels", few, "--into", into, *llm)
         assert done.returncode == 0 and json.loads(done.stdout)["chosen, mean"] == 1.0
         assert len(server.requests) == 6  # none is paid for twice
-    kept = {row["id"]: row["kept"][0]["path"] for row in written(into)[1:]}
+    selected = {row["id"]: row["kept"][0]["path"] for row in written(into)[1:]}
     relations = list(KINDS.values()) * 2
-    assert kept == {
-        one["id"]: f"{one['topic_entities'][0]} → [{relation}]"
-        for one, relation in zip(LEARNED[:6], relations, strict=True)
+    assert selected == {
+        item["id"]: f"{item['topic_entities'][0]} → [{relation}]"
+        for item, relation in zip(LEARNED[:6], relations, strict=True)
     }
 
 
@@ -264,12 +264,12 @@ def test_without_torch_a_message_comes_before_any_work(
 
 
 def test_labels_of_other_questions_are_not_taken_for_those_of_a_new_file(place: Path, tmp_path: Path) -> None:
-    one, other = (
+    item, other = (
         write(tmp_path / name, [question | {"id": n} for n, question in enumerate(questions)])
         for name, questions in (("one.jsonl", LEARNED[:8]), ("other.jsonl", HELD[:8]))
     )
     few = ("--into", tmp_path / "r", "--epochs", 1)
-    assert train(place, "path", one, *few).returncode == 0
+    assert train(place, "path", item, *few).returncode == 0
     before = (tmp_path / "r.labels.jsonl").read_bytes()
     done = train(place, "path", other, *few)
     assert done.returncode == 2 and "r.labels.jsonl" in done.stderr and "Traceback" not in done.stderr

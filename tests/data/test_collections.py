@@ -47,9 +47,9 @@ def hippo(tmp_path: Path) -> Path:
 
 def documents(dataset: Dataset) -> dict[str, str]:
     skipped: list[Skipped] = []
-    found = {document.id: document.title for document in dataset.documents(skipped.append)}
+    result = {document.id: document.title for document in dataset.documents(skipped.append)}
     assert skipped == []
-    return found
+    return result
 
 
 def test_our_own_form(own: Path) -> None:
@@ -140,7 +140,7 @@ def test_what_is_odd_is_remarked(own: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("records", "said"),
+    ("records", "message"),
     [
         ([ASKED[0], ASKED[0]], r"questions\.jsonl:2: the id 'q1' was already used in line 1\. Give each"),
         (
@@ -151,9 +151,9 @@ def test_what_is_odd_is_remarked(own: Path) -> None:
         ([], r"questions\.jsonl: no questions in it"),
     ],
 )
-def test_questions_that_do_not_fit_are_named(own: Path, records: list[object], said: str) -> None:
+def test_questions_that_do_not_fit_are_named(own: Path, records: list[object], message: str) -> None:
     write(own / "questions.jsonl", *records)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read_dataset(own)
 
 
@@ -230,10 +230,10 @@ def test_hipporag_with_ids_of_its_own_and_paragraphs_that_nobody_marked(hippo: P
     corpus = [{"idx": at, "title": title, "text": text} for at, (title, text) in enumerate(RIVERS.values())]
     write(hippo / "rivers_corpus.json", json.dumps([*corpus, corpus[2] | {"idx": 9}]))
     gold = [{"title": "Graz", "text": RIVERS["graz"][1]}]
-    one = {"question": "Which city?", "possible_answers": '["Graz", "City of Graz"]', "paragraphs": gold}
+    item = {"question": "Which city?", "possible_answers": '["Graz", "City of Graz"]', "paragraphs": gold}
     marked = [gold[0] | {"is_supporting": True}, {"title": "Mur", "text": RIVERS["mur"][1], "is_supporting": False}]
     two = {"question": "Which other?", "reference": ["Graz"], "contexts": marked}
-    write(hippo / "rivers.json", json.dumps([one, two]))
+    write(hippo / "rivers.json", json.dumps([item, two]))
     dataset = read_dataset(hippo)
     assert [(q.id, q.gold) for q in dataset.questions] == [("rivers-1", ("2",)), ("rivers-2", ("2",))]
     assert [q.answers for q in dataset.questions] == [("Graz", "City of Graz"), ("Graz",)]
@@ -277,8 +277,8 @@ def test_any_documents_with_questions_from_elsewhere(tmp_path: Path) -> None:
     assert (dataset.name, dataset.format, dataset.corpus) == ("texts-mine", "documents", texts)
     assert set(documents(dataset)) == {f"{name}.md" for name in RIVERS}
     assert dataset.files == (*(texts / f"{name}.md" for name in sorted(RIVERS)), asked)
-    one = read_dataset(texts / "mur.md", asked)
-    assert one.corpus == texts / "mur.md" and len(documents(one)) == 1
+    item = read_dataset(texts / "mur.md", asked)
+    assert item.corpus == texts / "mur.md" and len(documents(item)) == 1
     rows = write_corpus(tmp_path / "rows" / "texts.jsonl")
     asked = write(tmp_path / "rows.jsonl", ASKED[0])
     for given in (rows, rows.parent):

@@ -68,7 +68,7 @@ def of_folders(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "message"),
     [
         (empty, r"nothing to evaluate on\. It holds nothing\."),
         (of_folders, r"nothing to evaluate on\. It holds one/, two/\."),
@@ -85,11 +85,11 @@ def of_folders(folder: Path) -> Path:
     ],
 )
 def test_where_there_is_nothing_it_says_what_is_there_and_what_is_read(
-    tmp_path: Path, made: Callable[[Path], Path], said: str
+    tmp_path: Path, made: Callable[[Path], Path], message: str
 ) -> None:
-    with pytest.raises(DataError, match=said) as raised:
+    with pytest.raises(DataError, match=message) as raised:
         read_dataset(made(tmp_path / "data"))
-    if "Parquet" not in said:
+    if "Parquet" not in message:
         assert [name for name in FORMS if f"\n  {name}: " not in str(raised.value)] == []
 
 
@@ -98,16 +98,16 @@ def test_a_file_that_breaks_off_is_named(tmp_path: Path) -> None:
     lines = (json.dumps({"id": at, "question": f"who is {at}?"}) for at in range(9999))
     packed = gzip.compress("\n".join(lines).encode())
     damaged = packed[:10] + b"\xff" + packed[11:]  # a block of a kind that there is not
-    for held in (packed[:-9], damaged):
-        path.write_bytes(held)
+    for contents in (packed[:-9], damaged):
+        path.write_bytes(contents)
         with pytest.raises(DataError, match=r"h\.jsonl\.gz cannot be read to its end"):
             read_dataset(path)
 
 
 def test_the_page_on_data_names_every_form() -> None:
     page = Path(graphwright.__file__).parents[2] / "docs" / "data.md"
-    said = page.read_text(encoding="utf-8")
-    assert [name for form in FORMS for name in form.split(", ") if name not in said] == []
+    message = page.read_text(encoding="utf-8")
+    assert [name for form in FORMS for name in form.split(", ") if name not in message] == []
 
 
 def test_questions_alone(tmp_path: Path) -> None:
@@ -143,12 +143,12 @@ def test_two_files_of_questions_are_no_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("second", "said"),
+    ("second", "message"),
     [
         (ASKED[0], r"mine\.jsonl:2: the id 'q1' was already used in line 1"),
         ({"id": 2, "question": ""}, r"mine\.jsonl:2: question 2 has no text"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, second: object, said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_a_bad_line_is_named(tmp_path: Path, second: object, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         read_dataset(write(tmp_path / "mine.jsonl", ASKED[0], second))

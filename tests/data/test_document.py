@@ -37,9 +37,9 @@ def test_chunks_keep_their_laws(text: str, budget: int, overlap: int, count) -> 
     assert {i for i, char in enumerate(text) if not char.isspace()} <= covered
     # These counters add up over sentences, so the count of a chunk is that of its sentences.
     assert all(tokens <= budget for tokens in count([chunk.text for chunk in chunks]))
-    for one, two in pairwise(chunks):
-        assert one.start < two.start and one.end < two.end
-        assert count([text[two.start : one.end]])[0] <= overlap
+    for item, two in pairwise(chunks):
+        assert item.start < two.start and item.end < two.end
+        assert count([text[two.start : item.end]])[0] <= overlap
     assert chunks == split(document, count, budget=budget, overlap=overlap)
 
 
@@ -48,7 +48,7 @@ def test_overlap_is_whole_sentences_as_many_as_fit() -> None:
     chunks = split(Document("d", text), words, budget=20, overlap=11)
     begins = {start for start, _ in sentence_spans(text)}
     assert all(chunk.start in begins for chunk in chunks)
-    shared = [text[two.start : one.end].count(".") for one, two in pairwise(chunks)]
+    shared = [text[two.start : item.end].count(".") for item, two in pairwise(chunks)]
     assert set(shared) == {2}
 
 

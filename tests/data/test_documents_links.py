@@ -35,7 +35,7 @@ def links(documents: dict[str, Document]) -> dict[str, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("given", "result"),
     [
         (["a", " b ", "a", "", 3, True, 1.5, {"id": "c"}], ("a", "b", "3")),
         ("a b\tc", ("a", "b", "c")),
@@ -46,8 +46,8 @@ def links(documents: dict[str, Document]) -> dict[str, tuple[str, ...]]:
         ([], ()),
     ],
 )
-def test_a_field_of_links_is_a_list_or_a_text(given: object, found: tuple[str, ...]) -> None:
-    assert links_of(given) == found
+def test_a_field_of_links_is_a_list_or_a_text(given: object, result: tuple[str, ...]) -> None:
+    assert links_of(given) == result
 
 
 @pytest.mark.parametrize("one_file", [True, False])

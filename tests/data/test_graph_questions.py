@@ -84,7 +84,7 @@ def test_names_that_the_graph_lacks_are_remarked(films: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (
             {"topic_entities": ["m.01"]},
@@ -96,9 +96,9 @@ def test_names_that_the_graph_lacks_are_remarked(films: Path) -> None:
         ),
     ],
 )
-def test_a_graph_that_holds_no_name_is_another_one(films: Path, change: dict[str, list[str]], said: str) -> None:
+def test_a_graph_that_holds_no_name_is_another_one(films: Path, change: dict[str, list[str]], message: str) -> None:
     write(films / "1hop_dev.jsonl", ASKED | change)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read_dataset(films, "1hop_dev")
 
 
@@ -136,7 +136,7 @@ def test_triples_may_be_packed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         (
             "kb.tsv",
@@ -148,10 +148,10 @@ def test_triples_may_be_packed(tmp_path: Path) -> None:
         ("kb.txt", "a\tr\tb", r"kb\.txt:1: .* separated by '\|'"),
     ],
 )
-def test_a_line_that_is_no_triple_is_named(tmp_path: Path, name: str, content: str, said: str) -> None:
+def test_a_line_that_is_no_triple_is_named(tmp_path: Path, name: str, content: str, message: str) -> None:
     path = tmp_path / name
     path.write_text(content)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         list(read_triples(path))
 
 
@@ -257,7 +257,7 @@ def test_repeated_answers_of_metaqa_count_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "message"),
     [
         (MADE | {"topic_entities": [3]}, r"question 'q-1': topic_entities\[0\]: .* a valid string, and it is '3'"),
         (MADE | {"hops": "2"}, r"question 'q-1': hops is '2'; it must be a whole number, at least 0"),
@@ -267,8 +267,8 @@ def test_repeated_answers_of_metaqa_count_once(tmp_path: Path) -> None:
         ("{", r"q\.jsonl:1: not JSON"),
     ],
 )
-def test_a_question_that_cannot_be_read_is_named(tmp_path: Path, record: object, said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_a_question_that_cannot_be_read_is_named(tmp_path: Path, record: object, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         read_graph_questions(write(tmp_path / "q.jsonl", record))
 
 

@@ -18,7 +18,7 @@ from graphwright.errors import DataError
 MUR, DRAVA, GRAZ = (passage_id(*RIVERS[name]) for name in ("mur", "drava", "graz"))
 
 
-def held(dataset: Dataset) -> dict[str, tuple[str, str]]:
+def contents(dataset: Dataset) -> dict[str, tuple[str, str]]:
     return {document.id: (document.title, document.text) for document in dataset.documents(print)}
 
 
@@ -40,7 +40,7 @@ def test_hotpotqa_pools_its_contexts(tmp_path: Path) -> None:
     path = write(tmp_path / "hotpot_dev_distractor_v1.json", json.dumps(HOTPOT))
     dataset = read_dataset(path)
     assert (dataset.name, dataset.format, dataset.corpus) == ("hotpot_dev_distractor_v1", "HotpotQA", path)
-    assert held(dataset) == {MUR: RIVERS["mur"], DRAVA: RIVERS["drava"], GRAZ: RIVERS["graz"]}
+    assert contents(dataset) == {MUR: RIVERS["mur"], DRAVA: RIVERS["drava"], GRAZ: RIVERS["graz"]}
     assert all(document.whole for document in dataset.documents(print))
     first, second = dataset.questions
     assert (first.id, first.gold, first.type, first.answers) == ("h1", (MUR, DRAVA), "bridge", ("Legrad",))
@@ -54,7 +54,7 @@ def test_ids_do_not_depend_on_what_else_is_there(tmp_path: Path) -> None:
     whole = read_dataset(write(tmp_path / "a.jsonl", *HOTPOT))
     part = read_dataset(write(tmp_path / "b.jsonl", HOTPOT[1]))
     assert part.questions[0].gold == whole.questions[1].gold
-    assert set(held(part)) < set(held(whole))
+    assert set(contents(part)) < set(contents(whole))
 
 
 def test_hotpotqa_in_the_shape_of_hugging_face(tmp_path: Path) -> None:
@@ -69,16 +69,16 @@ def test_hotpotqa_in_the_shape_of_hugging_face(tmp_path: Path) -> None:
         db.execute(f"COPY (SELECT * FROM read_json('{lines}')) TO '{tmp_path / 'c.parquet'}' (FORMAT parquet)")
     for path in (lines, tmp_path / "c.parquet", write(tmp_path / "d.jsonl", *rows)):
         dataset = read_dataset(path)
-        assert dataset.format == "HotpotQA" and len(held(dataset)) == 3
+        assert dataset.format == "HotpotQA" and len(contents(dataset)) == 3
         assert [(q.id, q.gold, q.answers) for q in dataset.questions] == expected
 
 
 def test_2wikimultihopqa_parts_its_sentences_without_spaces(tmp_path: Path) -> None:
     record = hotpot(1, "mur", "drava", gold=("mur",), evidences=[["Mur", "joins", "Drava"]], type="inference")
-    record["context"] = [[title, [one.strip() for one in some]] for title, some in map(sentences, ("mur", "drava"))]
+    record["context"] = [[title, [item.strip() for item in some]] for title, some in map(sentences, ("mur", "drava"))]
     dataset = read_dataset(write(tmp_path / "dev.json", json.dumps([record])))
     assert (dataset.name, dataset.format) == (f"{tmp_path.name}-dev", "2WikiMultiHopQA")
-    assert held(dataset) == {MUR: RIVERS["mur"], DRAVA: RIVERS["drava"]}
+    assert contents(dataset) == {MUR: RIVERS["mur"], DRAVA: RIVERS["drava"]}
     assert dataset.questions[0].type == "inference"
     assert dataset.questions[0].metadata["evidences"] == [["Mur", "joins", "Drava"]]
 
@@ -99,19 +99,19 @@ def test_musique(tmp_path: Path) -> None:
     ]
     assert dataset.questions[0].gold == (MUR, DRAVA)
     assert dataset.questions[0].answers == ("Legrad", "at Legrad")
-    assert len(held(dataset)) == 4
+    assert len(contents(dataset)) == 4
     assert dataset.remarks[1] == "1 question made to have no answer (answerable: false), left out."
 
 
 def test_a_test_split_has_neither_answers_nor_evidence(tmp_path: Path) -> None:
     hidden = musique("2hop__1_2", "mur", "graz", gold=())
     hidden["paragraphs"] = [
-        {name: value for name, value in one.items() if name != "is_supporting"} for one in hidden["paragraphs"]
+        {name: value for name, value in item.items() if name != "is_supporting"} for item in hidden["paragraphs"]
     ]
     for name in ("answer", "answer_aliases", "question_decomposition", "answerable"):
         del hidden[name]
     dataset = read_dataset(write(tmp_path / "musique_test.jsonl", hidden))
-    assert dataset.questions[0].gold == () and len(held(dataset)) == 2
+    assert dataset.questions[0].gold == () and len(contents(dataset)) == 2
     assert dataset.remarks[1:] == (
         "1 of 1 question without answers.",
         "1 of 1 question without documents that hold the evidence (gold_ids).",
@@ -122,14 +122,16 @@ def test_contexts_without_a_text(tmp_path: Path) -> None:
     record = hotpot(1, "mur", gold=("mur",))
     record["context"] += [["Sava", []], ["", [" "]]]
     dataset = read_dataset(write(tmp_path / "h.jsonl", record))
-    assert list(held(dataset).values()) == [RIVERS["mur"], ("Sava", "Sava")]
+    assert list(contents(dataset).values()) == [RIVERS["mur"], ("Sava", "Sava")]
     assert dataset.remarks[1] == "2 contexts without a text: a title only, or nothing."
 
 
 def test_contexts_that_lack_the_evidence(tmp_path: Path) -> None:
     path = write(tmp_path / "hotpot_fullwiki.jsonl", hotpot(1, "mur", gold=("mur", "graz")))
-    said = r"fullwiki\.jsonl: 1 of 2 gold ids .*'Graz \(not in the context\)' \(question 'h1', line 1\)\. .*distractor"
-    with pytest.raises(DataError, match=said):
+    message = (
+        r"fullwiki\.jsonl: 1 of 2 gold ids .*'Graz \(not in the context\)' \(question 'h1', line 1\)\. .*distractor"
+    )
+    with pytest.raises(DataError, match=message):
         read_dataset(path)
     many = [hotpot(i, "mur", gold=("mur",)) for i in range(2, 200)]
     dataset = read_dataset(write(path, hotpot(1, "mur", gold=("mur", "graz")), *many))
@@ -140,7 +142,7 @@ def test_contexts_that_lack_the_evidence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "message"),
     [
         (
             hotpot(2, "mur", gold=("mur",), context=[["Mur", "text"]]),
@@ -168,8 +170,8 @@ def test_contexts_that_lack_the_evidence(tmp_path: Path) -> None:
         ("[]", r"h\.jsonl:2: not a JSON object but list"),
     ],
 )
-def test_a_record_that_cannot_be_read_is_named(tmp_path: Path, record: object, said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_a_record_that_cannot_be_read_is_named(tmp_path: Path, record: object, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         read_dataset(write(tmp_path / "h.jsonl", HOTPOT[0], record))
 
 
@@ -177,7 +179,7 @@ def test_other_questions_over_the_pooled_contexts(tmp_path: Path) -> None:
     path = write(tmp_path / "h.jsonl", *HOTPOT)
     mine = write(tmp_path / "mine" / "mine.jsonl", ASKED[0] | {"gold_ids": [GRAZ]})
     dataset = read_dataset(path, mine)
-    assert (dataset.name, [q.id for q in dataset.questions], len(held(dataset))) == ("h-mine", ["q1"], 3)
+    assert (dataset.name, [q.id for q in dataset.questions], len(contents(dataset))) == ("h-mine", ["q1"], 3)
     assert dataset.files == (path, mine)
     again = write(tmp_path / "mine" / "m.jsonl", musique("2hop__1_2", "mur", "drava", gold=("drava",)))
     assert read_dataset(path, again).questions[0].gold == (DRAVA,)
@@ -207,7 +209,10 @@ def test_ultradomain_has_a_document_for_each_text(tmp_path: Path) -> None:
     third = {"input": "And the Drava?", "context": "Another book.", "answers": "Italy", "dataset": "ultra"}
     dataset = read_dataset(write(tmp_path / "mix.jsonl", DOMAIN, second, third))
     book = passage_id("Rivers of Styria", BOOK)
-    assert held(dataset) == {book: ("Rivers of Styria", BOOK), passage_id("", "Another book."): ("", "Another book.")}
+    assert contents(dataset) == {
+        book: ("Rivers of Styria", BOOK),
+        passage_id("", "Another book."): ("", "Another book."),
+    }
     assert not any(document.whole for document in dataset.documents(print))
     assert dataset.format == "UltraDomain"
     assert [(q.id, q.type, q.gold) for q in dataset.questions[:2]] == [
@@ -222,7 +227,7 @@ def test_ultradomain_has_a_document_for_each_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"context": None}, r"mix\.jsonl:2: context: Input should be a valid string, and it is 'None'"),
         ({"input": "", "_id": "u2"}, r"mix\.jsonl:2: question 'u2' has no text"),
@@ -230,9 +235,9 @@ def test_ultradomain_has_a_document_for_each_text(tmp_path: Path) -> None:
     ],
 )
 def test_a_record_of_ultradomain_that_cannot_be_read_is_named(
-    tmp_path: Path, change: dict[str, Any], said: str
+    tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read_dataset(write(tmp_path / "mix.jsonl", DOMAIN, DOMAIN | change))
 
 
@@ -256,7 +261,7 @@ def test_squality_has_a_story_and_summaries(tmp_path: Path) -> None:
     records = [story("11", "What is the plot?", "Who sails?"), story("12", "What is the plot?", document=page)]
     dataset = read_dataset(write(tmp_path / "squality" / "train.jsonl", *records))
     assert (dataset.name, dataset.format) == ("squality-train", "SQuALITY")
-    assert held(dataset) == {"11": ("", "Once there was\n\na ship."), "12": ("Two", "It sank.\n\nAll lived.")}
+    assert contents(dataset) == {"11": ("", "Once there was\n\na ship."), "12": ("Two", "It sank.\n\nAll lived.")}
     assert [(q.id, q.gold, q.line) for q in dataset.questions] == [
         ("11-1", ("11",), 1),
         ("11-2", ("11",), 1),
@@ -267,7 +272,7 @@ def test_squality_has_a_story_and_summaries(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "message"),
     [
         (story("11", "Who?"), r"s\.jsonl:2: the story '11' came before"),
         (story("12", "Who?") | {"metadata": {}}, r"s\.jsonl:2: metadata\.passage_id: Field required\. Repair"),
@@ -276,13 +281,13 @@ def test_squality_has_a_story_and_summaries(tmp_path: Path) -> None:
         ("{", r"s\.jsonl:2: not JSON"),
     ],
 )
-def test_a_story_that_cannot_be_read_is_named(tmp_path: Path, record: object, said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_a_story_that_cannot_be_read_is_named(tmp_path: Path, record: object, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         read_dataset(write(tmp_path / "s.jsonl", story("11", "Who?"), record))
 
 
 @pytest.mark.parametrize(
-    ("record", "held"),
+    ("record", "contents"),
     [
         (hotpot(1, "mur", gold=()), True),
         (musique("m", "mur", gold=()), True),
@@ -292,8 +297,8 @@ def test_a_story_that_cannot_be_read_is_named(tmp_path: Path, record: object, sa
         ({"input": "who", "context": []}, False),
     ],
 )
-def test_which_records_carry_passages(record: dict[str, object], held: bool) -> None:
-    assert has_contexts(record) is held
+def test_which_records_carry_passages(record: dict[str, object], contents: bool) -> None:
+    assert has_contexts(record) is contents
 
 
 @pytest.mark.parametrize(
@@ -332,20 +337,20 @@ def test_paragraphs_that_nobody_marked(unmarked: bool) -> None:
 
 
 def test_title_and_text_make_the_id() -> None:
-    one = passage_id("Mur", "It flows.")
-    assert one == passage_id("Mur", "It  flows.\n") and one.startswith("mur-")
+    item = passage_id("Mur", "It flows.")
+    assert item == passage_id("Mur", "It  flows.\n") and item.startswith("mur-")
     others = {
         passage_id("Mur", "It flowed."),
         passage_id("Mura", "It flows."),
         passage_id("MurIt", "flows."),
         passage_id("", ""),
     }
-    assert one not in others and len(others) == 4
+    assert item not in others and len(others) == 4
 
 
 def test_ids_hold_no_white_space_and_are_short() -> None:
-    found = passage_id("Großer Fluß / 川 " * 20, "x")
-    assert found.split() == [found] and found.startswith("großer-fluß-川-großer") and len(found) < 60
+    result = passage_id("Großer Fluß / 川 " * 20, "x")
+    assert result.split() == [result] and result.startswith("großer-fluß-川-großer") and len(result) < 60
 
 
 def test_passages_are_kept_once_in_order_and_clean() -> None:

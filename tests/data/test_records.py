@@ -36,8 +36,8 @@ def test_the_same_records_from_every_kind_of_file(tmp_path: Path) -> None:
 def test_more_rows_than_are_fetched_at_once_keep_their_places(tmp_path: Path) -> None:
     lines = tmp_path / "q.jsonl"
     lines.write_text("\n".join(json.dumps({"id": i}) for i in range(200)))
-    found = list(read_records(parquet(tmp_path / "q.parquet", lines), ()))
-    assert found == [(i + 1, {"id": i}) for i in range(200)]
+    result = list(read_records(parquet(tmp_path / "q.parquet", lines), ()))
+    assert result == [(i + 1, {"id": i}) for i in range(200)]
 
 
 def test_damaged_parquet_is_named(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def write(path: Path, records: Iterable[Any]) -> Path:
 
 
 def rows(path: Path) -> list[Document | Skipped]:
-    return [found for _, found in read_rows(path, path.name)]
+    return [result for _, result in read_rows(path, path.name)]
 
 
 def test_json_lines_of_every_spelling(tmp_path: Path) -> None:
@@ -131,5 +131,5 @@ def test_a_file_without_passages_is_passed_over_as_one(tmp_path: Path) -> None:
 
 def test_a_column_without_a_name_as_pandas_writes_is_no_fault(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text(",text,title\n0,Hello Graz.,T\n", encoding="utf-8")
-    found = rows(tmp_path / "p.csv")
-    assert [(d.text, d.title) for d in found if isinstance(d, Document)] == [("Hello Graz.", "T")]
+    result = rows(tmp_path / "p.csv")
+    assert [(d.text, d.title) for d in result if isinstance(d, Document)] == [("Hello Graz.", "T")]

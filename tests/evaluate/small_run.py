@@ -70,8 +70,15 @@ def row(method: str, question: str, *, recall: float = 0.5, seconds: float = 0.0
         "completion_tokens": 0,
         "cost": 0.0,
         "steps": [
-            {"operator": operator, "seconds": seconds / 4, "model_seconds": 0.0, "tokens": 0, "held": held, "notes": []}
-            for operator, held in zip(OPERATORS, HELD, strict=True)
+            {
+                "operator": operator,
+                "seconds": seconds / 4,
+                "model_seconds": 0.0,
+                "tokens": 0,
+                "held": record,
+                "notes": [],
+            }
+            for operator, record in zip(OPERATORS, HELD, strict=True)
         ],
         **more,
     }
@@ -86,11 +93,11 @@ def rows(methods: Sequence[str] = ("vector", "ppr", "bm25"), count: int = 6) -> 
     ]
 
 
-def summary(held: Sequence[Row], **more: Any) -> dict[str, Any]:
+def summary(record: Sequence[Row], **more: Any) -> dict[str, Any]:
     """Return the summary of results; the first method is the baseline."""
     by: dict[str, list[Row]] = {}
-    for one in held:
-        by.setdefault(one["method"], []).append(one)
+    for item in record:
+        by.setdefault(item["method"], []).append(item)
     baseline = next(iter(by))
     return {
         "graphwright": "0.1.0",
@@ -118,21 +125,21 @@ def summary(held: Sequence[Row], **more: Any) -> dict[str, Any]:
     }
 
 
-def _method(name: str, held: Sequence[Row], base: Sequence[Row], is_baseline: bool) -> dict[str, Any]:
-    means = {metric: mean([one["metrics"][metric] for one in held]) for metric in METRICS}
-    bases = {metric: mean([one["metrics"][metric] for one in base]) for metric in METRICS}
-    milliseconds = {end: 1000 * held[0]["seconds"] for end in ("p50", "p95", "mean")}
+def _method(name: str, record: Sequence[Row], base: Sequence[Row], is_baseline: bool) -> dict[str, Any]:
+    means = {metric: mean([item["metrics"][metric] for item in record]) for metric in METRICS}
+    bases = {metric: mean([item["metrics"][metric] for item in base]) for metric in METRICS}
+    milliseconds = {end: 1000 * record[0]["seconds"] for end in ("p50", "p95", "mean")}
     groups: dict[str, list[Row]] = {}
-    for one in held:
-        groups.setdefault(one["type"], []).append(one)
-    steps = held[0]["steps"]
+    for item in record:
+        groups.setdefault(item["type"], []).append(item)
+    steps = record[0]["steps"]
     return {
         "method": name,
         "options": {},
         "expression": " >> ".join(OPERATORS),
-        "questions": len(held),
-        "failed": sum("error" in one for one in held),
-        "errors": dict(Counter(one["error"] for one in held if "error" in one)),
+        "questions": len(record),
+        "failed": sum("error" in item for item in record),
+        "errors": dict(Counter(item["error"] for item in record if "error" in item)),
         "metrics": {
             metric: {"mean": value, "low": max(value - 0.1, 0), "high": min(value + 0.1, 1)}
             for metric, value in means.items()
@@ -144,8 +151,8 @@ def _method(name: str, held: Sequence[Row], base: Sequence[Row], is_baseline: bo
         },
         "milliseconds": milliseconds,
         "model_milliseconds": milliseconds,
-        **{key: mean([one[key] for one in held]) for key in ("tokens", "calls", "cost")},
-        **{key: mean([one[key] for one in held]) for key in ("prompt_tokens", "completion_tokens")},
+        **{key: mean([item[key] for item in record]) for key in ("tokens", "calls", "cost")},
+        **{key: mean([item[key] for item in record]) for key in ("prompt_tokens", "completion_tokens")},
         "steps": [
             {"operator": step["operator"], "p50": 2.5, "p95": 3.5, "mean": 2.5, "held": step["held"]} for step in steps
         ],
@@ -153,7 +160,7 @@ def _method(name: str, held: Sequence[Row], base: Sequence[Row], is_baseline: bo
             "type": {
                 group: {
                     "questions": len(some),
-                    "metrics": {metric: mean([one["metrics"][metric] for one in some]) for metric in METRICS},
+                    "metrics": {metric: mean([item["metrics"][metric] for item in some]) for metric in METRICS},
                 }
                 for group, some in groups.items()
             }
@@ -165,9 +172,9 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def written(out: Path, held: Sequence[Row], of: Mapping[str, Any] | None = None, asked: Any = None) -> HTMLParser:
+def written(out: Path, record: Sequence[Row], of: Mapping[str, Any] | None = None, asked: Any = None) -> HTMLParser:
     """Write the report and return its page, parsed."""
-    write_report(out, of or summary(held), held, questions(20) if asked is None else asked)
+    write_report(out, of or summary(record), record, questions(20) if asked is None else asked)
     return HTMLParser((out / "report.html").read_text(encoding="utf-8"))
 
 
@@ -179,17 +186,17 @@ def text(node: Node | None) -> str:
 
 def cells(page: HTMLParser, table: str) -> list[list[str]]:
     """Return the rows of a table's body, what is said of a cell besides its figure left out."""
-    found = []
+    result = []
     for line in page.css(f"{table} tbody tr"):
         for unseen in line.css(".unseen, .chip, small"):
             unseen.decompose()
-        found.append([text(cell) for cell in line.css("th, td")])
-    return found
+        result.append([text(cell) for cell in line.css("th, td")])
+    return result
 
 
 def data(page: HTMLParser) -> dict[str, Any]:
     """Return what the page's script is given."""
     node = page.css_first("script#data")
     assert node is not None
-    held: dict[str, Any] = json.loads(node.text())
-    return held
+    record: dict[str, Any] = json.loads(node.text())
+    return record

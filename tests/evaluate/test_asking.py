@@ -64,13 +64,13 @@ def test_a_row_tells_of_the_question_and_what_was_found() -> None:
 
 
 def test_steps_say_what_share_of_the_gold_they_hold() -> None:
-    held = {}
+    record = {}
     for k in (1, 50):
         row = asked({"v": VectorSearch(IX.passages) % k >> ToPassages()})["v"]
-        found = {name for name, _ in row["documents"]}
-        held[k] = [step["held"] for step in row["steps"]]
-        assert held[k][-1] == len(found & {FIRST, SECOND}) / 2
-    assert held[50] == [1.0, 1.0] and held[1][0] <= 0.5
+        result = {name for name, _ in row["documents"]}
+        record[k] = [step["held"] for step in row["steps"]]
+        assert record[k][-1] == len(result & {FIRST, SECOND}) / 2
+    assert record[50] == [1.0, 1.0] and record[1][0] <= 0.5
 
 
 def test_entities_count_for_the_passages_that_name_them() -> None:
@@ -140,8 +140,8 @@ class TimedLLM:
     ) -> Completion:
         usage = Usage()
         works(usage, 10.0, prompt_tokens=len(user), completion_tokens=5, cost=0.01)
-        said = "Lothair" if schema is None else schema.model_validate(self.filled(schema)).model_dump_json()
-        return Completion(said, None if schema is None else schema.model_validate_json(said), usage)
+        message = "Lothair" if schema is None else schema.model_validate(self.filled(schema)).model_dump_json()
+        return Completion(message, None if schema is None else schema.model_validate_json(message), usage)
 
     def filled(self, kind: Any) -> Any:
         if hasattr(kind, "model_fields"):
@@ -207,11 +207,11 @@ def test_all_methods_together_find_and_take_what_each_does_alone(
             measures = select_measures(["recall@2", "hit", "f1", "micro f1"])
             asker = Asker(index.snapshot, pipelines, measures, together=len(some) > 1)
             asker.warm(questions[0], some)
-            found: list[Row] = []
+            result: list[Row] = []
             for at, question in enumerate(questions):
-                asker.ask(question, random.Random(at).sample(some, len(some)), found.append)
+                asker.ask(question, random.Random(at).sample(some, len(some)), result.append)
         # How many calls a batch was of is known of all of it only; and memory is the process's.
-        return {(row["method"], row["question"]): {**row, "calls": 0} for row in found}
+        return {(row["method"], row["question"]): {**row, "calls": 0} for row in result}
 
     together = rows(names)
     assert sum(row["seconds"] for row in together.values()) > 10
@@ -224,8 +224,8 @@ def rounded(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 4)
     if isinstance(value, dict):
-        return {name: rounded(one) for name, one in value.items()}
-    return [rounded(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: rounded(item) for name, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def test_a_method_that_fails_says_so_and_counts_as_nothing() -> None:
@@ -240,9 +240,9 @@ def test_of_a_failure_all_accepted_answers_are_missing() -> None:
     assert broken["ratios"] == {"micro f1": [0.0, 1.0]} and broken["metrics"] == {"hit": 0.0}
 
 
-@pytest.mark.parametrize(("said", "hops"), [(2, 2), (True, None), ("2", None), (2.0, None)])
-def test_hops_are_a_number_that_tables_can_hold(said: object, hops: int | None) -> None:
-    question = replace(ASKED, metadata={"hops": said})
+@pytest.mark.parametrize(("message", "hops"), [(2, 2), (True, None), ("2", None), (2.0, None)])
+def test_hops_are_a_number_that_tables_can_hold(message: object, hops: int | None) -> None:
+    question = replace(ASKED, metadata={"hops": message})
     assert asked({"bm25": retrieval_part(pipeline("bm25", IX))}, question)["bm25"]["hops"] == hops
 
 

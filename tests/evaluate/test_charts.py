@@ -43,12 +43,12 @@ def drawn(chart: Chart) -> ElementTree.Element:
 
 def spots(chart: Chart) -> dict[str, tuple[float, float]]:
     """Return where the marks of a chart lie, by their tips."""
-    found = {}
+    result = {}
     for group in drawn(chart).iter(f"{SVG}g"):
         shape, title = group.find(f"{SVG}circle"), group.find(f"{SVG}title")
         if shape is not None and title is not None:
-            found[title.text or ""] = (float(shape.attrib["cx"]), float(shape.attrib["cy"]))
-    return found
+            result[title.text or ""] = (float(shape.attrib["cx"]), float(shape.attrib["cy"]))
+    return result
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
@@ -71,24 +71,24 @@ def test_marks_lie_by_cost_and_quality() -> None:
 
 def test_a_cost_of_nothing_has_a_place_on_a_scale_of_ratios() -> None:
     chart = scatter([mark("a", 0, 0.2), mark("b", 1, 0.4), mark("c", 1000, 0.8)], COST, QUALITY)
-    found = spots(chart)
-    assert found["a here"][0] < found["b here"][0] < found["c here"][0]
-    assert "0" in [one.text for one in drawn(chart).iter(f"{SVG}text")]
+    result = spots(chart)
+    assert result["a here"][0] < result["b here"][0] < result["c here"][0]
+    assert "0" in [item.text for item in drawn(chart).iter(f"{SVG}text")]
 
 
 def test_the_front_and_the_baseline_have_their_names() -> None:
     marks = [mark(f"method-{at}", 1 + at % 5, 0.5 + at / 1000) for at in range(40)]
     chart = scatter(marks, COST, QUALITY, baseline="method-7")
-    names = {one.text for one in drawn(chart).iter(f"{SVG}text")}
+    names = {item.text for item in drawn(chart).iter(f"{SVG}text")}
     assert {marks[at].name for at in pareto_front(marks)} | {"method-7"} <= names
-    kinds = [one.get("class") for one in drawn(chart).iter(f"{SVG}g")]
+    kinds = [item.get("class") for item in drawn(chart).iter(f"{SVG}g")]
     assert kinds.count("mark baseline") == 1 and kinds.count("mark front") == len(pareto_front(marks))
 
 
 def test_marks_and_names_stay_within_the_chart() -> None:
     marks = [mark("a-rather-long-name-of-a-method", x, y) for x, y in itertools.product((1, 1000), (0.0, 1.0))]
-    for one in drawn(scatter(marks, COST, QUALITY)).iter(f"{SVG}circle"):
-        assert 0 <= float(one.attrib["cx"]) <= 420 and 0 <= float(one.attrib["cy"]) <= 340
+    for item in drawn(scatter(marks, COST, QUALITY)).iter(f"{SVG}circle"):
+        assert 0 <= float(item.attrib["cx"]) <= 420 and 0 <= float(item.attrib["cy"]) <= 340
 
 
 def test_one_mark_and_marks_that_are_all_alike_are_drawn() -> None:
@@ -100,12 +100,12 @@ def test_one_mark_and_marks_that_are_all_alike_are_drawn() -> None:
 def test_curves_have_a_band_and_a_shape_of_their_own() -> None:
     lines = [[mark(f"{name}{x}", x, 0.1 * x + 0.1 * at) for x in (1, 2, 3)] for at, name in enumerate("abc")]
     root = drawn(curves(lines, Scale("k", "{:g}".format), QUALITY))
-    groups = [one for one in root.iter(f"{SVG}g") if (one.get("class") or "").startswith("curve")]
-    assert [one.get("class") for one in groups] == ["curve c0", "curve c1", "curve c2"]
-    assert all(one.find(f"{SVG}polygon") is not None for one in groups)
+    groups = [item for item in root.iter(f"{SVG}g") if (item.get("class") or "").startswith("curve")]
+    assert [item.get("class") for item in groups] == ["curve c0", "curve c1", "curve c2"]
+    assert all(item.find(f"{SVG}polygon") is not None for item in groups)
     shapes = [
-        next(child.tag for child in one.iter() if child.tag in {f"{SVG}circle", f"{SVG}rect", f"{SVG}path"})
-        for one in groups
+        next(child.tag for child in item.iter() if child.tag in {f"{SVG}circle", f"{SVG}rect", f"{SVG}path"})
+        for item in groups
     ]
     assert len(set(shapes)) == 3
 
@@ -113,7 +113,7 @@ def test_curves_have_a_band_and_a_shape_of_their_own() -> None:
 def test_values_that_are_no_numbers_stand_beside_each_other() -> None:
     line = [mark("slow", 0, 0.5), mark("fast", 1, 0.7)]
     chart = curves([line], Scale("mode", str), QUALITY, categories=["slow", "fast"])
-    names = [one.text for one in drawn(chart).iter(f"{SVG}text")]
+    names = [item.text for item in drawn(chart).iter(f"{SVG}text")]
     assert "slow" in names and "fast" in names
 
 
@@ -125,7 +125,7 @@ def test_every_value_lies_on_the_axis_in_order(values: list[float], log: bool) -
     values = [value for value in values if value == 0 or value > 1e-6] or [1.0]
     axis = Axis.over(values, 10, 110, log=log)
     at = [axis.at(value) for value in sorted(values)]
-    assert all(10 - 1e-6 <= one <= 110 + 1e-6 for one in at)
+    assert all(10 - 1e-6 <= item <= 110 + 1e-6 for item in at)
     assert at == sorted(at)
 
 
@@ -176,18 +176,18 @@ def box(label: tuple[float, float], name: str) -> Box:
 @given(st.lists(st.tuples(st.floats(20, 380), st.floats(20, 280)), min_size=1, max_size=40))
 def test_names_that_need_not_be_there_hide_no_name_and_no_mark(marks: list[tuple[float, float]]) -> None:
     names = [f"method-{at}" for at in range(len(marks))]
-    found = place(marks, names, range(len(marks)), 0, ROOM)
-    boxes = {at: box(label, names[at]) for at, label in found.items()}
-    for one, other in itertools.combinations(boxes.values(), 2):
-        assert overlap(one, other) < 1
-    for at, one in boxes.items():
-        assert all(overlap(one, (x - 5, y - 5, x + 5, y + 5)) < 1 for x, y in marks), at
+    result = place(marks, names, range(len(marks)), 0, ROOM)
+    boxes = {at: box(label, names[at]) for at, label in result.items()}
+    for item, other in itertools.combinations(boxes.values(), 2):
+        assert overlap(item, other) < 1
+    for at, item in boxes.items():
+        assert all(overlap(item, (x - 5, y - 5, x + 5, y + 5)) < 1 for x, y in marks), at
 
 
 def test_names_that_are_needed_are_there_however_crowded() -> None:
     marks = [(200.0, 150.0)] * 30
-    found = place(marks, ["a-long-name"] * 30, range(30), 5, ROOM)
-    assert set(range(5)) <= set(found)
+    result = place(marks, ["a-long-name"] * 30, range(30), 5, ROOM)
+    assert set(range(5)) <= set(result)
 
 
 def test_a_name_at_the_right_border_stands_on_the_other_side() -> None:

@@ -27,9 +27,9 @@ def mine(ix: Snapshot) -> Operator:
 
 def test_names_options_expressions_and_functions_are_built_as_they_are_said() -> None:
     given = ["vector", "ppr(restart=0.5)", "own = VectorSearch(ix.passages) % 3 >> ToPassages()", mine]
-    found = entries(given)
-    assert [entry.name for entry in found] == ["vector", "ppr(restart=0.5)", "own", "mine"]
-    made = [entry.built(IX) for entry in found]
+    result = entries(given)
+    assert [entry.name for entry in result] == ["vector", "ppr(restart=0.5)", "own", "mine"]
+    made = [entry.built(IX) for entry in result]
     assert made == [pipeline("vector", IX), pipeline("ppr", IX, restart=0.5), mine(IX), mine(IX)]
 
 
@@ -44,23 +44,23 @@ def test_a_label_may_stand_before_anything() -> None:
 
 
 def test_a_grid_has_every_combination_of_what_a_method_takes() -> None:
-    found = entries(["vector", "ppr", "ppr(restart=0.9)"], {"ppr.restart": [0.1, 0.2], "top_k": [5, 9]})
-    assert [entry.name for entry in found] == [
+    result = entries(["vector", "ppr", "ppr(restart=0.9)"], {"ppr.restart": [0.1, 0.2], "top_k": [5, 9]})
+    assert [entry.name for entry in result] == [
         "vector(top_k=5)",
         "vector(top_k=9)",
         *(f"ppr(restart={r}, top_k={p})" for r in (0.1, 0.2) for p in (5, 9)),
         "ppr(restart=0.9, top_k=5)",
         "ppr(restart=0.9, top_k=9)",
     ]
-    assert {entry.of for entry in found} == {"vector", "ppr", "ppr(restart=0.9)"}
-    assert found[2].swept == ("restart", "top_k") and found[2].options == {"restart": 0.1, "top_k": 5}
+    assert {entry.of for entry in result} == {"vector", "ppr", "ppr(restart=0.9)"}
+    assert result[2].swept == ("restart", "top_k") and result[2].options == {"restart": 0.1, "top_k": 5}
 
 
 def test_what_a_grid_says_of_one_method_goes_before_what_it_says_of_all() -> None:
     for grid in ({"restart": [0.1], "ppr.restart": [0.2]}, {"ppr.restart": [0.2], "restart": [0.1]}):
         assert [e.name for e in entries(["ppr", "hipporag"], grid)] == ["ppr(restart=0.2)", "hipporag(restart=0.1)"]
-    found = entries(["ppr", "a = ppr"], {"a.restart": [0.3], "ppr.restart": [0.2]})
-    assert [e.name for e in found] == ["ppr(restart=0.2)", "a(restart=0.3)"]
+    result = entries(["ppr", "a = ppr"], {"a.restart": [0.3], "ppr.restart": [0.2]})
+    assert [e.name for e in result] == ["ppr(restart=0.2)", "a(restart=0.3)"]
     with pytest.raises(OptionError, match="sweep of 'restart': no method here has this option"):
         entries(["ppr"], {"restart": [0.1], "ppr.restart": [0.2]})
 
@@ -71,8 +71,8 @@ def test_a_grid_may_be_of_numpy() -> None:
 
 
 def test_space_in_quotes_is_left_alone() -> None:
-    said = "MaskEntities(Keep(),  'a  b\\' ',\n \"c  d\")"
-    assert entry_of(said).source == "MaskEntities(Keep(), 'a  b\\' ', \"c  d\")"
+    message = "MaskEntities(Keep(),  'a  b\\' ',\n \"c  d\")"
+    assert entry_of(message).source == "MaskEntities(Keep(), 'a  b\\' ', \"c  d\")"
 
 
 def test_a_method_may_have_a_model_or_another_object_of_its_own() -> None:

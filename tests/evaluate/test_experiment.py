@@ -43,18 +43,18 @@ def rivers(tmp_path: Path) -> Path:
 
 def test_a_file_says_all_that_an_experiment_is(rivers: Path, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(SAID, encoding="utf-8")
-    found = read_plan(tmp_path / "plan.toml")
-    assert found.data.resolve() == rivers.resolve() and (found.limit, found.titles) == (2, False)
-    names = [entry.name for entry in found.entries()]
-    assert names == ["a b", "wide(restart=0.3)", "wide(restart=0.5)", "own"] and found.against() == "a b"
-    assert found.entries()[1].options == {"top_k": 7, "restart": 0.3}
+    result = read_plan(tmp_path / "plan.toml")
+    assert result.data.resolve() == rivers.resolve() and (result.limit, result.titles) == (2, False)
+    names = [entry.name for entry in result.entries()]
+    assert names == ["a b", "wide(restart=0.3)", "wide(restart=0.5)", "own"] and result.against() == "a b"
+    assert result.entries()[1].options == {"top_k": 7, "restart": 0.3}
 
 
 def test_what_a_command_line_gives_takes_the_place_of_the_file(rivers: Path, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(SAID, encoding="utf-8")
-    found = read_plan(tmp_path / "plan.toml", limit=1, methods=("bm25",), baseline=None, sweep={}, data="elsewhere")
-    assert found.limit == 1 and [entry.name for entry in found.entries()] == ["bm25"]
-    assert found.data == Path("elsewhere")
+    result = read_plan(tmp_path / "plan.toml", limit=1, methods=("bm25",), baseline=None, sweep={}, data="elsewhere")
+    assert result.limit == 1 and [entry.name for entry in result.entries()] == ["bm25"]
+    assert result.data == Path("elsewhere")
 
 
 def test_a_run_can_be_repeated_from_the_file_that_it_leaves(rivers: Path, tmp_path: Path) -> None:
@@ -62,9 +62,9 @@ def test_a_run_can_be_repeated_from_the_file_that_it_leaves(rivers: Path, tmp_pa
     first = run(read_plan(tmp_path / "plan.toml"), tmp_path / "one", encoder=HashEncoder())
     again = read_plan(tmp_path / "one" / "experiment.toml")
     second = run(again, tmp_path / "two", encoder=HashEncoder())
-    kept = ("metrics", "options", "expression", "against_baseline", "tokens")
+    selected = ("metrics", "options", "expression", "against_baseline", "tokens")
     for name, of in first["methods"].items():
-        assert {part: second["methods"][name][part] for part in kept} == {part: of[part] for part in kept}
+        assert {part: second["methods"][name][part] for part in selected} == {part: of[part] for part in selected}
     assert first["sweeps"] == second["sweeps"] and first["sweeps"][0]["option"] == "restart"
     assert [point["value"] for point in first["sweeps"][0]["points"]] == [0.3, 0.5]
 
@@ -107,8 +107,8 @@ def test_objects_are_left_out_and_that_is_said(tmp_path: Path) -> None:
     models = [OverlapCrossEncoder(), HashEncoder()]
     methods = ["rerank", Entry("mine", "rerank", {"cross_encoder": models[0]})]
     write_plan(tmp_path / "plan.toml", Experiment(tmp_path, methods, sweep={"rerank.cross_encoder": models}))
-    said = (tmp_path / "plan.toml").read_text(encoding="utf-8")
-    assert "# mine is made with objects" in said and "# sweep.rerank.cross_encoder has objects" in said
+    message = (tmp_path / "plan.toml").read_text(encoding="utf-8")
+    assert "# mine is made with objects" in message and "# sweep.rerank.cross_encoder has objects" in message
     assert [entry.name for entry in read_plan(tmp_path / "plan.toml").entries()] == ["rerank"]
 
 
@@ -122,7 +122,7 @@ def test_a_function_is_left_out_and_that_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "error", "says"),
+    ("message", "error", "says"),
     [
         ("data = ", DataError, "is not a TOML file"),
         ('data = "x"', DataError, "has no methods"),
@@ -141,8 +141,8 @@ def test_a_function_is_left_out_and_that_is_said(tmp_path: Path) -> None:
         ('data = "x"\nmethods = "bm25"', OptionError, "give a list of methods"),
     ],
 )
-def test_what_cannot_be_read_is_named(tmp_path: Path, said: str, error: type[Exception], says: str) -> None:
-    (tmp_path / "plan.toml").write_text(said, encoding="utf-8")
+def test_what_cannot_be_read_is_named(tmp_path: Path, message: str, error: type[Exception], says: str) -> None:
+    (tmp_path / "plan.toml").write_text(message, encoding="utf-8")
     with pytest.raises(error, match=says):
         read_plan(tmp_path / "plan.toml")
     with pytest.raises(DataError, match="no such file"):

@@ -12,16 +12,16 @@ from graphwright.evaluate.figures import heading, ranked, reading
 
 def run(*methods: tuple[str, float, float, float], primary: str = "recall@5", **more: Any) -> dict[str, Any]:
     """Return the summary of methods: name, mean of the primary metric, seconds, corrected p."""
-    held = [row(name, "q0", recall=mean, seconds=seconds) for name, mean, seconds, _ in methods]
-    found = summary(held, **more)
+    record = [row(name, "q0", recall=mean, seconds=seconds) for name, mean, seconds, _ in methods]
+    result = summary(record, **more)
     for name, mean, _, p in methods:
-        of = found["methods"][name]
+        of = result["methods"][name]
         if of["against_baseline"]:
             difference = mean - methods[0][1]
             of["against_baseline"][primary] = {"difference": difference, "p": p / 2, "corrected": p}
         of["metrics"][primary] = {"mean": mean, "low": mean - 0.1, "high": mean + 0.1}
-    found["primary"] = primary
-    return found
+    result["primary"] = primary
+    return result
 
 
 def test_a_significant_difference_is_reported_with_its_p() -> None:
@@ -70,15 +70,15 @@ def test_of_equals_the_faster_one_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("primary", "said"),
+    ("primary", "message"),
     [
         ("recall@100", "finds 50.0 % of the gold documents in its first 100"),
         ("exact match", "reaches 50.0 % in exact match"),
         ("subgraph f1", "reaches 50.0 % in subgraph f1"),
     ],
 )
-def test_metrics_are_put_in_words(primary: str, said: str) -> None:
-    assert f"ppr {said} (95 % interval 40.0 to 60.0)" in reading(run(("ppr", 0.5, 0.01, 1), primary=primary))[0]
+def test_metrics_are_put_in_words(primary: str, message: str) -> None:
+    assert f"ppr {message} (95 % interval 40.0 to 60.0)" in reading(run(("ppr", 0.5, 0.01, 1), primary=primary))[0]
 
 
 def test_a_metric_that_is_no_share_has_no_percent() -> None:

@@ -92,10 +92,10 @@ def test_a_larger_share_takes_away_more_and_a_seed_decides_what() -> None:
 def test_vectors_of_triples_are_those_of_the_edges_that_are_left() -> None:
     sparser = thinned(SNAPSHOT, 0.4)
     assert sparser.triples is not None and SNAPSHOT.triples is not None
-    found = EdgeSearch(sparser.triples)(start(QUESTION, sparser.graph)).evidence
-    assert found is not None and found.scores is not None and len(found)
+    result = EdgeSearch(sparser.triples)(start(QUESTION, sparser.graph)).evidence
+    assert result is not None and result.scores is not None and len(result)
     encoded = SNAPSHOT.encoder.encode([QUESTION])[0]
-    for (_, (edge,)), score in zip(found, found.scores.tolist(), strict=True):
+    for (_, (edge,)), score in zip(result, result.scores.tolist(), strict=True):
         text = SNAPSHOT.encoder.encode([sparser.graph.edge_text(int(edge))])[0]
         assert float(text @ encoded) == pytest.approx(score, abs=1e-5)
     assert len(GlobalEdges(sparser.triples, by_question=True)(start(QUESTION, sparser.graph), Run()))

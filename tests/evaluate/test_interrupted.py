@@ -38,7 +38,7 @@ def pairs() -> enumerate[str]:
     return enumerate(RIVERS)
 
 
-def found(out: Path) -> dict[tuple[str, str], Any]:
+def result(out: Path) -> dict[tuple[str, str], Any]:
     """What was found by each method for each question."""
     rows = [json.loads(line) for line in (out / "results.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len({(row["method"], row["question"]) for row in rows}) == len(rows), "nothing is there twice"
@@ -87,15 +87,15 @@ def test_a_run_that_is_killed_goes_on_as_if_it_never_was(tmp_path: Path) -> None
     path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
     environment = {**os.environ, "PYTHONPATH": path}
     command = [sys.executable, "-c", call, str(data), str(out)]
-    said = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
-    *_, last = said.stdout.splitlines() or [said.stderr]
-    assert said.returncode == 0, said
+    message = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    *_, last = message.stdout.splitlines() or [message.stderr]
+    assert message.returncode == 0, message
     late, second, first = (int(word) for word in last.split()[1::2])
     assert late < 5, "some were killed before their end"
-    assert 0 in (first, second), said
+    assert 0 in (first, second), message
     if first or second:  # one of the two came while the other was at work
-        assert "StoreError" in said.stdout and "cannot be written now" in said.stdout
-    assert found(out) == found(tmp_path / "whole") and len(found(out)) == 3 * len(RIVERS)
+        assert "StoreError" in message.stdout and "cannot be written now" in message.stdout
+    assert result(out) == result(tmp_path / "whole") and len(result(out)) == 3 * len(RIVERS)
     left = {path.name for path in out.iterdir()}
     assert left == {path.name for path in (tmp_path / "whole").iterdir()}
 
@@ -117,4 +117,4 @@ def test_a_run_that_ended_before_its_manifest_was_whole_can_be_begun_again(
             run(experiment, out, index=made, encoder=HashEncoder())
     (out / ".manifest.json.123.draft").touch()  # as one that is killed leaves it
     run(experiment, out, index=made, encoder=HashEncoder())
-    assert len(found(out)) == len(RIVERS)
+    assert len(result(out)) == len(RIVERS)

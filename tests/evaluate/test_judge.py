@@ -54,8 +54,8 @@ def judged(lines: list[Any], winner: Callable[[str, str], str]) -> str:
         return json.dumps({"why": "It says so.", "right": right})
     named = [line["dimension"] for line in lines if "dimension" in line]
     first, second = (line["answer"] for line in lines[-2:])
-    found = winner(first, second)
-    return json.dumps({"verdicts": [{"dimension": name, "why": "so", "winner": found} for name in named]})
+    result = winner(first, second)
+    return json.dumps({"verdicts": [{"dimension": name, "why": "so", "winner": result} for name in named]})
 
 
 def longer(first: str, second: str) -> str:
@@ -88,12 +88,12 @@ def endpoint(server: LLMServer, **options: Any) -> OpenAILLM:
 def test_accuracy_is_the_share_of_right_answers_and_no_answer_is_wrong_without_a_call(tmp_path: Path) -> None:
     rows = of("ppr", "It is River 1.", "River 2", "the Mur", "", None)
     with LLMServer(fair) as server:
-        found = judge_run(rows, QUESTIONS, endpoint(server), tmp_path)
+        result = judge_run(rows, QUESTIONS, endpoint(server), tmp_path)
         assert len(server.requests) == 3
-    assert found["accuracy"]["ppr"]["mean"] == 0.4 and found["accuracy"]["ppr"]["questions"] == 5
-    assert found["accuracy"]["ppr"]["low"] == 0.0 and found["accuracy"]["ppr"]["high"] == 0.8
-    assert (found["wins"], found["against"], found["position bias"], found["unreadable"]) == ({}, None, None, 0)
-    assert found["model"] == endpoint(server).id and json.loads(json.dumps(found)) == found
+    assert result["accuracy"]["ppr"]["mean"] == 0.4 and result["accuracy"]["ppr"]["questions"] == 5
+    assert result["accuracy"]["ppr"]["low"] == 0.0 and result["accuracy"]["ppr"]["high"] == 0.8
+    assert (result["wins"], result["against"], result["position bias"], result["unreadable"]) == ({}, None, None, 0)
+    assert result["model"] == endpoint(server).id and json.loads(json.dumps(result)) == result
 
 
 def test_what_found_nothing_failed_or_has_short_answers_alone_is_told_apart(tmp_path: Path) -> None:
@@ -105,52 +105,52 @@ def test_what_found_nothing_failed_or_has_short_answers_alone_is_told_apart(tmp_
         row("search", "q2", None),
     ]
     with LLMServer(fair) as server:
-        found = judge_run(rows, QUESTIONS, endpoint(server), tmp_path)
+        result = judge_run(rows, QUESTIONS, endpoint(server), tmp_path)
         assert [shown(request.json)[-1] for request in server.requests] == [{"answer": "River 3"}]
-    assert list(found["accuracy"]) == ["a"] and found["accuracy"]["a"]["questions"] == 3
-    assert found["accuracy"]["a"]["mean"] == pytest.approx(1 / 3)
+    assert list(result["accuracy"]) == ["a"] and result["accuracy"]["a"]["questions"] == 3
+    assert result["accuracy"]["a"]["mean"] == pytest.approx(1 / 3)
 
 
 def test_questions_that_accept_nothing_are_compared_but_not_graded(tmp_path: Path) -> None:
     questions = [QuestionRecord("q1", "What are the themes?")]
     with LLMServer(fair) as server:
-        found = judge_run(
+        result = judge_run(
             [*of("a", "long"), *of("b", "s")], questions, endpoint(server), tmp_path, against="b", dimensions=ONE
         )
-    assert found["accuracy"] == {} and found["wins"]["a"]["detail"]["mean"] == 1.0
+    assert result["accuracy"] == {} and result["wins"]["a"]["detail"]["mean"] == 1.0
 
 
 def test_a_win_counts_where_both_orders_agree_and_all_else_is_a_tie(tmp_path: Path) -> None:
     rows = [*of("a", "a 1", "a 2", "a 3", "a 4", "a 5"), *of("b", "b 1", "b 2", "b 3", "b 4", "b 5")]
     # What is said of (a, b), then of (b, a): two wins of a, one of b, a tie, and the first place twice.
-    said = {"1": ("A", "B"), "2": ("A", "B"), "3": ("B", "A"), "4": ("tie", "tie"), "5": ("A", "A")}
+    output = {"1": ("A", "B"), "2": ("A", "B"), "3": ("B", "A"), "4": ("tie", "tie"), "5": ("A", "A")}
 
     def winner(first: str, second: str) -> str:
-        return said[first[2]][first[0] == "b"]
+        return output[first[2]][first[0] == "b"]
 
     with LLMServer(lambda asked: judged(shown(asked), winner)) as server:
-        found = judge_run(
+        result = judge_run(
             rows, OPEN, endpoint(server), tmp_path, against="b", dimensions={"relevance": DIMENSIONS["relevance"]}
         )
         assert len(server.requests) == 10
-    assert list(found["wins"]) == ["a"] and found["accuracy"] == {} and found["against"] == "b"
-    rate = found["wins"]["a"]["relevance"]
+    assert list(result["wins"]) == ["a"] and result["accuracy"] == {} and result["against"] == "b"
+    rate = result["wins"]["a"]["relevance"]
     # 1, 1, 0, ½, ½; of the 8 patterns of signs of +1 +1 -1 each has a sum at least as far from 0 as 1.
     assert rate["mean"] == pytest.approx(0.6) and rate["ties"] == 0.4 and rate["p"] == 1.0 and rate["questions"] == 5
     assert 0.2 <= rate["low"] < 0.6 < rate["high"] <= 1.0
-    assert found["position bias"] == pytest.approx(1 / 5)
+    assert result["position bias"] == pytest.approx(1 / 5)
 
 
 def test_winning_all_of_five_is_as_likely_by_chance_as_two_of_32_patterns(tmp_path: Path) -> None:
     rows = [*of("a", *["a longer one"] * 5), *of("b", *["short"] * 5), *of("c", *["tiny"] * 5)]
     with LLMServer(fair) as server:
-        found = judge_run(rows, OPEN, endpoint(server), tmp_path, against="b", dimensions=ONE)
+        result = judge_run(rows, OPEN, endpoint(server), tmp_path, against="b", dimensions=ONE)
     every = {"questions": 5, "ties": 0.0, "p": 0.0625}
-    assert found["wins"] == {
+    assert result["wins"] == {
         "a": {"detail": {"mean": 1.0, "low": 1.0, "high": 1.0, **every}},
         "c": {"detail": {"mean": 0.0, "low": 0.0, "high": 0.0, **every}},
     }
-    assert found["position bias"] == 0.0
+    assert result["position bias"] == 0.0
 
 
 def test_dimensions_are_won_each_for_itself(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_dimensions_are_won_each_for_itself(tmp_path: Path) -> None:
         return json.dumps({"verdicts": named})
 
     with LLMServer(split) as server:
-        found = judge_run(
+        result = judge_run(
             [*of("a", "long"), *of("b", "s")],
             OPEN,
             endpoint(server),
@@ -170,18 +170,18 @@ def test_dimensions_are_won_each_for_itself(tmp_path: Path) -> None:
             against="b",
             dimensions={**ONE, "brevity": "How short is it?"},
         )
-    assert {name: rate["mean"] for name, rate in found["wins"]["a"].items()} == {"detail": 1.0, "brevity": 0.0}
+    assert {name: rate["mean"] for name, rate in result["wins"]["a"].items()} == {"detail": 1.0, "brevity": 0.0}
 
 
 @pytest.mark.parametrize("always", ["A", "B"])
 def test_a_judge_that_prefers_a_place_lets_nobody_win(always: str, tmp_path: Path) -> None:
     rows = [*of("a", "long", "long", "long", ""), *of("b", "s", "s", "long", "s")]
     with LLMServer(lambda asked: judged(shown(asked), lambda first, second: always)) as server:
-        found = judge_run(rows, OPEN, endpoint(server), tmp_path, against="b")
+        result = judge_run(rows, OPEN, endpoint(server), tmp_path, against="b")
         assert len(server.requests) == 4  # the answers to q3 are equal, and to q4 there is one alone
-    assert found["position bias"] == 1.0
+    assert result["position bias"] == 1.0
     for name in DIMENSIONS:
-        rate = found["wins"]["a"][name]
+        rate = result["wins"]["a"][name]
         assert (rate["mean"], rate["ties"], rate["p"]) == (0.375, 0.75, 1.0)
 
 
@@ -189,9 +189,9 @@ def test_tokens_and_money_are_reported_and_stay_known_when_nothing_is_asked_any_
     rows = of("a", "River 1", "River 2")
     with LLMServer(lambda asked: Say(str(fair(asked)), (1000, 500))) as server:
         llm = endpoint(server, prices=Prices(2.0, 4.0))
-        found = judge_run(rows, QUESTIONS, llm, tmp_path)
-        assert found["usage"] == {"prompt_tokens": 2000, "completion_tokens": 1000, "cost": pytest.approx(0.008)}
-        assert judge_run(rows, QUESTIONS, llm, tmp_path) == found
+        result = judge_run(rows, QUESTIONS, llm, tmp_path)
+        assert result["usage"] == {"prompt_tokens": 2000, "completion_tokens": 1000, "cost": pytest.approx(0.008)}
+        assert judge_run(rows, QUESTIONS, llm, tmp_path) == result
         assert len(server.requests) == 2
 
 
@@ -209,10 +209,10 @@ def test_several_calls_are_made_at_a_time_and_no_more(tmp_path: Path) -> None:
     steps: list[tuple[str, int, int]] = []
     with LLMServer(answer) as server:
         rows = [*of("a", *texts), *of("b", *texts)]
-        found = judge_run(
+        result = judge_run(
             rows, QUESTIONS, endpoint(server), tmp_path, threads=4, progress=lambda *step: steps.append(step)
         )
-    assert found["accuracy"]["a"]["mean"] == found["accuracy"]["b"]["mean"] == 1.0
+    assert result["accuracy"]["a"]["mean"] == result["accuracy"]["b"]["mean"] == 1.0
     assert steps == [("judge", n, 8) for n in range(1, 9)]
 
 
@@ -222,12 +222,12 @@ def test_a_reply_without_form_is_not_judged_is_counted_and_is_not_asked_for_agai
 
     rows = of("a", "River 1", "River 2", "River 3")
     with LLMServer(answer) as server:
-        found = judge_run(rows, QUESTIONS, endpoint(server), tmp_path)
+        result = judge_run(rows, QUESTIONS, endpoint(server), tmp_path)
         assert len(server.requests) == 4  # the one without form is asked for once more
-        assert judge_run(rows, QUESTIONS, endpoint(server), tmp_path) == found
+        assert judge_run(rows, QUESTIONS, endpoint(server), tmp_path) == result
         assert len(server.requests) == 4
-    assert found["unreadable"] == 1 and found["usage"]["prompt_tokens"] == 28
-    assert found["accuracy"]["a"] == {"mean": 1.0, "low": 1.0, "high": 1.0, "questions": 2}
+    assert result["unreadable"] == 1 and result["usage"]["prompt_tokens"] == 28
+    assert result["accuracy"]["a"] == {"mean": 1.0, "low": 1.0, "high": 1.0, "questions": 2}
     (bad,) = [line for line in lines(tmp_path) if line["verdicts"] is None]
     assert bad["question"] == "q2" and "was asked for Grade" in bad["unreadable"]
 
@@ -238,16 +238,21 @@ def test_a_comparison_of_which_one_order_cannot_be_read_counts_for_nothing(tmp_p
 
     rows = [*of("a", "long 1", "long 2"), *of("b", "s 1", "s 2")]
     with LLMServer(answer) as server:
-        found = judge_run(rows, OPEN, endpoint(server), tmp_path, against="b", dimensions=ONE)
-    assert found["unreadable"] == 1 and found["position bias"] == 0.0
-    assert found["wins"]["a"]["detail"]["questions"] == 1 and found["wins"]["a"]["detail"]["mean"] == 1.0
+        result = judge_run(rows, OPEN, endpoint(server), tmp_path, against="b", dimensions=ONE)
+    assert result["unreadable"] == 1 and result["position bias"] == 0.0
+    assert result["wins"]["a"]["detail"]["questions"] == 1 and result["wins"]["a"]["detail"]["mean"] == 1.0
 
 
 def test_where_nothing_can_be_read_no_figure_is_given(tmp_path: Path) -> None:
     rows = [*of("a", "River 1"), *of("b", "other")]
     with LLMServer(["no"]) as server:
-        found = judge_run(rows, QUESTIONS, endpoint(server), tmp_path, against="b", dimensions=ONE)
-    assert (found["accuracy"], found["wins"], found["position bias"], found["unreadable"]) == ({}, {"a": {}}, None, 4)
+        result = judge_run(rows, QUESTIONS, endpoint(server), tmp_path, against="b", dimensions=ONE)
+    assert (result["accuracy"], result["wins"], result["position bias"], result["unreadable"]) == (
+        {},
+        {"a": {}},
+        None,
+        4,
+    )
 
 
 @pytest.mark.parametrize("trouble", ["slow", "busy", "hangs up", "cut off", "failing"])
@@ -268,9 +273,9 @@ def test_trouble_that_passes_costs_no_judgement(trouble: str, tmp_path: Path) ->
     rows, watch = of("a", "River 1", "no", "River 3"), Watch()
     with LLMServer(answer) as server:
         llm = endpoint(server, timeout=0.5 if trouble == "slow" else 30, retries=1, clock=watch.clock)
-        found = judge_run(rows, QUESTIONS, llm, tmp_path)
+        result = judge_run(rows, QUESTIONS, llm, tmp_path)
         assert len(server.requests) == 6
-    assert found["accuracy"]["a"]["mean"] == pytest.approx(2 / 3) and len(lines(tmp_path)) == 3
+    assert result["accuracy"]["a"]["mean"] == pytest.approx(2 / 3) and len(lines(tmp_path)) == 3
     assert watch.slept and (trouble != "busy" or sum(watch.slept) >= 7)
 
 
@@ -295,8 +300,8 @@ def test_a_model_that_is_gone_ends_it_with_what_was_judged_kept(
             judge_run(rows, QUESTIONS, llm, tmp_path, threads=1)
         assert [line["question"] for line in lines(tmp_path)] == ["q1", "q2", "q3"] and served == 4
         mended = True
-        found = judge_run(rows, QUESTIONS, llm, tmp_path)
-        assert found["accuracy"]["a"]["mean"] == 1.0 and served == 6
+        result = judge_run(rows, QUESTIONS, llm, tmp_path)
+        assert result["accuracy"]["a"]["mean"] == 1.0 and served == 6
 
 
 def test_calls_that_are_under_way_when_one_fails_are_kept(tmp_path: Path) -> None:
@@ -330,11 +335,11 @@ def test_a_budget_ends_it_and_more_of_it_goes_on(tmp_path: Path) -> None:
         llm = endpoint(server, max_tokens=100)
         with pytest.raises(BudgetError):
             judge_run(rows, QUESTIONS, BudgetedLLM(llm, max_tokens=2500), tmp_path, threads=1)
-        kept = len(lines(tmp_path))
-        assert 0 < kept < 5 and len(server.requests) == kept
-        found = judge_run(rows, QUESTIONS, BudgetedLLM(llm, max_tokens=35_000), tmp_path)
+        selected = len(lines(tmp_path))
+        assert 0 < selected < 5 and len(server.requests) == selected
+        result = judge_run(rows, QUESTIONS, BudgetedLLM(llm, max_tokens=35_000), tmp_path)
         assert len(server.requests) == 5
-    assert found["usage"]["prompt_tokens"] == 3000
+    assert result["usage"]["prompt_tokens"] == 3000
 
 
 # Going on
@@ -360,10 +365,10 @@ def test_cut_at_any_byte_it_goes_on_and_comes_to_the_same(tmp_path: Path) -> Non
     paid = [bool(line["prompt_tokens"]) for line in lines(tmp_path)]
     for end in {*range(0, len(written), 131), written.index(b"\n"), written.index(b"\n") + 1}:
         path.write_bytes(written[:end])
-        held = written[:end].count(b"\n")
+        record = written[:end].count(b"\n")
         calls: list[str] = []
         assert judge_run(PAIR, QUESTIONS, scripted(calls), tmp_path, against="b", dimensions=ONE) == whole
-        assert len(calls) == sum(paid[held:]) and len(lines(tmp_path)) == len(paid)
+        assert len(calls) == sum(paid[record:]) and len(lines(tmp_path)) == len(paid)
         assert path.read_bytes().startswith(written[: written[:end].rfind(b"\n") + 1])
 
 
@@ -399,9 +404,9 @@ def test_killed_in_the_middle_nothing_is_lost_and_nothing_is_asked_twice(tmp_pat
         assert sum(bool(line["prompt_tokens"]) for line in lines(tmp_path / "run")) == 5
         with (tmp_path / "run" / "judgements.jsonl").open("ab") as file:
             file.write(b'{"kind": "accuracy", "meth')
-        found = judge_run(PAIR, QUESTIONS, OpenAILLM("m", server.url), tmp_path / "run", against="b")
+        result = judge_run(PAIR, QUESTIONS, OpenAILLM("m", server.url), tmp_path / "run", against="b")
         interrupted = len(server.requests)
-        assert found == judge_run(PAIR, QUESTIONS, OpenAILLM("m", server.url), tmp_path / "other", against="b")
+        assert result == judge_run(PAIR, QUESTIONS, OpenAILLM("m", server.url), tmp_path / "other", against="b")
     prompts = [json.dumps(request.json["messages"]) for request in server.requests]
     asked, whole = Counter(prompts[:interrupted]), Counter(prompts[interrupted:])
     assert len(prompts) == 12 + 11 and asked - whole == Counter([prompts[5]])  # the one without an answer, once more
@@ -409,12 +414,12 @@ def test_killed_in_the_middle_nothing_is_lost_and_nothing_is_asked_twice(tmp_pat
 
 def test_a_line_says_what_was_judged_by_whom_and_why(tmp_path: Path) -> None:
     judge_run(PAIR, QUESTIONS, scripted([], "m7"), tmp_path, against="b", dimensions=ONE, threads=1)
-    one, first, second = lines(tmp_path)[3:6]
-    assert (one["kind"], one["methods"], one["question"], one["dimensions"]) == ("accuracy", ["a"], "q2", [])
-    assert one["model"] == "m7" and one["verdicts"] == {"accuracy": {"value": 0.0, "why": "It says so."}}
+    item, first, second = lines(tmp_path)[3:6]
+    assert (item["kind"], item["methods"], item["question"], item["dimensions"]) == ("accuracy", ["a"], "q2", [])
+    assert item["model"] == "m7" and item["verdicts"] == {"accuracy": {"value": 0.0, "why": "It says so."}}
     assert (first["methods"], second["methods"]) == (["a", "b"], ["b", "a"])
     assert first["verdicts"]["detail"]["value"] == 0.0 and second["verdicts"]["detail"]["value"] == 1.0
-    assert first["texts"] != second["texts"] and len(one["prompt"]) == 12 and one["prompt"] != first["prompt"]
+    assert first["texts"] != second["texts"] and len(item["prompt"]) == 12 and item["prompt"] != first["prompt"]
 
 
 def test_what_changed_is_judged_anew_and_that_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -425,7 +430,10 @@ def test_what_changed_is_judged_anew_and_that_alone(tmp_path: Path, monkeypatch:
 
     assert asked() == 11  # grades of 3 + 4 answers, and 2 comparisons, as q1 has equal ones and q4 one alone
     assert asked() == 0
-    changed = [row("b", "q2", "River two"), *(one for one in PAIR if (one["method"], one["question"]) != ("b", "q2"))]
+    changed = [
+        row("b", "q2", "River two"),
+        *(item for item in PAIR if (item["method"], item["question"]) != ("b", "q2")),
+    ]
     assert asked(changed) == 3 and asked() == 0
     accepting = [QuestionRecord("q1", QUESTIONS[0].text, ("River 1", "1")), *QUESTIONS[1:]]
     assert asked(questions=accepting) == 2
@@ -440,11 +448,11 @@ def test_a_line_that_is_no_judgement_is_named(tmp_path: Path) -> None:
     judge_run(PAIR, QUESTIONS, OverlapJudge(), tmp_path)
     path = tmp_path / "judgements.jsonl"
     good = path.read_text(encoding="utf-8").splitlines()
-    one = json.loads(good[0])
-    wrong = ["{", "[1]", "7", "", "{}", "\x00", json.dumps({**one, "verdicts": 3})]
-    wrong += [json.dumps({**one, "verdicts": {"accuracy": verdict}}) for verdict in (1, {"value": "much", "why": ""})]
-    wrong += [json.dumps({name: value for name, value in one.items() if name != left}) for left in one]
-    wrong += [json.dumps({**one, "methods": 3}), json.dumps({**one, "cost": "dear"})]
+    item = json.loads(good[0])
+    wrong = ["{", "[1]", "7", "", "{}", "\x00", json.dumps({**item, "verdicts": 3})]
+    wrong += [json.dumps({**item, "verdicts": {"accuracy": verdict}}) for verdict in (1, {"value": "much", "why": ""})]
+    wrong += [json.dumps({name: value for name, value in item.items() if name != left}) for left in item]
+    wrong += [json.dumps({**item, "methods": 3}), json.dumps({**item, "cost": "dear"})]
     for bad in wrong:
         path.write_text("\n".join([good[0], bad, *good[1:]]) + "\n", encoding="utf-8")
         with pytest.raises(DataError, match=r"judgements\.jsonl:2 is not a judgement.*Remove that line"):
@@ -452,10 +460,10 @@ def test_a_line_that_is_no_judgement_is_named(tmp_path: Path) -> None:
 
 
 def test_of_a_repeated_judgement_the_first_counts(tmp_path: Path) -> None:
-    found = judge_run(PAIR, QUESTIONS, OverlapJudge(), tmp_path)
+    result = judge_run(PAIR, QUESTIONS, OverlapJudge(), tmp_path)
     path = tmp_path / "judgements.jsonl"
     path.write_text(path.read_text("utf-8") + path.read_text("utf-8").replace('"value": 0.0', '"value": 1.0'), "utf-8")
-    assert judge_run(PAIR, QUESTIONS, OverlapJudge(), tmp_path) == found
+    assert judge_run(PAIR, QUESTIONS, OverlapJudge(), tmp_path) == result
 
 
 # Without a model, and without sense
@@ -465,17 +473,17 @@ def test_words_judge_in_the_place_of_a_model(tmp_path: Path) -> None:
     long = ("Town 1 is on River 1, which rises in the Alps.",)
     questions = [QuestionRecord("q1", "Which river is town 1 on?", long), *QUESTIONS[1:]]
     rows = [*of("a", "It rises in the Alps.", "River 2"), *of("b", "The river 1.", "no")]
-    found = judge_run(rows, questions, OverlapJudge(), tmp_path, against="b")
-    assert found["model"] == OverlapJudge().id
-    assert found["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "cost": 0}
+    result = judge_run(rows, questions, OverlapJudge(), tmp_path, against="b")
+    assert result["model"] == OverlapJudge().id
+    assert result["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "cost": 0}
     # "River 2" is accepted as it is; of the first answer 3 words are among 10 of a sentence, F1 6/14.
-    assert (found["accuracy"]["a"]["mean"], found["accuracy"]["b"]["mean"]) == (0.5, 0.0)
+    assert (result["accuracy"]["a"]["mean"], result["accuracy"]["b"]["mean"]) == (0.5, 0.0)
     # Of q1 alone there is a text to compare with. Words of it: 3 of 10 and 2 of 10; 3 of 4 and 2 of 2.
-    assert {name: rate["mean"] for name, rate in found["wins"]["a"].items()} == {
+    assert {name: rate["mean"] for name, rate in result["wins"]["a"].items()} == {
         "comprehensiveness": 1.0,
         "relevance": 0.0,
     }
-    assert found["wins"]["a"]["relevance"]["questions"] == 1 and found["position bias"] == 0.0
+    assert result["wins"]["a"]["relevance"]["questions"] == 1 and result["position bias"] == 0.0
 
 
 @pytest.mark.parametrize(

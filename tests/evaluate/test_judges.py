@@ -59,9 +59,9 @@ def test_a_model_is_shown_question_accepted_answers_and_answer_and_nothing_else_
 
 def test_for_a_comparison_a_model_sees_both_answers_in_order_and_every_dimension_but_no_accepted_answer() -> None:
     judge, asked = recorded(verdicts(ease_of_use="B", wit="A"))
-    found = judge.compare("Why?", ("secret",), "one", "two", TWO, Run())
-    assert found == {"wit": Verdict(1.0, "A it is."), "ease of use": Verdict(0.0, "B it is.")}
-    assert list(found) == list(TWO)
+    result = judge.compare("Why?", ("secret",), "one", "two", TWO, Run())
+    assert result == {"wit": Verdict(1.0, "A it is."), "ease of use": Verdict(0.0, "B it is.")}
+    assert list(result) == list(TWO)
     user = asked[0][1]
     shown = [{"dimension": name, "about": about} for name, about in TWO.items()]
     assert data(user) == [{"question": "Why?"}, *shown, {"answer": "one"}, {"answer": "two"}]
@@ -73,8 +73,8 @@ def test_what_needs_no_model_asks_none() -> None:
     judge, asked = recorded()
     assert judge.accuracy("Who?", ("Ida",), "", Run()).value == 0.0
     for first, second, value in (("one", "", 1.0), ("", "two", 0.0), ("same", "same", 0.5), ("", "", 0.5)):
-        found = judge.compare("Who?", (), first, second, TWO, Run())
-        assert {name: verdict.value for name, verdict in found.items()} == dict.fromkeys(TWO, value)
+        result = judge.compare("Who?", (), first, second, TWO, Run())
+        assert {name: verdict.value for name, verdict in result.items()} == dict.fromkeys(TWO, value)
     assert asked == []
 
 
@@ -92,9 +92,9 @@ def test_an_answer_stays_one_line_of_data_whatever_it_says() -> None:
 
 def test_of_a_long_answer_and_a_long_reason_the_beginning_counts() -> None:
     judge, asked = recorded(json.dumps({"why": "so " * 400, "right": True}))
-    found = judge.accuracy("Who?", ("Udo",), "x" * 20_000, Run())
+    result = judge.accuracy("Who?", ("Udo",), "x" * 20_000, Run())
     assert len(data(asked[0][1])[-1]["answer"]) == 8_000
-    assert found.value == 1.0 and len(found.why) == 301 and found.why.endswith("…")
+    assert result.value == 1.0 and len(result.why) == 301 and result.why.endswith("…")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_of_a_long_answer_and_a_long_reason_the_beginning_counts() -> None:
 )
 def test_a_comparison_that_does_not_decide_each_dimension_once_is_asked_for_once_more(wrong: str) -> None:
     judge, asked = recorded(wrong, verdicts(wit="B", ease_of_use="tie"))
-    assert [one.value for one in judge.compare("Why?", (), "one", "two", TWO, Run()).values()] == [0.0, 0.5]
+    assert [item.value for item in judge.compare("Why?", (), "one", "two", TWO, Run()).values()] == [0.0, 0.5]
     assert len(asked) == 2 and wrong in asked[1][1]
     judge, asked = recorded(wrong, wrong)
     with pytest.raises(LLMResponseError, match="asked for Comparison"):
@@ -155,8 +155,8 @@ REFERENCE = "Lothair was king of Lotharingia and had a long quarrel with his wif
 
 
 def compared(first: str, second: str, accepted: list[str] | None = None) -> dict[str, float]:
-    found = OverlapJudge().compare("Who?", accepted or [REFERENCE], first, second, DIMENSIONS)
-    return {name: verdict.value for name, verdict in found.items()}
+    result = OverlapJudge().compare("Who?", accepted or [REFERENCE], first, second, DIMENSIONS)
+    return {name: verdict.value for name, verdict in result.items()}
 
 
 def test_words_stand_for_two_dimensions_by_their_share_of_a_reference() -> None:
@@ -182,8 +182,8 @@ def test_the_nearest_reference_counts_and_words_compare_nothing_without_a_long_o
 def test_words_have_no_preference_for_a_place(first: str, second: str, accepted: list[str]) -> None:
     judge: Callable[..., dict[str, Verdict]] = OverlapJudge().compare
     accepted = [*accepted, REFERENCE]
-    one, other = judge("?", accepted, first, second, DIMENSIONS), judge("?", accepted, second, first, DIMENSIONS)
-    assert {n: v.value for n, v in one.items()} == {n: 1 - v.value for n, v in other.items()}
+    item, other = judge("?", accepted, first, second, DIMENSIONS), judge("?", accepted, second, first, DIMENSIONS)
+    assert {n: v.value for n, v in item.items()} == {n: 1 - v.value for n, v in other.items()}
     assert judge("?", accepted, first, first, DIMENSIONS)["relevance"].value == 0.5
 
 

@@ -75,8 +75,8 @@ class Finds(Operator):
     def apply(self, state: State, run: Run) -> State:
         graph = state.graph.part(self.nodes) if self.narrow else state.graph
         if graph.passages is None:
-            found = Evidence.of_edges(self.edges) if self.edges else Evidence.of_nodes(self.nodes)
-            return state.with_(graph=graph, evidence=found)
+            result = Evidence.of_edges(self.edges) if self.edges else Evidence.of_nodes(self.nodes)
+            return state.with_(graph=graph, evidence=result)
         return state.with_(graph=graph, passages=Ranking.of(self.nodes, range(len(self.nodes), 0, -1)))
 
 
@@ -105,17 +105,17 @@ FAMILY_IX = replace(IX, graph=Graph.from_triples(FAMILY), names=None, triples=No
 
 
 def test_a_question_without_gold_documents_is_left_out_over_documents() -> None:
-    found = Finds((node("lothair"),))
-    row = asked(found, answers=("Teutberga",))
+    result = Finds((node("lothair"),))
+    row = asked(result, answers=("Teutberga",))
     assert NEAR not in row["metrics"] and {"hit", "subgraph recall"} <= set(row["metrics"])
-    assert asked(found, "lothair")["metrics"].keys() == {NEAR, "recall@10"}
+    assert asked(result, "lothair")["metrics"].keys() == {NEAR, "recall@10"}
     assert row["steps"][0]["held"] is None
 
 
 def test_a_question_without_answers_is_left_out_over_a_graph() -> None:
-    found = Finds((FAMILY_IX.graph.id("Gisela"),))
-    assert NEAR not in over_family(found, gold=("Gisela",))["metrics"]
-    assert over_family(found, "Gisela")[NEAR] == 1.0
+    result = Finds((FAMILY_IX.graph.id("Gisela"),))
+    assert NEAR not in over_family(result, gold=("Gisela",))["metrics"]
+    assert over_family(result, "Gisela")[NEAR] == 1.0
 
 
 def test_what_it_needs_is_known_once_it_is_known_what_is_searched() -> None:
@@ -162,8 +162,8 @@ def test_it_is_recall_and_what_is_near_of_the_rest() -> None:
     """TR = Recall + MissTR (Corollary 1) of every pair of passages found and every three documents wanted."""
     names = [str(document["id"]) for document in CORPUS]
     linked, seen = PassageGraph()(IX.graph), set()
-    for found in combinations(names, 2):
-        ids = tuple(map(node, found))
+    for result in combinations(names, 2):
+        ids = tuple(map(node, result))
         for gold in combinations([*names, "not-in-index"], 3):
             row = asked(Finds(ids), *gold)
             there = [node(name) for name in gold if name in names]
@@ -198,14 +198,14 @@ def test_of_a_long_document_every_passage_counts(tmp_path: Path) -> None:
 
 def test_over_a_graph_answers_are_looked_for_on_the_graph_itself() -> None:
     graph = FAMILY_IX.graph
-    found = Finds((graph.id("Teutberga"),))
+    result = Finds((graph.id("Teutberga"),))
     beside = 1 / (1 + math.log(1 + 1) + math.log(1 + 4))  # by Lothair II, who has four neighbours
-    row = over_family(found, "Teutberga", "Waldrada", "Nobody")
+    row = over_family(result, "Teutberga", "Waldrada", "Nobody")
     assert row[NEAR] == pytest.approx((1 + beside + 0) / 3, abs=1e-6)
     assert row["steps"][0]["held"] == pytest.approx(1 / 3, abs=1e-6)
     married = next(e for e in graph.edges.tolist() if graph.triple(e)[2] == "Teutberga")
     assert over_family(Finds((), edges=(married,)), "Teutberga", "Lothair II")[NEAR] == 1.0
-    assert over_family(found, "Nobody")[NEAR] == 0.0
+    assert over_family(result, "Nobody")[NEAR] == 0.0
 
 
 names = st.lists(st.sampled_from(["Graz", "Linz", "the Linz", "Wien", "wien.", "Steyr", "Enns"]), max_size=8)
@@ -237,9 +237,9 @@ def test_f1_is_that_of_answers_and_the_harmonic_mean(predicted, gold) -> None:
     assert answer_quality(gold, predicted) == pytest.approx((recall, precision, f1))
 
 
-def family(*kept: str) -> Graph:
+def family(*selected: str) -> Graph:
     graph = GRAPHS["family"]
-    return graph.part([graph.id(name) for name in kept])
+    return graph.part([graph.id(name) for name in selected])
 
 
 def test_a_subgraph_is_judged_by_all_its_nodes() -> None:
@@ -313,14 +313,14 @@ def test_paths_of_an_extraction_reach_what_it_holds(name, hops) -> None:
     gold = [graph.names[node] for node in graph.nodes[1::2]]
     narrowed = (KHop(hops) >> Induce())(start("?", graph, entities=[first]))
     near = set(nx.single_source_shortest_path_length(as_networkx(graph), 0, hops)) - {0}
-    held = [graph.names[node] for node in near]
-    assert subgraph_quality(narrowed.graph, gold) == answer_quality([first, *held], gold)
-    assert path_quality(ShortestPaths()(narrowed), gold) == answer_quality(held, gold)
+    record = [graph.names[node] for node in near]
+    assert subgraph_quality(narrowed.graph, gold) == answer_quality([first, *record], gold)
+    assert path_quality(ShortestPaths()(narrowed), gold) == answer_quality(record, gold)
 
 
 def test_a_quality_reads_as_precision_recall_and_f1() -> None:
-    found = subgraph_quality(Graph.from_triples(FAMILY), ["Bertha"])
-    assert isinstance(found, Quality) and found == (found.precision, found.recall, found.f1)
+    result = subgraph_quality(Graph.from_triples(FAMILY), ["Bertha"])
+    assert isinstance(result, Quality) and result == (result.precision, result.recall, result.f1)
 
 
 def summary(text: str, references: list[str]) -> dict[str, float]:
@@ -346,12 +346,12 @@ def test_bleu_takes_references_together_and_the_nearest_length() -> None:
 
 def test_rouge_is_f1_of_stems_and_the_best_reference_counts() -> None:
     # Words: 2 of 3 and of 4; pairs: 1 of 2 and of 3; the longest common subsequence has 2.
-    one = summary("king married her", ["the king marries Waldrada"])
-    assert one["ROUGE-1"] == pytest.approx(2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4))
-    assert one["ROUGE-2"] == pytest.approx(2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3))
-    assert one["ROUGE-L"] == pytest.approx(one["ROUGE-1"])
+    item = summary("king married her", ["the king marries Waldrada"])
+    assert item["ROUGE-1"] == pytest.approx(2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4))
+    assert item["ROUGE-2"] == pytest.approx(2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3))
+    assert item["ROUGE-L"] == pytest.approx(item["ROUGE-1"])
     several = summary("king married her", ["nothing of it", "the king marries Waldrada"])
-    assert several["ROUGE-L"] == pytest.approx(one["ROUGE-L"])
+    assert several["ROUGE-L"] == pytest.approx(item["ROUGE-L"])
 
 
 def test_meteor_weighs_recall_and_chunks_and_knows_no_synonyms() -> None:
@@ -365,7 +365,7 @@ def test_meteor_weighs_recall_and_chunks_and_knows_no_synonyms() -> None:
 
 def test_all_metrics_are_between_nothing_and_the_same() -> None:
     text = "Retief helps the farmers of Lovenbroy to harvest their grapes."
-    same, none, empty = (summary(said, [text]) for said in (text, "x y z", ""))
+    same, none, empty = (summary(message, [text]) for message in (text, "x y z", ""))
     assert tuple(same) == SUMMARY_METRICS
     assert all(value == pytest.approx(1, abs=0.001) for value in same.values())
     assert all(value == pytest.approx(0, abs=0.1) for value in none.values())

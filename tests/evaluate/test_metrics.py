@@ -64,7 +64,7 @@ def test_ranking_metrics_keep_their_laws(ranked, gold, k) -> None:
     assert 0 <= recall <= capped <= 1 and 0 <= ndcg <= 1
     assert recall <= m.recall_at_k(ranked, gold, k + 1)
     assert (recall == 0) == (ndcg == 0)
-    found_first = sorted(dict.fromkeys(ranked), key=lambda one: one not in gold)
+    found_first = sorted(dict.fromkeys(ranked), key=lambda item: item not in gold)
     assert ndcg <= m.ndcg_at_k(found_first, gold, k) + 1e-12
     if gold:
         assert m.ndcg_at_k([*gold, *ranked], gold, k) == pytest.approx(1)
@@ -274,8 +274,8 @@ def test_one_run_holds_those_with_smaller_budgets(method) -> None:
     ranked = rankings_by_budget(method(20)(start(QUESTION, CLUB)), batch=3)
     assert list(ranked) == [3, 6, 9, 12, 15, 18, 20]
     for budget, nodes in ranked.items():
-        found = method(budget)(start(QUESTION, CLUB)).evidence
-        assert found is not None and found.nodes.tolist() == nodes.tolist()
+        result = method(budget)(start(QUESTION, CLUB)).evidence
+        assert result is not None and result.nodes.tolist() == nodes.tolist()
 
 
 @pytest.mark.parametrize("name", ["rerank", "gar", "fastinsight"])

@@ -26,13 +26,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def svgs(out: Path) -> list[ElementTree.Element]:
     page = (out / "report.html").read_text(encoding="utf-8")
-    return [ElementTree.fromstring(found) for found in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
+    return [ElementTree.fromstring(result) for result in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
 
 
 def judged(methods: list[str]) -> dict[str, Any]:
-    held = {"mean": 0.6, "low": 0.5, "high": 0.7, "questions": 6}
+    record = {"mean": 0.6, "low": 0.5, "high": 0.7, "questions": 6}
     wins = {name: {"diversity": {"mean": 0.7, "low": 0.6, "high": 0.8, "p": 0.01, "ties": 0.2}} for name in methods}
-    figures = {"model": HOSTILE[0], "accuracy": dict.fromkeys(methods, held), "wins": wins, "against": methods[0]}
+    figures = {"model": HOSTILE[0], "accuracy": dict.fromkeys(methods, record), "wins": wins, "against": methods[0]}
     return {**figures, "position bias": None, "unreadable": 0}
 
 
@@ -41,13 +41,14 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, HTMLParser]
     """A report in which every text that somebody gives is a hostile one."""
     out = tmp_path_factory.mktemp("hostile")
     asked = {
-        f"q{at}": {"text": held, "answers": list(HOSTILE), "gold": list(HOSTILE)} for at, held in enumerate(HOSTILE)
+        f"q{at}": {"text": record, "answers": list(HOSTILE), "gold": list(HOSTILE)} for at, record in enumerate(HOSTILE)
     }
-    evidence = [{"text": held, "score": None} for held in HOSTILE]
+    evidence = [{"text": record, "score": None} for record in HOSTILE]
     citations = [
-        {"document": held, "chunk": held, "start": 0, "end": 1, "text": held, "path": [held]} for held in HOSTILE
+        {"document": record, "chunk": record, "start": 0, "end": 1, "text": record, "path": [record]}
+        for record in HOSTILE
     ]
-    found = [
+    result = [
         row(
             method,
             question,
@@ -55,7 +56,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, HTMLParser]
             seconds=0.01 * (1 + turn),
             type=HOSTILE[place % 3],
             gold=list(HOSTILE),
-            documents=[[held, 1.0] for held in HOSTILE],
+            documents=[[record, 1.0] for record in HOSTILE],
             evidence=evidence,
             answer={"text": HOSTILE[place], "short": list(HOSTILE), "found": True, "citations": citations},
             steps=[{"operator": HOSTILE[0], "seconds": 0.1, "held": 0.5, "notes": list(HOSTILE)}],
@@ -64,28 +65,28 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, HTMLParser]
         for turn, method in enumerate(HOSTILE)
         for place, question in enumerate(asked)
     ]
-    held = summary(found, judge=judged(list(HOSTILE)))
-    held["data"]["name"] = HOSTILE[0]
-    held["machine"] = {HOSTILE[0]: HOSTILE[1]}
-    held["metrics"][0]["about"] = HOSTILE[0]
-    for of in held["methods"].values():
+    record = summary(result, judge=judged(list(HOSTILE)))
+    record["data"]["name"] = HOSTILE[0]
+    record["machine"] = {HOSTILE[0]: HOSTILE[1]}
+    record["metrics"][0]["about"] = HOSTILE[0]
+    for of in record["methods"].values():
         of["expression"] = HOSTILE[0]
         of["options"] = {"mode": of["method"]}
     points = [{"value": name, "name": name} for name in HOSTILE]
-    held["sweeps"] = [{"method": HOSTILE[0], "option": HOSTILE[1], "with": {}, "points": points}]
-    return out, written(out, found, held, asked)
+    record["sweeps"] = [{"method": HOSTILE[0], "option": HOSTILE[1], "with": {}, "points": points}]
+    return out, written(out, result, record, asked)
 
 
 def test_leaderboard_has_the_figures_of_the_summary_best_first(tmp_path: Path) -> None:
-    held = rows()
-    of = summary(held)
-    table = cells(written(tmp_path, held), ".board")
+    record = rows()
+    of = summary(record)
+    table = cells(written(tmp_path, record), ".board")
     assert [line[0] for line in table] == sorted(
         of["methods"], key=lambda m: -of["methods"][m]["metrics"]["recall@5"]["mean"]
     )
     header = ["method", "recall@5, %", "against vector", "p50 ms", "p95 ms", "encoder tokens", "model calls"]
     page = HTMLParser((tmp_path / "report.html").read_text(encoding="utf-8"))
-    names = [text(one) for one in page.css(".board thead tr:last-child th")]
+    names = [text(item) for item in page.css(".board thead tr:last-child th")]
     assert names == [*header, "ndcg@10, %", "exact match, %"]
     for line in table:
         method = of["methods"][line[0]]
@@ -98,36 +99,36 @@ def test_leaderboard_has_the_figures_of_the_summary_best_first(tmp_path: Path) -
 
 
 def test_leaderboard_marks_the_best_and_the_baseline_and_sorts_by_what_is_shown(tmp_path: Path) -> None:
-    held = [
+    record = [
         row(m, f"q{at}", recall=r, seconds=s) for m, r, s in [("a", 0.25, 0.01), ("b", 0.75, 0.09)] for at in (0, 1)
     ]
-    page = written(tmp_path, held)
+    page = written(tmp_path, record)
     assert text(page.css_first(".board tr.baseline th")) == "a baseline"
     best = {
-        (text(line.css_first("bdi")), text(one)) for line in page.css(".board tbody tr") for one in line.css("td > b")
+        (text(line.css_first("bdi")), text(item)) for line in page.css(".board tbody tr") for item in line.css("td > b")
     }
     assert best == {("b", "75.0 best"), ("b", "37.5 best"), ("a", "10 best")}
-    assert [one.attributes["data-v"] for one in page.css(".board tbody td:nth-child(2)")] == ["0.75", "0.25"]
+    assert [item.attributes["data-v"] for item in page.css(".board tbody td:nth-child(2)")] == ["0.75", "0.25"]
 
 
 def test_intervals_lie_where_the_summary_says(tmp_path: Path) -> None:
-    held = [row(method, "q0", recall=recall) for method, recall in (("a", 0.2), ("b", 0.6))]
-    style = [one.attributes["style"] for one in written(tmp_path, held).css(".board td:nth-child(2) .interval")]
+    record = [row(method, "q0", recall=recall) for method, recall in (("a", 0.2), ("b", 0.6))]
+    style = [item.attributes["style"] for item in written(tmp_path, record).css(".board td:nth-child(2) .interval")]
     # From 0.1, the lowest end, to 0.7, the highest.
     assert style == ["--low:66.67%;--high:100%;--mean:83.33%", "--low:0%;--high:33.33%;--mean:16.67%"]
 
 
 def test_charts_are_well_formed_and_say_what_they_are(tmp_path: Path) -> None:
-    held = rows()
-    of = summary(held)
+    record = rows()
+    of = summary(record)
     points = [{"value": 1, "name": "ppr"}, {"value": 2, "name": "bm25"}]
     of["sweeps"] = [{"method": "ppr", "option": "k", "with": {}, "points": points}]
-    written(tmp_path, held, of)
-    found = svgs(tmp_path)
+    written(tmp_path, record, of)
+    result = svgs(tmp_path)
     # For each of 3 metrics time in two sizes, and a sweep; and the time of the sweep. Tokens are all alike.
-    assert len(found) == 3 * 2 + 3 + 1
-    assert all(one.get("aria-label") and one.get("role") == "img" for one in found)
-    tips = [one.text or "" for chart in found for one in chart.iter(f"{SVG}title")]
+    assert len(result) == 3 * 2 + 3 + 1
+    assert all(item.get("aria-label") and item.get("role") == "img" for item in result)
+    tips = [item.text or "" for chart in result for item in chart.iter(f"{SVG}title")]
     recall = of["methods"]["ppr"]["metrics"]["recall@5"]["mean"]
     assert f"ppr\nrecall@5 {100 * recall:.1f} %, 20 median milliseconds per question" in tips
 
@@ -135,25 +136,25 @@ def test_charts_are_well_formed_and_say_what_they_are(tmp_path: Path) -> None:
 def test_a_reader_sees_the_primary_metric_until_another_is_chosen(tmp_path: Path) -> None:
     page = written(tmp_path, rows())
     parts = page.css("[data-metric]")
-    shown = {one.attributes["data-metric"] for one in parts if "hidden" not in one.attributes}
-    assert shown == {"recall@5"} and {one.attributes["data-metric"] for one in parts} == {
+    shown = {item.attributes["data-metric"] for item in parts if "hidden" not in item.attributes}
+    assert shown == {"recall@5"} and {item.attributes["data-metric"] for item in parts} == {
         "recall@5",
         "ndcg@10",
         "exact match",
     }
-    options = [text(one) for one in page.css("#tradeoffs select.choose-metric option")]
+    options = [text(item) for item in page.css("#tradeoffs select.choose-metric option")]
     assert options == ["recall@5", "ndcg@10", "exact match"]
 
 
 def test_times_recalls_and_groups_have_the_figures_of_the_summary(tmp_path: Path) -> None:
-    held = rows()
-    of = summary(held)
-    page = written(tmp_path, held, of)
+    record = rows()
+    of = summary(record)
+    page = written(tmp_path, record, of)
     bar = page.css_first(".bar")
     assert bar is not None and "VectorSearch 2.5" in (bar.attributes["aria-label"] or "")
     first = page.css_first(".stages")
     assert first is not None
-    assert [text(one.css_first("b")) for one in first.css("li")] == ["–", "90.0", "60.0"]
+    assert [text(item.css_first("b")) for item in first.css("li")] == ["–", "90.0", "60.0"]
     table = cells(page, "[data-metric='recall@5'] .groups-table")
     groups = {name: method["breakdown"]["type"] for name, method in of["methods"].items()}
     for name, *means in table:
@@ -193,7 +194,7 @@ def test_the_browser_runs_the_page_s_own_script_and_no_other(hostile: tuple[Path
     policy = page.css_first("meta[http-equiv='Content-Security-Policy']")
     assert policy is not None
     allowed = policy.attributes["content"] or ""
-    scripts = [one for one in page.css("script") if one.attributes.get("type") != "application/json"]
+    scripts = [item for item in page.css("script") if item.attributes.get("type") != "application/json"]
     digest = base64.b64encode(hashlib.sha256(scripts[0].text().encode()).digest()).decode()
     assert len(scripts) == 1 and f"script-src 'sha256-{digest}'" in allowed and "default-src 'none'" in allowed
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", scripts[0].text())
@@ -202,8 +203,8 @@ def test_the_browser_runs_the_page_s_own_script_and_no_other(hostile: tuple[Path
 def test_hostile_texts_stand_as_text_everywhere(hostile: tuple[Path, HTMLParser]) -> None:
     page = hostile[1]
     assert page.css_first("b:not(td > b):not(li > b)") is None  # of our own, not of a text
-    assert not any(text(one) == "bold" for one in page.css("b, i"))
-    names = {one.text() for one in page.css(".board tbody th bdi")}
+    assert not any(text(item) == "bold" for item in page.css("b, i"))
+    names = {item.text() for item in page.css(".board tbody th bdi")}
     assert {HOSTILE[0], HOSTILE[1], HOSTILE[3], HOSTILE[4], HOSTILE[6], "\ufffdgnirts a", "half \ufffd pair"} <= names
     assert len(page.css("script")) == 2 and len(page.css("head > title")) == 1
     assert text(page.css_first("head > title")).startswith(HOSTILE[0])
@@ -218,39 +219,39 @@ def test_nothing_of_the_page_steers_or_turns_around_what_follows(hostile: tuple[
 
 def test_charts_of_hostile_names_are_well_formed(hostile: tuple[Path, HTMLParser]) -> None:
     charts = svgs(hostile[0])
-    tips = {(one.text or "").partition("\n")[0] for chart in charts for one in chart.iter(f"{SVG}title")}
+    tips = {(item.text or "").partition("\n")[0] for chart in charts for item in chart.iter(f"{SVG}title")}
     assert {HOSTILE[0], HOSTILE[1], HOSTILE[6], HOSTILE[7]} <= tips
 
 
 def test_hostile_texts_come_to_the_script_as_they_were(hostile: tuple[Path, HTMLParser]) -> None:
-    held = data(hostile[1])
-    assert sorted(held["methods"]) == sorted(HOSTILE)
-    assert {one["t"] for one in held["questions"]} == set(HOSTILE)
-    assert held["questions"][0]["a"] == list(HOSTILE[:5])[: len(held["questions"][0]["a"])]
+    record = data(hostile[1])
+    assert sorted(record["methods"]) == sorted(HOSTILE)
+    assert {item["t"] for item in record["questions"]} == set(HOSTILE)
+    assert record["questions"][0]["a"] == list(HOSTILE[:5])[: len(record["questions"][0]["a"])]
     raw = (hostile[0] / "report.html").read_text(encoding="utf-8").partition('id="data">')[2].partition("</script>")[0]
     assert not re.search("[<>&\u2028\u2029]", raw)
 
 
 def test_failed_questions_are_shown_with_what_was_wrong(tmp_path: Path) -> None:
     nothing = {"documents": [], "evidence": [], "answer": None, "steps": []}
-    held = rows(("vector", "ppr"))
-    held[-1] = row("ppr", "q5", recall=0.0, error="BudgetError: 100 tokens are spent", **nothing)
-    page = written(tmp_path, held)
+    record = rows(("vector", "ppr"))
+    record[-1] = row("ppr", "q5", recall=0.0, error="BudgetError: 100 tokens are spent", **nothing)
+    page = written(tmp_path, record)
     assert cells(page, ".failures") == [["ppr", "Which river is number 5?", "BudgetError: 100 tokens are spent"]]
     assert "ppr failed on 1 question, counted as 0: BudgetError: 100 tokens are spent." in text(
         page.css_first("header")
     )
     assert text(page.css_first("tr th .chip.bad")) == "1 failed"
-    found = data(page)
-    assert found["rows"]["5"][found["methods"].index("ppr")]["x"] == "BudgetError: 100 tokens are spent"
+    result = data(page)
+    assert result["rows"]["5"][result["methods"].index("ppr")]["x"] == "BudgetError: 100 tokens are spent"
     assert not any("q5" in line for line in (tmp_path / "runs/ppr.trec").read_text().splitlines())
 
 
 def test_a_run_in_which_all_failed_has_a_page(tmp_path: Path) -> None:
-    held = [row(m, f"q{at}", recall=0.0, error="ModelError: no server") for m in ("a", "b") for at in range(3)]
-    page = written(tmp_path, held)
-    said = "a failed on every question, so that nothing is known of its quality: ModelError: no server."
-    assert text(page.css_first(".lead")) == said
+    record = [row(m, f"q{at}", recall=0.0, error="ModelError: no server") for m in ("a", "b") for at in range(3)]
+    page = written(tmp_path, record)
+    message = "a failed on every question, so that nothing is known of its quality: ModelError: no server."
+    assert text(page.css_first(".lead")) == message
     assert not page.css("svg .mark") and not page.css(".board tbody td")
     assert "| b | ModelError: no server | 3 | 3 |" in (tmp_path / "report.md").read_text(encoding="utf-8")
 
@@ -265,23 +266,28 @@ def test_one_method_has_no_comparison(tmp_path: Path) -> None:
 
 
 def test_methods_that_were_not_tested_against_a_baseline_are_shown(tmp_path: Path) -> None:
-    held = rows()
-    of = summary(held)
+    record = rows()
+    of = summary(record)
     for method in of["methods"].values():
         method["against_baseline"] = None
-    page = written(tmp_path, held, of)
+    page = written(tmp_path, record, of)
     assert "against" not in text(page.css_first(".board thead"))
     assert not re.search(r"p [=<]", text(page.css_first("header")))
 
 
 def test_what_is_not_known_is_left_out(tmp_path: Path) -> None:
-    held = [row(m, "q0", recall=r, steps=[]) for m, r in (("a", 0.1), ("b", 0.2))]
-    of = summary([{**one, "steps": []} for one in held])
+    record = [row(m, "q0", recall=r, steps=[]) for m, r in (("a", 0.1), ("b", 0.2))]
+    of = summary([{**item, "steps": []} for item in record])
     for method in of["methods"].values():
         method |= {"steps": [], "breakdown": {}}
-    page = written(tmp_path, held, of)
-    assert [one.attributes["id"] for one in page.css("section")] == ["leaderboard", "tradeoffs", "questions", "repeat"]
-    links = [one.attributes["href"] for one in page.css("nav a")]
+    page = written(tmp_path, record, of)
+    assert [item.attributes["id"] for item in page.css("section")] == [
+        "leaderboard",
+        "tradeoffs",
+        "questions",
+        "repeat",
+    ]
+    links = [item.attributes["href"] for item in page.css("nav a")]
     assert links == ["#leaderboard", "#tradeoffs", "#questions", "#repeat"]
 
 
@@ -302,19 +308,21 @@ def test_page_says_so_where_it_has_no_script(tmp_path: Path) -> None:
 
 
 def test_judged_answers_are_shown_where_there_was_a_judge(tmp_path: Path) -> None:
-    held = rows()
+    record = rows()
     judge = {**judged(["vector", "ppr"]), "model": "overlap", "position bias": 0.125, "unreadable": 3}
-    page = written(tmp_path, held, summary(held, judge=judge))
-    said = text(page.css_first("#judge .about"))
-    assert "Judge: overlap." in said and "disagreed in 12.5 %" in said and "3 replies could not be read" in said
+    page = written(tmp_path, record, summary(record, judge=judge))
+    message = text(page.css_first("#judge .about"))
+    assert (
+        "Judge: overlap." in message and "disagreed in 12.5 %" in message and "3 replies could not be read" in message
+    )
     assert cells(page, "#judge .judged:not(.wins)") == [["vector", "60.0", "6"], ["ppr", "60.0", "6"]]
     assert cells(page, "#judge .wins") == [["vector", "70.0"], ["ppr", "70.0"]]
-    assert written(tmp_path, held).css_first("#judge") is None
+    assert written(tmp_path, record).css_first("#judge") is None
 
 
 def test_questions_of_the_page_have_their_text_and_gold(tmp_path: Path) -> None:
-    found = data(written(tmp_path, rows(), asked=questions(6)))
-    first = found["questions"][0]
+    result = data(written(tmp_path, rows(), asked=questions(6)))
+    first = result["questions"][0]
     assert (first["i"], first["t"], first["a"], first["g"]) == (
         "q0",
         "Which river is number 0?",
@@ -330,36 +338,36 @@ def test_logarithmic_axes_say_so(tmp_path: Path) -> None:
 
 
 def test_what_is_ranked_is_named_by_what_was_searched(tmp_path: Path) -> None:
-    held = rows()
-    of = summary(held)
-    assert data(written(tmp_path, held, of))["places"] == "Documents"
-    assert "extraction by lexical" in text(written(tmp_path, held, of).css_first("header"))
+    record = rows()
+    of = summary(record)
+    assert data(written(tmp_path, record, of))["places"] == "Documents"
+    assert "extraction by lexical" in text(written(tmp_path, record, of).css_first("header"))
     of["data"] = {"name": "films", "over": "graph", "documents": 0, "nodes": 20, "edges": 30, "questions": 6}
-    page = written(tmp_path, held, of)
+    page = written(tmp_path, record, of)
     assert data(page)["places"] == "Nodes" and "extraction by" not in text(page.css_first("header"))
 
 
 def test_remarks_that_are_sentences_are_not_joined_by_commas(tmp_path: Path) -> None:
-    held = rows()
-    of = summary(held)
+    record = rows()
+    of = summary(record)
     of["data"]["remarks"] = ["9 triples (knowledge graph).", "2 rows were left out."]
-    said = text(written(tmp_path, held, of).css_first("#repeat"))
-    assert "9 triples (knowledge graph)." in said and "2 rows were left out." in said
+    message = text(written(tmp_path, record, of).css_first("#repeat"))
+    assert "9 triples (knowledge graph)." in message and "2 rows were left out." in message
 
 
 def test_the_stand_in_judge_is_described_whole(tmp_path: Path) -> None:
-    held = rows()
+    record = rows()
     judge = {**judged(["vector", "ppr"]), "model": OverlapJudge().id}
-    said = text(written(tmp_path, held, summary(held, judge=judge)).css_first("#judge .about"))
-    assert "F1 >= 0.5" in said and "all words of an accepted answer in a row" in said
-    other = written(tmp_path, held, summary(held, judge={**judge, "model": "gpt"}))
+    message = text(written(tmp_path, record, summary(record, judge=judge)).css_first("#judge .about"))
+    assert "F1 >= 0.5" in message and "all words of an accepted answer in a row" in message
+    other = written(tmp_path, record, summary(record, judge={**judge, "model": "gpt"}))
     assert "in a row" not in text(other.css_first("#judge"))
 
 
 def test_a_judge_that_compared_nothing_has_no_win_rates(tmp_path: Path) -> None:
-    held = rows()
+    record = rows()
     judge = {**judged(["vector", "ppr"]), "wins": {"ppr": {}, "bm25": {}}}
-    page = written(tmp_path, held, summary(held, judge=judge))
+    page = written(tmp_path, record, summary(record, judge=judge))
     assert page.css_first("#judge .wins") is None and "win rate" not in text(page.css_first("#judge")).lower()
 
 
@@ -385,7 +393,7 @@ def test_a_text_is_read_back_as_it_was(text: str) -> None:
     assert node is not None and node.text() == text and node.attributes["title"] == text
 
 
-@given(st.recursive(TEXTS | st.integers() | st.none(), lambda one: st.lists(one) | st.dictionaries(TEXTS, one)))
+@given(st.recursive(TEXTS | st.integers() | st.none(), lambda item: st.lists(item) | st.dictionaries(TEXTS, item)))
 def test_json_in_a_script_is_read_back_and_ends_nothing(value: object) -> None:
     text = script_json(value)
     assert json.loads(text) == value

@@ -22,9 +22,9 @@ from graphwright.evaluate.results import question_data, run_file, trec_lines
 
 def test_report_is_a_page_markdown_tables_and_a_run_of_each_method(tmp_path: Path) -> None:
     written(tmp_path, rows())
-    found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    result = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     runs = ["runs/bm25.trec", "runs/ppr.trec", "runs/vector.trec"]
-    assert found == ["report.html", "report.md", "results.csv", *runs]
+    assert result == ["report.html", "report.md", "results.csv", *runs]
 
 
 def test_a_report_that_fails_leaves_the_one_before_it_and_no_drafts(tmp_path: Path) -> None:
@@ -55,8 +55,8 @@ def test_a_folder_with_letters_that_stand_for_others_is_written_to(tmp_path: Pat
 
 def test_page_tells_how_to_run_it_again(tmp_path: Path) -> None:
     of = summary(rows(), index={"texts": 1234})
-    said = text(written(tmp_path, rows(), of).css_first("#repeat"))
-    assert "1234" in said and "abc123" in said and "graphwright evaluate experiment.toml --out AGAIN" in said
+    message = text(written(tmp_path, rows(), of).css_first("#repeat"))
+    assert "1234" in message and "abc123" in message and "graphwright evaluate experiment.toml --out AGAIN" in message
 
 
 def test_a_run_without_a_result_yet_has_a_report(tmp_path: Path) -> None:
@@ -65,24 +65,24 @@ def test_a_run_without_a_result_yet_has_a_report(tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
-def read(folder: Path, held: list[dict[str, Any]]) -> list[dict[str, str]]:
+def read(folder: Path, record: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Write the report and return the rows of its table."""
-    written(folder, held)
+    written(folder, record)
     with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def test_csv_holds_every_result(tmp_path: Path) -> None:
-    held = [row("a,\"b\"\nc; 'd'", "q0", answer=None, type="=1+1"), *rows()]
-    found = read(tmp_path, held)
-    assert len(found) == len(held)
-    assert found[0]["method"] == held[0]["method"] and found[0]["answer"] == "" and found[0]["found"] == ""
-    for line, one in zip(found, held, strict=True):
+    record = [row("a,\"b\"\nc; 'd'", "q0", answer=None, type="=1+1"), *rows()]
+    result = read(tmp_path, record)
+    assert len(result) == len(record)
+    assert result[0]["method"] == record[0]["method"] and result[0]["answer"] == "" and result[0]["found"] == ""
+    for line, item in zip(result, record, strict=True):
         names = ("method", "question", "type", "hops", "answers", "entities", "seconds", "tokens", "cost")
-        assert {name: line[name] for name in names} == {name: str(one[name]) for name in names}
-        assert {name: float(line[name]) for name in METRICS} == one["metrics"]
+        assert {name: line[name] for name in names} == {name: str(item[name]) for name in names}
+        assert {name: float(line[name]) for name in METRICS} == item["metrics"]
         assert (line["gold"], line["documents"], line["error"]) == ("2", "3", "")
-    assert (found[1]["found"], found[1]["answer"]) == ("True", "River 1, as it seems.")
+    assert (result[1]["found"], result[1]["answer"]) == ("True", "River 1, as it seems.")
 
 
 def test_duckdb_reads_the_table(tmp_path: Path) -> None:
@@ -95,38 +95,38 @@ def test_a_metric_that_a_question_lacks_is_empty(tmp_path: Path) -> None:
     lacking = row("ppr", "q0", metrics={"recall@5": 0.5}, hops=None)
     write_report(tmp_path, summary(rows()), [lacking], questions())
     with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as file:
-        found = list(csv.DictReader(file))
-    assert found[0]["recall@5"] == "0.5" and found[0]["ndcg@10"] == "" and found[0]["hops"] == ""
+        result = list(csv.DictReader(file))
+    assert result[0]["recall@5"] == "0.5" and result[0]["ndcg@10"] == "" and result[0]["hops"] == ""
 
 
 def test_failed_questions_say_why(tmp_path: Path) -> None:
     failure = {"documents": [], "answer": None, "metrics": dict.fromkeys(METRICS, 0.0)}
-    found = read(tmp_path, [row("ppr", "q0", error="BudgetError: spent", **failure)])
-    assert found[0]["error"] == "BudgetError: spent" and found[0]["documents"] == "0"
+    result = read(tmp_path, [row("ppr", "q0", error="BudgetError: spent", **failure)])
+    assert result[0]["error"] == "BudgetError: spent" and result[0]["documents"] == "0"
 
 
 def test_code_points_that_no_file_can_hold_are_replaced(tmp_path: Path) -> None:
-    found = read(tmp_path, [row("half \ud800", "q0", type="nul\x00")])
-    assert found[0]["method"] == "half \ufffd" and found[0]["type"] == "nul\ufffd"
+    result = read(tmp_path, [row("half \ud800", "q0", type="nul\x00")])
+    assert result[0]["method"] == "half \ufffd" and result[0]["type"] == "nul\ufffd"
 
 
 def read_runs(path: Path) -> dict[tuple[str, str], list[list[object]]]:
     """Return rankings by method and question, as tools for TREC runs read them: fields parted by white space."""
-    found: dict[tuple[str, str], list[list[object]]] = {}
+    result: dict[tuple[str, str], list[list[object]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         question, q0, document, rank, score, tag = line.split()
         assert q0 == "Q0"
-        ranked = found.setdefault((unquote(tag), unquote(question)), [])
+        ranked = result.setdefault((unquote(tag), unquote(question)), [])
         ranked.append([unquote(document), float(score)])
         assert int(rank) == len(ranked)
-    return found
+    return result
 
 
 def test_runs_hold_the_rankings_whichever_order_results_come_in(tmp_path: Path) -> None:
-    held = sorted(rows(), key=lambda one: one["question"])
-    written(tmp_path, held)
-    found = {key: ranked for path in (tmp_path / "runs").iterdir() for key, ranked in read_runs(path).items()}
-    assert found == {(one["method"], one["question"]): one["documents"] for one in held}
+    record = sorted(rows(), key=lambda item: item["question"])
+    written(tmp_path, record)
+    result = {key: ranked for path in (tmp_path / "runs").iterdir() for key, ranked in read_runs(path).items()}
+    assert result == {(item["method"], item["question"]): item["documents"] for item in record}
     assert {path.name for path in (tmp_path / "runs").iterdir()} == {"vector.trec", "ppr.trec", "bm25.trec"}
 
 
@@ -146,11 +146,11 @@ def test_any_id_and_score_is_read_back(name: str, score: float) -> None:
 
 @pytest.mark.parametrize("name", [*HOSTILE, "CON", "con", "PPR", "ppr ", ".hidden", "-rf", "", "a/b\\c:d", "p" * 500])
 def test_file_names_are_safe_on_every_system(name: str) -> None:
-    found = run_file(name)
-    assert found.isascii() and found == found.lower() and len(found) < 80
-    assert found.endswith(".trec") and found.count(".") == 1
-    assert all(letter.isalnum() or letter in "-_." for letter in found) and found[0].isalnum()
-    assert found.partition(".")[0] not in {"con", "prn", "aux", "nul"}
+    result = run_file(name)
+    assert result.isascii() and result == result.lower() and len(result) < 80
+    assert result.endswith(".trec") and result.count(".") == 1
+    assert all(letter.isalnum() or letter in "-_." for letter in result) and result[0].isalnum()
+    assert result.partition(".")[0] not in {"con", "prn", "aux", "nul"}
 
 
 @given(st.sets(st.text(min_size=1), min_size=2, max_size=5))
@@ -158,24 +158,24 @@ def test_every_method_has_a_file_of_its_own(names: set[str]) -> None:
     assert len({run_file(name) for name in names}) == len(names)
 
 
-def taken(held: list[dict[str, Any]], room: int = 1 << 20, **more: Any) -> dict[str, Any]:
-    found = question_data(summary(held), [{**one, **more} for one in held], questions(50), room)
-    data: dict[str, Any] = json.loads(found.json)
-    assert (found.listed, found.detailed) == (len(data["questions"]), len(data["rows"]))
+def taken(record: list[dict[str, Any]], room: int = 1 << 20, **more: Any) -> dict[str, Any]:
+    result = question_data(summary(record), [{**item, **more} for item in record], questions(50), room)
+    data: dict[str, Any] = json.loads(result.json)
+    assert (result.listed, result.detailed) == (len(data["questions"]), len(data["rows"]))
     return data
 
 
 def test_every_result_is_there_with_its_metrics_ranks_and_steps() -> None:
-    held = rows()
-    found = taken(held)
-    assert found["metrics"] == list(METRICS)
-    for one in held:
-        at, method = int(one["question"][1:]), found["methods"].index(one["method"])
-        shown = found["rows"][str(at)][method]
-        assert shown["m"] == [one["metrics"][name] for name in METRICS]
+    record = rows()
+    result = taken(record)
+    assert result["metrics"] == list(METRICS)
+    for item in record:
+        at, method = int(item["question"][1:]), result["methods"].index(item["method"])
+        shown = result["rows"][str(at)][method]
+        assert shown["m"] == [item["metrics"][name] for name in METRICS]
         assert shown["r"] == [2, 1]  # of the gold documents, in the order of the gold
         assert shown["d"] == [["d 1", 0.75], [f"d{at}", 0.5], ["d9", 0.25]]
-        assert [found["operators"][step[0]] for step in shown["s"]] == [s["operator"] for s in one["steps"]]
+        assert [result["operators"][step[0]] for step in shown["s"]] == [s["operator"] for s in item["steps"]]
         assert [step[2] for step in shown["s"]] == [None, 0.9, 0.6]
         assert shown["a"]["c"] == [["d 1", 2, 9, "River 1", "a → r → b"]]
 
@@ -190,33 +190,33 @@ def test_what_a_judge_said_of_an_answer_stands_with_it() -> None:
 
 
 def test_gold_that_was_not_found_has_no_rank() -> None:
-    found = taken([row("ppr", "q1", documents=[["d9", 1.0], ["d1", 0.5]])])
-    assert found["rows"]["0"][0]["r"] == [2, 0]
+    result = taken([row("ppr", "q1", documents=[["d9", 1.0], ["d1", 0.5]])])
+    assert result["rows"]["0"][0]["r"] == [2, 0]
 
 
 def test_where_room_is_short_those_that_methods_differ_on_most_can_be_opened() -> None:
-    held = [row("a", f"q{at}", recall=0.5) for at in range(10)]
-    held += [row("b", f"q{at}", recall=1.0 if at == 7 else 0.6 if at == 3 else 0.5) for at in range(10)]
-    one = taken(held)
-    size = max(len(json.dumps(of)) for of in one["rows"].values())
-    found = taken(held, room=3 * size)
-    assert list(found["rows"])[:2] == ["7", "3"] and len(found["rows"]) < 5
-    assert len(found["questions"]) == 10 and all(None not in question["v"] for question in found["questions"])
+    record = [row("a", f"q{at}", recall=0.5) for at in range(10)]
+    record += [row("b", f"q{at}", recall=1.0 if at == 7 else 0.6 if at == 3 else 0.5) for at in range(10)]
+    item = taken(record)
+    size = max(len(json.dumps(of)) for of in item["rows"].values())
+    result = taken(record, room=3 * size)
+    assert list(result["rows"])[:2] == ["7", "3"] and len(result["rows"]) < 5
+    assert len(result["questions"]) == 10 and all(None not in question["v"] for question in result["questions"])
 
 
 def test_failed_questions_come_before_all_others() -> None:
-    held = [row("a", f"q{at}", recall=float(at == 2)) for at in range(4)]
-    held += [row("b", f"q{at}", recall=0.0) for at in range(4)]
-    held[5]["error"] = "ModelError: no reply"
-    assert next(iter(taken(held)["rows"])) == "1"
+    record = [row("a", f"q{at}", recall=float(at == 2)) for at in range(4)]
+    record += [row("b", f"q{at}", recall=0.0) for at in range(4)]
+    record[5]["error"] = "ModelError: no reply"
+    assert next(iter(taken(record)["rows"])) == "1"
 
 
 def test_long_texts_and_lists_are_cut_and_counted() -> None:
     many = [[f"d{at}", 1 / (at + 1)] for at in range(100)]
     evidence = [{"text": "word " * 500, "score": 0.5}] * 10
-    found = taken([row("ppr", "q0", documents=many, evidence=evidence)])["rows"]["0"][0]
-    assert len(found["d"]) == 10 and found["n"] == [100, 10]
-    assert len(found["p"]) == 5 and len(found["p"][0][0]) == 240 and found["p"][0][0].endswith("…")
+    result = taken([row("ppr", "q0", documents=many, evidence=evidence)])["rows"]["0"][0]
+    assert len(result["d"]) == 10 and result["n"] == [100, 10]
+    assert len(result["p"]) == 5 and len(result["p"][0][0]) == 240 and result["p"][0][0].endswith("…")
 
 
 def test_scores_that_are_no_numbers_are_left_out() -> None:
@@ -225,6 +225,6 @@ def test_scores_that_are_no_numbers_are_left_out() -> None:
 
 
 def test_methods_that_differ_in_which_questions_they_were_asked_are_shown() -> None:
-    found = taken([row("a", "q0"), row("a", "q1"), row("b", "q1")])
-    order = found["methods"]
-    assert found["rows"]["0"][order.index("b")] is None and found["rows"]["0"][order.index("a")] is not None
+    result = taken([row("a", "q0"), row("a", "q1"), row("b", "q1")])
+    order = result["methods"]
+    assert result["rows"]["0"][order.index("b")] is None and result["rows"]["0"][order.index("a")] is not None

@@ -117,17 +117,17 @@ def test_run_leaves_results_manifest_and_summary_that_agree(once: Path) -> None:
 
 
 def test_row_holds_the_ranking_its_metrics_and_the_cost_of_every_step(once: Path) -> None:
-    found = {(row["method"], row["question"]): row for row in rows(once)}
-    one = found["bm25", "q1"]
-    assert one["documents"][0][0] == "mur" and one["gold"] == ["mur"] and one["type"] == "one"
-    assert one["metrics"]["recall@2"] == one["metrics"]["ndcg@10"] == 1.0
-    scores = [score for _, score in one["documents"]]
+    result = {(row["method"], row["question"]): row for row in rows(once)}
+    item = result["bm25", "q1"]
+    assert item["documents"][0][0] == "mur" and item["gold"] == ["mur"] and item["type"] == "one"
+    assert item["metrics"]["recall@2"] == item["metrics"]["ndcg@10"] == 1.0
+    scores = [score for _, score in item["documents"]]
     assert scores == sorted(scores, reverse=True)
-    assert [step["operator"].split("(")[0] for step in one["steps"]] == ["WordSearch", "ToPassages"]
-    assert 0 < sum(step["seconds"] for step in one["steps"]) <= one["seconds"]
+    assert [step["operator"].split("(")[0] for step in item["steps"]] == ["WordSearch", "ToPassages"]
+    assert 0 < sum(step["seconds"] for step in item["steps"]) <= item["seconds"]
     # Each method pays for the encoding of its questions, whichever was asked before it.
-    assert one["tokens"] == 0
-    assert all(found[method, q]["tokens"] > 0 for method in ("vector", "ppr") for q in ("q1", "q4"))
+    assert item["tokens"] == 0
+    assert all(result[method, q]["tokens"] > 0 for method in ("vector", "ppr") for q in ("q1", "q4"))
 
 
 def test_document_of_many_chunks_is_ranked_once(data: Path, tmp_path: Path) -> None:
@@ -160,9 +160,9 @@ def test_interrupted_run_goes_on_where_it_stopped(data: Path, tmp_path: Path) ->
         ask(experiment, out, progress=stop_after(2))
     assert pairs(out) == ALL[:6]
     asked: list[tuple[str, int, int]] = []
-    ask(experiment, out, progress=lambda *said: asked.append(said))
+    ask(experiment, out, progress=lambda *message: asked.append(message))
     assert pairs(out) == ALL
-    assert [said for said in asked if said[0].startswith("ask")] == [
+    assert [message for message in asked if message[0].startswith("ask")] == [
         ("ask", 3, 6),
         ("ask", 6, 6),
     ]
@@ -281,7 +281,7 @@ def test_a_method_can_be_added_to_a_finished_run_and_only_it_is_asked(data: Path
     assert pairs(finished)[12:] == [("hybrid", f"q{at}") for at in range(1, 5)]
     manifest = json.loads((finished / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["methods"].keys() == summary["methods"].keys() and manifest["methods"]["hybrid"]
-    assert [one.keys() for one in manifest["continued"]] == [{"started", "commit"}]
+    assert [item.keys() for item in manifest["continued"]] == [{"started", "commit"}]
     ask(Experiment(data, ("vector", "hybrid", "bm25", "ppr")), finished)  # only the report again
     assert len(json.loads((finished / "manifest.json").read_text(encoding="utf-8"))["continued"]) == 1
 
@@ -470,8 +470,8 @@ def test_a_model_that_fails_from_the_beginning_ends_the_run_with_what_was_found_
         ModelError, match="sometimes failed on its first 3 questions, the last time with ModelError: no reply"
     ):
         ask(Experiment(data, (sometimes, "bm25")), tmp_path / "run")
-    kept = pairs(tmp_path / "run")
-    assert ("bm25", "q1") in kept and ("sometimes", "q3") in kept
+    selected = pairs(tmp_path / "run")
+    assert ("bm25", "q1") in selected and ("sometimes", "q3") in selected
     fails[:] = ["q2", "q3", "q4"]  # once it has answered, the run goes on, whatever three questions do to it
     assert ask(Experiment(data, (sometimes, "bm25")), tmp_path / "run")["methods"]["sometimes"]["failed"] == 3
     fails.clear()
@@ -601,14 +601,14 @@ def test_the_metric_that_needs_answers_is_named(data: Path) -> None:
 
 
 def test_apart_finds_the_same_as_together(data: Path, once: Path, tmp_path: Path) -> None:
-    kept = ("documents", "evidence", "metrics", "texts", "tokens")
+    selected = ("documents", "evidence", "metrics", "texts", "tokens")
     for name in METHODS:
         ask(Experiment(data, (name,)), tmp_path / name)
-        one, other = (
-            {r["question"]: {part: r[part] for part in kept} for r in rows(out) if r["method"] == name}
+        item, other = (
+            {r["question"]: {part: r[part] for part in selected} for r in rows(out) if r["method"] == name}
             for out in (once, tmp_path / name)
         )
-        assert one == other
+        assert item == other
 
 
 def test_a_graph_is_searched_and_answers_are_measured(tmp_path: Path) -> None:
@@ -665,7 +665,7 @@ def test_answers_are_judged_where_a_judge_is_given(data: Path, tmp_path: Path) -
     assert summary["judge"]["accuracy"]["bm25"]["questions"] == 1 and (tmp_path / "run" / "judgements.jsonl").exists()
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     shown = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
-    assert "stand-in" in page and [said["a"]["j"][0] for said in shown["rows"]["0"]] == [
+    assert "stand-in" in page and [message["a"]["j"][0] for message in shown["rows"]["0"]] == [
         summary["judge"]["accuracy"][name]["mean"] for name in shown["methods"]
     ]
 

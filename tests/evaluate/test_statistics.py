@@ -75,7 +75,7 @@ sixths = st.sampled_from([Fraction(n, 6) for n in range(7)])
 def test_test_is_exact_where_sums_are_equal_but_for_rounding(pairs) -> None:
     differences = [a - b for a, b in pairs]
     sums = [abs(sum(map(mul, differences, signs))) for signs in product((1, -1), repeat=len(pairs))]
-    p = Fraction(sum(one >= abs(sum(differences)) for one in sums), len(sums))
+    p = Fraction(sum(item >= abs(sum(differences)) for item in sums), len(sums))
     a, b = (list(map(float, column)) for column in zip(*pairs, strict=True))
     assert paired_test(a, b) == pytest.approx(float(p))
 
@@ -117,12 +117,12 @@ def test_holm_corrects_for_the_number_of_comparisons() -> None:
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_corrected_values_keep_the_order_and_are_no_smaller(p: list[float]) -> None:
     corrected = holm(p)
-    assert all(one <= other <= 1 for one, other in zip(p, corrected, strict=True))
+    assert all(item <= other <= 1 for item, other in zip(p, corrected, strict=True))
     order = np.argsort(p, kind="stable")
     assert (np.diff(np.array(corrected)[order]) >= 0).all()
     assert min(corrected) == pytest.approx(min(1.0, len(p) * min(p)))
     # As it is defined: of all that are no larger, the most that one comes to times those that are no smaller than it.
-    plain = [max(min(1.0, q * sum(one >= q for one in p)) for q in p if q <= of) for of in p]
+    plain = [max(min(1.0, q * sum(item >= q for item in p)) for q in p if q <= of) for of in p]
     assert corrected == pytest.approx(plain)
 
 
@@ -160,8 +160,8 @@ def made(tmp_path: Path, names: list[str], rows: list[Row], sweep: Any = None) -
     manifest = {**MANIFEST, "methods": {entry.name: "…" for entry in listed}, "baseline": listed[0].name}
     results = Results(tmp_path / "rows.jsonl", [e.name for e in listed], [f"q{at}" for at in range(4)])
     with results.writing() as add:
-        for one in rows:
-            add(one)
+        for item in rows:
+            add(item)
     subject: Any = SimpleNamespace(measures=MEASURES, primary="recall@5")
     return summarised(manifest, listed, subject, results)
 
@@ -196,9 +196,9 @@ def test_options_that_are_objects_are_shown(tmp_path: Path) -> None:
     models = [OverlapCrossEncoder(), HashEncoder()]
     names = [f"rerank(cross_encoder={model!r})" for model in models]
     rows = [row(name, at, 0.5) for name in names for at in range(4)]
-    found = json.loads(json.dumps(made(tmp_path, ["rerank"], rows, {"cross_encoder": models})))
-    assert [of["options"] for of in found["methods"].values()] == [{"cross_encoder": repr(model)} for model in models]
-    assert [point["value"] for point in found["sweeps"][0]["points"]] == list(map(repr, models))
+    result = json.loads(json.dumps(made(tmp_path, ["rerank"], rows, {"cross_encoder": models})))
+    assert [of["options"] for of in result["methods"].values()] == [{"cross_encoder": repr(model)} for model in models]
+    assert [point["value"] for point in result["sweeps"][0]["points"]] == list(map(repr, models))
 
 
 def test_differences_are_tested_and_corrected_for_the_number_of_methods(tmp_path: Path) -> None:
@@ -217,12 +217,12 @@ def test_failures_are_counted(tmp_path: Path) -> None:
 
 
 def test_steps_of_a_loop_are_added_up_and_what_they_hold_is_averaged_where_they_ran(tmp_path: Path) -> None:
-    def step(seconds: float, held: float | None) -> Row:
-        return {"operator": "A()", "seconds": seconds, "held": held}
+    def step(seconds: float, record: float | None) -> Row:
+        return {"operator": "A()", "seconds": seconds, "held": record}
 
     rows = [row("bm25", at, 0.0, steps=[step(0.001, 0.0), step(0.002, 0.5)] if at < 2 else []) for at in range(4)]
-    (found,) = made(tmp_path, ["bm25"], rows)["methods"]["bm25"]["steps"]
-    assert found == {"operator": "A()", "p50": 1.5, "p95": 3.0, "mean": 1.5, "held": 0.5}
+    (result,) = made(tmp_path, ["bm25"], rows)["methods"]["bm25"]["steps"]
+    assert result == {"operator": "A()", "p50": 1.5, "p95": 3.0, "mean": 1.5, "held": 0.5}
 
 
 def test_a_grid_has_a_curve_for_each_option_the_others_being_the_same(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ SUBJECTS = [
 
 def papers(count: int = 24, seed: int = 0) -> list[Document]:
     """Documents of three sentences about one of six subjects each; each refers to the next one, some further ones."""
-    rng, found = random.Random(seed), []
+    rng, result = random.Random(seed), []
     for at in range(count):
         terms = SUBJECTS[at % 6].split()
         sentences = []
@@ -44,16 +44,16 @@ def papers(count: int = 24, seed: int = 0) -> list[Document]:
                 f"In study {number} the {some[0]} and the {some[1]} of {' with '.join(some[2:])} were seen."
             )
         links = (f"p{(at + 1) % count}", *(f"p{rng.randrange(count)}" for _ in range(at % 3)))
-        found.append(Document(f"p{at}", " ".join(sentences), f"{terms[0]} {terms[1]}", links=links))
-    return found
+        result.append(Document(f"p{at}", " ".join(sentences), f"{terms[0]} {terms[1]}", links=links))
+    return result
 
 
 @given(st.integers(2, 30), st.integers(0, 5), st.randoms(use_true_random=False))
 def test_pairs_are_links_each_once_whatever_the_order_of_documents(count: int, seed: int, rng: random.Random) -> None:
     documents = papers(count)
-    pairs = [(one.id, other.id) for one, other in linked_pairs(documents, seed)]
+    pairs = [(item.id, other.id) for item, other in linked_pairs(documents, seed)]
     shuffled = rng.sample(documents, count)
-    assert [(one.id, other.id) for one, other in linked_pairs(shuffled, seed)] == pairs
+    assert [(item.id, other.id) for item, other in linked_pairs(shuffled, seed)] == pairs
     links = {(d.id, link) for d in documents for link in d.links if link != d.id}
     assert set(pairs) <= links and {frozenset(p) for p in pairs} == {frozenset(p) for p in links}
     assert len({frozenset(p) for p in pairs}) == len(pairs)
@@ -69,10 +69,10 @@ def test_questions_need_both_documents_and_copy_neither() -> None:
     for asked in questions:
         source, target = (known[name] for name in asked.gold)
         assert target.id in source.links and asked.text.endswith("?") and asked.type == "two documents"
-        said = set(words(asked.text))
-        one, other = (set(words(f"{d.title} {d.text}")) for d in (source, target))
-        assert len(said & one - other) >= 2 and len(said & other - one) >= 2
-        assert not said >= set(words(target.title))
+        message = set(words(asked.text))
+        item, other = (set(words(f"{d.title} {d.text}")) for d in (source, target))
+        assert len(message & item - other) >= 2 and len(message & other - item) >= 2
+        assert not message >= set(words(target.title))
         for document in (source, target):
             assert not any(sentence in asked.text for sentence in document.text.split(". "))
 
@@ -209,8 +209,8 @@ def test_the_script_makes_a_set_that_can_be_evaluated(tmp_path: Path) -> None:
     (data / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (data / "links.tsv").write_text("".join(f"{d.id}\t{link}\n" for d in papers() for link in d.links))
     command = [sys.executable, str(SCRIPT), "--data", str(data), "--out", str(out), "--questions", "5", "--seed", "1"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "5 questions of 5 wanted" in said
+    message = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "5 questions of 5 wanted" in message
     dataset = read_dataset(out)
     documents = list(read_documents([dataset.corpus], print))
     assert list(dataset.questions) == two_document_questions(documents, 5, seed=1)

@@ -13,13 +13,13 @@ from graphwright.evaluate.tables import brief, groupings, leaderboard, markdown,
 
 def tables(text: str) -> list[list[list[str]]]:
     """Return the tables of a Markdown text, cells parted as its readers part them."""
-    found: list[list[list[str]]] = [[]]
+    result: list[list[list[str]]] = [[]]
     for line in text.splitlines():
         if line.startswith("|"):
-            found[-1].append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
-        elif found[-1]:
-            found.append([])
-    return [table for table in found if table]
+            result[-1].append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+        elif result[-1]:
+            result.append([])
+    return [table for table in result if table]
 
 
 def test_terminal_table_has_the_primary_metric_with_its_interval_first() -> None:
@@ -29,8 +29,8 @@ def test_terminal_table_has_the_primary_metric_with_its_interval_first() -> None
     costs = ["p50 ms", "p95 ms", "encoder tokens"]
     assert header == ["method", "recall@5, %", "against vector", *costs, "model calls", "ndcg@10, %"]
     for name, value, *_ in body:
-        found = of["methods"][name]["metrics"]["recall@5"]
-        assert value == f"{100 * found['mean']:.1f} ({100 * found['low']:.1f}–{100 * found['high']:.1f})"
+        result = of["methods"][name]["metrics"]["recall@5"]
+        assert value == f"{100 * result['mean']:.1f} ({100 * result['low']:.1f}–{100 * result['high']:.1f})"
     assert all(len(line) == len(header) for line in body)
 
 
@@ -102,8 +102,8 @@ def test_markdown_has_every_figure_of_the_leaderboard_and_the_groups() -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_markdown_shows_hostile_names_as_they_are(name: str) -> None:
-    held = [row(name, "q0"), row("ppr", "q0", recall=0.1)]
-    of = summary(held)
+    record = [row(name, "q0"), row("ppr", "q0", recall=0.1)]
+    of = summary(record)
     of["methods"][name]["steps"][0]["operator"] = name
     text = markdown(of)
     text.encode()
@@ -121,16 +121,16 @@ def test_best_is_marked_where_methods_differ() -> None:
 
 
 def test_equals_that_are_best_are_all_marked() -> None:
-    held = [row(name, "q0", recall=recall) for name, recall in (("a", 0.8), ("b", 0.8), ("c", 0.1))]
-    assert leaderboard(summary(held))[0].winners() == {0, 1}
+    record = [row(name, "q0", recall=recall) for name, recall in (("a", 0.8), ("b", 0.8), ("c", 0.1))]
+    assert leaderboard(summary(record))[0].winners() == {0, 1}
 
 
 def test_money_and_tokens_of_language_models_are_columns_where_there_are_any() -> None:
-    held = [row("a", "q0"), row("b", "q0", prompt_tokens=900, completion_tokens=50, cost=0.0021)]
-    names = {column.name: column for column in leaderboard(summary(held))}
+    record = [row("a", "q0"), row("b", "q0", prompt_tokens=900, completion_tokens=50, cost=0.0021)]
+    names = {column.name: column for column in leaderboard(summary(record))}
     assert [cell.text for cell in names["LLM tokens"].cells] == ["0", "950"]
     assert [cell.text for cell in names["money"].cells] == ["0", "0.0021"]
-    assert not {"LLM tokens", "money"} & {column.name for column in leaderboard(summary(held[:1]))}
+    assert not {"LLM tokens", "money"} & {column.name for column in leaderboard(summary(record[:1]))}
 
 
 def test_a_method_that_lacks_a_metric_has_a_dash_and_comes_last() -> None:

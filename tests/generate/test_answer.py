@@ -159,7 +159,7 @@ def test_the_path_leads_from_what_the_question_names() -> None:
 @given(st.lists(st.tuples(st.integers(-1, 5), st.integers(0, 12), st.integers(1, 9)), max_size=5))
 def test_every_citation_is_what_stands_in_its_document(slices: list[tuple[int, int, int]]) -> None:
     texts = [GRAPH.text(int(node)) for node in ASKED.passages.ids]  # type: ignore[union-attr]
-    spans = [[found.span() for found in re.finditer(r"\w+", text)] for text in texts]
+    spans = [[result.span() for result in re.finditer(r"\w+", text)] for text in texts]
     quotes = []
     for passage, first, count in slices:
         text, some = texts[passage % 3], spans[passage % 3][first : first + count]
@@ -168,8 +168,8 @@ def test_every_citation_is_what_stands_in_its_document(slices: list[tuple[int, i
     assert all(TEXTS[c.document][c.start : c.end] == c.text != "" for c in answer.citations)
     assert len(set(answer.citations)) == len(answer.citations)
     # The passage that is named may hold it in another case, and then is the one that is cited.
-    kept = {quote.casefold() for _, quote in quotes if words(quote)}
-    assert {c.text.casefold() for c in answer.citations} == kept
+    selected = {quote.casefold() for _, quote in quotes if words(quote)}
+    assert {c.text.casefold() for c in answer.citations} == selected
 
 
 INJECTIONS: list[tuple[str, Callable[[str], str]]] = [
@@ -241,13 +241,13 @@ def test_that_nothing_was_found_is_heard_too() -> None:
 
 def test_what_the_model_needs_is_asked_for() -> None:
     snapshot = corpus_index().snapshot
-    found = VectorSearch(snapshot.passages) % 3 >> ToPassages()
+    result = VectorSearch(snapshot.passages) % 3 >> ToPassages()
     assert (
         Generate(Plain()).needs == ("prompt", "passages")
-        and (found >> PassagePrompt() >> Generate(Plain())).needs == ()
+        and (result >> PassagePrompt() >> Generate(Plain())).needs == ()
     )
     with pytest.raises(NeedsError, match="needs 'prompt'"):
-        (found >> Generate(Plain()))(start("?", snapshot.graph))
+        (result >> Generate(Plain()))(start("?", snapshot.graph))
     with pytest.raises(OptionError, match="must be a language model"):
         Generate("gpt")  # type: ignore[arg-type]
 
@@ -284,11 +284,11 @@ class TestOverHttp:
         assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (1, 7, 3)
 
     def test_an_answer_that_streams(self) -> None:
-        said = reply("“Erstein” in Alsace 😀 [1].\nIt burned [2].", (1, FOUNDED), (2, BURNED))
+        output = reply("“Erstein” in Alsace 😀 [1].\nIt burned [2].", (1, FOUNDED), (2, BURNED))
         heard: list[str] = []
-        with LLMServer([said]) as server:
+        with LLMServer([output]) as server:
             after = (PassagePrompt() >> Generate(OpenAILLM("any", server.url)))(ASKED, Run(on_text=heard.append))
-        assert server.requests[0].json["stream"] is True and "\\u201c" in said
+        assert server.requests[0].json["stream"] is True and "\\u201c" in output
         assert len(heard) > 3 and after.answer is not None
         assert "".join(heard) == after.answer.text == "“Erstein” in Alsace 😀 [1].\nIt burned [2]."
         assert len(after.answer.citations) == 2

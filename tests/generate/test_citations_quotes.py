@@ -28,11 +28,11 @@ texts = st.text(st.sampled_from("ab é“”'—-–  \n\u00a0ßŁİﬁ1.A\u0301
 
 @given(texts, texts, texts)
 def test_a_slice_of_a_text_is_found_where_the_text_is_that_slice(before: str, quote: str, after: str) -> None:
-    found = at(quote, f"{before} {quote} {after}")
+    result = at(quote, f"{before} {quote} {after}")
     if not words(quote):
-        assert found is None
+        assert result is None
     elif len(quote.strip()) >= 3:
-        assert found == quote.strip()
+        assert result == quote.strip()
 
 
 @given(st.data(), st.text("ab1. ", max_size=30))
@@ -70,7 +70,7 @@ def test_a_quote_that_was_typed_otherwise_is_found_at_the_exact_characters(data:
 
 
 @pytest.mark.parametrize(
-    ("quote", "found"),
+    ("quote", "result"),
     [
         ("In 855 he maried Teutberga, and in 862 Waldrada", "In 855 he married Teutberga, and in 862 Waldrada"),
         ("Lothair II was king of Lotharignia He said", "Lothair II was king of Lotharingia.  He said"),
@@ -89,8 +89,8 @@ def test_a_quote_that_was_typed_otherwise_is_found_at_the_exact_characters(data:
         ("“”", None),
     ],
 )
-def test_a_close_match_is_cited_as_it_stands_and_a_false_one_not(quote: str, found: str | None) -> None:
-    assert at(quote) == found
+def test_a_close_match_is_cited_as_it_stands_and_a_false_one_not(quote: str, result: str | None) -> None:
+    assert at(quote) == result
 
 
 def test_a_quote_that_is_a_word_is_not_looked_for_inside_another() -> None:
@@ -191,6 +191,6 @@ def test_markers_follow_what_was_kept(answer: str, numbers: list[int | None], me
 
 @given(st.text(st.sampled_from("ab [],;0123."), max_size=30), st.lists(st.none() | st.integers(1, 9), max_size=4))
 def test_no_marker_points_to_what_was_dropped(answer: str, numbers: list[int | None]) -> None:
-    kept = {str(n) for n in numbers if n is not None}
-    found = re.findall(r"\[(\d{1,3}(?:, \d{1,3})*)\]", renumbered(answer, numbers))
-    assert all(set(marker.split(", ")) <= kept for marker in found)
+    selected = {str(n) for n in numbers if n is not None}
+    result = re.findall(r"\[(\d{1,3}(?:, \d{1,3})*)\]", renumbered(answer, numbers))
+    assert all(set(marker.split(", ")) <= selected for marker in result)

@@ -91,13 +91,13 @@ def test_no_text_can_pass_for_a_line_or_an_instruction() -> None:
     assert "<|im_end|>" not in prompt and "[INST]" not in prompt
 
 
-def found() -> State:
+def result() -> State:
     search = VectorSearch(SNAPSHOT.names) % 6 >> FlowPaths() % 5 >> ToPassages(mentions=0.1)
     return search(start("Whom did Lothair II marry?", SNAPSHOT.graph))
 
 
 def test_passages_are_shown_before_the_paths_and_named_by_them() -> None:
-    state = found()
+    state = result()
     assert state.passages is not None
     shown = lines(state, PathPrompt(passages=2))
     kinds = [next(iter(line)) for line in shown]
@@ -146,7 +146,7 @@ def test_without_vectors_the_edges_at_the_evidence_are_compared_by_words() -> No
     noted = PathPrompt(edges=GlobalEdges(None))(state, Run())
     assert "no vectors of triples" in noted.trace[-1].notes[0]
     # Passages mention everything, and say nothing by it.
-    asked = Keywords()(start("What did Lothair II found?", SNAPSHOT.graph)).with_(evidence=found().evidence)
+    asked = Keywords()(start("What did Lothair II found?", SNAPSHOT.graph)).with_(evidence=result().evidence)
     assert all(
         (SNAPSHOT.graph.columns.kinds[SNAPSHOT.graph.ends([e])] == 0).all() for e in GlobalEdges(None)(asked, Run())
     )
@@ -187,7 +187,7 @@ def test_the_flat_form_has_each_text_once_and_the_best_last() -> None:
 
 def test_the_flat_form_keeps_the_room_the_passages_and_the_relations_of_themes() -> None:
     op = FlatPrompt(edges=GlobalEdges(SNAPSHOT.triples, limit=2, by_question=True), passages=2)
-    state = found()
+    state = result()
     shown = lines(state, op)
     kinds = [next(iter(line)) for line in shown]
     assert kinds[:5] == ["question", "relation", "relation", "passage", "passage"] and "entity" in kinds[5:]
@@ -199,7 +199,7 @@ def test_the_flat_form_keeps_the_room_the_passages_and_the_relations_of_themes()
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: PathPrompt(tokens=10), "tokens is 10"),
         (lambda: PathPrompt(passages=-1), "passages is -1"),
@@ -207,6 +207,6 @@ def test_the_flat_form_keeps_the_room_the_passages_and_the_relations_of_themes()
         (lambda: GlobalEdges(None, limit=0), "limit is 0"),
     ],
 )
-def test_options_are_checked(make: object, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_options_are_checked(make: object, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         make()  # type: ignore[operator]

@@ -84,10 +84,10 @@ def test_a_language_model_answers_and_cites_the_nodes_of_a_graph() -> None:
 
 def test_the_ends_of_the_nearest_chain_are_the_answer() -> None:
     def answer(question: str) -> list[tuple[str, ...]]:
-        said = ChainAnswer(HashEncoder())(chained(FILMS, "Ridley Scott", question)).answer
-        assert said is not None and said.found
-        assert said.text.splitlines() == [c.text for c in said.citations] == [c.chunk for c in said.citations]
-        return [c.path for c in said.citations]
+        message = ChainAnswer(HashEncoder())(chained(FILMS, "Ridley Scott", question)).answer
+        assert message is not None and message.found
+        assert message.text.splitlines() == [c.text for c in message.citations] == [c.chunk for c in message.citations]
+        return [c.path for c in message.citations]
 
     films = ("Ridley Scott", "directed_by⁻¹")
     assert answer("what is directed by Ridley Scott") == [(*films, "Alien"), (*films, "Legend")]

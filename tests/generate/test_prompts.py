@@ -70,13 +70,13 @@ def test_no_text_adds_hides_or_changes_a_passage(texts: list[str]) -> None:
 @given(st.lists(st.integers(0, 1500), min_size=1, max_size=12), st.integers(2_000, 4_000), st.sampled_from('a"\x00<é'))
 def test_the_passages_fit_their_room_and_only_the_first_is_cut(lengths: list[int], room: int, letter: str) -> None:
     state, prompt = shown([letter * n for n in lengths], passages=12, characters=room)
-    found = passages_in(prompt)
+    result = passages_in(prompt)
     lines = [line for line in prompt.splitlines() if line.startswith('{"passage"')]
-    assert len("\n".join(lines)) <= room and 1 in found
-    assert all(state.graph.text(n - 1) == text for n, text in found.items() if n > 1)
-    assert state.graph.text(0).startswith(found[1]) and (len(found[1]) > 100 or found[1] == state.graph.text(0))
+    assert len("\n".join(lines)) <= room and 1 in result
+    assert all(state.graph.text(n - 1) == text for n, text in result.items() if n > 1)
+    assert state.graph.text(0).startswith(result[1]) and (len(result[1]) > 100 or result[1] == state.graph.text(0))
     if 12 * max(lengths) * 6 < room - 2_000:
-        assert len(found) == len(lengths)
+        assert len(result) == len(lengths)
 
 
 def test_a_passage_left_out_keeps_its_number_to_itself() -> None:

@@ -30,13 +30,13 @@ def lines(state: State, op: HybridPrompt | None = None) -> list[dict[str, object
     return [json.loads(line) for line in prompt.splitlines() if line.startswith("{")]
 
 
-def found() -> State:
+def result() -> State:
     groups = Keywords() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words)
     return (groups >> Bubble(SNAPSHOT.passages) >> Unite() >> ToPassages(limit=5))(start(QUESTION, GRAPH))
 
 
 def test_question_triples_and_passages_stand_in_this_order() -> None:
-    state = found()
+    state = result()
     shown = lines(state)
     kinds = [next(iter(line)) for line in shown]
     assert kinds == sorted(kinds, key=["question", "triple", "passage"].index) and set(kinds) > {"triple", "passage"}
@@ -50,7 +50,7 @@ def test_question_triples_and_passages_stand_in_this_order() -> None:
 
 
 def test_triples_name_the_shown_passages_that_state_them() -> None:
-    state = found()
+    state = result()
     assert state.passages is not None and state.evidence is not None
     for op, most in ((HybridPrompt(), 5), (HybridPrompt(passages=1), 1)):
         numbers = {c: n for n, c in enumerate(state.passages.ids.tolist()[:most], 1)}
@@ -112,14 +112,14 @@ def test_no_name_can_pass_for_a_line_or_an_instruction() -> None:
 
 
 def test_quotes_from_its_passages_are_checked() -> None:
-    state = found()
+    state = result()
     quote = (passages_in(HybridPrompt()(state).prompt or "")[2]).split(". ")[0]
-    said = json.dumps({"found": True, "text": "So [1].", "citations": [{"passage": 2, "quote": quote}]})
-    answer = (HybridPrompt() >> Generate(ScriptedLLM([said])))(state).answer
+    message = json.dumps({"found": True, "text": "So [1].", "citations": [{"passage": 2, "quote": quote}]})
+    answer = (HybridPrompt() >> Generate(ScriptedLLM([message])))(state).answer
     assert answer is not None and [c.text for c in answer.citations] == [quote]
 
 
-@pytest.mark.parametrize(("options", "said"), [({"tokens": 10}, "tokens is 10"), ({"passages": 0}, "passages is 0")])
-def test_options_are_checked(options: dict[str, int], said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+@pytest.mark.parametrize(("options", "message"), [({"tokens": 10}, "tokens is 10"), ({"passages": 0}, "passages is 0")])
+def test_options_are_checked(options: dict[str, int], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         HybridPrompt(**options)

@@ -46,12 +46,12 @@ def test_the_sentence_that_holds_the_words_comes_first() -> None:
 
 
 def test_no_more_than_asked_and_each_adds_a_word_that_is_missing() -> None:
-    found = [quoted(QUESTION, PASSAGES, sentences=count, threshold=-1.0) for count in (1, 2, 3, 9)]
-    assert [len(f) for f in found] == sorted(len(f) for f in found) and len(found[0]) == 1
-    assert all(longer[: len(shorter)] == shorter for shorter, longer in pairwise(found))
-    assert len(found[-1]) == len(set(found[-1]))
+    result = [quoted(QUESTION, PASSAGES, sentences=count, threshold=-1.0) for count in (1, 2, 3, 9)]
+    assert [len(f) for f in result] == sorted(len(f) for f in result) and len(result[0]) == 1
+    assert all(longer[: len(shorter)] == shorter for shorter, longer in pairwise(result))
+    assert len(result[-1]) == len(set(result[-1]))
     # It shares no word with the question, so it never adds one.
-    assert "Bread is baked from dough." not in found[-1]
+    assert "Bread is baked from dough." not in result[-1]
     twice = bare("The abbey stood in Alsace.", "The abbey stood in Alsace, they say.")
     assert len(quoted("Which abbey stood in Alsace?", twice)) == 1
 
@@ -122,8 +122,8 @@ class Scripted:
 
     def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
         assert len(passages) <= self.passages
-        found = [(t, i, p.text.find(t)) for t in self.texts for i, p in enumerate(passages) if t in p.text]
-        return [Span(i, at, at + len(text), self.score) for text, i, at in found]
+        result = [(t, i, p.text.find(t)) for t in self.texts for i, p in enumerate(passages) if t in p.text]
+        return [Span(i, at, at + len(text), self.score) for text, i, at in result]
 
 
 def ranked(*documents: str) -> State:

@@ -19,11 +19,11 @@ def answered(graph: Graph, evidence: Evidence, *entities: str, limit: int | None
 
 def test_targets_come_in_the_order_of_their_best_paths() -> None:
     graph = GRAPHS["family"]
-    one, two, bertha, gisela, waldrada = map(graph.id, ("Lothair I", "Lothair II", "Bertha", "Gisela", "Waldrada"))
+    item, two, bertha, gisela, waldrada = map(graph.id, ("Lothair I", "Lothair II", "Bertha", "Gisela", "Waldrada"))
     paths = [
-        ([one, two, waldrada, bertha], [2, 4, 6]),
+        ([item, two, waldrada, bertha], [2, 4, 6]),
         ([two, waldrada], [4]),
-        ([one, two, waldrada, gisela], [2, 4, 5]),
+        ([item, two, waldrada, gisela], [2, 4, 5]),
         ([two, waldrada, bertha], [4, 6]),
     ]
     answer = answered(graph, Evidence.of_pieces(paths), "Lothair I", "Lothair II")

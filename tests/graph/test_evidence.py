@@ -16,16 +16,16 @@ pieces = st.lists(
 
 
 def test_scored_nodes_are_ranked_ties_by_id() -> None:
-    found = Evidence.of_nodes([5, 2, 9, 1], [0.5, 0.7, 0.5, 0.7])
-    assert found.nodes.tolist() == [1, 2, 5, 9]
-    assert found.scores is not None and found.scores.tolist() == [0.7, 0.7, 0.5, 0.5]
+    result = Evidence.of_nodes([5, 2, 9, 1], [0.5, 0.7, 0.5, 0.7])
+    assert result.nodes.tolist() == [1, 2, 5, 9]
+    assert result.scores is not None and result.scores.tolist() == [0.7, 0.7, 0.5, 0.5]
 
 
 def test_without_scores_the_order_given_is_the_ranking() -> None:
-    found = Evidence.of_edges([5, 2, 9])
-    assert found.scores is None
-    assert [found.piece(i)[1].tolist() for i in range(3)] == [[5], [2], [9]]
-    assert [len(found.piece(i)[0]) for i in range(3)] == [0, 0, 0]
+    result = Evidence.of_edges([5, 2, 9])
+    assert result.scores is None
+    assert [result.piece(i)[1].tolist() for i in range(3)] == [[5], [2], [9]]
+    assert [len(result.piece(i)[0]) for i in range(3)] == [0, 0, 0]
 
 
 @given(pieces, st.data())
@@ -35,13 +35,13 @@ def test_pieces_come_back_whole_and_ranked(
     scores = data.draw(
         st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=len(given_pieces), max_size=len(given_pieces))
     )
-    found = Evidence.of_pieces(given_pieces, scores)
+    result = Evidence.of_pieces(given_pieces, scores)
     expected = sorted(((-s, tuple(n), tuple(e)) for s, (n, e) in zip(scores, given_pieces, strict=True)))
-    assert found.identities() == [(n, e) for _, n, e in expected]
-    assert found.scores is not None and found.scores.tolist() == [-s for s, *_ in expected]
+    assert result.identities() == [(n, e) for _, n, e in expected]
+    assert result.scores is not None and result.scores.tolist() == [-s for s, *_ in expected]
     assert Evidence.of_pieces(given_pieces).identities() == [(tuple(n), tuple(e)) for n, e in given_pieces]
     k = data.draw(st.integers(0, len(given_pieces) + 1))
-    assert found.top(k).identities() == found.identities()[:k]
+    assert result.top(k).identities() == result.identities()[:k]
 
 
 @given(pieces, pieces, st.integers(0, 12))
@@ -70,8 +70,11 @@ def test_union_of_nodes_is_that_of_pieces(a: list[int], b: list[int], cap: int) 
 
 
 def test_what_is_cut_off_is_not_kept_in_memory() -> None:
-    kept = Evidence.of_nodes(range(1000), np.arange(1000)).top(2)
-    assert all(part is None or part.base is None for part in (kept.nodes, kept.node_ptr, kept.edge_ptr, kept.scores))
+    selected = Evidence.of_nodes(range(1000), np.arange(1000)).top(2)
+    assert all(
+        part is None or part.base is None
+        for part in (selected.nodes, selected.node_ptr, selected.edge_ptr, selected.scores)
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,11 +94,11 @@ def test_bad_evidence_is_refused(ids: list[int], scores: list[float] | None, mes
 
 def test_evidence_does_not_change_with_the_arrays_it_was_made_of() -> None:
     ids = np.array([1, 2, 3])
-    found = Evidence.of_nodes(ids)
+    result = Evidence.of_nodes(ids)
     ids[0] = 9
-    assert found.nodes.tolist() == [1, 2, 3]
+    assert result.nodes.tolist() == [1, 2, 3]
     with pytest.raises(ValueError, match="read-only"):
-        found.nodes[0] = 9
+        result.nodes[0] = 9
 
 
 def test_texts_of_nodes_triples_paths_and_sets() -> None:

@@ -31,19 +31,19 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=12)  # surroga
 def read(path: Path) -> nx.MultiDiGraph:
     """Read an export as its module says; a list in a string becomes a list again."""
     if path.suffix == ".graphml":
-        found = nx.read_graphml(path, node_type=int, edge_key_type=int, force_multigraph=True)
-        for _, _, data in found.edges(data=True):
+        result = nx.read_graphml(path, node_type=int, edge_key_type=int, force_multigraph=True)
+        for _, _, data in result.edges(data=True):
             if "chunks" in data:
                 data["chunks"] = json.loads(data["chunks"])
-        return found
+        return result
     return nx.node_link_graph(json.loads(path.read_text(encoding="utf-8")), edges="edges")
 
 
-def held(found: nx.MultiDiGraph) -> tuple[dict[int, Any], dict[int, Any]]:
+def record(result: nx.MultiDiGraph) -> tuple[dict[int, Any], dict[int, Any]]:
     """All nodes and edges with their attributes, edges by their keys."""
-    edges = {key: (a, b, data) for a, b, key, data in found.edges(keys=True, data=True)}
-    assert len(edges) == found.number_of_edges()
-    return dict(found.nodes(data=True)), edges
+    edges = {key: (a, b, data) for a, b, key, data in result.edges(keys=True, data=True)}
+    assert len(edges) == result.number_of_edges()
+    return dict(result.nodes(data=True)), edges
 
 
 def clean(text: str, form: str) -> str:
@@ -60,7 +60,7 @@ def test_toy_graphs_come_back_equal_with_parallel_edges_and_loops(name: str, for
     graph = GRAPHS[name]
     path = tmp_path / f"toy.{form}"
     assert export(graph, path) == (len(graph), len(graph.edges))
-    nodes, edges = held(read(path))
+    nodes, edges = record(read(path))
     assert nodes == {i: {"name": graph.names[i], "kind": "entity"} for i in range(len(graph))}
     assert {key: (graph.names[a], data["relation"], graph.names[b]) for key, (a, b, data) in edges.items()} == {
         e: graph.triple(e) for e in range(len(graph.edges))
@@ -71,8 +71,8 @@ def test_both_forms_of_an_index_hold_the_same_and_say_where_it_came_from(tmp_pat
     graph = corpus_index().graph
     for form in FORMATS:
         export(graph, tmp_path / f"corpus.{form}")
-    nodes, edges = held(read(tmp_path / "corpus.json"))
-    assert (nodes, edges) == held(read(tmp_path / "corpus.graphml"))
+    nodes, edges = record(read(tmp_path / "corpus.json"))
+    assert (nodes, edges) == record(read(tmp_path / "corpus.graphml"))
     assert graph.passages is not None
     for node, data in nodes.items():
         passage = graph.passages.of(node)
@@ -98,9 +98,9 @@ def test_any_names_give_a_document_that_can_be_read(form: str, triples: list[tup
     text = file.getvalue()
     text.encode("utf-8")
     if form == "json":
-        found = json.loads(text)
-        names = [node["name"] for node in found["nodes"]]
-        relations = [edge["relation"] for edge in found["edges"]]
+        result = json.loads(text)
+        names = [node["name"] for node in result["nodes"]]
+        relations = [edge["relation"] for edge in result["edges"]]
     else:
         root = ElementTree.fromstring(text)
         names = [data.text or "" for data in root.iter() if data.get("key") == "node_name"]
@@ -112,7 +112,7 @@ def test_any_names_give_a_document_that_can_be_read(form: str, triples: list[tup
 def full() -> Graph:
     """Two chunks of a document with a hostile name, an entity with a text, and an edge that both chunks state."""
     names = TextColumn.of(["Graz", 'a"]\n<b>\0#0', 'a"]\n<b>\0#1', ""])
-    one = Csr(np.array([0, 2, 2]), np.array([1, 2], np.int32))
+    item = Csr(np.array([0, 2, 2]), np.array([1, 2], np.int32))
     return Graph(
         Columns(
             names=names,
@@ -124,7 +124,7 @@ def full() -> Graph:
             texts=TextColumn.of(["A city.", "Graz lies\r\nin Styria. ", " ", ""]),
             edge_text=np.array([0, -1], np.int32),
             sentences=TextColumn.of(["Graz lies\r\nin Styria."]),
-            edge_chunks=one,
+            edge_chunks=item,
             passages=Passages(
                 nodes=np.array([1, 2]),
                 document=np.array([0, 0], np.int32),
@@ -141,7 +141,7 @@ def full() -> Graph:
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_attribute_has_its_place_and_nothing_empty_is_said(form: str, tmp_path: Path) -> None:
     export(full(), tmp_path / f"full.{form}")
-    nodes, edges = held(read(tmp_path / f"full.{form}"))
+    nodes, edges = record(read(tmp_path / f"full.{form}"))
     hostile = clean('a"]\n<b>\0', form)
     assert nodes == {
         0: {"name": "Graz", "kind": "entity", "text": "A city."},
@@ -176,7 +176,7 @@ def test_a_part_keeps_the_ids_of_its_snapshot(form: str, tmp_path: Path) -> None
     graph = GRAPHS["family"]
     part = graph.part([1, 2, 3])
     assert export(part, tmp_path / f"part.{form}") == (3, len(part.edges))
-    nodes, edges = held(read(tmp_path / f"part.{form}"))
+    nodes, edges = record(read(tmp_path / f"part.{form}"))
     assert sorted(nodes) == [1, 2, 3] and sorted(edges) == part.edges.tolist()
 
 
@@ -186,7 +186,7 @@ def test_evidence_is_written_with_its_first_rank_and_best_score(form: str, tmp_p
     # A path a-b-c, then the triple c-d, which brings its ends along, then b alone.
     evidence = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([], [2]), ([1], [])], [0.9, 0.5, 0.1])
     assert export(graph, tmp_path / f"found.{form}", evidence=evidence) == (4, 3)
-    nodes, edges = held(read(tmp_path / f"found.{form}"))
+    nodes, edges = record(read(tmp_path / f"found.{form}"))
     assert {i: (data["rank"], data["score"]) for i, data in nodes.items()} == {
         0: (1, 0.9),
         1: (1, 0.9),
@@ -203,9 +203,9 @@ def test_evidence_is_written_with_its_first_rank_and_best_score(form: str, tmp_p
 def test_best_score_counts_where_pieces_were_put_in_another_order() -> None:
     evidence = Evidence.of_nodes([0, 1], [2.0, 1.0]).take([1, 0, 0])
     twice = Evidence.of_pieces([([0], []), ([0], [])], [2.0, 1.0]).take([1, 0])
-    for found, best in ((evidence, {0: (2, 2.0), 1: (1, 1.0)}), (twice, {0: (1, 2.0)})):
+    for result, best in ((evidence, {0: (2, 2.0), 1: (1, 1.0)}), (twice, {0: (1, 2.0)})):
         file = StringIO()
-        write_json(GRAPHS["line"], file, found)
+        write_json(GRAPHS["line"], file, result)
         rows = json.loads(file.getvalue())["nodes"]
         assert {row["id"]: (row["rank"], row["score"]) for row in rows} == best
 
@@ -213,10 +213,10 @@ def test_best_score_counts_where_pieces_were_put_in_another_order() -> None:
 def test_nodes_alone_are_written_with_the_edges_between_them() -> None:
     file = StringIO()
     written = write_json(GRAPHS["apart"], file, Evidence.of_nodes([0, 1, 3]))
-    found = json.loads(file.getvalue())
+    result = json.loads(file.getvalue())
     assert written == (3, 2)
-    assert [(e["relation"], "rank" in e) for e in found["edges"]] == [("r", False), ("t", False)]
-    assert all("score" not in node and node["rank"] for node in found["nodes"])
+    assert [(e["relation"], "rank" in e) for e in result["edges"]] == [("r", False), ("t", False)]
+    assert all("score" not in node and node["rank"] for node in result["nodes"])
 
 
 def test_passages_alone_meet_in_what_they_mention() -> None:
@@ -225,22 +225,22 @@ def test_passages_alone_meet_in_what_they_mention() -> None:
     chosen = [int(graph.passages.nodes[graph.passages.rows_of_document[name][0]]) for name in ("ermengarde", "erstein")]
     file = StringIO()
     write_json(graph, file, Evidence.of_nodes(chosen))
-    found = json.loads(file.getvalue())
-    names = {node["name"]: node for node in found["nodes"]}
-    assert sorted(node["id"] for node in found["nodes"] if "rank" in node) == sorted(chosen)
-    assert not any("rank" in edge for edge in found["edges"])
+    result = json.loads(file.getvalue())
+    names = {node["name"]: node for node in result["nodes"]}
+    assert sorted(node["id"] for node in result["nodes"] if "rank" in node) == sorted(chosen)
+    assert not any("rank" in edge for edge in result["edges"])
     alsace = names["Alsace"]["id"]
-    assert {edge["source"] for edge in found["edges"] if edge["target"] == alsace} >= set(chosen)
+    assert {edge["source"] for edge in result["edges"] if edge["target"] == alsace} >= set(chosen)
     assert "Graz" not in names
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_infinite_scores_are_left_out_and_nothing_found_is_an_empty_graph(form: str, tmp_path: Path) -> None:
     export(GRAPHS["line"], tmp_path / f"x.{form}", evidence=Evidence.of_nodes([0, 1], [math.inf, 0.1 + 0.2]))
-    nodes, _ = held(read(tmp_path / f"x.{form}"))
+    nodes, _ = record(read(tmp_path / f"x.{form}"))
     assert "score" not in nodes[0] and nodes[1]["score"] == 0.1 + 0.2
     assert export(GRAPHS["line"], tmp_path / f"x.{form}", evidence=Evidence.of_nodes([])) == (0, 0)
-    assert held(read(tmp_path / f"x.{form}")) == ({}, {})
+    assert record(read(tmp_path / f"x.{form}")) == ({}, {})
     assert export(Graph.from_triples([]), tmp_path / f"x.{form}") == (0, 0)
 
 

@@ -145,7 +145,7 @@ def test_without_passages_nothing_is_stated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         ("katrin vogel", r"Did you mean 'Katrin Vogel'\?"),
         (" KATRIN VOGEL ", r"Did you mean 'Katrin Vogel'\?"),
@@ -155,8 +155,8 @@ def test_without_passages_nothing_is_stated() -> None:
         ("Zebra", "Near it in alphabetical order: 'Wismar', 'strasse'"),
     ],
 )
-def test_a_name_written_otherwise_is_suggested(asked: str, said: str) -> None:
+def test_a_name_written_otherwise_is_suggested(asked: str, message: str) -> None:
     names = ["Katrin", "Katrin Vogel", "University of Graz", "University Press", "Wismar", "strasse"]
     graph = Graph.from_triples([(name, "is", name) for name in names])
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         graph.id(asked)

@@ -28,7 +28,7 @@ def text(nodes: str, edges: list[int]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "edges", "said"),
+    ("nodes", "edges", "message"),
     [
         ("Qa", [0], "Q → [r] → a"),
         ("aQ", [0], "a → [r⁻¹] → Q"),
@@ -54,8 +54,8 @@ def text(nodes: str, edges: list[int]) -> str:
         ("", [0], "Q r a"),
     ],
 )
-def test_a_piece_is_written_as_it_is_walked(nodes: str, edges: list[int], said: str) -> None:
-    assert text(nodes, edges) == said
+def test_a_piece_is_written_as_it_is_walked(nodes: str, edges: list[int], message: str) -> None:
+    assert text(nodes, edges) == message
 
 
 def test_the_walk_to_an_end_does_not_go_straight_back_where_another_one_leads_there() -> None:
@@ -75,14 +75,14 @@ def test_a_walk_of_any_length_is_written() -> None:
 
 def test_names_and_relations_are_handed_to_the_writer() -> None:
     nodes, edges = Evidence.of_pieces([([1, 0], [0])]).piece(0)
-    assert write_walk(GRAPH, nodes, edges, lambda said: said.upper()) == "A → [R⁻¹] → Q"
+    assert write_walk(GRAPH, nodes, edges, lambda message: message.upper()) == "A → [R⁻¹] → Q"
 
 
 def test_pieces_that_are_taken_ranked_or_unscored_are_still_written_as_walks() -> None:
-    found = Evidence.of_pieces([([0, 1], [0]), ([1, 0], [0])], [0.2, 0.5], walk_text)
+    result = Evidence.of_pieces([([0, 1], [0]), ([1, 0], [0])], [0.2, 0.5], walk_text)
     back, out = "a → [r⁻¹] → Q", "Q → [r] → a"
-    assert found.texts(GRAPH) == [back, out]
-    assert found.top(1).texts(GRAPH) == [back] and found.unscored().texts(GRAPH) == [back, out]
-    assert found.take([0, 1], [0.1, 0.3]).texts(GRAPH) == [out, back]
+    assert result.texts(GRAPH) == [back, out]
+    assert result.top(1).texts(GRAPH) == [back] and result.unscored().texts(GRAPH) == [back, out]
+    assert result.take([0, 1], [0.1, 0.3]).texts(GRAPH) == [out, back]
     # Beside items with another text they have the text of their edges.
-    assert Evidence.of_nodes([2]).union(found).texts(GRAPH) == ["b", "Q r a", "Q r a"]
+    assert Evidence.of_nodes([2]).union(result).texts(GRAPH) == ["b", "Q r a", "Q r a"]

@@ -26,13 +26,13 @@ def graphs(draw: st.DrawFn) -> Graph:
     name = st.sampled_from(NAMES)
     rows = draw(st.lists(st.tuples(name, st.sampled_from("rst"), name), min_size=8, max_size=16))
     whole = Graph.from_triples(rows)
-    kept = draw(st.none() | st.sets(st.integers(0, len(whole) - 1), min_size=1))
-    return whole if kept is None else whole.part(sorted({0, *kept}))
+    selected = draw(st.none() | st.sets(st.integers(0, len(whole) - 1), min_size=1))
+    return whole if selected is None else whole.part(sorted({0, *selected}))
 
 
 def brute(graph: Graph, source: int, length: int) -> dict[tuple[int, ...], set[tuple[int, ...]]]:
     """The walks of at most `length` edges, by their ways: never to the source, nor straight back by a relation."""
-    c, found = graph.columns, dict[tuple[int, ...], set[tuple[int, ...]]]()
+    c, result = graph.columns, dict[tuple[int, ...], set[tuple[int, ...]]]()
     level: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((source,), ())]
     for _ in range(length):
         longer = []
@@ -44,8 +44,8 @@ def brute(graph: Graph, source: int, length: int) -> dict[tuple[int, ...], set[t
                         longer.append(((*walk, there), (*ways, by)))
         level = longer
         for walk, ways in level:
-            found.setdefault(ways, set()).add(walk)
-    return found
+            result.setdefault(ways, set()).add(walk)
+    return result
 
 
 @settings(deadline=None)
@@ -54,21 +54,24 @@ def test_routes_lead_where_walks_do(graph: Graph, length: int) -> None:
     expected, (paths, cut) = brute(graph, 0, length), relation_paths(graph, 0, length)
     assert [path.ways for path in paths] == sorted(expected, key=lambda ways: (len(ways), ways))
     assert cut == 0
-    for one in paths:
-        ends = graph.nodes[one.ends].tolist()
-        assert len(ends) == len(set(ends)) and set(ends) == {walk[-1] for walk in expected[one.ways]}
-        nodes, edges = one.walks()
+    for item in paths:
+        ends = graph.nodes[item.ends].tolist()
+        assert len(ends) == len(set(ends)) and set(ends) == {walk[-1] for walk in expected[item.ways]}
+        nodes, edges = item.walks()
         # One walk to each end, by the edges that it says.
         assert graph.nodes[nodes[:, -1]].tolist() == ends
         for along, by in zip(graph.nodes[nodes], graph.edges[edges], strict=True):
-            assert tuple(along.tolist()) in expected[one.ways] and ways_of(graph, along, by) == one.ways
+            assert tuple(along.tolist()) in expected[item.ways] and ways_of(graph, along, by) == item.ways
         last = len(ends) - 1
-        assert [part.tolist() for part in one.walks(np.array([last]))] == [nodes[last:].tolist(), edges[last:].tolist()]
-        alone = relation_path(graph, 0, one.ways)
-        assert alone is not None and alone.ends.tolist() == one.ends.tolist()
-        every = walks_along(graph, 0, one.ways, 10_000)[0]
-        assert {tuple(row) for row in graph.nodes[every].tolist()} == expected[one.ways]
-        assert len(every) == len(expected[one.ways])
+        assert [part.tolist() for part in item.walks(np.array([last]))] == [
+            nodes[last:].tolist(),
+            edges[last:].tolist(),
+        ]
+        alone = relation_path(graph, 0, item.ways)
+        assert alone is not None and alone.ends.tolist() == item.ends.tolist()
+        every = walks_along(graph, 0, item.ways, 10_000)[0]
+        assert {tuple(row) for row in graph.nodes[every].tolist()} == expected[item.ways]
+        assert len(every) == len(expected[item.ways])
 
 
 MANN = Graph.from_triples(
@@ -85,9 +88,9 @@ MANN = Graph.from_triples(
 
 def test_who_directed_a_film_and_wrote_another_is_where_the_route_to_the_writers_leads() -> None:
     heat, by, by_of, wrote = MANN.id("Heat"), 1, 0, 3
-    found = relation_path(MANN, heat, (by, by_of, wrote))
-    assert found is not None and set(MANN.names.take(found.ends)) == {"Mann", "Roth", "Hohimer"}
-    shown = {tuple(MANN.names.take(row)) for row in found.walks()[0]}
+    result = relation_path(MANN, heat, (by, by_of, wrote))
+    assert result is not None and set(MANN.names.take(result.ends)) == {"Mann", "Roth", "Hohimer"}
+    shown = {tuple(MANN.names.take(row)) for row in result.walks()[0]}
     assert shown == {
         ("Heat", "Mann", "Ali", "Mann"),
         ("Heat", "Mann", "Ali", "Roth"),
@@ -96,15 +99,15 @@ def test_who_directed_a_film_and_wrote_another_is_where_the_route_to_the_writers
     assert {tuple(MANN.names.take(row)) for row in walks_along(MANN, heat, (by, by_of, wrote), 9)[0]} == shown
     # Straight back by the relation that one came by leads nowhere, and so does what leads to Heat again.
     assert relation_path(MANN, heat, (by, by_of, by)) is None
-    assert (by, by_of, by) not in {one.ways for one in relation_paths(MANN, heat, 3)[0]}
+    assert (by, by_of, by) not in {item.ways for item in relation_paths(MANN, heat, 3)[0]}
     assert set(MANN.names.take(relation_path(MANN, heat, (by, by_of)).ends)) == {"Ali", "Thief"}  # type: ignore[union-attr]
 
 
 def test_a_walk_that_comes_back_to_a_node_by_the_same_relation_came_from_another_one() -> None:
     graph = Graph.from_triples([("x", "r", "a"), ("x", "r", "b"), ("a", "s", "c"), ("b", "s", "c")])
-    found = relation_path(graph, 0, (1, 3, 2))
-    assert found is not None
-    nodes, edges = found.walks()
+    result = relation_path(graph, 0, (1, 3, 2))
+    assert result is not None
+    nodes, edges = result.walks()
     assert sorted("".join(graph.names.take(row)) for row in nodes) == ["xacb", "xbca"]
     assert sorted(edges.tolist()) == [[0, 2, 3], [1, 3, 2]]
 
@@ -133,8 +136,8 @@ def test_relations_are_read_as_words(relation: str, read: str) -> None:
 
 def test_a_triple_is_walked_from_its_head_and_items_keep_their_text() -> None:
     graph = GRAPHS["family"]
-    found = Evidence.of_pieces([((), (1,)), ((2, 1), (1,))], [0.2, 0.7], relation_text)
-    assert found.texts(graph) == ["mother of of", "mother of"]
-    assert found.top(1).texts(graph) == ["mother of of"] and found.take([1]).render is relation_text
+    result = Evidence.of_pieces([((), (1,)), ((2, 1), (1,))], [0.2, 0.7], relation_text)
+    assert result.texts(graph) == ["mother of of", "mother of"]
+    assert result.top(1).texts(graph) == ["mother of of"] and result.take([1]).render is relation_text
     assert Evidence.of_edges([1]).texts(graph) == ["Ermengarde of Tours mother of Lothair II"]
     assert ways_of(graph, np.array([2, 1]), np.array([1])) == (2 * int(graph.columns.relation[1]),)

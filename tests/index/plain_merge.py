@@ -23,21 +23,21 @@ def clean(text: str) -> str:
     return text.replace("\0", "\ufffd")
 
 
-def said(relation: Relation) -> str:
+def message(relation: Relation) -> str:
     words = [clean(word).replace(",", ";") for word in relation.keywords if word]
     return clean(relation.text) + (f" ({', '.join(words)})" if words else "")
 
 
 def claims(docs: Sequence[Doc]) -> dict[str, list[str]]:
     """The shorter forms of topics, each with the forms of the topics that it may mean."""
-    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    result: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for _, title, _, made in docs:
         topic = clean(topic_of(title, [m.name for m in made.mentions]))
         if topic and form_of(topic):
             for alias in aliases_of(topic):
                 if 2 <= len(alias) <= 200:
-                    found[alias][form_of(topic)] = None
-    return {alias: list(meant) for alias, meant in found.items() if len(meant) <= 5}
+                    result[alias][form_of(topic)] = None
+    return {alias: list(meant) for alias, meant in result.items() if len(meant) <= 5}
 
 
 def found_in(folded: list[str], sought: set[str]) -> list[str]:
@@ -73,7 +73,9 @@ def plain_merge(docs: Sequence[Doc], links: Mapping[str, Sequence[str]]) -> tupl
             if head and tail and head != tail:
                 see(r.head, 0, here)
                 see(r.tail, 0, here)
-                stated.append((head, f"{r.relation} (stated)" if r.relation in OWN else r.relation, tail, said(r), at))
+                stated.append(
+                    (head, f"{r.relation} (stated)" if r.relation in OWN else r.relation, tail, message(r), at)
+                )
         named.append(here)
         topics.append(form_of(topic))
     aliases = claims(docs)

@@ -16,8 +16,8 @@ names = st.sampled_from(["Graz", "the Mur", "Łódź's cafés", "U.S.", "of", "1
 @drawn(st.lists(st.tuples(names, names, names), min_size=1, max_size=60))
 def test_words_put_together_are_those_of_what_is_read(triples):
     graph = Graph.from_triples(triples)
-    found = [text.split() for text in triple_words(graph)]
-    assert found == [words(graph.passage(node)) for node in range(len(graph))]
+    result = [text.split() for text in triple_words(graph)]
+    assert result == [words(graph.passage(node)) for node in range(len(graph))]
 
 
 def test_what_is_read_of_a_hub_is_bounded():

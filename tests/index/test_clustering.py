@@ -33,8 +33,8 @@ def rings(groups: int, size: int) -> Graph:
     return Graph.from_triples(triples)
 
 
-def parts(found: Communities, level: int) -> list[set[int]]:
-    return [set(found.members.row(at).tolist()) for at in found.at(level).tolist()]
+def parts(result: Communities, level: int) -> list[set[int]]:
+    return [set(result.members.row(at).tolist()) for at in result.at(level).tolist()]
 
 
 def test_cliques_are_communities() -> None:
@@ -45,25 +45,25 @@ def test_cliques_are_communities() -> None:
 
 @pytest.mark.parametrize("graph", [*GRAPHS.values(), corpus_index().graph], ids=repr)
 def test_each_level_divides_the_one_above(graph: Graph) -> None:
-    found = communities(graph, max_size=2)
+    result = communities(graph, max_size=2)
     simple = as_networkx(graph).subgraph(np.flatnonzero(graph.columns.kinds == Kind.ENTITY).tolist())
     joined = {v for v in simple if simple.degree(v)}
-    assert found.level.tolist() == sorted(found.level.tolist())
-    for level in range(int(found.level.max(initial=0)) + 2):
-        here = parts(found, level)
+    assert result.level.tolist() == sorted(result.level.tolist())
+    for level in range(int(result.level.max(initial=0)) + 2):
+        here = parts(result, level)
         assert sum(map(len, here)) == len(set().union(*here))  # disjoint
         assert all(nx.is_connected(simple.subgraph(part)) for part in here)
         assert set().union(*here) == joined
-        of = found.of_nodes(level)
+        of = result.of_nodes(level)
         assert all(
-            set(np.flatnonzero(of == at).tolist()) == set(found.members.row(at).tolist()) for at in found.at(level)
+            set(np.flatnonzero(of == at).tolist()) == set(result.members.row(at).tolist()) for at in result.at(level)
         )
-    for at in range(len(found)):
-        above = int(found.parent[at])
-        assert (above == -1) == (found.level[at] == 0)
+    for at in range(len(result)):
+        above = int(result.parent[at])
+        assert (above == -1) == (result.level[at] == 0)
         if above >= 0:
-            assert found.level[above] == found.level[at] - 1 and above < at
-            assert set(found.members.row(at).tolist()) < set(found.members.row(above).tolist())
+            assert result.level[above] == result.level[at] - 1 and above < at
+            assert set(result.members.row(at).tolist()) < set(result.members.row(above).tolist())
 
 
 def test_they_are_as_modular_as_an_independent_search_finds_them() -> None:
@@ -79,9 +79,9 @@ def test_the_same_seed_gives_the_same_and_python_s_own_draws_go_on_as_they_would
     random.seed(5)
     expected = random.random()
     random.seed(5)
-    one, two = (communities(Graph.from_triples(triples), max_size=3, seed=1) for _ in range(2))
+    item, two = (communities(Graph.from_triples(triples), max_size=3, seed=1) for _ in range(2))
     assert random.random() == expected
-    assert one.members.values.tolist() == two.members.values.tolist() and one.parent.tolist() == two.parent.tolist()
+    assert item.members.values.tolist() == two.members.values.tolist() and item.parent.tolist() == two.parent.tolist()
     graph = Graph.from_triples(triples)
     assert communities(graph) is communities(graph.part([0, 1, 2])) is not communities(graph, seed=2)
 
@@ -109,11 +109,11 @@ def some(count: int, seed: int, dimension: int = 5) -> Floats:
 @given(st.integers(0, 60), st.integers(1, 12), st.integers(0, 5))
 def test_every_vector_is_in_one_cluster(count: int, size: int, seed: int) -> None:
     vectors = some(count, seed)
-    found = clusters(vectors, size, seed)
-    assert sorted(np.concatenate([[], *found]).astype(int).tolist()) == list(range(count))
-    assert all(len(part) and (np.diff(part) > 0).all() for part in found)
-    assert [part[0] for part in found] == sorted(part[0] for part in found)
-    assert [part.tolist() for part in clusters(vectors, size, seed)] == [part.tolist() for part in found]
+    result = clusters(vectors, size, seed)
+    assert sorted(np.concatenate([[], *result]).astype(int).tolist()) == list(range(count))
+    assert all(len(part) and (np.diff(part) > 0).all() for part in result)
+    assert [part[0] for part in result] == sorted(part[0] for part in result)
+    assert [part.tolist() for part in clusters(vectors, size, seed)] == [part.tolist() for part in result]
 
 
 def test_what_lies_together_stays_together() -> None:
@@ -131,5 +131,5 @@ def test_what_lies_together_stays_together() -> None:
 
 def test_clusters_are_about_the_size_asked_for() -> None:
     for size in (5, 10, 20):
-        found = clusters(some(1000, 2, 32), size)
-        assert 0.6 * 1000 / size <= len(found) <= 1.4 * 1000 / size
+        result = clusters(some(1000, 2, 32), size)
+        assert 0.6 * 1000 / size <= len(result) <= 1.4 * 1000 / size

@@ -79,8 +79,8 @@ def test_a_sentence_opener_is_no_name():
 
 def test_relations_stay_within_a_sentence_and_carry_its_text():
     made = extract("Anna knew Bert. Clara knew Dora.", "Tale")
-    found = {(r.head, r.relation, r.tail): r.text for r in made.relations}
-    assert found == {
+    result = {(r.head, r.relation, r.tail): r.text for r in made.relations}
+    assert result == {
         ("Anna", "knew", "Bert"): "Anna knew Bert.",
         ("Tale", "with", "Anna"): "Anna knew Bert.",
         ("Tale", "with", "Bert"): "Anna knew Bert.",
@@ -114,7 +114,7 @@ def test_text_whose_capitals_tell_nothing_is_said(text, reason):
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "shared"),
+    ("item", "other", "shared"),
     [
         ("the whale swam by. a whale is a mammal", "moby dick hunts a whale", "whale"),
         ("THE WHALE SWAM BY. A WHALE IS A MAMMAL", "MOBY DICK HUNTS A WHALE", "WHALE"),
@@ -123,10 +123,10 @@ def test_text_whose_capitals_tell_nothing_is_said(text, reason):
         ("किताब नई है। यह किताब अच्छी है।", "मेरी किताब कहाँ है? किताब दो।", "किताब"),
     ],
 )
-def test_frequent_terms_link_chunks_where_names_cannot_be_read(one, other, shared):
-    assert shared in names(one)
+def test_frequent_terms_link_chunks_where_names_cannot_be_read(item, other, shared):
+    assert shared in names(item)
     assert shared in names(other)
-    assert all(r.text in one for r in extract(one).relations)
+    assert all(r.text in item for r in extract(item).relations)
 
 
 def test_repeated_phrases_are_entities_beside_names():
@@ -172,8 +172,8 @@ class Shouting:
 def test_given_and_other_documents_keep_their_order() -> None:
     assert Precomputed.of([GRAZ]).extract([]) == []
     excerpts = [Excerpt("x", "", "one two"), Excerpt("graz", "", "The Mur."), Excerpt("y", "", "three")]
-    found = Precomputed({"graz": GRAZ}, Shouting()).extract(excerpts)
-    assert [c.mentions[0].name for c in found] == ["ONE", "Mur", "THREE"]
+    result = Precomputed({"graz": GRAZ}, Shouting()).extract(excerpts)
+    assert [c.mentions[0].name for c in result] == ["ONE", "Mur", "THREE"]
 
 
 def test_mentions_stand_in_reading_order_after_the_title_with_exact_spans() -> None:

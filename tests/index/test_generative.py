@@ -64,8 +64,8 @@ def reply(entities: Sequence[dict[str, Any]] = (), relations: Sequence[dict[str,
 
 def passage(user: str) -> dict[str, str]:
     """The chunk as it stands in a prompt."""
-    found: dict[str, str] = json.loads(user.split("\n")[1])
-    return found
+    result: dict[str, str] = json.loads(user.split("\n")[1])
+    return result
 
 
 def read(text: str, *replies: str, title: str = "", **settings: Any) -> Extraction:
@@ -227,10 +227,10 @@ _found = st.builds(SimpleNamespace, entities=st.lists(_entity, max_size=6), rela
 
 @given(_found, st.text(max_size=6), st.text(max_size=20), st.lists(_name, max_size=4))
 def test_any_reply_gives_what_can_be_stored_and_spans_that_hold(
-    found: Any, title: str, text: str, within: list[str]
+    result: Any, title: str, text: str, within: list[str]
 ) -> None:
     text = text + " ".join(within)
-    model = SimpleNamespace(id="any", complete=lambda system, user, schema=None, cancel=None: Completion("", found))
+    model = SimpleNamespace(id="any", complete=lambda system, user, schema=None, cancel=None: Completion("", result))
     (made,) = GenerativeExtractor(model, threads=1).extract([Excerpt("d", title, text)])
     assert isinstance(made, Extraction)
     stored = ChunkRecord.of(title, text, made).extraction().mentions  # all of it can be stored, but for too short names
@@ -347,12 +347,12 @@ def test_a_model_that_answers_now_and_then_is_called_on(error: LLMResponseError 
 
 def test_the_usage_of_all_threads_is_added_up() -> None:
     model = ScriptedLLM(lambda system, user: reply([entity(passage(user)["text"])]))
-    one, usage = Usage(), Usage()
-    GenerativeExtractor(model, threads=1).extract_metered(numbered(1), one)
+    item, usage = Usage(), Usage()
+    GenerativeExtractor(model, threads=1).extract_metered(numbered(1), item)
     GenerativeExtractor(model, threads=4).extract_metered(numbered(10), usage)
-    assert usage.calls == 10 * one.calls == 10
-    assert usage.prompt_tokens == 10 * one.prompt_tokens > 0
-    assert usage.completion_tokens == 10 * one.completion_tokens > 0
+    assert usage.calls == 10 * item.calls == 10
+    assert usage.prompt_tokens == 10 * item.prompt_tokens > 0
+    assert usage.completion_tokens == 10 * item.completion_tokens > 0
 
 
 def test_an_interrupt_ends_the_extraction_at_once() -> None:
@@ -495,8 +495,8 @@ def test_a_text_stays_one_line_of_data(text: str, where: str) -> None:
         assert mark not in user
     user.encode()
     # A text that got into what was found stays data in the gleaning too.
-    found = Extraction((Mention(text),), (Relation(text, text, text, text),))
-    again, user = gleaning_prompt(excerpt, found)
+    result = Extraction((Mention(text),), (Relation(text, text, text, text),))
+    again, user = gleaning_prompt(excerpt, result)
     assert again == gleaning_prompt(Excerpt("d", "x", "x"), Extraction())[0]
     assert len(user.splitlines()) == 4
     assert json.loads(user.splitlines()[3]) == {"entities": [text], "relations": [[text, text, text]]}
@@ -515,11 +515,11 @@ def test_plain_text_of_any_script_is_sent_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "output",
     ["I will not do that.", '{"entities": []}', '{"entities": [{"name": 1}], "relations": []}', "[]", "", "null"],
 )
-def test_a_reply_that_is_not_entities_and_relations_is_a_failure(said: str) -> None:
-    (made,) = GenerativeExtractor(ScriptedLLM(lambda system, user: said)).extract(numbered(1))
+def test_a_reply_that_is_not_entities_and_relations_is_a_failure(output: str) -> None:
+    (made,) = GenerativeExtractor(ScriptedLLM(lambda system, user: output)).extract(numbered(1))
     assert isinstance(made, ExtractionFailure) and made.reason
 
 
@@ -576,12 +576,12 @@ def test_a_budget_holds_over_threads_and_earlier_extractions_stay() -> None:
 
 
 def test_the_id_changes_with_what_would_be_given() -> None:
-    one, other = ScriptedLLM([EMPTY]), SimpleNamespace(id="other", complete=None)
-    plain = GenerativeExtractor(one)
+    item, other = ScriptedLLM([EMPTY]), SimpleNamespace(id="other", complete=None)
+    plain = GenerativeExtractor(item)
     assert isinstance(plain, DeferredExtractor) and plain.provisional.id == LexicalExtractor().id
-    assert plain.id == GenerativeExtractor(one, threads=2, provisional=Precomputed({})).id
-    assert len({plain.id, GenerativeExtractor(one, gleanings=1).id, GenerativeExtractor(other).id}) == 3
-    assert plain.id.startswith(f"generative:1:{one.id}:")
+    assert plain.id == GenerativeExtractor(item, threads=2, provisional=Precomputed({})).id
+    assert len({plain.id, GenerativeExtractor(item, gleanings=1).id, GenerativeExtractor(other).id}) == 3
+    assert plain.id.startswith(f"generative:1:{item.id}:")
 
 
 def test_the_example_in_the_prompt_is_a_reply_that_can_be_read() -> None:

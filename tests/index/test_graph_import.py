@@ -24,9 +24,9 @@ def read(tmp_path: Path, *files: Path, **options: object) -> ImportedGraph:
     return import_graph([dump_of(file) for file in files], tmp_path / "scratch", **options)
 
 
-def triples_of(found: ImportedGraph) -> list[tuple[str, str, str]]:
-    graph = AnyGraph(found.columns)
-    return [graph.triple(edge) for edge in range(len(found.columns.heads))]
+def triples_of(result: ImportedGraph) -> list[tuple[str, str, str]]:
+    graph = AnyGraph(result.columns)
+    return [graph.triple(edge) for edge in range(len(result.columns.heads))]
 
 
 names = st.text(st.characters(codec="utf-8", exclude_characters="\t\n\r\x01\0"), min_size=1, max_size=6).filter(
@@ -38,19 +38,19 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\t\n\r\x01\0"),
 @given(triples=st.lists(st.tuples(names, names, names), min_size=1, max_size=30))
 def test_an_import_equals_the_graph_of_its_triples(triples, tmp_path_factory):
     folder = tmp_path_factory.mktemp("dump")
-    found = read(folder, tsv(folder / "kb.tsv", triples))
+    result = read(folder, tsv(folder / "kb.tsv", triples))
     wanted = Graph.from_triples(triples).columns
-    assert found.columns.checksum == wanted.checksum
-    assert triples_of(found) == triples and found.malformed == 0
+    assert result.columns.checksum == wanted.checksum
+    assert triples_of(result) == triples and result.malformed == 0
 
 
 def test_blocks_and_several_files_change_nothing(tmp_path, monkeypatch):
     triples = [(f"n{i % 37}", f"r{i % 5}", f"n{i * i % 41}") for i in range(500)]
-    one = read(tmp_path / "one", tsv(tmp_path / "kb.tsv", triples))
+    item = read(tmp_path / "one", tsv(tmp_path / "kb.tsv", triples))
     monkeypatch.setattr(graph_import, "_BLOCK", 7)
     parts = [tsv(tmp_path / f"part{i}.tsv", triples[at : at + 250]) for i, at in enumerate((0, 250))]
     several = read(tmp_path / "several", *parts)
-    assert one.columns.checksum == several.columns.checksum == Graph.from_triples(triples).columns.checksum
+    assert item.columns.checksum == several.columns.checksum == Graph.from_triples(triples).columns.checksum
 
 
 def test_every_form_gives_the_same_graph(tmp_path):
@@ -85,9 +85,9 @@ def test_graphml_as_networkx_writes_it(tmp_path):
     graph.add_edge(0, 1, relation="lies on")
     graph.add_edge(1, 2)
     nx.write_graphml(graph, tmp_path / "kb.graphml")
-    found = read(tmp_path, tmp_path / "kb.graphml")
-    assert triples_of(found) == [("Graz", "lies on", "Mur"), ("Mur", "linked to", "2")]
-    assert found.ids == {0: "0", 1: "1"}
+    result = read(tmp_path, tmp_path / "kb.graphml")
+    assert triples_of(result) == [("Graz", "lies on", "Mur"), ("Mur", "linked to", "2")]
+    assert result.ids == {0: "0", 1: "1"}
 
 
 @pytest.mark.parametrize(
@@ -111,17 +111,17 @@ def test_labels_of_n_triples_are_names_and_english_ones_go_first(tmp_path):
         f'<http://x/Q1> {label} "Steiermark"@de .\n<http://x/Q1> {label} "Styria"@en .\n'
         f'<http://x/P1> {label} "lies in" .\n<http://x/Graz_1> <http://x/P1> <http://x/Q1> .\n'
     )
-    found = read(tmp_path, tmp_path / "kb.nt")
-    assert triples_of(found) == [("Graz 1", "lies in", "Styria")]
-    assert found.ids == {0: "http://x/Graz_1", 1: "http://x/Q1"}
+    result = read(tmp_path, tmp_path / "kb.nt")
+    assert triples_of(result) == [("Graz 1", "lies in", "Styria")]
+    assert result.ids == {0: "http://x/Graz_1", 1: "http://x/Q1"}
 
 
 def test_names_of_another_file_are_those_of_nodes_and_relations(tmp_path):
     kb = tsv(tmp_path / "kb.tsv", [("/m/1", "/r/2", "/m/3"), ("/m/3", "/r/2", "/m/4")])
     named = tsv(tmp_path / "names.tsv", [("/m/1", "Graz"), ("/r/2", "lies on"), ("/m/3", "Mur"), ("/m/9", "nobody")])
-    found = read(tmp_path, kb, names=[dump_of(named)])
-    assert triples_of(found) == [("Graz", "lies on", "Mur"), ("Mur", "lies on", "/m/4")]
-    assert found.ids == {0: "/m/1", 1: "/m/3"}
+    result = read(tmp_path, kb, names=[dump_of(named)])
+    assert triples_of(result) == [("Graz", "lies on", "Mur"), ("Mur", "lies on", "/m/4")]
+    assert result.ids == {0: "/m/1", 1: "/m/3"}
 
 
 def test_two_ids_of_one_name_stay_two_nodes(tmp_path):
@@ -135,18 +135,18 @@ def test_malformed_lines_are_counted_and_shown_with_their_numbers(tmp_path, pack
     data = "a\tr\tbääääääääää\n\nc\tr\n?\tr\tb\nd\t\te\nx\ty\tz\tw\nf\tr\tg\n".encode().replace(b"?", b"\xff")
     path = tmp_path / ("kb.tsv.gz" if packed else "kb.tsv")
     path.write_bytes(gzip.compress(data) if packed else data)
-    found = read(tmp_path, path, max_malformed=4)
-    assert triples_of(found) == [("a", "r", "bääääääääää"), ("f", "r", "g")]
-    assert found.malformed == 4
-    assert [line.split(":")[0] for line in found.examples] == [f"{path.name}, line {n}" for n in (3, 4, 5, 6)]
-    assert "'x\\ty\\tz\\tw'" in found.examples[3] and "encoding" in found.examples[1]
+    result = read(tmp_path, path, max_malformed=4)
+    assert triples_of(result) == [("a", "r", "bääääääääää"), ("f", "r", "g")]
+    assert result.malformed == 4
+    assert [line.split(":")[0] for line in result.examples] == [f"{path.name}, line {n}" for n in (3, 4, 5, 6)]
+    assert "'x\\ty\\tz\\tw'" in result.examples[3] and "encoding" in result.examples[1]
 
 
 def test_malformed_records_of_csv_are_shown(tmp_path):
     (tmp_path / "kb.csv").write_text('head,relation,tail\na,r,"b\nb"\nc,,d\ne,r,f,g\nh,r,i\n')
-    found = read(tmp_path, tmp_path / "kb.csv", max_malformed=9)
-    assert triples_of(found) == [("a", "r", "b\nb"), ("h", "r", "i")]
-    assert found.malformed == 2 and "'c,,d'" in found.examples[0] and "too many columns" in found.examples[1]
+    result = read(tmp_path, tmp_path / "kb.csv", max_malformed=9)
+    assert triples_of(result) == [("a", "r", "b\nb"), ("h", "r", "i")]
+    assert result.malformed == 2 and "'c,,d'" in result.examples[0] and "too many columns" in result.examples[1]
 
 
 def test_more_malformed_lines_than_allowed_stop_the_import(tmp_path):
@@ -192,11 +192,15 @@ def test_names_of_one_hash_are_found_and_hashed_otherwise(tmp_path, monkeypatch)
         return (lambda text: f"length({text})::UBIGINT") if salt < 2 else (lambda text: f"hash(chr({salt}) || {text})")
 
     monkeypatch.setattr(graph_import._Reader, "_hash", weak)
-    found = read(tmp_path, tsv(tmp_path / "kb.tsv", KIN))
-    assert salts == [0, 1, 2] and triples_of(found) == KIN
+    result = read(tmp_path, tsv(tmp_path / "kb.tsv", KIN))
+    assert salts == [0, 1, 2] and triples_of(result) == KIN
 
 
 def test_what_is_done_is_told(tmp_path):
-    told: dict[str, tuple[int, int]] = {}
-    read(tmp_path, tsv(tmp_path / "kb.tsv", KIN), progress=lambda what, done, total: told.update({what: (done, total)}))
-    assert told["read triples"] == (100, 100) and told["number nodes"] == (3, 3) and "write names" in told
+    messages: dict[str, tuple[int, int]] = {}
+    read(
+        tmp_path,
+        tsv(tmp_path / "kb.tsv", KIN),
+        progress=lambda what, done, total: messages.update({what: (done, total)}),
+    )
+    assert messages["read triples"] == (100, 100) and messages["number nodes"] == (3, 3) and "write names" in messages

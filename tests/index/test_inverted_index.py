@@ -86,8 +86,8 @@ WIDTH = 6
 
 def rows_of(table: Floats) -> SparseRows:
     """What a table holds, some of its zeros written out."""
-    kept = [np.flatnonzero((row != 0) | (np.arange(len(row)) % 3 == 0)) for row in table]
-    return SparseRows.of(((some, row[some]) for some, row in zip(kept, table, strict=True)), table.shape[1])
+    selected = [np.flatnonzero((row != 0) | (np.arange(len(row)) % 3 == 0)) for row in table]
+    return SparseRows.of(((some, row[some]) for some, row in zip(selected, table, strict=True)), table.shape[1])
 
 
 weights = st.sampled_from([0.0, 0.0, 0.0, 0.25, 1.0, 1.5, -2.0])
@@ -99,8 +99,8 @@ lines = st.lists(weights, min_size=WIDTH, max_size=WIDTH)
 def test_products_are_those_of_the_dense_tables(table: list[list[float]], query: list[float]) -> None:
     passages, asked = np.array(table, np.float32), np.array(query, np.float32)
     index = SparseIndex.of_rows(rows_of(passages), np.arange(len(table)))
-    one = rows_of(asked[None])
-    rows, scores = index.products(one.columns, one.values)
+    item = rows_of(asked[None])
+    rows, scores = index.products(item.columns, item.values)
     # All these numbers and their sums are exact.
     assert rows.tolist() == np.flatnonzero(((passages != 0) & (asked != 0)).any(axis=1)).tolist()
     assert scores.dtype == np.float32 and scores.tolist() == (passages @ asked)[rows].tolist()
@@ -108,11 +108,11 @@ def test_products_are_those_of_the_dense_tables(table: list[list[float]], query:
     assert all((np.diff(index.rows[a:b]) > 0).all() for a, b in zip(index.indptr, index.indptr[1:], strict=False))
 
 
-@pytest.mark.parametrize("held", [1, 100, 1000])  # few postings are sorted, many are counted
-def test_few_and_many_postings_score_alike(held: int) -> None:
+@pytest.mark.parametrize("record", [1, 100, 1000])  # few postings are sorted, many are counted
+def test_few_and_many_postings_score_alike(record: int) -> None:
     draw = np.random.default_rng(0)
     table = np.zeros((1000, 3), np.float32)
-    table[draw.permutation(1000)[:held]] = draw.random((held, 3), np.float32)
+    table[draw.permutation(1000)[:record]] = draw.random((record, 3), np.float32)
     index = SparseIndex.of_rows(SparseRows.of(((np.flatnonzero(r), r[r != 0]) for r in table), 3), np.arange(1000))
     asked = draw.random(3, np.float32)
     rows, scores = index.products(np.arange(3, dtype=np.int32), asked)

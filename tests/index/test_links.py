@@ -154,23 +154,23 @@ def test_any_history_leads_to_the_edges_of_what_is_there(
     places: Iterator[Path], history: list[list[Document] | set[str]], some: set[str]
 ) -> None:
     folder, anew = next(places), next(places)
-    held: dict[str, Document] = {}
+    record: dict[str, Document] = {}
     with Index.create(folder, encoder=ENCODER, settings=SHORT) as index:
         for change in history:
             if isinstance(change, set):
-                index.remove(sorted(change & held.keys()))
-                held = {name: d for name, d in held.items() if name not in change}
+                index.remove(sorted(change & record.keys()))
+                record = {name: d for name, d in record.items() if name not in change}
             else:
                 index.add(change)
-                held |= {d.id: d for d in change}
+                record |= {d.id: d for d in change}
         passages = index.graph.passages
         assert passages is not None
         of = passages.documents.take(passages.document)
-        chunks = {name: of.count(name) for name in held}
-        assert refers(index.graph) == by_hand(list(held.values()), chunks)
-        with index_of(anew, *reversed(held.values())) as other:
+        chunks = {name: of.count(name) for name in record}
+        assert refers(index.graph) == by_hand(list(record.values()), chunks)
+        with index_of(anew, *reversed(record.values())) as other:
             assert other.graph.checksum == index.graph.checksum
-        if seen := [d for name, d in held.items() if name in some]:
+        if seen := [d for name, d in record.items() if name in some]:
             part = index.filtered(Filter(documents=[d.id for d in seen])).graph
             assert refers(part) == by_hand(seen, chunks)
     shutil.rmtree(folder)

@@ -58,7 +58,7 @@ def triples(graph: Graph) -> list[Triple]:
     return [graph.triple(int(e)) for e in graph.edges]
 
 
-def said(graph: Graph) -> list[tuple[object, ...]]:
+def message(graph: Graph) -> list[tuple[object, ...]]:
     """All edges by name, with the chunks they came from: what does not depend on numbers."""
     sources = [tuple(graph.names.take(graph.chunks_of(edges=[int(e)]))) for e in graph.edges]
     texts = [graph.edge_text(int(e)) for e in graph.edges]
@@ -101,12 +101,12 @@ def test_nodes_and_edges_know_their_chunks() -> None:
     assert chunks("Mur") == ["graz#0", "note#0"] and chunks("Styria") == ["graz#0", "mountain#0"]
     assert chunks("Iron Mountain") == ["graz#0", "mountain#0"] and chunks("note#0") == ["note#0"]
     for edge in graph.edges.tolist():
-        (head, relation, _), found = graph.triple(edge), graph.names.take(graph.chunks_of(edges=[edge]))
+        (head, relation, _), result = graph.triple(edge), graph.names.take(graph.chunks_of(edges=[edge]))
         if relation in ("about", "mentions"):
-            assert found == [head]
+            assert result == [head]
         else:
             wanted = {"lies on": ["graz#0"], "froze at": ["note#0"], "alias": []}
-            assert found == wanted.get(relation, ["graz#0"] if head == "Graz" else ["mountain#0"])
+            assert result == wanted.get(relation, ["graz#0"] if head == "Graz" else ["mountain#0"])
     stated = next(e for e in graph.edges.tolist() if graph.triple(e)[1] == "lies on")
     assert graph.edge_text(stated) == "Graz lies on Mur."
     passages = graph.passages
@@ -115,20 +115,20 @@ def test_nodes_and_edges_know_their_chunks() -> None:
 
 
 def test_the_order_of_documents_changes_numbers_only() -> None:
-    wanted = said(graph_of(DOCS))
+    wanted = message(graph_of(DOCS))
     for names in permutations(DOCS):
-        assert said(graph_of({name: DOCS[name] for name in names})) == wanted
+        assert message(graph_of({name: DOCS[name] for name in names})) == wanted
 
 
 def test_a_graph_without_a_document_is_the_graph_that_never_had_it() -> None:
     for gone in DOCS:
-        kept = {name: doc for name, doc in DOCS.items() if name != gone}
-        graph = graph_of(kept)
-        assert not [s for s in said(graph) if f"{gone}#0" in s[2]]
+        selected = {name: doc for name, doc in DOCS.items() if name != gone}
+        graph = graph_of(selected)
+        assert not [s for s in message(graph) if f"{gone}#0" in s[2]]
         # Nothing is left of names that only this document gave.
         for node in np.flatnonzero(graph.columns.kinds == Kind.ENTITY).tolist():
             assert len(graph.chunks_of([node])) or graph.columns.adjacency.row(node).size
-    without = said(graph_of({name: doc for name, doc in DOCS.items() if name != "mountain"}))
+    without = message(graph_of({name: doc for name, doc in DOCS.items() if name != "mountain"}))
     assert not [s for s in without if "Iron Mountain" in s[0]]  # the lower-case find went with the topic
 
 
@@ -173,8 +173,8 @@ def test_an_alias_leads_to_all_topics_that_claim_it_until_too_many_do() -> None:
 
     graph = lilus(5)
     assert [t for t in triples(graph) if t[1] == "alias"] == [("lilu", "alias", f"Lilu ({k})") for k in "abcde"]
-    found = name_index_of(graph.columns).find("lilu").tolist()
-    assert graph.names.take(found) == [*(f"Lilu ({k})" for k in "abcde"), "lilu"]
+    result = name_index_of(graph.columns).find("lilu").tolist()
+    assert graph.names.take(result) == [*(f"Lilu ({k})" for k in "abcde"), "lilu"]
     assert not [t for t in triples(lilus(6)) if t[1] == "alias"]
 
 
@@ -230,16 +230,16 @@ def test_the_merge_of_columns_equals_a_plain_one(
 
 
 def test_what_models_say_of_an_entity_is_read_with_its_name() -> None:
-    def said(name: str, kind: str, description: str) -> Mention:
+    def message(name: str, kind: str, description: str) -> Mention:
         return Mention(name, type=kind, description=description)
 
     docs = [
-        ("a", "", "t", Extraction((said("Mur", "river", "Runs through Graz."), said("Graz", "city", "")))),
+        ("a", "", "t", Extraction((message("Mur", "river", "Runs through Graz."), message("Graz", "city", "")))),
         (
             "b",
             "",
             "t",
-            Extraction((said("MUR", "river", "Rises in Salzburg."), said("Mur", "body", "Runs through Graz."))),
+            Extraction((message("MUR", "river", "Rises in Salzburg."), message("Mur", "body", "Runs through Graz."))),
         ),
         ("c", "", "t", Extraction((Mention("Mur"), Mention("Styria")))),
     ]
@@ -287,10 +287,10 @@ def all_pairs(rows: np.ndarray, threshold: float) -> set[tuple[int, int]]:
 @pytest.mark.parametrize("n", [0, 1, 5, 200, 3000])
 def test_pairs_are_right_and_nearly_all(n: int) -> None:
     rows = clustered(n, seed=n) if n > 1 else np.ones((n, 32), np.float32)
-    found = {tuple(pair) for pair in near_pairs(rows, 0.9).tolist()}
+    result = {tuple(pair) for pair in near_pairs(rows, 0.9).tolist()}
     exact = all_pairs(rows, 0.9) if n > 1 else set()
-    assert found <= exact
-    assert len(found) >= 0.97 * len(exact)
+    assert result <= exact
+    assert len(result) >= 0.97 * len(exact)
     assert len(exact) > 100 or n < 3000
 
 

@@ -45,9 +45,9 @@ def test_find_and_longest_equal_a_dictionary(pairs: list[tuple[str, int]], words
 @given(st.lists(st.text("abc", min_size=3, max_size=8), min_size=1, max_size=8), st.text("abc", min_size=3, max_size=8))
 def test_near_is_the_most_similar_form_with_the_same_first_letters(forms: list[str], sought: str) -> None:
     made = lexicon([(form, at) for at, form in enumerate(forms)])
-    nodes, found = made.near(sought, 0.6)
+    nodes, result = made.near(sought, 0.6)
     best = max((indel(sought, form) for form in forms if form[:2] == sought[:2]), default=0.0)
-    assert found == pytest.approx(best if best >= 0.6 else 0.0)
+    assert result == pytest.approx(best if best >= 0.6 else 0.0)
     assert all(indel(sought, forms[node]) == pytest.approx(best) for node in nodes.tolist())
     assert len(nodes) > 0 or best < 0.6
 

@@ -14,7 +14,7 @@ from graphwright.index.snapshot import SnapshotCache
 
 
 def test_threads_that_ask_for_the_same_wait_for_one_of_them() -> None:
-    kept: SnapshotCache[object] = SnapshotCache()
+    selected: SnapshotCache[object] = SnapshotCache()
     graph, made, ready = Graph.from_triples([("a", "r", "b")]), list[int](), threading.Barrier(4)
 
     def make() -> object:
@@ -23,20 +23,20 @@ def test_threads_that_ask_for_the_same_wait_for_one_of_them() -> None:
 
     def ask(_: int) -> object:
         ready.wait()
-        return kept.get(graph.columns, "one", make)
+        return selected.get(graph.columns, "one", make)
 
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(ask, range(4)))) == 1
     assert made == [1]
-    assert kept.get(graph.columns, "another", make) is not kept.get(graph.columns, "one", make)
+    assert selected.get(graph.columns, "another", make) is not selected.get(graph.columns, "one", make)
 
 
 def test_nothing_stays_of_a_failure_nor_of_a_snapshot_that_is_gone() -> None:
-    kept: SnapshotCache[set[int]] = SnapshotCache()
+    selected: SnapshotCache[set[int]] = SnapshotCache()
     graph = Graph.from_triples([("a", "r", "b")])
     with pytest.raises(ZeroDivisionError):
-        kept.get(graph.columns, 0, lambda: {1 // 0})
-    value = weakref.ref(kept.get(graph.columns, 0, lambda: {1}))
+        selected.get(graph.columns, 0, lambda: {1 // 0})
+    value = weakref.ref(selected.get(graph.columns, 0, lambda: {1}))
     assert value() == {1}
     del graph
     gc.collect()

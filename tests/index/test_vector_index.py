@@ -53,9 +53,9 @@ def test_search_agrees_with_numpy() -> None:
     vectors = rng.standard_normal((34, 64)).astype(np.float32)
     encoder = HashEncoder()
     state = start("who knows", GRAPHS["club"])
-    found = (VectorSearch(VectorIndex.from_array(vectors, encoder)) % 7)(state).evidence
+    result = (VectorSearch(VectorIndex.from_array(vectors, encoder)) % 7)(state).evidence
     exact = vectors.astype(np.float64) @ encoder.encode(["who knows"])[0]
-    assert found is not None and found.nodes.tolist() == np.argsort(-exact)[:7].tolist()
+    assert result is not None and result.nodes.tolist() == np.argsort(-exact)[:7].tolist()
 
 
 def test_cosines_are_of_any_length_and_0_where_there_is_no_direction() -> None:
@@ -93,10 +93,10 @@ def test_joined_by_position_or_by_row_a_search_is_that_of_one_table() -> None:
     table = np.random.default_rng(4).standard_normal((34, 64)).astype(np.float32)
     rest = VectorIndex(table[20:], np.concatenate((np.full(20, -1), np.arange(14))).astype(np.int32), encoder)
     state = start("who knows", graph)
-    both, one = joined(VectorIndex.from_array(table[:20]), rest), VectorIndex.from_array(table, encoder)
-    found, expected = (VectorSearch(index)(state).evidence for index in (both, one))
-    assert found is not None and expected is not None and found.nodes.tolist() == expected.nodes.tolist()
-    assert found.scores == pytest.approx(expected.scores, abs=1e-5)
+    both, item = joined(VectorIndex.from_array(table[:20]), rest), VectorIndex.from_array(table, encoder)
+    result, expected = (VectorSearch(index)(state).evidence for index in (both, item))
+    assert result is not None and expected is not None and result.nodes.tolist() == expected.nodes.tolist()
+    assert result.scores == pytest.approx(expected.scores, abs=1e-5)
 
 
 def test_only_what_belongs_together_can_be_joined() -> None:

@@ -21,18 +21,18 @@ Found = dict[tuple[int, ...], Fraction]
 
 def resources(graph: nx.Graph, start: int, decay: Fraction, theta: Fraction, hops: int) -> tuple[Found, set[int]]:
     """Eq. 2 in layers, Eq. 3 for each node: the resource of every node reached, and those that pass it on."""
-    held, layer, passing = {start: Fraction(1)}, [start], set()
+    record, layer, passing = {start: Fraction(1)}, [start], set()
     for _ in range(hops + 1):
         coming: dict[int, Fraction] = {}
         for v in layer:
-            if graph.degree(v) and held[v] / graph.degree(v) >= theta:
+            if graph.degree(v) and record[v] / graph.degree(v) >= theta:
                 passing.add(v)
                 for u in graph[v]:
-                    if u not in held:
-                        coming[u] = coming.get(u, Fraction(0)) + decay * held[v] / graph.degree(v)
-        held.update(coming)
+                    if u not in record:
+                        coming[u] = coming.get(u, Fraction(0)) + decay * record[v] / graph.degree(v)
+        record.update(coming)
         layer = list(coming)
-    return {(v,): s for v, s in held.items()}, passing
+    return {(v,): s for v, s in record.items()}, passing
 
 
 def by_hand(
@@ -42,17 +42,17 @@ def by_hand(
     ends = sorted(set(ends))
     best: dict[tuple[int, int], dict[tuple[int, ...], tuple[Fraction, tuple[int, ...]]]] = {}
     for start in ends:
-        held, passing = resources(graph, start, decay, theta, hops)
+        record, passing = resources(graph, start, decay, theta, hops)
         for end in ends:
             for path in nx.all_simple_paths(graph, start, end, cutoff=hops) if end != start else ():
                 if passing.issuperset(path[:-1]):
-                    score = sum((held[(v,)] for v in path), Fraction(0)) / (len(path) - 1)
+                    score = sum((record[(v,)] for v in path), Fraction(0)) / (len(path) - 1)
                     one_way = min(tuple(path), tuple(reversed(path)))
                     rivals = best.setdefault((min(start, end), max(start, end)), {})
                     mine = (-score, tuple(path))
                     rivals[one_way] = min(mine, rivals.get(one_way, mine))
-    kept = [rival for rivals in best.values() for rival in sorted(rivals.values())[:per_pair]]
-    return [(path, -score) for score, path in sorted(kept)]
+    selected = [rival for rivals in best.values() for rival in sorted(rivals.values())[:per_pair]]
+    return [(path, -score) for score, path in sorted(selected)]
 
 
 def csr(graph: nx.Graph) -> tuple[np.ndarray, np.ndarray]:
@@ -67,9 +67,9 @@ def rows(table: np.ndarray) -> list[tuple[int, ...]]:
 def check(graph: nx.Graph, ends: list[int], decay: str, theta: str, hops: int, per_pair: int) -> int:
     """Compare with the brute force, and return how many paths there are; θ must not be met exactly (see below)."""
     expected = by_hand(graph, ends, Fraction(decay), Fraction(theta), hops, per_pair)
-    found = flow_paths(*csr(graph), ends, decay=float(decay), threshold=float(theta), hops=hops, per_pair=per_pair)
-    assert rows(found.nodes) == [path for path, _ in expected]
-    assert found.scores.tolist() == pytest.approx([float(score) for _, score in expected], abs=1e-12)
+    result = flow_paths(*csr(graph), ends, decay=float(decay), threshold=float(theta), hops=hops, per_pair=per_pair)
+    assert rows(result.nodes) == [path for path, _ in expected]
+    assert result.scores.tolist() == pytest.approx([float(score) for _, score in expected], abs=1e-12)
     marks = workspace(1)
     assert not marks.marks.any() and not marks.rows.any()
     return len(expected)
@@ -120,11 +120,11 @@ def test_equation_2_flows_in_layers_and_not_back() -> None:
     # s=0 - a=1, b=2; a - b; a, b - t=3. In layer 1: 0.7/2 each. Nothing flows from a to b, which are of one layer;
     # t gets 0.7 · 0.35/3 from each.
     graph = undirected(4, [0, 0, 1, 1, 2], [1, 2, 2, 3, 3])
-    found = flow_paths(*graph, [0, 3], decay=0.7, threshold=0.0, hops=2)
+    result = flow_paths(*graph, [0, 3], decay=0.7, threshold=0.0, hops=2)
     t = 2 * 0.7 * 0.35 / 3
-    assert rows(found.nodes) == [(0, 1, 3), (0, 2, 3)]
+    assert rows(result.nodes) == [(0, 1, 3), (0, 2, 3)]
     # The reverse is as good: the degrees of 0 and 3 are the same.
-    assert found.scores.tolist() == pytest.approx([(1 + 0.35 + t) / 2] * 2)
+    assert result.scores.tolist() == pytest.approx([(1 + 0.35 + t) / 2] * 2)
 
 
 def test_equation_3_holds_a_node_back_but_lets_it_end_a_path() -> None:
@@ -147,25 +147,25 @@ def test_equation_3_holds_a_node_back_but_lets_it_end_a_path() -> None:
 
 def test_equation_4_divides_by_edges_and_counts_both_ends() -> None:
     line = undirected(4, [0, 1, 2], [1, 2, 3])
-    found = flow_paths(*line, [0, 3], decay=0.7, threshold=0.01)
-    assert rows(found.nodes) == [(0, 1, 2, 3)]
-    assert found.scores[0] == pytest.approx((1 + 0.7 + 0.245 + 0.08575) / 3)
+    result = flow_paths(*line, [0, 3], decay=0.7, threshold=0.01)
+    assert rows(result.nodes) == [(0, 1, 2, 3)]
+    assert result.scores[0] == pytest.approx((1 + 0.7 + 0.245 + 0.08575) / 3)
 
 
 def test_a_longer_path_may_be_as_good_and_a_pair_keeps_paths_of_all_lengths() -> None:
     # 0 and 2 are joined directly, over 1, and over 3 and 4.
     graph = undirected(5, [0, 0, 1, 0, 3, 4], [2, 1, 2, 3, 4, 2])
-    found = flow_paths(*graph, [0, 2], decay=0.7, threshold=0.0)
-    assert rows(found.nodes) == [(0, 2), (0, 1, 2), (0, 3, 4, 2)]
-    assert (np.diff(found.scores) < 0).all()
+    result = flow_paths(*graph, [0, 2], decay=0.7, threshold=0.0)
+    assert rows(result.nodes) == [(0, 2), (0, 1, 2), (0, 3, 4, 2)]
+    assert (np.diff(result.scores) < 0).all()
     assert len(flow_paths(*graph, [0, 2], decay=0.7, threshold=0.0, per_pair=2).nodes) == 2
 
 
 def test_the_better_way_round_counts() -> None:
     # A leaf gives all it has to the hub; the hub gives a leaf a fifth.
     star = undirected(6, [0] * 5, [1, 2, 3, 4, 5])
-    found = flow_paths(*star, [0, 4], decay=0.7, threshold=0.0)
-    assert rows(found.nodes) == [(4, 0)] and found.scores[0] == pytest.approx(1.7)
+    result = flow_paths(*star, [0, 4], decay=0.7, threshold=0.0)
+    assert rows(result.nodes) == [(4, 0)] and result.scores[0] == pytest.approx(1.7)
 
 
 def test_a_path_may_run_through_other_ends() -> None:
@@ -175,8 +175,8 @@ def test_a_path_may_run_through_other_ends() -> None:
 
 @pytest.mark.parametrize("ends", [[], [2], [0, 0], [0, 3]])
 def test_nothing_to_join_gives_nothing(ends: list[int]) -> None:
-    found = flow_paths(*undirected(4, [0, 1], [1, 2]), ends, decay=0.7, threshold=0.0)
-    assert found.nodes.shape == (0, 4) and found.scores.shape == (0,)
+    result = flow_paths(*undirected(4, [0, 1], [1, 2]), ends, decay=0.7, threshold=0.0)
+    assert result.nodes.shape == (0, 4) and result.scores.shape == (0,)
 
 
 def test_the_edges_of_the_last_layer_are_not_looked_at() -> None:
@@ -190,12 +190,12 @@ def test_the_edges_of_the_last_layer_are_not_looked_at() -> None:
 def test_paths_are_lengthened_while_there_is_not_too_much_to_look_at() -> None:
     graph = nx.complete_graph(12)
     ends, theta = [0, 5, 11], Fraction(0)
-    found = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=2_000)
-    assert found.shortened == len(ends)
+    result = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=2_000)
+    assert result.shortened == len(ends)
     # Three hops are always walked: one more, 12 · 11 · 10 edges and more, would still do, and five would not.
     four = by_hand(graph, ends, Fraction("0.7"), theta, 4, 3)
-    assert rows(found.nodes) == [path for path, _ in four]
-    assert found.nodes.shape[1] == 9
+    assert rows(result.nodes) == [path for path, _ in four]
+    assert result.nodes.shape[1] == 9
     assert not workspace(1).marks.any() and not workspace(1).rows.any()
     least = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=1)
     three = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=3, max_edges=1)
@@ -206,17 +206,17 @@ def test_paths_are_lengthened_while_there_is_not_too_much_to_look_at() -> None:
 def test_only_the_ends_with_too_much_around_them_have_shorter_paths() -> None:
     # A clique of 14 at one end of a line of six, whose other end is far from it.
     graph = nx.lollipop_graph(14, 6)
-    found = flow_paths(*csr(graph), [0, 13, 15, 19], decay=0.7, threshold=0.0, hops=5, max_edges=5_000)
-    assert 0 < found.shortened < 4
-    assert (19, 18, 17, 16, 15) in [max(path, path[::-1]) for path in rows(found.nodes)]
+    result = flow_paths(*csr(graph), [0, 13, 15, 19], decay=0.7, threshold=0.0, hops=5, max_edges=5_000)
+    assert 0 < result.shortened < 4
+    assert (19, 18, 17, 16, 15) in [max(path, path[::-1]) for path in rows(result.nodes)]
 
 
 def test_many_hops_on_a_dense_graph_end_soon() -> None:
     graph = nx.gnp_random_graph(400, 0.2, seed=1)
-    found = flow_paths(*csr(graph), range(0, 400, 40), decay=0.7, threshold=0.0, hops=10, max_edges=10_000)
-    assert found.shortened == 10
+    result = flow_paths(*csr(graph), range(0, 400, 40), decay=0.7, threshold=0.0, hops=10, max_edges=10_000)
+    assert result.shortened == 10
     # From each end: the edges of three hops, and the spread and the bound of the one more that was tried.
-    assert found.touched < 10 * (8 * graph.number_of_edges() + 10_000)
+    assert result.touched < 10 * (8 * graph.number_of_edges() + 10_000)
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,9 @@ def test_what_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
 
 def test_scores_descend_and_no_path_comes_twice() -> None:
     graph = nx.barabasi_albert_graph(60, 4, seed=3)
-    found = flow_paths(*csr(graph), list(range(0, 60, 2)), decay=0.7, threshold=1e-4)
-    paths = rows(found.nodes)
-    assert (np.diff(found.scores) <= 0).all() and not math.isnan(found.scores.sum())
+    result = flow_paths(*csr(graph), list(range(0, 60, 2)), decay=0.7, threshold=1e-4)
+    paths = rows(result.nodes)
+    assert (np.diff(result.scores) <= 0).all() and not math.isnan(result.scores.sum())
     assert len({min(p, p[::-1]) for p in paths}) == len(paths)
     assert all(graph.has_edge(a, b) for p in paths for a, b in pairwise(p)) and all(
         len(set(p)) == len(p) for p in paths

@@ -110,12 +110,12 @@ lists = st.lists(st.integers(0, 9), unique=True, max_size=10)
 
 
 def around(edges: list[tuple[int, int]], n: int) -> list[set[int]]:
-    held: list[set[int]] = [set() for _ in range(n)]
+    record: list[set[int]] = [set() for _ in range(n)]
     for a, b in edges:
         if a != b:
-            held[a].add(b)
-            held[b].add(a)
-    return held
+            record[a].add(b)
+            record[b].add(a)
+    return record
 
 
 def graph_of(edges: list[tuple[int, int]], n: int = 10):
@@ -126,13 +126,13 @@ def algorithm_3(near: list[set[int]], ranked: list[int], similar, beta: float) -
     """Lines 1 to 14 as they are printed; a node whose similarity is NaN is left out."""
     scores = {}
     for n in set().union(*(near[r] for r in ranked)) - set(ranked):
-        held = [v for v in ranked if v in near[n]]
+        record = [v for v in ranked if v in near[n]]
         structure = 0.0
         if len(ranked) > 1:
-            structure += 1 - (ranked.index(held[0]) + 1 - 1) / (len(ranked) - 1)
+            structure += 1 - (ranked.index(record[0]) + 1 - 1) / (len(ranked) - 1)
         most = min(len(near[n]), len(ranked))
         if most > 1:
-            structure += (len(held) - 1) / (most - 1)
+            structure += (len(record) - 1) / (most - 1)
         if not np.isnan(similar[n]):
             scores[n] = similar[n] + beta * structure
     return scores
@@ -143,16 +143,16 @@ def algorithm_3(near: list[set[int]], ranked: list[int], similar, beta: float) -
 def test_scores_around_a_list_are_algorithm_3_to_the_bit_whatever_was_asked_before(edges, asked, beta, seed) -> None:
     near, similar = around(edges, 10), np.random.default_rng(seed).normal(size=10)
     similar[seed % 10] = np.nan
-    kept, told = Around(*graph_of(edges)), []
+    selected, messages = Around(*graph_of(edges)), []
 
     def similarity(nodes):
-        told.extend(nodes.tolist())
+        messages.extend(nodes.tolist())
         return similar[nodes]
 
     for ranked in asked:
-        nodes, scores = kept.scores(ranked, similarity, beta)
-        found = dict(zip(nodes.tolist(), scores.tolist(), strict=True))
-        assert found == algorithm_3(near, ranked, similar, beta) and len(found) == len(nodes)
+        nodes, scores = selected.scores(ranked, similarity, beta)
+        result = dict(zip(nodes.tolist(), scores.tolist(), strict=True))
+        assert result == algorithm_3(near, ranked, similar, beta) and len(result) == len(nodes)
         # Ties are many where all are alike: the smaller ids are kept.
         for values in (similar, np.zeros(10)):
             again = Around(*graph_of(edges))
@@ -161,20 +161,20 @@ def test_scores_around_a_list_are_algorithm_3_to_the_bit_whatever_was_asked_befo
                 nodes, scores = again.scores(ranked, values.__getitem__, beta, k)
                 order = sorted(every, key=lambda v: (-every[v], v))[:k]
                 assert nodes.tolist() == order and scores.tolist() == [every[v] for v in order]
-    assert len(told) == len(set(told))  # each node's similarity is asked for once
+    assert len(messages) == len(set(messages))  # each node's similarity is asked for once
 
 
 def test_an_interrupted_call_is_not_taken_for_done() -> None:
-    kept, similar = Around(*graph_of([(0, 1), (1, 2), (2, 3), (3, 4)])), np.arange(10.0)
+    selected, similar = Around(*graph_of([(0, 1), (1, 2), (2, 3), (3, 4)])), np.arange(10.0)
 
     def stop(nodes):
         raise KeyboardInterrupt
 
-    kept.scores([0], similar.__getitem__)
+    selected.scores([0], similar.__getitem__)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            kept.scores([0, 2], stop)
-    nodes, scores = kept.scores([0, 2], similar.__getitem__)
+            selected.scores([0, 2], stop)
+    nodes, scores = selected.scores([0, 2], similar.__getitem__)
     expected = algorithm_3(around([(0, 1), (1, 2), (2, 3), (3, 4)], 10), [0, 2], similar, 1.0)
     assert dict(zip(nodes.tolist(), scores.tolist(), strict=True)) == expected
 
@@ -184,10 +184,10 @@ def test_ids_that_look_alike_are_told_apart() -> None:
     rng = np.random.default_rng(0)
     edges, far = [(int(a), int(b)) for a, b in rng.integers(0, 10, (20, 2))], 4096 * np.arange(10) + 5
     small, large = graph_of(edges), graph_of([(int(far[a]), int(far[b])) for a, b in edges], 50_000)
-    kept = Around(*small), Around(*large)
+    selected = Around(*small), Around(*large)
     for ranked in ([3], [5, 3], [1, 2, 5, 3, 7]):
-        nodes, scores = kept[0].scores(ranked, lambda nodes: nodes / 7)
-        others, same = kept[1].scores(far[ranked], lambda nodes: nodes // 4096 / 7)
+        nodes, scores = selected[0].scores(ranked, lambda nodes: nodes / 7)
+        others, same = selected[1].scores(far[ranked], lambda nodes: nodes // 4096 / 7)
         assert far[nodes].tolist() == others.tolist() and scores.tolist() == same.tolist()
 
 
@@ -196,9 +196,9 @@ def test_ids_that_look_alike_are_told_apart() -> None:
 def test_products_agree_with_numpy_and_do_not_depend_on_what_else_was_asked(width, rows, seed) -> None:
     rng = np.random.default_rng(seed)
     table, query = rng.normal(size=(7, width)).astype(np.float32), rng.normal(size=width).astype(np.float32)
-    found = products(table, rows, query)
-    assert found.dtype == np.float32 and np.allclose(found, table[rows].astype(float) @ query, atol=1e-4)
-    assert found.tolist() == [float(products(table, [row], query)[0]) for row in rows]
+    result = products(table, rows, query)
+    assert result.dtype == np.float32 and np.allclose(result, table[rows].astype(float) @ query, atol=1e-4)
+    assert result.tolist() == [float(products(table, [row], query)[0]) for row in rows]
 
 
 def test_what_lies_outside_is_refused() -> None:

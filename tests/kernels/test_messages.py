@@ -32,8 +32,8 @@ def test_of_equal_messages_the_first_is_the_greatest_and_the_least() -> None:
 
 
 def test_a_node_that_nothing_leads_to_gathers_nothing() -> None:
-    found = aggregate(one_node([-2, -3]))
-    assert found.stats[0].tolist() == pytest.approx([-2.5, -2, -3, 0.5], rel=1e-5) and not found.stats[1].any()
+    result = aggregate(one_node([-2, -3]))
+    assert result.stats[0].tolist() == pytest.approx([-2.5, -2, -3, 0.5], rel=1e-5) and not result.stats[1].any()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -43,19 +43,19 @@ def test_the_gradient_is_that_of_small_differences(seed: int) -> None:
     x, gates = (draw.uniform(0.5, 2, shape).astype(np.float32) for shape in ((4, 2), (2, 2)))
     slope = draw.normal(0, 1, (4, 8)).astype(np.float32)
 
-    def said(x: np.ndarray, gates: np.ndarray) -> float:
+    def message(x: np.ndarray, gates: np.ndarray) -> float:
         return float((aggregate(Messages(ptr, begin, gate, x, gates)).stats.astype(float) * slope).sum())
 
     messages = Messages(ptr, begin, gate, x, gates)
-    found = gradients(messages, aggregate(messages), slope)
+    result = gradients(messages, aggregate(messages), slope)
     for which, values in enumerate((x, gates)):
         for at in np.ndindex(values.shape):
             moved = []
             for step in (1e-3, -1e-3):
                 other = values.copy()
                 other[at] += np.float32(step)
-                moved.append(said(*((other, gates) if which == 0 else (x, other))))
-            assert found[which][at] == pytest.approx((moved[0] - moved[1]) / 2e-3, abs=0.03, rel=0.02)
+                moved.append(message(*((other, gates) if which == 0 else (x, other))))
+            assert result[which][at] == pytest.approx((moved[0] - moved[1]) / 2e-3, abs=0.03, rel=0.02)
 
 
 pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30)

@@ -27,8 +27,8 @@ def both(n, pairs):
     return theirs, undirected(n, ends[:, 0], ends[:, 1])
 
 
-def listed(found):
-    nodes, ptr = found
+def listed(result):
+    nodes, ptr = result
     return [nodes[a:b].tolist() for a, b in pairwise(ptr)]
 
 
@@ -48,10 +48,10 @@ def test_simple_paths_are_networkxs(case, length):
         if target != source
         for path in nx.all_simple_paths(theirs, source, target, cutoff=length)
     ]
-    found = listed(simple_paths(*ours, sources, length))
-    assert found == in_order(expected)
+    result = listed(simple_paths(*ours, sources, length))
+    assert result == in_order(expected)
     for k in (0, 1, 3, 1000):
-        assert listed(simple_paths(*ours, sources, length, k)) == found[:k]
+        assert listed(simple_paths(*ours, sources, length, k)) == result[:k]
 
 
 @settings(deadline=None, max_examples=150)
@@ -65,11 +65,11 @@ def test_shortest_paths_are_networkxs(case):
         for target in nx.node_connected_component(theirs, source) - {source}
     ]
     every = listed(shortest_paths(*ours, sources, every=True))
-    one = listed(shortest_paths(*ours, sources))
+    item = listed(shortest_paths(*ours, sources))
     assert every == in_order(path for paths in each for path in paths)
-    assert one == in_order(min(paths) for paths in each)
+    assert item == in_order(min(paths) for paths in each)
     for k in (0, 1, 3, 1000):
-        assert listed(shortest_paths(*ours, sources, k=k)) == one[:k]
+        assert listed(shortest_paths(*ours, sources, k=k)) == item[:k]
         assert listed(shortest_paths(*ours, sources, every=True, k=k)) == every[:k]
 
 
@@ -77,16 +77,16 @@ def test_shortest_paths_are_networkxs(case):
 @given(graphs, st.data())
 def test_joining_edges_are_the_smallest(case, data):
     n, pairs, _ = case
-    held = sorted(data.draw(st.sets(st.integers(0, len(pairs) - 1)))) if pairs else []
+    record = sorted(data.draw(st.sets(st.integers(0, len(pairs) - 1)))) if pairs else []
     heads, tails = np.array(pairs, np.int32).reshape(-1, 2).T
     rows = [group(n, ends, np.arange(len(pairs))) for ends in (heads, tails)]
-    for some in (None, held):
+    for some in (None, record):
         within = range(len(pairs)) if some is None else some
         least = {}
         for edge in reversed(within):
             least[pairs[edge]] = least[pairs[edge][::-1]] = edge
-        one, other = ([pair[side] for pair in least] for side in (0, 1))
-        assert joining_edges(one, other, *rows, heads, tails, some).tolist() == list(least.values())
+        item, other = ([pair[side] for pair in least] for side in (0, 1))
+        assert joining_edges(item, other, *rows, heads, tails, some).tolist() == list(least.values())
 
 
 def test_the_first_of_very_many_paths_cost_little():
@@ -132,8 +132,8 @@ def test_it_is_the_first_of_all_shortest_paths(case):
         path for s in set(sources) if nx.has_path(graph, s, target) for path in nx.all_shortest_paths(graph, s, target)
     ]
     best = min(every, key=lambda path: (len(path), path), default=[])
-    found = nearest_path(*undirected(n, ends[:, 0], ends[:, 1]), sources, target, limit)
-    assert found.tolist() == (best if len(best) <= limit + 1 else [])
+    result = nearest_path(*undirected(n, ends[:, 0], ends[:, 1]), sources, target, limit)
+    assert result.tolist() == (best if len(best) <= limit + 1 else [])
 
 
 def test_bad_sources_targets_and_limits_are_refused():

@@ -83,9 +83,9 @@ def test_recall_of_the_exact_top_k(name, k):
         nodes, scores = push_ppr(*graph, [seed])
         exact[nodes] = scores
         size = min(k, np.count_nonzero(exact))
-        found = push_ppr(*graph, [seed], k=k)[0]
-        assert found.size == size
-        recalls.append(np.mean(exact[found] >= np.partition(exact, -size)[-size] * (1 - 1e-6)))
+        result = push_ppr(*graph, [seed], k=k)[0]
+        assert result.size == size
+        recalls.append(np.mean(exact[result] >= np.partition(exact, -size)[-size] * (1 - 1e-6)))
     assert np.mean(recalls) >= least
 
 
@@ -121,8 +121,8 @@ def test_scratch_is_left_clean_and_every_kernel_is_compiled_once(monkeypatch):
         hops.random_walk(*pair, [1])
         paths.nearest_path(*pair, [1], 1999, 9)
         monkeypatch.setattr(ppr_push, "_PLACES", 1)  # hashed, the second time
-    held = workspace(1)
-    assert not held.rows.any() and not held.marks.any()
+    record = workspace(1)
+    assert not record.rows.any() and not record.marks.any()
     for module in (csr, ppr_push, ppr_push, hops, paths):
         for function in vars(module).values():
             if isinstance(function, CPUDispatcher):

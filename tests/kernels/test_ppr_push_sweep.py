@@ -78,14 +78,14 @@ def test_swept_goes_on_from_what_it_is_given_and_stays_where_the_walk_can_go(k):
     exact = _exact(graph, walk)
     assert nodes.max() < 300 and nodes.size >= k
     assert scores == pytest.approx(exact[nodes], rel=0.2)
-    found = nodes[np.lexsort((nodes, -scores))][:k]
-    assert np.mean(exact[found] >= kth(exact, k) * (1 - 1e-6)) >= 0.98
+    result = nodes[np.lexsort((nodes, -scores))][:k]
+    assert np.mean(exact[result] >= kth(exact, k) * (1 - 1e-6)) >= 0.98
 
 
 def test_swept_from_the_solution_is_the_solution():
     graph = GRAPHS["random"]
     walk = _walk(graph, [5], [1.0])
     nodes, scores = settled(walk)
-    again, kept = swept(walk, 10, nodes, scores)
+    again, selected = swept(walk, 10, nodes, scores)
     best = np.sort(np.argsort(-scores, kind="stable")[:10])
-    assert again.tolist() == nodes[best].tolist() and kept == pytest.approx(scores[best], abs=1e-9)
+    assert again.tolist() == nodes[best].tolist() and selected == pytest.approx(scores[best], abs=1e-9)

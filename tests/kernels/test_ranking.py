@@ -38,16 +38,16 @@ def ragged(rows: list[list[int]]) -> tuple[list[int], list[int]]:
 def test_the_order_is_that_of_sorted_lists(rows: list[tuple[float, list[int], list[int]]], k: int | None) -> None:
     expected = sorted(range(len(rows)), key=lambda i: (-rows[i][0], rows[i][1], rows[i][2]))[:k]
     scores = np.array([row[0] for row in rows], np.float64)
-    found = rank_items(scores, *ragged([n for _, n, _ in rows]), *ragged([e for *_, e in rows]), k)
-    assert found.tolist() == expected
+    result = rank_items(scores, *ragged([n for _, n, _ in rows]), *ragged([e for *_, e in rows]), k)
+    assert result.tolist() == expected
 
 
 def test_many_that_tie_are_ordered_by_their_ids() -> None:
     rng = np.random.default_rng(3)
     rows = rng.integers(0, 50, (5000, 3))
     ptr = np.arange(5001) * 3
-    found = rank_items(np.zeros(5000), rows.ravel(), ptr, [], np.zeros(5001, np.int64), 4000)
-    assert found.tolist() == sorted(range(5000), key=lambda i: rows[i].tolist())[:4000]
+    result = rank_items(np.zeros(5000), rows.ravel(), ptr, [], np.zeros(5001, np.int64), 4000)
+    assert result.tolist() == sorted(range(5000), key=lambda i: rows[i].tolist())[:4000]
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -35,13 +35,13 @@ def _numbers(values):
 
 def _standing(text, forms):
     """Look for each form at each word, as index.topics.named_in does."""
-    parts, found = text.split(), {}
+    parts, result = text.split(), {}
     for at in range(len(parts)):
         for length in range(1, len(parts) - at + 1):
             form = " ".join(parts[at : at + length])
             if form in forms:
-                found[forms.index(form)] = None
-    return list(found)
+                result[forms.index(form)] = None
+    return list(result)
 
 
 @settings(deadline=None)
@@ -145,8 +145,8 @@ def test_ranking_of_thousands_that_share_beginnings(step):
 def test_columns_without_strings_give_empty_arrays():
     empty = np.empty(0, np.uint8), [0]
     full = _column(["a b"])
-    for found in (distinct(*empty), tokens(*empty), phrases(*empty, *full), phrases(*full, *empty)):
-        assert [array.size for array in found] == [0] * len(found)
+    for result in (distinct(*empty), tokens(*empty), phrases(*empty, *full), phrases(*full, *empty)):
+        assert [array.size for array in result] == [0] * len(result)
     assert ranking(*empty).size == 0
     assert gather(*full, [])[1].tolist() == [0]
 

@@ -47,10 +47,10 @@ def _nodes(meeting):
     return {v for walk in meeting.walks for v in walk}
 
 
-def _same(found, expected, origins):
-    assert [_nodes(m) for m in found] == [nodes for nodes, _, _ in expected]
-    assert [_links(m) for m in found] == [links for _, links, _ in expected]
-    assert [{tuple(origins[o][:2]) for o in m.origins} for m in found] == [held for _, _, held in expected]
+def _same(result, expected, origins):
+    assert [_nodes(m) for m in result] == [nodes for nodes, _, _ in expected]
+    assert [_links(m) for m in result] == [links for _, links, _ in expected]
+    assert [{tuple(origins[o][:2]) for o in m.origins} for m in result] == [record for _, _, record in expected]
 
 
 @st.composite
@@ -70,9 +70,9 @@ def test_it_is_the_plain_search_with_all_its_ties(case, hops, budget):
     n, pairs, groups, levels = case
     neighbours, graph = _graph(n, pairs)
     origins = _origins(groups)
-    found = bubble(*graph, origins, node_costs(AXIS, QUARTERS[levels]), hops=hops, budget=budget)
+    result = bubble(*graph, origins, node_costs(AXIS, QUARTERS[levels]), hops=hops, budget=budget)
     expected = plain_bubble(neighbours, [dict.fromkeys(g) for g in groups], np.array(levels) / 4, hops, budget)
-    _same(found, expected, origins)
+    _same(result, expected, origins)
 
 
 @pytest.mark.parametrize("n, m, groups, hops", [(60, 110, 3, 6), (300, 900, 5, 2), (400, 500, 2, 9), (300, 320, 4, 3)])
@@ -86,18 +86,18 @@ def test_it_is_the_plain_search_on_larger_graphs(n, m, groups, hops):
         cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
         costs = [Fraction(1 - c) for c in cosines.tolist()]  # a path and its reverse cost the same
         for budget in (10, 100_000):
-            found = bubble(*graph, _origins(named), node_costs(query, vectors), hops=hops, budget=budget)
+            result = bubble(*graph, _origins(named), node_costs(query, vectors), hops=hops, budget=budget)
             expected = plain_bubble(neighbours, [dict.fromkeys(g) for g in named], costs, hops, budget)
-            _same(found, expected, _origins(named))
-    assert found
+            _same(result, expected, _origins(named))
+    assert result
 
 
 def test_the_other_end_of_an_edge_belongs_to_the_path_of_its_terminal():
     # 4 - 0 - 1 - 2, where {0, 4} stands for an edge: the path from 2 ends at 0, and 4 comes with it.
     _, graph = _graph(5, [(4, 0), (0, 1), (1, 2)])
-    found = bubble(*graph, [(0, 0, 4), (0, 4, 0), (1, 2, -1)], node_costs(AXIS, QUARTERS[[4] * 5]))
-    assert [m.walks for m in found] == [((0, 4),), ((4, 0, 1, 2),)]
-    assert found[1].origins == (0, 2)
+    result = bubble(*graph, [(0, 0, 4), (0, 4, 0), (1, 2, -1)], node_costs(AXIS, QUARTERS[[4] * 5]))
+    assert [m.walks for m in result] == [((0, 4),), ((4, 0, 1, 2),)]
+    assert result[1].origins == (0, 2)
 
 
 def test_cost_is_one_less_the_cosine_and_never_below_nothing():
@@ -151,8 +151,8 @@ def test_what_only_one_terminal_explores_is_left_alone(monkeypatch):
     meetings = kernel._meetings
     monkeypatch.setattr(kernel, "_meetings", lambda t, m: settled.append(t.place[SETTLED]) or meetings(t, m))
     costs = node_costs(AXIS, QUARTERS[np.full(n, 2)])
-    found = bubble(*graph, _origins([{0}, {2}, {3}]), costs, hops=n, budget=1000)
-    assert [_nodes(m) for m in found] == [{0, 1, 2}]
+    result = bubble(*graph, _origins([{0}, {2}, {3}]), costs, hops=n, budget=1000)
+    assert [_nodes(m) for m in result] == [{0, 1, 2}]
     assert bubble(*graph, _origins([{3}]), costs, hops=n) == []
     assert settled[0] < 20 and settled[1] == 0
     # Its own component is searched while another terminal may be in it.
@@ -162,9 +162,9 @@ def test_what_only_one_terminal_explores_is_left_alone(monkeypatch):
 def test_a_hub_outgrows_the_tables_and_the_workspace_is_left_clean():
     n = 5000
     _, graph = _graph(n, [(0, i) for i in range(1, n)])
-    found = bubble(*graph, _origins([{1}, {2}, {n - 1}]), node_costs(AXIS, QUARTERS[np.full(n, 3)]), budget=3000)
+    result = bubble(*graph, _origins([{1}, {2}, {n - 1}]), node_costs(AXIS, QUARTERS[np.full(n, 3)]), budget=3000)
     # At the hub and the leaves: two groups, then three, each leaf adding itself to them.
-    assert len(found) == 3000 and all(0 in _nodes(m) for m in found)
+    assert len(result) == 3000 and all(0 in _nodes(m) for m in result)
     assert not workspace(n).marks.any()
 
 
@@ -211,9 +211,9 @@ def test_the_best_candidate_is_near_the_best_tree():
         costs = (1 - vectors[:, 0] / np.linalg.norm(vectors, axis=1)).tolist()
         optimum = best_tree(neighbours, groups, costs)
         for budget in (10, 10**6):
-            found = bubble(*graph, _origins(groups), node_costs([1.0, 0.0], vectors), budget=budget)
-            ratios[m, budget].append(_worse_than(optimum, [_nodes(x) for x in found], groups, costs))
-            for candidate in found:
+            result = bubble(*graph, _origins(groups), node_costs([1.0, 0.0], vectors), budget=budget)
+            ratios[m, budget].append(_worse_than(optimum, [_nodes(x) for x in result], groups, costs))
+            for candidate in result:
                 nodes = _nodes(candidate)
                 assert is_connected(neighbours, nodes) and len(set(candidate.origins)) == len(candidate.origins) > 1
                 assert len(nodes) > 1 or sum(nodes <= group for group in groups) > 1
@@ -283,9 +283,9 @@ def networks(draw: st.DrawFn) -> tuple[int, list[Edge], list[float], list[float]
 @given(networks())
 def test_what_is_paid_and_missed_is_at_most_twice_the_least(network: tuple[int, list[Edge], list[float], list[float]]):  # type: ignore[no-untyped-def]
     """The bound of Goemans and Williamson, on costs paid and prizes missed."""
-    found, best, every = found_worth(*network), best_worth(*network), sum(network[3])
-    assert found <= best + 1e-9
-    assert every - found <= 2 * (every - best) + 1e-9
+    result, best, every = found_worth(*network), best_worth(*network), sum(network[3])
+    assert result <= best + 1e-9
+    assert every - result <= 2 * (every - best) + 1e-9
 
 
 def test_it_is_nearly_always_the_best_tree() -> None:
@@ -323,7 +323,7 @@ def test_it_takes_read_only_arrays_and_leaves_them_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         ((2, [0], [2], [1.0], [1, 1]), "tails holds 2"),
         ((2, [0], [1, 1], [1.0], [1, 1]), "heads holds 1 values and tails 2"),
@@ -332,6 +332,6 @@ def test_it_takes_read_only_arrays_and_leaves_them_alone() -> None:
         ((2, [0], [1], [1.0], [1, np.inf]), "prizes has a negative or infinite value"),
     ],
 )
-def test_what_cannot_be_used_is_refused(arguments: tuple[object, ...], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_be_used_is_refused(arguments: tuple[object, ...], output: str) -> None:
+    with pytest.raises(ValueError, match=output):
         prize_tree(*arguments)  # type: ignore[arg-type]

@@ -52,12 +52,12 @@ def plain_walks(
 @given(worlds())
 def test_one_step_leads_to_the_neighbours_by_each_relation_each_way(world: tuple[int, list[Triple]]) -> None:
     n, triples = world
-    found = leading(labelled(n, triples), RELATIONS, Front.of(0), np.array([-1], np.int32), 0)
+    result = leading(labelled(n, triples), RELATIONS, Front.of(0), np.array([-1], np.int32), 0)
     wanted: dict[int, set[int]] = {}
     for (_, end), (way,) in plain_walks(triples, 1):
         wanted.setdefault(way, set()).add(end)
-    assert {way: set(front.nodes.tolist()) for way, front in found.items()} == wanted
-    for way, front in found.items():
+    assert {way: set(front.nodes.tolist()) for way, front in result.items()} == wanted
+    for way, front in result.items():
         assert len(set(front.nodes.tolist())) == len(front.nodes) and (front.parents == 0).all()
         for node, edge in zip(front.nodes.tolist(), front.edges.tolist(), strict=True):
             head, relation, tail = triples[edge]
@@ -74,13 +74,13 @@ def test_fronts_are_exactly_the_ends_of_all_walks_up_to_five_steps(world: tuple[
     for length in range(1, 6):
         longer = {}
         for ways, (front, before, came) in level.items():
-            found = leading(graph, RELATIONS, front, before, 0, came)
-            for way, on in found.items():
+            result = leading(graph, RELATIONS, front, before, 0, came)
+            for way, on in result.items():
                 longer[*ways, way] = on, front.nodes[on.parents], way
             for way in range(2 * RELATIONS):
                 alone = leading(graph, RELATIONS, front, before, 0, came, way)
                 assert [(at, on.nodes.tolist()) for at, on in alone.items()] == [
-                    (at, on.nodes.tolist()) for at, on in found.items() if at == way
+                    (at, on.nodes.tolist()) for at, on in result.items() if at == way
                 ]
         level, wanted = longer, dict[tuple[int, ...], set[int]]()
         for walk, ways in plain_walks(triples, length):
@@ -134,17 +134,17 @@ def algorithm_1(ways: list[tuple[int, int, int]], entities: set[int], longest: i
     on from another query entity."""
     queue = deque(Chain((a, b), (i,)) for i, a, b in ways if a in entities and a != b)
     visited: set[tuple[int, int]] = set()
-    found = []
+    result = []
     while queue:
         chain = queue.popleft()
-        found.append(chain)
+        result.append(chain)
         if longest is not None and len(chain.triples) >= longest:
             continue
         for i, a, b in ways:
             if a == chain.nodes[-1] and b not in chain.nodes and (chain.nodes[0], b) not in visited:
                 visited.add((chain.nodes[0], b))
                 queue.append(Chain((*chain.nodes, b), (*chain.triples, i)))
-    return found
+    return result
 
 
 def both_ways(triples: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
@@ -183,23 +183,23 @@ def test_head_to_tail_they_are_those_of_algorithm_1_and_of_its_mirror_image(worl
     forth = algorithm_1([(i, h, t) for i, (h, t) in enumerate(triples)], entities, longest)
     back = algorithm_1([(i, t, h) for i, (h, t) in enumerate(triples)], entities, longest)
     mirrored = [Chain(chain.nodes[::-1], chain.triples[::-1]) for chain in back]
-    found = ours(n, triples, entities, length=longest, inverse=False)
-    assert sorted(found) == sorted(forth + mirrored)
+    result = ours(n, triples, entities, length=longest, inverse=False)
+    assert sorted(result) == sorted(forth + mirrored)
     # Each in its own order, and the shorter ones first.
     if not set(forth) & set(mirrored):
-        assert [chain for chain in found if chain in forth] == forth
-        assert [chain for chain in found if chain in mirrored] == mirrored
-    assert [len(chain.triples) for chain in found] == sorted(len(chain.triples) for chain in found)
+        assert [chain for chain in result if chain in forth] == forth
+        assert [chain for chain in result if chain in mirrored] == mirrored
+    assert [len(chain.triples) for chain in result] == sorted(len(chain.triples) for chain in result)
 
 
 @settings(deadline=None)
 @given(chain_worlds())
 def test_every_prefix_is_a_chain_and_no_chain_holds_a_node_twice(world) -> None:
     n, triples, entities, longest = world
-    found = set(ours(n, triples, entities, length=longest))
-    for nodes, walked in found:
+    result = set(ours(n, triples, entities, length=longest))
+    for nodes, walked in result:
         assert len(set(nodes)) == len(nodes) and nodes[0] in entities
-        assert len(walked) == 1 or Chain(nodes[:-1], walked[:-1]) in found
+        assert len(walked) == 1 or Chain(nodes[:-1], walked[:-1]) in result
 
 
 def test_chains_by_hand() -> None:
@@ -244,7 +244,7 @@ def test_chains_are_frozen_and_inputs_may_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "said"),
+    ("arguments", "options", "message"),
     [
         ((2, [0], [2], [0]), {}, "tails holds 2"),
         ((2, [0], [1], [2]), {}, "sources holds 2"),
@@ -252,6 +252,6 @@ def test_chains_are_frozen_and_inputs_may_be() -> None:
         ((2, [0], [1], [0]), {"length": 0}, "length is 0"),
     ],
 )
-def test_chains_of_what_is_no_graph_are_refused(arguments, options, said) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_chains_of_what_is_no_graph_are_refused(arguments, options, message) -> None:
+    with pytest.raises(ValueError, match=message):
         expand_chains(*arguments, **options)

@@ -27,20 +27,20 @@ def asked(draw: st.DrawFn) -> tuple[Graph, Example, int]:
     rows = draw(st.lists(st.tuples(name, st.sampled_from("rst"), name), min_size=1, max_size=16))
     graph = Graph.from_triples(rows)
     node = st.integers(0, len(graph) - 1)
-    kept = draw(st.none() | st.sets(node, min_size=1))
+    selected = draw(st.none() | st.sets(node, min_size=1))
     some = st.lists(node, min_size=1, max_size=3, unique=True)
     question = example(draw(some), draw(some))
-    return graph if kept is None else graph.part(sorted(kept)), question, draw(st.integers(1, 4))
+    return graph if selected is None else graph.part(sorted(selected)), question, draw(st.integers(1, 4))
 
 
 def between(graph: Graph, a: int, b: int) -> list[int]:
     """The ways of all edges that lead from one node to another, one for each edge."""
-    c, found = graph.columns, []
+    c, result = graph.columns, []
     for edge in graph.edges.tolist():
         ends = int(c.heads[edge]), int(c.tails[edge])
         if a != b and ends in ((a, b), (b, a)):
-            found.append(2 * int(c.relation[edge]) + (ends == (a, b)))
-    return found
+            result.append(2 * int(c.relation[edge]) + (ends == (a, b)))
+    return result
 
 
 def plain_pool(graph: Graph, question: Example, length: int) -> tuple[dict[str, set[tuple[int, Ways]]], int]:
@@ -55,7 +55,7 @@ def plain_pool(graph: Graph, question: Example, length: int) -> tuple[dict[str, 
         return {}, 0
     hops = {e: nx.single_source_shortest_path_length(simple, e, length) for e in entities}
     chosen = max(answers, key=lambda a: max(hops[e].get(a, -1) for e in entities))
-    found: dict[str, set[tuple[int, Ways]]] = {SHORTEST: set(), QUERY: set(), ANSWER: set()}
+    result: dict[str, set[tuple[int, Ways]]] = {SHORTEST: set(), QUERY: set(), ANSWER: set()}
     paths = 0
     for entity, answer in itertools.product(entities, answers):
         walks = nx.all_shortest_paths(simple, entity, answer) if answer in hops[entity] else []
@@ -63,15 +63,15 @@ def plain_pool(graph: Graph, question: Example, length: int) -> tuple[dict[str, 
             ways = list(itertools.product(*(between(graph, a, b) for a, b in itertools.pairwise(walk))))
             paths += len(ways)
             if answer == chosen:
-                found[SHORTEST] |= {(entity, one) for one in ways}
+                result[SHORTEST] |= {(entity, item) for item in ways}
     for node in (*entities, *answers):
         at = [way for other in nodes for way in between(graph, node, other)]
         paths += len(at)
         if node in entities:
-            found[QUERY] |= {(node, (way,)) for way in at}
+            result[QUERY] |= {(node, (way,)) for way in at}
         if node == chosen:
-            found[ANSWER] |= {(node, (way,)) for way in at}
-    return found, paths
+            result[ANSWER] |= {(node, (way,)) for way in at}
+    return result, paths
 
 
 @settings(deadline=None, max_examples=300)
@@ -80,13 +80,13 @@ def test_candidates_are_those_of_all_shortest_paths_and_of_all_edges_at_the_ends
     given: tuple[Graph, Example, int],
 ) -> None:
     wanted, paths = plain_pool(*given)
-    found = candidate_pool(*given)
-    assert found.paths == paths
-    keys = [(c.source, c.ways) for c in found.candidates]
+    result = candidate_pool(*given)
+    assert result.paths == paths
+    keys = [(c.source, c.ways) for c in result.candidates]
     assert len(keys) == len(set(keys)) and set(keys) == set().union(*wanted.values())
     # What is in more than one pool is listed as of the first.
-    assert {(c.source, c.ways) for c in found.candidates if c.pool == SHORTEST} == wanted.get(SHORTEST, set())
-    for c in found.candidates:
+    assert {(c.source, c.ways) for c in result.candidates if c.pool == SHORTEST} == wanted.get(SHORTEST, set())
+    for c in result.candidates:
         assert c.pool == next(name for name in (SHORTEST, QUERY, ANSWER) if (c.source, c.ways) in wanted[name])
 
 
@@ -108,18 +108,18 @@ CHILD, HEIR, SPOUSE, WARD = range(4)
 
 def test_paths_by_the_same_relations_are_one_and_the_farthest_answer_stands_for_all() -> None:
     # Bea is two steps away and Kai one, so that the ward, which others of the answers are not, is no candidate path.
-    found = candidate_pool(KIN, example([IDA], [KAI, BEA]))
+    result = candidate_pool(KIN, example([IDA], [KAI, BEA]))
     down, up = 2 * CHILD + 1, 2 * CHILD
-    shortest = [c for c in found.candidates if c.pool == SHORTEST]
+    shortest = [c for c in result.candidates if c.pool == SHORTEST]
     assert shortest == [
         Candidate(IDA, (down, down), SHORTEST),
         Candidate(IDA, (2 * HEIR + 1, down), SHORTEST),
         Candidate(IDA, (2 * WARD + 1, 2 * SPOUSE), SHORTEST),
     ]
-    assert Candidate(BEA, (up,), ANSWER) in found.candidates and Candidate(IDA, (down,), QUERY) in found.candidates
-    assert KAI not in {c.source for c in found.candidates}
+    assert Candidate(BEA, (up,), ANSWER) in result.candidates and Candidate(IDA, (down,), QUERY) in result.candidates
+    assert KAI not in {c.source for c in result.candidates}
     # Ida → Kai: 1; Ida → Bea: by Udo (child or heir), by Ada, by Kai; edges: 4 at Ida, 3 at Bea, 2 at Kai.
-    assert found.paths == 1 + 4 + 4 + 3 + 2
+    assert result.paths == 1 + 4 + 4 + 3 + 2
 
 
 def test_of_answers_as_far_the_one_listed_first_stands_for_all() -> None:
@@ -128,8 +128,8 @@ def test_of_answers_as_far_the_one_listed_first_stands_for_all() -> None:
 
 
 def test_an_answer_beyond_reach_has_no_shortest_path_but_what_is_at_it() -> None:
-    found = candidate_pool(KIN, example([IDA], [FAR]))
-    assert {c.pool for c in found.candidates} == {QUERY, ANSWER} and found.paths == 4 + 1
+    result = candidate_pool(KIN, example([IDA], [FAR]))
+    assert {c.pool for c in result.candidates} == {QUERY, ANSWER} and result.paths == 4 + 1
     assert not any(c.pool == SHORTEST for c in candidate_pool(KIN, example([IDA], [BEA]), length=1).candidates)
 
 
@@ -140,9 +140,9 @@ def test_no_answer_but_what_is_named_has_no_candidates() -> None:
 
 def test_surroundings_are_what_is_near_each_thing_named() -> None:
     club = GRAPHS["club"]
-    one, other = club.id("member 16"), club.id("member 26")
-    around = ppr_subgraph(club, example([one, other], []), nodes=8)
-    assert len(around) == 8 and one in around and other in around
+    item, other = club.id("member 16"), club.id("member 26")
+    around = ppr_subgraph(club, example([item, other], []), nodes=8)
+    assert len(around) == 8 and item in around and other in around
     inside = [edge for edge in club.edges.tolist() if all(v in around for v in club.ends([edge]).tolist())]
     assert around.edges.tolist() == inside and inside
-    assert len(ppr_subgraph(club, example([one], []))) == len(club)
+    assert len(ppr_subgraph(club, example([item], []))) == len(club)

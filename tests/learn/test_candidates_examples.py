@@ -41,9 +41,9 @@ GOOD = asked("good", ["Heat"], ["Michael Mann"])
 
 def test_names_become_nodes_in_their_order_and_each_once(tmp_path: Path) -> None:
     records = [GOOD, asked("two", ["Michael Mann", "Heat", "Michael Mann"], ["Ali", "Al Pacino"], "what else")]
-    found = read_examples(write(tmp_path / "q.jsonl", *records), FILMS)
-    assert found.left_out == ()
-    assert found.usable == (
+    result = read_examples(write(tmp_path / "q.jsonl", *records), FILMS)
+    assert result.left_out == ()
+    assert result.usable == (
         Example("good", "who is it", (HEAT,), (MANN,)),
         Example("two", "what else", (MANN, HEAT), (ALI, PACINO)),
     )
@@ -53,15 +53,15 @@ def test_every_form_of_questions_is_read(tmp_path: Path) -> None:
     rog = {"id": "r", "question": "who", "q_entity": ["Heat"], "a_entity": ["Michael Mann"]}
     assert read_examples(write(tmp_path / "rog.jsonl", rog), FILMS).usable[0].answers == (MANN,)
     metaqa = write(tmp_path / "qa.txt", "who directed [Heat]\tMichael Mann", "what did [Michael Mann] direct\tHeat|Ali")
-    found = read_examples(metaqa, FILMS).usable
-    assert [(one.entities, one.answers) for one in found] == [((HEAT,), (MANN,)), ((MANN,), (HEAT, ALI))]
-    assert [one.text for one in found] == ["who directed Heat", "what did Michael Mann direct"]
+    result = read_examples(metaqa, FILMS).usable
+    assert [(item.entities, item.answers) for item in result] == [((HEAT,), (MANN,)), ((MANN,), (HEAT, ALI))]
+    assert [item.text for item in result] == ["who directed Heat", "what did Michael Mann direct"]
 
 
 def test_what_a_question_is_about_is_found_in_its_words(tmp_path: Path) -> None:
     linked = asked("linked", None, ["Ali", "Heat"], "Which films did Michael Mann direct?")
-    found = read_examples(write(tmp_path / "q.jsonl", linked), FILMS)
-    assert found.usable[0].entities == (MANN,) and found.usable[0].answers == (ALI, HEAT)
+    result = read_examples(write(tmp_path / "q.jsonl", linked), FILMS)
+    assert result.usable[0].entities == (MANN,) and result.usable[0].answers == (ALI, HEAT)
 
 
 def test_an_alias_stands_for_its_node() -> None:
@@ -72,12 +72,12 @@ def test_an_alias_stands_for_its_node() -> None:
 
 
 def test_an_answer_that_the_graph_lacks_is_passed_over_where_it_has_another(tmp_path: Path) -> None:
-    found = read_examples(write(tmp_path / "q.jsonl", asked("some", ["Heat"], ["Nobody", "Michael Mann"])), FILMS)
-    assert found.usable[0].answers == (MANN,)
+    result = read_examples(write(tmp_path / "q.jsonl", asked("some", ["Heat"], ["Nobody", "Michael Mann"])), FILMS)
+    assert result.usable[0].answers == (MANN,)
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "output"),
     [
         (asked("bad", ["Heet"], ["Ali"]), "has the entity 'Heet' (nearest names: 'Heat', 'Michael Mann'), which"),
         (asked("bad", ["Heet", "X"], ["Ali"]), "'Heat', 'Michael Mann') and 1 more, which the graph lacks; use"),
@@ -91,19 +91,19 @@ def test_an_answer_that_the_graph_lacks_is_passed_over_where_it_has_another(tmp_
     ids=["entity", "entities", "last entity", "no entity", "answer", "empty answers", "no answers", "itself"],
 )
 def test_a_question_that_cannot_be_learned_from_is_named_with_its_line_and_what_to_do(
-    tmp_path: Path, record: dict[str, object], said: str
+    tmp_path: Path, record: dict[str, object], output: str
 ) -> None:
     path = write(tmp_path / "q.jsonl", GOOD, "", record)
     with pytest.raises(DataError) as raised:
         read_examples(path, FILMS)
     message = str(raised.value)
-    assert f"{path}:3: question 'bad' " in message and said in message
+    assert f"{path}:3: question 'bad' " in message and output in message
     assert message.startswith("1 of 2 questions are unusable; at most 10% may be. The first:\n")
     assert message.endswith("Correct them, or allow more with max_unusable (--max-unusable 1).")
     # Where that share may be left out it is, and stands in what is returned.
-    kept = read_examples(path, FILMS, max_unusable=0.5)
-    assert [one.id for one in kept.usable] == ["good"]
-    assert len(kept.left_out) == 1 and kept.left_out[0].startswith(f"{path}:3: question 'bad' ")
+    selected = read_examples(path, FILMS, max_unusable=0.5)
+    assert [item.id for item in selected.usable] == ["good"]
+    assert len(selected.left_out) == 1 and selected.left_out[0].startswith(f"{path}:3: question 'bad' ")
 
 
 def test_three_questions_are_shown_of_many_that_are_wrong(tmp_path: Path) -> None:

@@ -88,11 +88,11 @@ def plain_pna(w: dict[str, np.ndarray], asked: list[float], relations: Table, na
                 math.sqrt(sum((m - middle) ** 2 for m in some) / count + 1e-6) if messages else 0.0
                 for some, middle in zip(columns, mean, strict=True)
             ]
-            said = [*mean, *map(max, columns), *map(min, columns), *spread]
+            message = [*mean, *map(max, columns), *map(min, columns), *spread]
             scale = math.log(count + 1) / DEGREE
             mixed = plus(times(x[v], w[f"self {layer}"]), w[f"bias {layer}"].tolist())
             for i, by in enumerate((1.0, scale, 1 / scale)):
-                mixed = plus(mixed, times([by * one for one in said], w[f"said {layer}"][:, i * H : (i + 1) * H]))
+                mixed = plus(mixed, times([by * item for item in message], w[f"said {layer}"][:, i * H : (i + 1) * H]))
             after.append(above(mixed))
         x = after
     last = [times(row, w["last weights"])[0] + float(w["last"][0]) for row in x]
@@ -117,9 +117,9 @@ def test_entities_are_scored_by_principal_neighbourhood_aggregation(name: str, n
     batch = Batch([at], directed_edges([at]), near[:, :width], asked, relations, names if named else None)
     columns = np.split(near[:, width:], LAYERS + 1, axis=1)
     walks = WalkScores([], columns, [np.ones_like(column) for column in columns])
-    found = entity_logits(w, batch, walks, DEGREE, LAYERS)
+    result = entity_logits(w, batch, walks, DEGREE, LAYERS)
     wanted = plain_pna(w, asked[0].tolist(), relations.tolist(), names.tolist() if named else None, at, near.tolist())
-    assert found.shape == (len(graph),) and found == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+    assert result.shape == (len(graph),) and result == pytest.approx(wanted, rel=1e-4, abs=1e-4)
 
 
 ASKED = start("Who was the mother of Lothair II?", GRAPHS["family"], entities=["Lothair II"])
@@ -143,8 +143,8 @@ def test_a_node_has_its_probability_and_a_triple_that_of_both_its_ends() -> None
     both = chance[at.heads] + chance[at.tails]
     assert judge(Evidence.of_edges(graph.edges)) == pytest.approx(both, rel=1e-5)
     # Parallel triples are not told apart, so more of them are taken.
-    found = retriever.search(3)(ASKED).evidence
-    assert found is not None and len(found.edges) == len(graph.edges)
+    result = retriever.search(3)(ASKED).evidence
+    assert result is not None and len(result.edges) == len(graph.edges)
 
 
 def test_a_triple_alone_has_the_probability_of_its_node_and_of_the_walk_that_takes_it_at_any_step() -> None:
@@ -152,8 +152,8 @@ def test_a_triple_alone_has_the_probability_of_its_node_and_of_the_walk_that_tak
     chance, walks, at = by_hand(retriever, graph)
     through = walks.edges(at.heads, at.tails, at.relation)
     for ends, reached in (((at.heads, at.tails), at.tails), ((at.tails, at.heads), at.heads)):
-        found = retriever.step_probabilities(ASKED, Run())(np.stack(ends, axis=1), graph.edges[:, None])[:, 0]
-        assert found == pytest.approx(chance[reached] * through, rel=1e-5)
+        result = retriever.step_probabilities(ASKED, Run())(np.stack(ends, axis=1), graph.edges[:, None])[:, 0]
+        assert result == pytest.approx(chance[reached] * through, rel=1e-5)
     assert len(set(through.tolist())) > 2
 
 
@@ -164,13 +164,13 @@ def test_a_step_of_a_walk_has_the_probability_of_its_node_and_of_the_walk_that_t
     nodes = np.array([[graph.id(name) for name in names]])
     # Lothair's second marriage, the mother of Bertha, and back; relations in their order: spouse, mother, father.
     edges, ways = np.array([[4, 6, 6]]), (1, 3, 2)
-    found = retriever.step_probabilities(ASKED, Run())(nodes, edges)[0]
+    result = retriever.step_probabilities(ASKED, Run())(nodes, edges)[0]
     wanted = [
         float(chance[nodes[0, step + 1]] * walks.steps(step, nodes[0, step], nodes[0, step + 1], ways[step]))
         for step in range(LAYERS)
     ]
     # A network of two layers knows walks of two steps.
-    assert found.tolist() == pytest.approx([*wanted, 0.0], rel=1e-5) and all(value > 0 for value in wanted)
+    assert result.tolist() == pytest.approx([*wanted, 0.0], rel=1e-5) and all(value > 0 for value in wanted)
 
 
 def test_what_was_narrowed_away_has_no_probability() -> None:

@@ -155,9 +155,9 @@ def test_triples_are_scored_by_question_relation_distances_and_what_the_question
     assert [gate[0].tolist() for gate in made] == [pytest.approx(gate, rel=1e-4) for gate in gates]
     batch = Batch([at], directed_edges([at]), at.distances, inputs["asked"], inputs["relations"], names)
     led = walk_forward(made, batch.edges, batch.start)
-    assert [one[:, 0].tolist() for one in led] == [pytest.approx(one, rel=1e-4) for one in reached]
-    found = triple_logits(w, batch, made, at.heads, at.tails, at.relation, 0 * at.heads)
-    assert found.shape == (len(at.heads),) and found == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+    assert [item[:, 0].tolist() for item in led] == [pytest.approx(item, rel=1e-4) for item in reached]
+    result = triple_logits(w, batch, made, at.heads, at.tails, at.relation, 0 * at.heads)
+    assert result.shape == (len(at.heads),) and result == pytest.approx(wanted, rel=1e-4, abs=1e-4)
 
 
 ASKED = start("Who was the mother of Lothair II?", GRAPHS["family"], entities=["Lothair II"])
@@ -172,20 +172,20 @@ def test_a_triple_has_its_probability_and_what_was_narrowed_away_none() -> None:
     relations = HashEncoder().encode(["spouse", "mother of", "father of"])
     gates = [gate for gate, _ in open_gates(gate_logits(w, asked, relations, about["steps"]))]
     logits = triple_logits(w, Batch.of([at], asked, relations), gates, at.heads, at.tails, at.relation, 0 * at.heads)
-    found = retriever.prepare(ASKED, Run())(Evidence.of_edges(graph.edges))
-    assert found == pytest.approx(1 / (1 + np.exp(-logits)), rel=1e-5)
-    assert retriever.prepare(ASKED, Run())(Evidence.of_pieces([((), (0, 1))])) == pytest.approx([found[:2].mean()])
+    result = retriever.prepare(ASKED, Run())(Evidence.of_edges(graph.edges))
+    assert result == pytest.approx(1 / (1 + np.exp(-logits)), rel=1e-5)
+    assert retriever.prepare(ASKED, Run())(Evidence.of_pieces([((), (0, 1))])) == pytest.approx([result[:2].mean()])
     narrow = ASKED.with_(graph=graph.part(graph.nodes[:3]))
     assert retriever.prepare(narrow, Run())(Evidence.of_edges([4])) == [0.0]
     best = retriever.search(3)(ASKED).evidence
-    assert best is not None and best.edges.tolist() == np.argsort(-found, kind="stable")[:3].tolist()
+    assert best is not None and best.edges.tolist() == np.argsort(-result, kind="stable")[:3].tolist()
 
 
 def test_nothing_is_found_in_a_graph_without_edges() -> None:
     lone = ASKED.with_(graph=ASKED.graph.part([ASKED.graph.id("Lothair II")]))
     for level in ("triple", "entity"):
-        found = (Triples() >> untrained(level).search(5))(lone).evidence
-        assert found is not None and len(found) == 0
+        result = (Triples() >> untrained(level).search(5))(lone).evidence
+        assert result is not None and len(result) == 0
         assert untrained(level).prepare(lone, Run())(Evidence.of_nodes(lone.graph.nodes)).tolist() == [0.0]
 
 

@@ -44,14 +44,14 @@ def first_path(system: str, user: str) -> str:
     return '{"paths": [0]}'
 
 
-def kept(source: int, ways: tuple[int, ...]) -> LabelledPath:
+def selected(source: int, ways: tuple[int, ...]) -> LabelledPath:
     return LabelledPath(Candidate(source, ways, SHORTEST), 1.0, 0.0)
 
 
 def labels(graph: Graph, **rows: list[LabelledPath]) -> Labels:
     """Labels of questions by their ids, by a refiner that goes by nothing."""
-    found = [Label(Example(name, f"? {name}", (0,), (1,)), tuple(some), 9, 5) for name, some in rows.items()]
-    return Labels({"labels": 2, "graph": graph.columns.checksum, "refiner": "hand"}, tuple(found))
+    result = [Label(Example(name, f"? {name}", (0,), (1,)), tuple(some), 9, 5) for name, some in rows.items()]
+    return Labels({"labels": 2, "graph": graph.columns.checksum, "refiner": "hand"}, tuple(result))
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -59,12 +59,12 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     again = read_labels(tmp_path / "a.jsonl", FILMS)
     assert again.about == made.about
     assert again.about | {"nodes": 500, "length": 3} == again.about and again.about["refiner"] == TWIN.id
-    for one, other, question in zip(made.rows, again.rows, ASKED, strict=True):
-        assert one.example == other.example == question
-        counts = one.path_count, one.candidate_count
+    for item, other, question in zip(made.rows, again.rows, ASKED, strict=True):
+        assert item.example == other.example == question
+        counts = item.path_count, item.candidate_count
         assert counts == (other.path_count, other.candidate_count) and counts[1] <= counts[0]
-        assert [k.candidate for k in one.paths] == [k.candidate for k in other.paths] != []
-        for a, b in zip(one.paths, other.paths, strict=True):
+        assert [k.candidate for k in item.paths] == [k.candidate for k in other.paths] != []
+        for a, b in zip(item.paths, other.paths, strict=True):
             assert (b.support, b.near) == pytest.approx((a.support, a.near), abs=1e-4)
     write_labels(tmp_path / "b.jsonl", FILMS, again)
     assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
@@ -75,12 +75,12 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 def test_a_summary_counts_paths_before_merging_after_it_and_after_refinement(tmp_path: Path) -> None:
     made = make_labels(FILMS, ASKED, ShortestPathLabels(), tmp_path / "a.jsonl")
-    found = made.summary()
-    pools = [candidate_pool(FILMS, one) for one in ASKED]
-    assert found["questions"] == 6 and found["without any"] == 0
-    assert found["paths, max"] == max(p.paths for p in pools)
-    assert found["candidates, mean"] == pytest.approx(sum(len(p.candidates) for p in pools) / 6)
-    assert found["chosen, mean"] == pytest.approx(7 / 6)  # film 0 was written by who directed it
+    result = made.summary()
+    pools = [candidate_pool(FILMS, item) for item in ASKED]
+    assert result["questions"] == 6 and result["without any"] == 0
+    assert result["paths, max"] == max(p.paths for p in pools)
+    assert result["candidates, mean"] == pytest.approx(sum(len(p.candidates) for p in pools) / 6)
+    assert result["chosen, mean"] == pytest.approx(7 / 6)  # film 0 was written by who directed it
     assert Labels({}, ()).summary()["questions"] == 0
 
 
@@ -104,7 +104,7 @@ def test_an_empty_file_is_begun_with_and_more_questions_are_added(tmp_path: Path
     path.touch()
     make_labels(FILMS, ASKED[:2], ShortestPathLabels(), path)
     made = make_labels(FILMS, ASKED, ShortestPathLabels(), path)
-    assert [row.example.id for row in read_labels(path, FILMS).rows] == [one.id for one in ASKED]
+    assert [row.example.id for row in read_labels(path, FILMS).rows] == [item.id for item in ASKED]
     # What was not asked for this time is not given, though it stays in the file.
     few = make_labels(FILMS, ASKED[3:5], ShortestPathLabels(), path)
     assert few.rows == made.rows[3:5] and len(read_labels(path, FILMS).rows) == 6
@@ -114,7 +114,7 @@ OTHER = Graph.from_triples([(f"film {n}", "made_by", who) for n, who in enumerat
 
 
 @pytest.mark.parametrize(
-    ("graph", "refiner", "bounds", "said"),
+    ("graph", "refiner", "bounds", "message"),
     [
         (FILMS, ShortestPathLabels(), {}, "refiner 'neighbours-"),
         (FILMS, NeighbourRefiner(HashEncoder(), share=0.5), {}, "refiner 'neighbours-"),
@@ -124,13 +124,13 @@ OTHER = Graph.from_triples([(f"film {n}", "made_by", who) for n, who in enumerat
     ],
 )
 def test_labels_made_otherwise_are_not_gone_on_with(
-    tmp_path: Path, graph: Graph, refiner: Refiner, bounds: dict[str, int], said: str
+    tmp_path: Path, graph: Graph, refiner: Refiner, bounds: dict[str, int], message: str
 ) -> None:
     path = tmp_path / "labels.jsonl"
     make_labels(FILMS, ASKED[:3], TWIN, path)
     before = path.read_bytes()
     asked = [Example("q", "who made film 0", (graph.id("film 0"),), (graph.id("Anna"),))]
-    with pytest.raises(OptionError, match=rf"has labels with other settings: {said}.*Write to another path"):
+    with pytest.raises(OptionError, match=rf"has labels with other settings: {message}.*Write to another path"):
         make_labels(graph, asked, refiner, path, **bounds)
     assert path.read_bytes() == before
 
@@ -164,7 +164,7 @@ def test_what_was_paid_for_is_kept_when_a_budget_ends_and_the_next_run_asks_for_
     made = make_labels(FILMS, ASKED, LLMRefiner(BudgetedLLM(ScriptedLLM(reply), max_tokens=100 * each)), path)
     assert len(asked) == len(set(asked)) == len(ASKED)  # none is asked for twice
     assert [row.example for row in made.rows] == ASKED
-    assert sorted(row.example.id for row in read_labels(path, FILMS).rows) == [one.id for one in ASKED]
+    assert sorted(row.example.id for row in read_labels(path, FILMS).rows) == [item.id for item in ASKED]
     # Nothing is left to be asked for.
     assert make_labels(FILMS, ASKED, LLMRefiner(ScriptedLLM([])), path) == made
 
@@ -183,20 +183,20 @@ def test_what_was_paid_for_is_kept_whatever_ends_the_work(tmp_path: Path) -> Non
 
 
 def test_a_model_is_asked_by_several_threads_and_the_rows_stay_in_order(tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
+    messages: list[tuple[str, int, int]] = []
     asked = [replace(ASKED[n % 6], id=f"q{n:02}") for n in range(20)]
     made = make_labels(
-        FILMS, asked, LLMRefiner(ScriptedLLM(first_path)), tmp_path / "a", progress=lambda *now: told.append(now)
+        FILMS, asked, LLMRefiner(ScriptedLLM(first_path)), tmp_path / "a", progress=lambda *now: messages.append(now)
     )
     assert [row.example for row in read_labels(tmp_path / "a", FILMS).rows] == asked == [r.example for r in made.rows]
-    assert told == [(what, n, 20) for what in ("collect paths", "choose paths") for n in range(1, 21)]
+    assert messages == [(what, n, 20) for what in ("collect paths", "choose paths") for n in range(1, 21)]
 
 
 def test_both_keep_the_union_or_the_intersection() -> None:
-    shared, one_alone, other_alone = kept(0, BY), kept(0, WRITTEN), kept(2, BY)
-    one = labels(FILMS, a=[shared, one_alone], b=[shared], c=[one_alone])
+    shared, one_alone, other_alone = selected(0, BY), selected(0, WRITTEN), selected(2, BY)
+    item = labels(FILMS, a=[shared, one_alone], b=[shared], c=[one_alone])
     other = labels(FILMS, a=[other_alone, shared._replace(support=0.5)], b=[], d=[other_alone])
-    either, both = union(one, other), intersection(one, other)
+    either, both = union(item, other), intersection(item, other)
     assert {row.example.id: list(row.paths) for row in either.rows} == {
         "a": [shared, one_alone, other_alone],
         "b": [shared],
@@ -206,16 +206,16 @@ def test_both_keep_the_union_or_the_intersection() -> None:
     assert {row.example.id: list(row.paths) for row in both.rows} == {"a": [shared], "b": [], "c": []}
     assert either.about["refiner"] == "(hand | hand)" and both.about["refiner"] == "(hand & hand)"
     assert both.about["graph"] == FILMS.columns.checksum
-    assert union(one, one).rows == intersection(one, one).rows == one.rows
+    assert union(item, item).rows == intersection(item, item).rows == item.rows
     with pytest.raises(OptionError, match="of two graphs"):
-        union(one, labels(OTHER))
+        union(item, labels(OTHER))
 
 
 def test_labels_of_another_graph_or_of_nothing_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     with pytest.raises(DataError, match=r"no such file\. Make labels"):
         read_labels(path, FILMS)
-    write_labels(path, FILMS, labels(FILMS, a=[kept(0, BY)]))
+    write_labels(path, FILMS, labels(FILMS, a=[selected(0, BY)]))
     with pytest.raises(DataError, match="make them again for this graph"):
         read_labels(path, OTHER)
 
@@ -254,26 +254,26 @@ def labelled(draw: st.DrawFn) -> tuple[Graph, Label]:
     node, way = st.integers(0, len(graph) - 1), st.integers(0, 2 * len(graph.columns.relations) - 1)
     paths = draw(st.lists(st.tuples(node, st.lists(way, min_size=1, max_size=4)), max_size=3))
     answers = tuple(draw(st.sets(node, min_size=1, max_size=2)))
-    some = tuple(kept(source, tuple(ways)) for source, ways in paths)
+    some = tuple(selected(source, tuple(ways)) for source, ways in paths)
     return graph, Label(Example("q", "?", (0,), answers), some, 0, 0)
 
 
 def plain_walks(graph: Graph, source: int, ways: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Nodes and edges of every walk by these ways, never to the source nor straight back by a relation."""
     c = graph.columns
-    found: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((source,), ())]
+    result: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((source,), ())]
     for at, way in enumerate(ways):
         turned = at > 0 and way == ways[at - 1] ^ 1
         longer = []
-        for nodes, edges in found:
+        for nodes, edges in result:
             for edge in range(len(c.heads)):
                 ends = int(c.heads[edge]), int(c.tails[edge])
                 here, there = ends if way & 1 else ends[::-1]
                 straight_back = turned and there == nodes[-2]
                 if c.relation[edge] == way >> 1 and here == nodes[-1] != there != source and not straight_back:
                     longer.append(((*nodes, there), (*edges, edge)))
-        found = longer
-    return found
+        result = longer
+    return result
 
 
 @settings(deadline=None, max_examples=60)
@@ -281,8 +281,8 @@ def plain_walks(graph: Graph, source: int, ways: tuple[int, ...]) -> list[tuple[
 def test_a_label_makes_every_instance_of_its_paths_positive(given: tuple[Graph, Label]) -> None:
     graph, row = given
     wanted: set[int] = set()
-    for one in row.paths:
-        walks = plain_walks(graph, one.candidate.source, one.candidate.ways)
+    for item in row.paths:
+        walks = plain_walks(graph, item.candidate.source, item.candidate.ways)
         to_answers = [edges for nodes, edges in walks if nodes[-1] in row.example.answers]
         # What leads to no answer, as a condition that was kept, is positive wherever it leads.
         wanted.update(edge for edges in to_answers or [edges for _, edges in walks] for edge in edges)
@@ -296,7 +296,7 @@ def test_the_walk_to_an_answer_that_lies_on_the_way_to_itself_is_positive() -> N
         + [("film 1", "written_by", "Anna"), ("film 2", "written_by", "Bert")]
     )
     row = Label(
-        Example("q", "?", (graph.id("film 0"),), (graph.id("Anna"),)), (kept(graph.id("film 0"), (1, 0, 3)),), 0, 0
+        Example("q", "?", (graph.id("film 0"),), (graph.id("Anna"),)), (selected(graph.id("film 0"), (1, 0, 3)),), 0, 0
     )
     assert [graph.triple(edge) for edge in positive_edges(graph, row)] == [
         ("film 0", "directed_by", "Anna"),
@@ -307,5 +307,5 @@ def test_the_walk_to_an_answer_that_lies_on_the_way_to_itself_is_positive() -> N
 
 def test_a_triple_that_the_graph_has_twice_is_positive_twice() -> None:
     graph = Graph.from_triples([("a", "r", "b"), ("a", "r", "b"), ("a", "s", "b")])
-    row = Label(Example("q", "?", (0,), (1,)), (kept(0, (1,)),), 0, 0)
+    row = Label(Example("q", "?", (0,), (1,)), (selected(0, (1,)),), 0, 0)
     assert positive_edges(graph, row).tolist() == [0, 1]

@@ -53,30 +53,30 @@ def test_each_round_gives_a_node_the_mean_over_those_before_it(world: tuple[int,
             before = [[value[a] for a, b in arcs if b == v] for v in range(n)]
             value = [sum(some) / len(some) if some else 0.0 for some in before]
             columns.append(value)
-    found = encoded(*world)
-    assert found.dtype == np.float32 and found.shape == (n, 1 + 3 * rounds)
-    assert found == pytest.approx(np.array(columns).T ** 0.25, abs=1e-6)
+    result = encoded(*world)
+    assert result.dtype == np.float32 and result.shape == (n, 1 + 3 * rounds)
+    assert result == pytest.approx(np.array(columns).T ** 0.25, abs=1e-6)
 
 
 @given(worlds())
 def test_what_no_walk_of_so_many_steps_leads_to_has_nothing(world: tuple[int, Edges, list[int], int]) -> None:
     n, edges, sources, rounds = world
-    found = encoded(*world)
+    result = encoded(*world)
     for direction, arcs in enumerate(arcs_of(edges)):
         graph = nx.MultiDiGraph(arcs)
         graph.add_nodes_from(range(n))
         at = set(sources)
         for step in range(rounds):
             at = {v for u in at for v in graph.successors(u)}
-            assert set(np.flatnonzero(found[:, 1 + direction * rounds + step]).tolist()) == at
+            assert set(np.flatnonzero(result[:, 1 + direction * rounds + step]).tolist()) == at
 
 
 def test_a_node_far_from_all_else_is_told_by_its_size_only_as_a_root() -> None:
     # The hub has a thousand neighbours of which one is named: a mean of a thousandth, and its fourth root 0.18.
     star = [(0, leaf) for leaf in range(1, 1001)]
-    found = encoded(1001, star, [1], 1)
-    assert found[0] == pytest.approx([0.0, 0.0, 0.001**0.25, 0.001**0.25])
-    assert found[1] == pytest.approx([1.0, 0.0, 0.0, 0.0])
+    result = encoded(1001, star, [1], 1)
+    assert result[0] == pytest.approx([0.0, 0.0, 0.001**0.25, 0.001**0.25])
+    assert result[1] == pytest.approx([1.0, 0.0, 0.0, 0.0])
 
 
 WIDTH = 3
@@ -89,12 +89,17 @@ def random_array(*shape: int, seed: int = 5) -> np.ndarray:
 def plain_aggregate(messages: list[list[float]]) -> list[float]:
     """Mean, maximum, minimum and deviation, column by column; zeros where there is no message."""
     columns = list(zip(*messages, strict=True)) or [()] * WIDTH
-    mean = [sum(one) / max(len(one), 1) for one in columns]
+    mean = [sum(item) / max(len(item), 1) for item in columns]
     spread = [
-        (sum((m - middle) ** 2 for m in one) / len(one) + 1e-6) ** 0.5 if one else 0.0
-        for one, middle in zip(columns, mean, strict=True)
+        (sum((m - middle) ** 2 for m in item) / len(item) + 1e-6) ** 0.5 if item else 0.0
+        for item, middle in zip(columns, mean, strict=True)
     ]
-    return [*mean, *(max(one, default=0.0) for one in columns), *(min(one, default=0.0) for one in columns), *spread]
+    return [
+        *mean,
+        *(max(item, default=0.0) for item in columns),
+        *(min(item, default=0.0) for item in columns),
+        *spread,
+    ]
 
 
 @pytest.mark.parametrize("name", ["family", "apart", "loops", "star", "club"])
@@ -108,11 +113,11 @@ def test_a_node_gathers_what_its_arcs_bring(name: str) -> None:
         random_array(2 * len(relations), WIDTH, seed=6),
         directed_edges([at]),
     )
-    found = arcs.aggregate(x, gates, arcs.directed_relation)
-    assert found.dtype == np.float32 and found.shape == (len(graph), 4 * WIDTH)
+    result = arcs.aggregate(x, gates, arcs.directed_relation)
+    assert result.dtype == np.float32 and result.shape == (len(graph), 4 * WIDTH)
     for node in range(len(graph)):
         here = [(x[u].astype(float) * gates[way]).tolist() for u, end, way in plain_arcs if end == node]
-        assert found[node].tolist() == pytest.approx(plain_aggregate(here), abs=1e-5)
+        assert result[node].tolist() == pytest.approx(plain_aggregate(here), abs=1e-5)
 
 
 def sample(seed: int, nodes: int = 8, edges: int = 20) -> Sample:
@@ -153,12 +158,12 @@ def test_the_gradient_is_that_of_plain_operations(seed: int) -> None:
     gate, slope = arcs.owner * 4 + arcs.directed_relation, torch.randn(int(offsets[-1]), 4 * WIDTH, generator=draw)
     mine = [value.clone().requires_grad_(True) for value in (x, gates)]
     exact = [value.double().requires_grad_(True) for value in (x, gates)]
-    found, wanted = arcs.aggregate(*mine, gate), torch_aggregate(torch, arcs, *exact, gate)
-    assert found.detach().numpy() == pytest.approx(wanted.detach().numpy(), abs=1e-5)
-    (found * slope).sum().backward()
+    result, wanted = arcs.aggregate(*mine, gate), torch_aggregate(torch, arcs, *exact, gate)
+    assert result.detach().numpy() == pytest.approx(wanted.detach().numpy(), abs=1e-5)
+    (result * slope).sum().backward()
     (wanted * slope).sum().backward()
-    for one, other in zip(mine, exact, strict=True):
-        assert one.grad.abs().max() > 1 and one.grad.numpy() == pytest.approx(other.grad.numpy(), abs=1e-4)
+    for item, other in zip(mine, exact, strict=True):
+        assert item.grad.abs().max() > 1 and item.grad.numpy() == pytest.approx(other.grad.numpy(), abs=1e-4)
 
 
 def test_of_equal_messages_only_the_first_has_the_gradient_of_the_maximum() -> None:

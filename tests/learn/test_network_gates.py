@@ -25,18 +25,18 @@ def logits(ways: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def test_the_most_probable_way_or_end_is_wholly_open() -> None:
-    said = logits(6, 1)
-    for (ways, end), (gate, over) in zip(said, open_gates(said), strict=True):
+    message = logits(6, 1)
+    for (ways, end), (gate, over) in zip(message, open_gates(message), strict=True):
         every = np.exp(np.append(ways, end))
         assert np.append(gate, over) == pytest.approx(every / every.max(), rel=1e-5)
 
 
-def whole_walks(name: str, source: int, said: list[tuple[np.ndarray, np.ndarray]]) -> list[Walk]:
+def whole_walks(name: str, source: int, message: list[tuple[np.ndarray, np.ndarray]]) -> list[Walk]:
     """All walks that never come back to their source: nodes, edges, ways, and the gates of all steps multiplied."""
     at, _ = view_graph(GRAPHS[name], np.array([source]), 1)
-    gates, ends = zip(*open_gates(said), strict=True)
+    gates, ends = zip(*open_gates(message), strict=True)
     level: list[Walk] = [([source], [], [], 1.0)]
-    found: list[Walk] = [([source], [], [], float(ends[0][0, 0]))]
+    result: list[Walk] = [([source], [], [], float(ends[0][0, 0]))]
     for step in range(STEPS):
         grown: list[Walk] = []
         for (nodes, edges, ways, value), edge in itertools.product(level, range(len(at.heads))):
@@ -46,8 +46,8 @@ def whole_walks(name: str, source: int, said: list[tuple[np.ndarray, np.ndarray]
                     grown.append(([*nodes, end], [*edges, edge], [*ways, way], value * float(gates[step][0, way])))
         level = grown
         over = float(ends[step + 1][0, 0]) if step + 1 < STEPS else 1.0  # there is no fourth step
-        found += [(nodes, edges, ways, value * over) for nodes, edges, ways, value in level]
-    return found
+        result += [(nodes, edges, ways, value * over) for nodes, edges, ways, value in level]
+    return result
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -55,15 +55,15 @@ def whole_walks(name: str, source: int, said: list[tuple[np.ndarray, np.ndarray]
 def test_a_node_an_edge_and_a_step_have_the_best_walk_that_passes_them(name: str, seed: int) -> None:
     graph = GRAPHS[name]
     at, relations = view_graph(graph, np.array([1]), 1)
-    said = logits(2 * len(relations), seed)
-    walks = whole_walks(name, 1, said)
-    found = best_walks(said, directed_edges([at]), at.distances[:, :1])
-    assert len(found.nodes()) == STEPS + 1
-    for step, values in enumerate(found.nodes()):
+    message = logits(2 * len(relations), seed)
+    walks = whole_walks(name, 1, message)
+    result = best_walks(message, directed_edges([at]), at.distances[:, :1])
+    assert len(result.nodes()) == STEPS + 1
+    for step, values in enumerate(result.nodes()):
         for node in range(len(graph)):
             best = max((value for nodes, _, _, value in walks if nodes[step : step + 1] == [node]), default=0.0)
             assert math.isclose(values[node, 0], best, rel_tol=1e-4, abs_tol=1e-9)
-    through = found.edges(at.heads, at.tails, at.relation)
+    through = result.edges(at.heads, at.tails, at.relation)
     for edge in range(len(at.heads)):
         best = max((value for _, edges, _, value in walks if edge in edges), default=0.0)
         assert math.isclose(through[edge], best, rel_tol=1e-4, abs_tol=1e-9)
@@ -73,7 +73,7 @@ def test_a_node_an_edge_and_a_step_have_the_best_walk_that_passes_them(name: str
             value for nodes, _, ways, value in walks
             if nodes[step : step + 2] == [begin, end] and ways[step : step + 1] == [way]
         ]  # fmt: skip
-        value = found.steps(step, np.array([begin]), np.array([end]), np.array([way]))[0]
+        value = result.steps(step, np.array([begin]), np.array([end]), np.array([way]))[0]
         assert math.isclose(value, max(taken, default=0.0), rel_tol=1e-4, abs_tol=1e-9)
 
 
@@ -86,7 +86,7 @@ def torch_here() -> Any:
 def test_each_step_of_a_kept_path_is_taught_and_its_end() -> None:
     torch = torch_here()
     draw = torch.Generator().manual_seed(0)
-    said = [(torch.randn(2, 4, generator=draw), torch.randn(2, 1, generator=draw)) for _ in range(3)]
+    message = [(torch.randn(2, 4, generator=draw), torch.randn(2, 1, generator=draw)) for _ in range(3)]
     # One question has a path of one step and one of three, to which nothing comes after; the other one of two.
     rows = [[(1,), (2, 0, 3)], [(3, 3)]]
     taken = [
@@ -99,14 +99,14 @@ def test_each_step_of_a_kept_path_is_taught_and_its_end() -> None:
     ]
     wanted = 0.0
     for at, (row, shares) in enumerate(taken):
-        ways, end = said[at % 3]
+        ways, end = message[at % 3]
         logits = [*ways[row].tolist(), *end[row].tolist()]
         most = math.log(sum(map(math.exp, logits)))
         wanted -= sum(share * (logits[way] - most) for way, share in shares)
-    assert gate_loss(torch, said, rows).item() == pytest.approx(wanted, rel=1e-5)
+    assert gate_loss(torch, message, rows).item() == pytest.approx(wanted, rel=1e-5)
 
 
 def test_a_question_without_a_path_teaches_nothing() -> None:
     torch = torch_here()
-    said = [(torch.ones(1, 4), torch.ones(1, 1))]
-    assert gate_loss(torch, said, [[]]).item() == 0
+    message = [(torch.ones(1, 4), torch.ones(1, 1))]
+    assert gate_loss(torch, message, [[]]).item() == 0

@@ -40,16 +40,16 @@ def plain_chances(retriever: PathRetriever, state: State, ways: tuple[int, ...])
     words = HashEncoder().encode([name.replace("_", " ") for name in state.graph.columns.relations])
     halves = [half for word in words for half in np.split(word.astype(np.float64) @ w["relation"], 2)]
     hidden = np.maximum(question @ w["question"] + w["start"], 0)
-    found = []
+    result = []
     for way in (*ways, None):
         logits = [float(hidden @ w["write"] @ half) for half in halves]
         logits.append(float((hidden @ w["end weights"] + w["end"])[0]))
         norm = math.log(sum(map(math.exp, logits)))
-        found.append(([logit - norm for logit in logits[:-1]], logits[-1] - norm))
+        result.append(([logit - norm for logit in logits[:-1]], logits[-1] - norm))
         if way is not None:
             hidden = hidden @ w["carry"] + halves[way] @ w["step"] + question @ w["again"] + w["bias"]
             hidden = np.maximum(hidden, 0)
-    return found
+    return result
 
 
 def likelihood(retriever: PathRetriever, state: State, ways: tuple[int, ...]) -> float:
@@ -60,8 +60,8 @@ def likelihood(retriever: PathRetriever, state: State, ways: tuple[int, ...]) ->
 
 def paths_of(state: State, length: int = LENGTH) -> list[tuple[int, ...]]:
     """All relation paths that the graph can carry out."""
-    found = RelationPaths(length)(state).evidence or Evidence.of_nodes([])
-    return [ways_of(state.graph, nodes, edges) for nodes, edges in found]
+    result = RelationPaths(length)(state).evidence or Evidence.of_nodes([])
+    return [ways_of(state.graph, nodes, edges) for nodes, edges in result]
 
 
 @st.composite
@@ -79,14 +79,14 @@ def test_a_width_of_twenty_finds_the_best_paths_of_a_small_graph_in_the_order_of
     state, retriever = asked(graph), writer(seed)
     every = paths_of(state)
     assume(all(sum(len(ways) == n for ways in every) <= 20 for n in range(1, LENGTH + 1)))
-    found = Decode(retriever, LENGTH)(state).evidence
-    assert found.render is relation_text and found.scores is not None
+    result = Decode(retriever, LENGTH)(state).evidence
+    assert result.render is relation_text and result.scores is not None
     wanted = sorted((-likelihood(retriever, state, ways), ways) for ways in every)[:20]
-    assert found.scores == pytest.approx([-cost for cost, _ in wanted], abs=1e-4)
+    assert result.scores == pytest.approx([-cost for cost, _ in wanted], abs=1e-4)
     # Two relation paths as likely as each other may change places.
-    written = {ways_of(graph, nodes, edges) for nodes, edges in found}
+    written = {ways_of(graph, nodes, edges) for nodes, edges in result}
     assert len(written) == min(len(every), 20) and written <= set(every)
-    for (nodes, edges), score in zip(found, found.scores, strict=True):
+    for (nodes, edges), score in zip(result, result.scores, strict=True):
         walk, ways = nodes.tolist(), ways_of(graph, nodes, edges)
         assert walk[0] == 0 and 0 not in walk[1:] and len(walk) == len(edges) + 1
         for at in range(1, len(ways)):  # never straight back
@@ -99,15 +99,15 @@ def test_probabilities_of_paths_with_their_ends_sum_to_one_with_what_goes_on(see
     graph, retriever = GRAPHS["family"], writer(seed)
     state = asked(graph, "Lothair I")
     decoder, ways = retriever.decoder(state, Run()), range(2 * len(graph.columns.relations))
-    every = [one for n in range(3) for one in itertools.product(ways, repeat=n)]
-    ended = sum(math.exp(decoder.path_log_probability(one)) for one in every)
+    every = [item for n in range(3) for item in itertools.product(ways, repeat=n)]
+    ended = sum(math.exp(decoder.path_log_probability(item)) for item in every)
     going_on = 0.0
-    for one in itertools.product(ways, repeat=3):
-        chances = plain_chances(retriever, state, one)
-        going_on += math.exp(sum(on[way] for way, (on, _) in zip(one, chances, strict=False)))
+    for item in itertools.product(ways, repeat=3):
+        chances = plain_chances(retriever, state, item)
+        going_on += math.exp(sum(on[way] for way, (on, _) in zip(item, chances, strict=False)))
     assert ended + going_on == pytest.approx(1.0, abs=1e-5) and 0 < ended < 1
-    found = Decode(retriever, LENGTH)(state).evidence
-    assert found is not None and found.scores is not None and np.exp(found.scores).sum() < 1
+    result = Decode(retriever, LENGTH)(state).evidence
+    assert result is not None and result.scores is not None and np.exp(result.scores).sum() < 1
 
 
 def test_the_search_goes_on_from_the_best_prefixes_alone() -> None:
@@ -123,9 +123,9 @@ def test_the_search_goes_on_from_the_best_prefixes_alone() -> None:
 
         level = sorted(longer, key=prefix, reverse=True)[:2]
         best += [(likelihood(retriever, state, ways), ways) for ways in level]
-    found = (Decode(retriever, LENGTH) % 2)(state).evidence
-    assert found is not None and found.scores is not None
-    assert [ways_of(graph, *piece) for piece in found] == [ways for _, ways in sorted(best, reverse=True)[:2]]
+    result = (Decode(retriever, LENGTH) % 2)(state).evidence
+    assert result is not None and result.scores is not None
+    assert [ways_of(graph, *piece) for piece in result] == [ways for _, ways in sorted(best, reverse=True)[:2]]
 
 
 def test_every_thing_that_the_question_names_is_searched_from_and_the_best_of_all_kept() -> None:
@@ -134,8 +134,8 @@ def test_every_thing_that_the_question_names_is_searched_from_and_the_best_of_al
     # The question names both now, and reads the same with neither of them in it.
     both = (Decode(retriever, 2) % 20)(asked(graph, "Gisela", "Ermengarde of Tours")).evidence
     assert both is not None and both.scores is not None
-    every = [pair for found in apart if found is not None and found.scores is not None
-             for pair in zip(found.identities(), found.scores.tolist(), strict=True)]  # fmt: skip
+    every = [pair for result in apart if result is not None and result.scores is not None
+             for pair in zip(result.identities(), result.scores.tolist(), strict=True)]  # fmt: skip
     assert both.scores.tolist() == sorted((score for _, score in every), reverse=True)[:20]
     assert set(both.identities()) <= {identity for identity, _ in every}
 
@@ -143,14 +143,14 @@ def test_every_thing_that_the_question_names_is_searched_from_and_the_best_of_al
 def test_the_walks_by_the_best_relation_paths_are_what_is_retrieved() -> None:
     graph, retriever = GRAPHS["family"], writer()
     state = asked(graph, "Waldrada")
-    plans, found = (Decode(retriever, LENGTH) % 20)(state).evidence, retriever.search(500)(state).evidence
-    assert plans is not None and found is not None and plans.scores is not None and found.scores is not None
+    plans, result = (Decode(retriever, LENGTH) % 20)(state).evidence, retriever.search(500)(state).evidence
+    assert plans is not None and result is not None and plans.scores is not None and result.scores is not None
     score = {ways_of(graph, *piece): s for piece, s in zip(plans, plans.scores.tolist(), strict=True)}
-    for piece, s in zip(found, found.scores.tolist(), strict=True):
+    for piece, s in zip(result, result.scores.tolist(), strict=True):
         assert score[ways_of(graph, *piece)] == s
     # Waldrada has two daughters, of whom the one walk that stands for the relation path shows one.
-    named = {graph.names[int(nodes[-1])] for nodes, edges in found if len(edges) == 1}
-    assert {"Gisela", "Bertha"} <= named and len(plans) < len(found)
+    named = {graph.names[int(nodes[-1])] for nodes, edges in result if len(edges) == 1}
+    assert {"Gisela", "Bertha"} <= named and len(plans) < len(result)
 
 
 def test_any_piece_is_scored_by_its_relations() -> None:
@@ -173,25 +173,25 @@ def test_any_piece_is_scored_by_its_relations() -> None:
 def test_a_part_of_the_graph_has_its_own_relations_to_choose_from() -> None:
     graph, retriever = GRAPHS["family"], writer()
     part = graph.part([graph.id("Lothair II"), graph.id("Teutberga"), graph.id("Waldrada")])
-    found = Decode(retriever, 1)(asked(graph, "Lothair II").with_(graph=part)).evidence
-    assert found is not None and found.scores is not None and found.texts(graph) == ["spouse"]
+    result = Decode(retriever, 1)(asked(graph, "Lothair II").with_(graph=part)).evidence
+    assert result is not None and result.scores is not None and result.texts(graph) == ["spouse"]
     alone = asked(Graph.from_triples([("Lothair II", "spouse", "Teutberga")]), "Lothair II")
-    assert found.scores == pytest.approx([likelihood(retriever, alone, (1,))], abs=1e-4)
+    assert result.scores == pytest.approx([likelihood(retriever, alone, (1,))], abs=1e-4)
 
 
 def test_nothing_is_written_where_nothing_leads_on() -> None:
     graph = GRAPHS["family"]
     lone = asked(graph, "Gisela").with_(graph=graph.part([graph.id("Gisela")]))
     for state in (lone, start("who", graph, anchors=[])):
-        found = writer().search(5)(state).evidence
-        assert found is not None and len(found) == 0
+        result = writer().search(5)(state).evidence
+        assert result is not None and len(result) == 0
 
 
 def test_a_relation_path_is_there_though_its_one_walk_comes_back_to_a_node() -> None:
     graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "c"), ("c", "t", "d"), ("d", "u", "b")])
-    found = Decode(writer(), 4)(asked(graph, "a")).evidence
-    assert found is not None
-    by_ways = {ways_of(graph, *piece): graph.names.take(piece[0]) for piece in found}
+    result = Decode(writer(), 4)(asked(graph, "a")).evidence
+    assert result is not None
+    by_ways = {ways_of(graph, *piece): graph.names.take(piece[0]) for piece in result}
     assert by_ways[(1, 3, 5, 7)] == ["a", "b", "c", "d", "b"]
 
 
@@ -199,9 +199,9 @@ def test_who_directed_and_wrote_is_retrieved_though_the_walk_passes_them_on_the_
     films = Graph.from_triples(
         [("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann"), ("Ali", "written_by", "Mann")]
     )
-    found = writer().search(100)(asked(films, "Heat")).evidence
-    assert found is not None
-    assert ["Heat", "Mann", "Ali", "Mann"] in [films.names.take(nodes) for nodes, _ in found]
+    result = writer().search(100)(asked(films, "Heat")).evidence
+    assert result is not None
+    assert ["Heat", "Mann", "Ali", "Mann"] in [films.names.take(nodes) for nodes, _ in result]
 
 
 def test_what_is_too_much_work_is_noted() -> None:

@@ -44,19 +44,19 @@ ASKED = [
 
 def kept_by(refiner: Refiner, graph: Graph, asked: Sequence[Example]) -> list[list[LabelledPath]]:
     """What a refiner keeps of each question."""
-    judged = refiner.prepare(graph, asked, [candidate_pool(graph, one) for one in asked])
+    judged = refiner.prepare(graph, asked, [candidate_pool(graph, item) for item in asked])
     return [judged(at) for at in range(len(asked))]
 
 
-def ways(kept: Sequence[LabelledPath]) -> list[Ways]:
-    return [one.candidate.ways for one in kept]
+def ways(selected: Sequence[LabelledPath]) -> list[Ways]:
+    return [item.candidate.ways for item in selected]
 
 
 def test_weak_supervision_keeps_every_shortest_path_and_the_twin_only_what_explains_the_answers() -> None:
     weak, refined = kept_by(ShortestPathLabels(), FILMS, ASKED), kept_by(NeighbourRefiner(ENCODER), FILMS, ASKED)
-    for one, by_weak, by_twin in zip(ASKED, weak, refined, strict=True):
-        asked_for = BY if one.id.startswith("directed") else WRITTEN
-        both = one.id.endswith(("Alien", "Brazil"))
+    for item, by_weak, by_twin in zip(ASKED, weak, refined, strict=True):
+        asked_for = BY if item.id.startswith("directed") else WRITTEN
+        both = item.id.endswith(("Alien", "Brazil"))
         assert set(ways(by_weak)) == ({(BY,), (WRITTEN,)} if both else {(asked_for,)})
         assert ways(by_twin) == [(asked_for,)]
     # Of the paths by weak supervision a quarter are there by chance.
@@ -90,9 +90,11 @@ def same_director(who: str) -> Example:
 def test_a_question_whose_answers_are_nearer_by_chance_borrows_the_path_of_those_like_it() -> None:
     asked = [same_director(who) for who in ("Anna", "Bert", "Carl", "Dora")]
     by_director, by_sequel = (1, 0), (3,)
-    assert [ways(kept) for kept in kept_by(ShortestPathLabels(), SEQUELS, asked)] == [[by_director]] * 3 + [[by_sequel]]
+    assert [ways(selected) for selected in kept_by(ShortestPathLabels(), SEQUELS, asked)] == [[by_director]] * 3 + [
+        [by_sequel]
+    ]
     refined = kept_by(NeighbourRefiner(ENCODER), SEQUELS, asked)
-    assert [ways(kept) for kept in refined] == [[by_director]] * 4
+    assert [ways(selected) for selected in refined] == [[by_director]] * 4
     assert refined[3][0].candidate == Candidate(asked[3].entities[0], by_director, SHORTEST)
 
 
@@ -106,9 +108,9 @@ def test_each_thing_that_a_question_names_keeps_its_own_paths() -> None:
         who, genre = f"person {n % 2}", f"genre {n // 2}"
         entities, answers = (graph.id(who), graph.id(genre)), (graph.id(f"film {n}"),)
         asked.append(Example(f"{n}", f"which {genre} did {who} direct", entities, answers))
-    for one, kept in zip(asked, kept_by(NeighbourRefiner(ENCODER), graph, asked), strict=True):
-        assert {(k.candidate.source, k.candidate.ways) for k in kept} == set(
-            zip(one.entities, [(0,), (2,)], strict=True)
+    for item, selected in zip(asked, kept_by(NeighbourRefiner(ENCODER), graph, asked), strict=True):
+        assert {(k.candidate.source, k.candidate.ways) for k in selected} == set(
+            zip(item.entities, [(0,), (2,)], strict=True)
         )
 
 
@@ -120,8 +122,8 @@ def test_what_reaches_no_answer_is_not_kept_though_like_questions_are_explained_
     asked = [
         Example(film, f"who directed {film}", (graph.id(film),), (graph.id(who),)) for who, film in DIRECTED.items()
     ]
-    kept = kept_by(NeighbourRefiner(ENCODER), graph, asked)
-    assert [ways(one) for one in kept] == [[(1,)]] * 5 + [[(3,)]]
+    selected = kept_by(NeighbourRefiner(ENCODER), graph, asked)
+    assert [ways(item) for item in selected] == [[(1,)]] * 5 + [[(3,)]]
 
 
 class Contrary:
@@ -139,9 +141,9 @@ def test_the_best_path_is_kept_however_little_it_reads_like_the_question() -> No
 
 
 def test_the_nearest_are_those_that_read_like_the_question() -> None:
-    for one, kept in zip(ASKED, kept_by(CosineRefiner(ENCODER), FILMS, ASKED), strict=True):
-        if one.id in ("directed Alien", "directed Brazil"):
-            assert ways(kept) == [(BY,)]
+    for item, selected in zip(ASKED, kept_by(CosineRefiner(ENCODER), FILMS, ASKED), strict=True):
+        if item.id in ("directed Alien", "directed Brazil"):
+            assert ways(selected) == [(BY,)]
     wide = kept_by(CosineRefiner(ENCODER, slack=2.0), FILMS, ASKED)[0]
     assert ways(wide) == [(BY,), (WRITTEN,)] and wide[0].near > wide[1].near
 
@@ -167,7 +169,7 @@ def test_a_refiner_goes_by_all_that_changes_what_it_keeps() -> None:
         LLMRefiner(ScriptedLLM([], id="two")),
         LLMRefiner(ScriptedLLM([], id="one"), max_paths=9),
     ]
-    assert len({one.id for one in made}) == len(made)
+    assert len({item.id for item in made}) == len(made)
 
 
 def test_names_are_hidden_in_the_question() -> None:
@@ -187,9 +189,11 @@ def test_a_language_model_keeps_the_paths_whose_numbers_it_names() -> None:
         chosen = [row["path"] for row in lines(user) if "[directed_by]" in row["text"]]
         return json.dumps({"paths": [*chosen, chosen[0], 77, -1]})
 
-    kept = kept_by(LLMRefiner(ScriptedLLM(reply)), FILMS, ASKED[:1])[0]
+    selected = kept_by(LLMRefiner(ScriptedLLM(reply)), FILMS, ASKED[:1])[0]
     # Numbers that are not there are passed over, and what is named twice is kept once.
-    assert ways(kept) == [(BY,)] and kept[0] == LabelledPath(Candidate(FILMS.id("Alien"), (BY,), SHORTEST), 1.0, 0.0)
+    assert ways(selected) == [(BY,)] and selected[0] == LabelledPath(
+        Candidate(FILMS.id("Alien"), (BY,), SHORTEST), 1.0, 0.0
+    )
     assert '{"question": "who directed Alien"}' in prompts[0] and '{"answers": ["Anna"]}' in prompts[0]
     # Shortest paths first, then what is at the film, then what is at its director.
     assert [row["text"] for row in lines(prompts[0])] == [
@@ -220,8 +224,8 @@ def test_a_model_is_shown_so_many_paths_and_asked_nothing_where_there_is_none() 
         seen.append(lines(user))
         return '{"paths": [1, 2]}'
 
-    kept = kept_by(LLMRefiner(ScriptedLLM(reply), max_paths=2), FILMS, ASKED[:1])[0]
-    assert [len(rows) for rows in seen] == [2] and ways(kept) == [(WRITTEN,)]
+    selected = kept_by(LLMRefiner(ScriptedLLM(reply), max_paths=2), FILMS, ASKED[:1])[0]
+    assert [len(rows) for rows in seen] == [2] and ways(selected) == [(WRITTEN,)]
     none = LLMRefiner(ScriptedLLM([])).prepare(FILMS, ASKED[:1], [Pool((), 0)])
     assert none(0) == []
 
@@ -235,8 +239,8 @@ def first_shown(graph: Graph, entity: str, answer: str, by: Ways | None = None) 
         return '{"paths": [0]}'
 
     asked = Example("q", "where to", (graph.id(entity),), (graph.id(answer),))
-    found = candidate_pool(graph, asked) if by is None else Pool((Candidate(asked.entities[0], by, SHORTEST),), 1)
-    LLMRefiner(ScriptedLLM(reply)).prepare(graph, [asked], [found])(0)
+    result = candidate_pool(graph, asked) if by is None else Pool((Candidate(asked.entities[0], by, SHORTEST),), 1)
+    LLMRefiner(ScriptedLLM(reply)).prepare(graph, [asked], [result])(0)
     return seen[0]
 
 
@@ -266,8 +270,8 @@ def test_answers_that_lie_on_the_way_to_themselves_count_for_a_path() -> None:
                 (graph.id(who), graph.id(f"friend of {who}")))
         for who in ("Anna", "Bert", "Carl")
     ]  # fmt: skip
-    for kept in kept_by(NeighbourRefiner(ENCODER, meaning=0), graph, asked):
-        assert ways(kept) == [(1, 0, 3)] and kept[0].support == pytest.approx(1.0)
+    for selected in kept_by(NeighbourRefiner(ENCODER, meaning=0), graph, asked):
+        assert ways(selected) == [(1, 0, 3)] and selected[0].support == pytest.approx(1.0)
 
 
 def test_an_endpoint_chooses_over_http() -> None:
@@ -277,8 +281,8 @@ def test_an_endpoint_chooses_over_http() -> None:
 
     with LLMServer(answer) as server:
         refiner = LLMRefiner(OpenAILLM("m", server.url))
-        kept = kept_by(refiner, FILMS, [ASKED[0], ASKED[6]])
-    assert [ways(one) for one in kept] == [[(WRITTEN,)], [(WRITTEN,)]]
+        selected = kept_by(refiner, FILMS, [ASKED[0], ASKED[6]])
+    assert [ways(item) for item in selected] == [[(WRITTEN,)], [(WRITTEN,)]]
     assert len(server.requests) == 2 and refiner.id.startswith(f"m@{server.url}")
     sent = server.requests[0].json["messages"]
     assert [message["role"] for message in sent] == ["system", "user"] and "who directed Alien" in sent[1]["content"]

@@ -37,11 +37,11 @@ def test_it_takes_a_retriever_alone() -> None:
 
 
 def test_shortest_paths_come_in_the_order_of_their_ends() -> None:
-    found = gnn_rag(ENTITY, paths=9)(start("?", FILMS, entities=["Heat"])).evidence
-    assert found is not None and found.scores is not None
+    result = gnn_rag(ENTITY, paths=9)(start("?", FILMS, entities=["Heat"])).evidence
+    assert result is not None and result.scores is not None
     every = ShortestPaths()(start("?", FILMS, entities=["Heat"])).evidence
-    assert every is not None and len(found) == len(every)
-    assert np.all(np.diff(found.scores) <= 0)
+    assert every is not None and len(result) == len(every)
+    assert np.all(np.diff(result.scores) <= 0)
 
 
 def test_the_baselines_are_what_their_papers_do() -> None:

@@ -35,13 +35,13 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_what_is_saved_is_read_back(path: Path) -> None:
-    found = read_checkpoint(path)
-    assert found.level == "triple" and found.name == "films.gwr"
-    assert list(found.weights) == list(WEIGHTS)
+    result = read_checkpoint(path)
+    assert result.level == "triple" and result.name == "films.gwr"
+    assert list(result.weights) == list(WEIGHTS)
     for name, value in WEIGHTS.items():
-        assert found.weights[name].dtype == value.dtype and np.array_equal(found.weights[name], value)
-    assert ABOUT.items() <= found.about.items()
-    assert found == MADE and hash(found) == hash(MADE) and found.checksum in repr(found)
+        assert result.weights[name].dtype == value.dtype and np.array_equal(result.weights[name], value)
+    assert ABOUT.items() <= result.about.items()
+    assert result == MADE and hash(result) == hash(MADE) and result.checksum in repr(result)
     # Written in one go, in the place of what was there, and nothing left beside it.
     other = Checkpoint("path", {"bias": np.zeros(2, np.float32)})
     other.save(str(path))
@@ -72,7 +72,7 @@ def array() -> bytes:
     return file.getvalue()
 
 
-def said(**about: object) -> np.ndarray:
+def message(**about: object) -> np.ndarray:
     return np.frombuffer(json.dumps(about).encode(), np.uint8)
 
 
@@ -86,10 +86,10 @@ NONE: list[tuple[str, Callable[[Path], object]]] = [
     ("no word about it", lambda path: save(path, question=np.zeros(3))),
     ("words that are none", lambda path: save(path, about=np.frombuffer(b"{level", np.uint8))),
     ("a list", lambda path: save(path, about=np.frombuffer(b"[1]", np.uint8))),
-    ("no level", lambda path: save(path, about=said(retriever=1))),
-    ("no format", lambda path: save(path, about=said(level="triple"))),
-    ("another format", lambda path: save(path, about=said(retriever=2, level="triple"))),
-    ("objects", lambda path: save(path, about=said(retriever=1, level="path"), w=np.array([{}], object))),
+    ("no level", lambda path: save(path, about=message(retriever=1))),
+    ("no format", lambda path: save(path, about=message(level="triple"))),
+    ("another format", lambda path: save(path, about=message(retriever=2, level="triple"))),
+    ("objects", lambda path: save(path, about=message(retriever=1, level="path"), w=np.array([{}], object))),
 ]
 
 
@@ -124,9 +124,9 @@ def test_each_level_has_its_retriever_from_a_file_or_from_a_checkpoint(
 ) -> None:
     made = Checkpoint(level, WEIGHTS, ABOUT)
     made.save(tmp_path / "r")
-    found = load_retriever(tmp_path / "r", HashEncoder(), NAMES)
-    assert type(found) is kind and found == load_retriever(made, HashEncoder(), NAMES)
-    assert found.checkpoint == made and found.names is NAMES
+    result = load_retriever(tmp_path / "r", HashEncoder(), NAMES)
+    assert type(result) is kind and result == load_retriever(made, HashEncoder(), NAMES)
+    assert result.checkpoint == made and result.names is NAMES
 
 
 def test_a_level_that_is_not_known_is_named() -> None:

@@ -38,22 +38,22 @@ class Told(Retriever):
         return lambda nodes, edges: np.array(self.probabilities)[edges]
 
 
-def told(*probabilities: float) -> Told:
+def messages(*probabilities: float) -> Told:
     return Told(Checkpoint("told", {}), HashEncoder(), probabilities=probabilities)
 
 
 def explained(graph: Graph, explain: Explain, *entities: str, edges: list[int] | None = None) -> Evidence:
     """The chains of a graph's triples, from these entities."""
     evidence = Evidence.of_edges(graph.edges if edges is None else edges)
-    found = explain(start("?", graph, entities=entities, evidence=evidence)).evidence
-    assert found is not None and found.render is walk_text
-    return found
+    result = explain(start("?", graph, entities=entities, evidence=evidence)).evidence
+    assert result is not None and result.render is walk_text
+    return result
 
 
 def scored(graph: Graph, explain: Explain, *entities: str) -> list[tuple[str, float]]:
-    found = explained(graph, explain, *entities)
-    assert found.scores is not None
-    return list(zip(found.texts(graph), found.scores.round(4).tolist(), strict=True))
+    result = explained(graph, explain, *entities)
+    assert result.scores is not None
+    return list(zip(result.texts(graph), result.scores.round(4).tolist(), strict=True))
 
 
 def odds(p: float) -> float:
@@ -74,20 +74,20 @@ FILMS = Graph.from_triples(
 def test_a_relation_path_has_the_log_odds_of_the_mean_probability_at_each_of_its_steps() -> None:
     # From Mann to his films with a mean of 0.7, and from these to their actors with 0.8. Only Heat has a year, so by it
     # one comes with 0.9 and goes on with 0.1.
-    found = scored(FILMS, Explain(told(0.9, 0.5, 0.9, 0.7, 0.1), length=2), "Mann")
-    assert found == [
+    result = scored(FILMS, Explain(messages(0.9, 0.5, 0.9, 0.7, 0.1), length=2), "Mann")
+    assert result == [
         ("Mann → [by⁻¹] → Heat → [stars] → Pacino", pytest.approx(odds(0.7) + odds(0.8), abs=1e-4)),
         ("Mann → [by⁻¹] → Ali → [stars] → Smith", pytest.approx(odds(0.7) + odds(0.8), abs=1e-4)),
         ("Mann → [by⁻¹] → Heat", pytest.approx(odds(0.7), abs=1e-4)),
         ("Mann → [by⁻¹] → Ali", pytest.approx(odds(0.7), abs=1e-4)),
         ("Mann → [by⁻¹] → Heat → [year] → 1995", pytest.approx(odds(0.9) + odds(0.1), abs=1e-4)),
     ]
-    assert found[0][1] == found[1][1] == round(math.log(7 / 3) + math.log(4), 4) == 2.2336
+    assert result[0][1] == result[1][1] == round(math.log(7 / 3) + math.log(4), 4) == 2.2336
 
 
 def test_a_step_is_worth_taking_where_it_more_probably_belongs_than_not() -> None:
     for p, longer in ((0.6, True), (0.4, False)):
-        chains = Explain(told(0.9, 0.9, p, p, 0.01), paths=1)
+        chains = Explain(messages(0.9, 0.9, p, p, 0.01), paths=1)
         answer = (chains >> TargetAnswer(tied=True))(
             start("?", FILMS, entities=["Mann"], evidence=Evidence.of_edges(FILMS.edges))
         ).answer
@@ -96,22 +96,22 @@ def test_a_step_is_worth_taking_where_it_more_probably_belongs_than_not() -> Non
 
 
 def test_what_is_certain_or_impossible_has_finite_odds() -> None:
-    assert scored(FILMS, Explain(told(1.0, 1.0, 0.0, 0.0, 0.0), length=1), "Mann")[0][1] == round(odds(0.999), 4)
-    assert scored(FILMS, Explain(told(0.0, 0.0, 0.0, 0.0, 0.0), length=1), "Mann")[0][1] == round(odds(0.001), 4)
+    assert scored(FILMS, Explain(messages(1.0, 1.0, 0.0, 0.0, 0.0), length=1), "Mann")[0][1] == round(odds(0.999), 4)
+    assert scored(FILMS, Explain(messages(0.0, 0.0, 0.0, 0.0, 0.0), length=1), "Mann")[0][1] == round(odds(0.001), 4)
 
 
 def test_the_chain_to_a_node_that_a_shorter_one_leads_to_is_found_too() -> None:
     graph = Graph.from_triples([("a", "near", "c"), ("a", "child", "b"), ("b", "child", "c")])
-    found = scored(graph, Explain(told(0.2, 0.8, 0.9)), "a")
-    assert found[0] == ("a → [child] → b → [child] → c", pytest.approx(odds(0.8) + odds(0.9), abs=1e-4))
-    assert ("a → [near] → c", pytest.approx(odds(0.2), abs=1e-4)) in found
+    result = scored(graph, Explain(messages(0.2, 0.8, 0.9)), "a")
+    assert result[0] == ("a → [child] → b → [child] → c", pytest.approx(odds(0.8) + odds(0.9), abs=1e-4))
+    assert ("a → [near] → c", pytest.approx(odds(0.2), abs=1e-4)) in result
 
 
 def test_each_node_that_a_relation_path_leads_to_has_one_walk() -> None:
     graph = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("b", "s", "x"), ("c", "s", "x"), ("c", "s", "y")])
-    found = scored(graph, Explain(told(0.9, 0.5, 0.6, 0.8, 0.4), paths=1), "a")
+    result = scored(graph, Explain(messages(0.9, 0.5, 0.6, 0.8, 0.4), paths=1), "a")
     both = odds(0.7) + odds(0.6)  # the triple of the walk that is not shown counts too
-    assert found == [
+    assert result == [
         ("a → [r] → b → [s] → x", pytest.approx(both, abs=1e-4)),
         ("a → [r] → c → [s] → y", pytest.approx(both, abs=1e-4)),
     ]
@@ -122,12 +122,12 @@ def test_going_back_over_what_was_taken_explains_nothing() -> None:
     graph = Graph.from_triples(
         [("a", "made", "b"), ("a", "made", "d"), ("b", "genre", "c"), ("d", "genre", "c"), ("e", "genre", "c")]
     )
-    chains = dict(scored(graph.part(range(4)), Explain(told(0.9, 0.9, 0.9, 0.9, 0.9)), "a"))
+    chains = dict(scored(graph.part(range(4)), Explain(messages(0.9, 0.9, 0.9, 0.9, 0.9)), "a"))
     assert chains["a → [made] → b → [genre] → c"] == pytest.approx(2 * odds(0.9), abs=1e-4)
     back = pytest.approx(2 * odds(0.9) + odds(0.001), abs=1e-4)
     assert chains["a → [made] → b → [genre] → c → [genre⁻¹] → d"] == back
     # What is new there counts, and that alone.
-    chains = dict(scored(graph, Explain(told(0.9, 0.9, 0.9, 0.9, 0.6)), "a"))
+    chains = dict(scored(graph, Explain(messages(0.9, 0.9, 0.9, 0.9, 0.6)), "a"))
     assert chains["a → [made] → b → [genre] → c → [genre⁻¹] → e"] == pytest.approx(2 * odds(0.9) + odds(0.6), abs=1e-4)
 
 
@@ -138,7 +138,7 @@ def test_an_answer_on_the_way_to_itself_is_explained_too() -> None:
          ("Thief", "written by", "Roth")]
     )  # fmt: skip
     asked = start("?", graph, entities=["Heat"], evidence=Evidence.of_edges(graph.edges))
-    state = (Explain(told(0.9, 0.9, 0.9, 0.9, 0.9), paths=1) >> TargetAnswer(tied=True))(asked)
+    state = (Explain(messages(0.9, 0.9, 0.9, 0.9, 0.9), paths=1) >> TargetAnswer(tied=True))(asked)
     assert state.evidence is not None and state.answer is not None
     assert state.evidence.texts(graph) == [
         "Heat → [by] → Mann → [by⁻¹] → Ali → [written by] → Mann",
@@ -148,7 +148,7 @@ def test_an_answer_on_the_way_to_itself_is_explained_too() -> None:
 
 
 def test_triples_far_below_the_best_are_not_walked() -> None:
-    told_ = told(0.9, 0.9, 0.5, 0.04, 0.9)
+    told_ = messages(0.9, 0.9, 0.5, 0.04, 0.9)
     assert len(explained(FILMS, Explain(told_, length=2), "Mann")) == 4  # Ali → Smith has less than a twentieth of 0.9
     assert len(explained(FILMS, Explain(told_, length=2, share=0), "Mann")) == 5
     assert len(explained(FILMS, Explain(told_, length=2, share=1), "Mann")) == 3
@@ -157,7 +157,7 @@ def test_triples_far_below_the_best_are_not_walked() -> None:
 
 
 def test_so_many_relation_paths_are_kept_and_so_many_of_their_walks() -> None:
-    explain = Explain(told(0.9, 0.5, 0.9, 0.7, 0.1), length=2, paths=2)
+    explain = Explain(messages(0.9, 0.5, 0.9, 0.7, 0.1), length=2, paths=2)
     every = explained(FILMS, explain, "Mann")
     assert len(every) == 4
     first = (explain % 3)(start("?", FILMS, entities=["Mann"], evidence=Evidence.of_edges(FILMS.edges))).evidence
@@ -165,26 +165,26 @@ def test_so_many_relation_paths_are_kept_and_so_many_of_their_walks() -> None:
 
 
 def test_each_thing_that_the_question_names_is_walked_from() -> None:
-    found = scored(FILMS, Explain(told(0.6, 0.6, 0.8, 0.9, 0.2), length=1), "Smith", "Pacino")
-    assert found == [
+    result = scored(FILMS, Explain(messages(0.6, 0.6, 0.8, 0.9, 0.2), length=1), "Smith", "Pacino")
+    assert result == [
         ("Smith → [stars⁻¹] → Ali", pytest.approx(odds(0.9), abs=1e-4)),
         ("Pacino → [stars⁻¹] → Heat", pytest.approx(odds(0.8), abs=1e-4)),
     ]
     # One of them may lie where nothing was retrieved.
-    only = explained(FILMS, Explain(told(0.6, 0.6, 0.8, 0.9, 0.2)), "Smith", "1995", edges=[3])
+    only = explained(FILMS, Explain(messages(0.6, 0.6, 0.8, 0.9, 0.2)), "Smith", "1995", edges=[3])
     assert only.texts(FILMS) == ["Smith → [stars⁻¹] → Ali"]
 
 
 def test_nothing_named_or_nothing_retrieved_gives_no_chain() -> None:
-    explain = Explain(told(0.9, 0.9, 0.9, 0.9, 0.9))
+    explain = Explain(messages(0.9, 0.9, 0.9, 0.9, 0.9))
     mann = start("?", FILMS, entities=["Mann"])
     for state in (
         mann.with_(anchors=(), evidence=Evidence.of_edges([0])),
         mann.with_(evidence=Evidence.of_edges([])),
         mann.with_(evidence=Evidence.of_nodes([0])),
     ):
-        found = explain(state).evidence
-        assert found is not None and len(found) == 0
+        result = explain(state).evidence
+        assert result is not None and len(result) == 0
 
 
 def test_the_probability_of_a_step_is_at_most_that_of_its_triple_or_of_the_node_it_leads_to() -> None:
@@ -203,6 +203,6 @@ def test_what_cannot_explain_is_refused() -> None:
         Explain(HashEncoder())  # type: ignore[arg-type]
     for wrong in ({"length": 0}, {"paths": 0}, {"share": 1.5}, {"share": -0.1}):
         with pytest.raises(OptionError, match=f"Explain: {next(iter(wrong))} is .*; it must be"):
-            Explain(told(), **wrong)  # type: ignore[arg-type]
+            Explain(messages(), **wrong)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="retrieves whole paths and gives no probabilities of steps"):
         explained(FILMS, Explain(untrained("path")), "Mann")

@@ -72,12 +72,12 @@ def led_to(node: int, ways: Ways) -> tuple[int, ...]:
 
 def questions() -> list[Example]:
     """All questions that have an answer, called by their kind and node, in an order that was drawn."""
-    found = []
+    result = []
     for kind, ways in KINDS.items():
         for node, name in enumerate(FILMS.names):
             if answers := led_to(node, ways):
-                found.append(Example(f"{kind}|{node}", kind.format(name), (node,), answers))
-    return [found[at] for at in np.random.default_rng(0).permutation(len(found))]
+                result.append(Example(f"{kind}|{node}", kind.format(name), (node,), answers))
+    return [result[at] for at in np.random.default_rng(0).permutation(len(result))]
 
 
 ASKED = questions()
@@ -115,7 +115,7 @@ def asked_of(example: Example) -> State:
 def answered(retriever: Checkpoint | str) -> list[set[str]]:
     """What the method answers to the questions that nobody learned from."""
     op = pipeline("reg", SNAPSHOT, retriever=retriever)
-    answers = [op(start(one.text, FILMS)).answer for one in HELD]
+    answers = [op(start(item.text, FILMS)).answer for item in HELD]
     return [set(answer.text.splitlines()) if answer is not None else set() for answer in answers]
 
 
@@ -124,25 +124,25 @@ LEVELS = ["triple", "entity", "path"]
 
 def test_what_is_learned_from_is_the_relation_path_of_each_kind_of_question() -> None:
     for row in labels().rows:
-        assert [one.candidate.ways for one in row.paths] == [KINDS[row.example.id.partition("|")[0]]]
+        assert [item.candidate.ways for item in row.paths] == [KINDS[row.example.id.partition("|")[0]]]
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_questions_that_nobody_learned_from_are_answered(level: str) -> None:
-    wanted = [{FILMS.names[node] for node in one.answers} for one in HELD]
-    right = sum(found == answers for found, answers in zip(answered(trained(level)), wanted, strict=True))
+    wanted = [{FILMS.names[node] for node in item.answers} for item in HELD]
+    right = sum(result == answers for result, answers in zip(answered(trained(level)), wanted, strict=True))
     assert len(HELD) == 18 and right >= 17
     # Before it has learned it answers few of them.
     fresh = train_retriever(SNAPSHOT, labels(), level, schedule=Schedule(epochs=1, rate=1e-9, seed=1))
-    assert sum(found == answers for found, answers in zip(answered(fresh), wanted, strict=True)) <= 9
+    assert sum(result == answers for result, answers in zip(answered(fresh), wanted, strict=True)) <= 9
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_forty_questions_over_a_small_graph_are_enough_without_any_setting(level: str) -> None:
     torch_here()
-    wanted = [{FILMS.names[node] for node in one.answers} for one in HELD]
-    found = answered(train_retriever(SNAPSHOT, labels(), level))
-    assert sum(one == answers for one, answers in zip(found, wanted, strict=True)) >= 15
+    wanted = [{FILMS.names[node] for node in item.answers} for item in HELD]
+    result = answered(train_retriever(SNAPSHOT, labels(), level))
+    assert sum(item == answers for item, answers in zip(result, wanted, strict=True)) >= 15
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -168,10 +168,10 @@ def test_training_without_torch_says_what_to_install(level: str, monkeypatch: py
 def test_a_seed_trains_the_same_retriever_and_another_another(level: str) -> None:
     torch_here()
     few = Schedule(epochs=2, batch=16)
-    one, again, other = (
+    item, again, other = (
         train_retriever(SNAPSHOT, labels(), level, schedule=plan) for plan in (few, few, replace(few, seed=1))
     )
-    assert one == again and one.about == again.about and one != other
+    assert item == again and item.about == again.about and item != other
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -197,8 +197,8 @@ def test_names_are_read_by_what_was_trained_with_them(level: str) -> None:
     assert made.about["names"] and any(name.endswith("name") for name in made.weights)
     with pytest.raises(OptionError, match="needs vectors of node names"):
         load_retriever(made, ENCODER)
-    found = load_retriever(made, ENCODER, names).prepare(asked_of(HELD[0]), Run())(Evidence.of_edges([0, 1]))
-    assert found.shape == (2,) and np.isfinite(found).all()
+    result = load_retriever(made, ENCODER, names).prepare(asked_of(HELD[0]), Run())(Evidence.of_edges([0, 1]))
+    assert result.shape == (2,) and np.isfinite(result).all()
 
 
 def tensors(torch: Any, made: Checkpoint) -> dict[str, Any]:
@@ -236,10 +236,10 @@ def test_relation_paths_are_as_probable_with_numpy_as_with_torch() -> None:
     hidden, mine = other.begin(), writer.begin()
     total = 0.0
     for way in (*path, None):
-        told = torch.log_softmax(torch.cat(other.logits(hidden), 1), 1)[0].numpy()
+        messages = torch.log_softmax(torch.cat(other.logits(hidden), 1), 1)[0].numpy()
         on, end = writer.log_probabilities(mine)
-        assert np.append(on, end) == pytest.approx(told, abs=1e-5 * float(np.abs(told).max()))
-        total += float(told[-1 if way is None else way])
+        assert np.append(on, end) == pytest.approx(messages, abs=1e-5 * float(np.abs(messages).max()))
+        total += float(messages[-1 if way is None else way])
         if way is not None:
             hidden, mine = other.advance(hidden, [way]), writer.advance(mine, [writer.row_of[way]])
     assert writer.path_log_probability(path) == pytest.approx(total, rel=1e-5)
@@ -250,14 +250,14 @@ def test_probabilities_are_those_of_all_though_few_negatives_were_drawn(level: s
     torch_here()
     plan = replace(ENOUGH[level], negatives=1, epochs=20)
     retriever = load_retriever(train_retriever(SNAPSHOT, labels(), level, schedule=plan), ENCODER)
-    told, there = 0.0, 0
+    messages, there = 0.0, 0
     for row, sample in zip(labels().rows, samples().rows, strict=True):
         state = asked_of(row.example)
         every = Evidence.of_edges(FILMS.edges) if level == "triple" else Evidence.of_nodes(FILMS.nodes)
-        told += float(retriever.prepare(state, Run())(every).sum())
+        messages += float(retriever.prepare(state, Run())(every).sum())
         ends = np.concatenate((sample.heads[sample.positive], sample.tails[sample.positive]))
         there += int(sample.positive.sum()) if level == "triple" else len(np.unique(ends))
-    assert told == pytest.approx(there, rel=0.35)
+    assert messages == pytest.approx(there, rel=0.35)
 
 
 def test_a_sample_holds_what_a_retriever_sees_and_what_explains_the_answers() -> None:
@@ -271,11 +271,11 @@ def test_a_sample_holds_what_a_retriever_sees_and_what_explains_the_answers() ->
         ends = set(sample.nodes[sample.heads[sample.positive]]) | set(sample.nodes[sample.tails[sample.positive]])
         assert {*row.example.entities, *row.example.answers} <= ends
         # Rows of relations are numbered as they were met; their vectors tell which they are.
-        names = [FILMS.columns.relations[one.candidate.ways[0] >> 1].replace("_", " ") for one in row.paths]
-        first = every.relations[[one[0] >> 1 for one in sample.paths]]
+        names = [FILMS.columns.relations[item.candidate.ways[0] >> 1].replace("_", " ") for item in row.paths]
+        first = every.relations[[item[0] >> 1 for item in sample.paths]]
         assert first == pytest.approx(ENCODER.encode(names), abs=1e-6)
-        assert [[way & 1 for way in one] for one in sample.paths] == [
-            [way & 1 for way in one.candidate.ways] for one in row.paths
+        assert [[way & 1 for way in item] for item in sample.paths] == [
+            [way & 1 for way in item.candidate.ways] for item in row.paths
         ]
 
 
@@ -299,11 +299,11 @@ def test_a_path_retriever_does_not_learn_from_what_is_at_answers_alone() -> None
 
 def test_one_question_is_enough_to_begin_with() -> None:
     torch_here()
-    example = next(one for one in LEARNED if one.text.startswith("who directed"))
-    kept = LabelledPath(Candidate(example.entities[0], (2 * BY + 1,), SHORTEST), 1.0, 0.0)
-    one = Labels(labels().about, (Label(example, (kept,), 1, 1),))
+    example = next(item for item in LEARNED if item.text.startswith("who directed"))
+    selected = LabelledPath(Candidate(example.entities[0], (2 * BY + 1,), SHORTEST), 1.0, 0.0)
+    item = Labels(labels().about, (Label(example, (selected,), 1, 1),))
     for level in LEVELS:
-        made = train_retriever(SNAPSHOT, one, level, schedule=Schedule(epochs=2))
+        made = train_retriever(SNAPSHOT, item, level, schedule=Schedule(epochs=2))
         assert all(np.isfinite(value).all() for value in made.weights.values())
 
 
@@ -315,10 +315,10 @@ def test_a_level_that_is_not_there_is_named() -> None:
 def test_samples_held_out_are_not_learned_from() -> None:
     torch_here()
     training = Training(samples(), Schedule(held_out=0.2))
-    learned, held = training.learned, training.held_out
-    assert (len(learned.rows), len(held.rows)) == (32, 8)
-    assert {id(row) for row in (*learned.rows, *held.rows)} == {id(row) for row in samples().rows}
-    for part in (learned, held):
+    learned, record = training.learned, training.held_out
+    assert (len(learned.rows), len(record.rows)) == (32, 8)
+    assert {id(row) for row in (*learned.rows, *record.rows)} == {id(row) for row in samples().rows}
+    for part in (learned, record):
         for row, question in zip(part.rows, part.questions, strict=True):
             at = next(i for i, other in enumerate(samples().rows) if other is row)
             assert np.array_equal(question, samples().questions[at])
@@ -335,7 +335,7 @@ def test_gates_begin_with_a_weight_for_each_step() -> None:
 
 def test_the_weights_of_the_epoch_that_measured_best_are_kept_and_it_ends_soon_after() -> None:
     torch = torch_here()
-    kept: list[float] = []
+    selected: list[float] = []
     measures = iter([0.1, 0.7, 0.3, 0.7, 0.2, 0.2, 0.2, 0.9])
 
     def loss(w: Any, batch: list[int], rng: np.random.Generator) -> Any:
@@ -343,16 +343,16 @@ def test_the_weights_of_the_epoch_that_measured_best_are_kept_and_it_ends_soon_a
         return w["x"].sum()
 
     def measure(w: Any) -> float:
-        kept.append(float(w["x"][0]))
+        selected.append(float(w["x"][0]))
         return next(measures)
 
-    told: list[tuple[str, int, int]] = []
+    messages: list[tuple[str, int, int]] = []
     plan = Schedule(epochs=8, patience=3, batch=16)
-    training = Training(samples(), plan, lambda *now: told.append(now))
+    training = Training(samples(), plan, lambda *now: messages.append(now))
     best, measured = training.fit({"x": torch.ones(1)}, loss, measure)
     # Of two epochs that measured the same the later one, which learned more; three after the first of them it ends.
-    assert measured == [0.1, 0.7, 0.3, 0.7, 0.2] and float(best["x"][0]) == kept[3]
-    assert kept == sorted(kept, reverse=True) and told == [("train", n, 8) for n in range(1, 6)]
+    assert measured == [0.1, 0.7, 0.3, 0.7, 0.2] and float(best["x"][0]) == selected[3]
+    assert selected == sorted(selected, reverse=True) and messages == [("train", n, 8) for n in range(1, 6)]
 
 
 @pytest.mark.parametrize("wrong", [{"epochs": 0}, {"patience": 0}, {"batch": 2.5}, {"negatives": True}])

@@ -31,8 +31,8 @@ def test_the_model_answers_without_passages_and_citations(name: str) -> None:
     state = index.ask(QUESTION, name, llm=llm)
     assert state.answer is not None and state.answer.text == "Erstein Abbey" and not state.answer.citations
     assert state.passages is None and state.trace[-1].notes == (("It was hers.",) if name == "cot" else ())
-    found = index.retrieve(QUESTION, name, llm=llm)
-    assert found.answer is None and found.passages is None
+    result = index.retrieve(QUESTION, name, llm=llm)
+    assert result.answer is None and result.passages is None
 
 
 @pytest.mark.parametrize("name", ALONE)

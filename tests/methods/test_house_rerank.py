@@ -85,7 +85,7 @@ def test_they_answer_and_pickle(name: str) -> None:
     op = pipeline(name, SNAPSHOT)
     again = pickle.loads(pickle.dumps(op))
     assert again == op == METHODS[name](SNAPSHOT)
-    answers = [one(start("Where did the abbey of Erstein stand?", SNAPSHOT.graph)).answer for one in (op, again)]
+    answers = [item(start("Where did the abbey of Erstein stand?", SNAPSHOT.graph)).answer for item in (op, again)]
     assert answers[0] == answers[1] and answers[0].found and "Erstein" in answers[0].text
 
 

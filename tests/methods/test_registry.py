@@ -45,7 +45,7 @@ def test_ppr_also_begins_at_what_the_state_was_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "message"),
     [
         (
             "hybird",
@@ -65,8 +65,8 @@ def test_ppr_also_begins_at_what_the_state_was_given() -> None:
         ("ppr", {"restart": 2.0}, "restart is 2.0"),
     ],
 )
-def test_what_is_unknown_is_refused_with_what_is_known(name: str, options: dict[str, object], said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_what_is_unknown_is_refused_with_what_is_known(name: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         pipeline(name, SNAPSHOT, **options)
 
 

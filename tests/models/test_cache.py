@@ -45,9 +45,9 @@ def test_gives_the_encoders_bits_and_asks_once_for_each_text(place, calls, tmp_p
     cached = CachedEncoder(inner, path)
     for texts in calls:
         expected = Counting().encode(texts)
-        found = cached.encode(texts)
-        assert found.dtype == np.float32 and len(found) == len(expected)
-        assert found.tobytes() == expected.tobytes()
+        result = cached.encode(texts)
+        assert result.dtype == np.float32 and len(result) == len(expected)
+        assert result.tobytes() == expected.tobytes()
     assert sorted(inner.asked) == sorted({text for texts in calls for text in texts})
 
 
@@ -74,9 +74,9 @@ def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         CachedEncoder(Counting(fail_at="text 9"), tmp_path / "v.sqlite").encode(texts)
     resumed = Counting()
-    found = CachedEncoder(resumed, tmp_path / "v.sqlite").encode(texts)
+    result = CachedEncoder(resumed, tmp_path / "v.sqlite").encode(texts)
     assert resumed.asked == texts[8:]
-    assert found.tobytes() == Counting().encode(texts).tobytes()
+    assert result.tobytes() == Counting().encode(texts).tobytes()
 
 
 def test_memory_is_bounded_and_forgets_the_oldest():
@@ -91,9 +91,9 @@ def test_memory_is_bounded_and_forgets_the_oldest():
 def test_threads_may_share_one(place):
     cached, texts = CachedEncoder(Counting(), place), [f"t{i}" for i in range(40)]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda i: cached.encode(texts[i : i + 20]), range(20)))
+        result = list(pool.map(lambda i: cached.encode(texts[i : i + 20]), range(20)))
     expected = Counting().encode(texts)
-    assert all((rows == expected[i : i + 20]).all() for i, rows in enumerate(found))
+    assert all((rows == expected[i : i + 20]).all() for i, rows in enumerate(result))
 
 
 def test_processes_may_share_a_file(tmp_path):
@@ -107,8 +107,8 @@ def test_processes_may_share_a_file(tmp_path):
     assert [process.wait(60) for process in running] == [0, 0, 0]
     texts = [f"t{i}" for i in range(31)]
     usage = Usage()
-    found = CachedEncoder(HashEncoder(), path).encode_metered(texts, usage)
-    assert usage.calls == 0 and (found == HashEncoder().encode(texts)).all()
+    result = CachedEncoder(HashEncoder(), path).encode_metered(texts, usage)
+    assert usage.calls == 0 and (result == HashEncoder().encode(texts)).all()
 
 
 def test_many_texts_come_back_quickly(tmp_path):

@@ -235,8 +235,8 @@ def test_a_sparse_encoder_gives_what_the_library_gives(splade, asked):
 
 
 def test_questions_and_passages_are_read_in_ways_of_their_own(splade):
-    asked, held = splade.encode_queries(TEXTS).dense(), splade.encode_passages(TEXTS).dense()
-    assert np.abs(asked - held).max() > 0.01  # of the prompt
+    asked, record = splade.encode_queries(TEXTS).dense(), splade.encode_passages(TEXTS).dense()
+    assert np.abs(asked - record).max() > 0.01  # of the prompt
 
 
 def test_splade_doc_looks_its_questions_up(folder):

@@ -43,8 +43,8 @@ def test_no_file_and_no_section_are_no_settings(tmp_path: Path) -> None:
 
 def test_whole_numbers_marks_and_foreign_line_ends_are_read(tmp_path: Path) -> None:
     (tmp_path / SETTINGS).write_bytes(b'\xef\xbb\xbf[llm]\r\nmodel = "m"\r\ntimeout = 5\r\n')
-    found = read_settings(tmp_path / SETTINGS)
-    assert found == LLMSettings("m", timeout=5.0)
+    result = read_settings(tmp_path / SETTINGS)
+    assert result == LLMSettings("m", timeout=5.0)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_the_defaults_are_those_of_the_client(monkeypatch: pytest.MonkeyPatch) -
     from graphwright.models.openai.llm import OpenAILLM
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1234")
-    kept = LLMSettings("m", "http://localhost:1/v1")
-    assert kept.llm() == OpenAILLM("m", "http://localhost:1/v1")
+    selected = LLMSettings("m", "http://localhost:1/v1")
+    assert selected.llm() == OpenAILLM("m", "http://localhost:1/v1")
     # Where the two are not compared by value, the words that both know still are.
     shared = {f.name for f in fields(LLMSettings)} & {f.name for f in fields(OpenAILLM)}
     assert shared >= {"timeout", "concurrency", "max_tokens", "temperature"}
@@ -140,7 +140,7 @@ def test_the_client_takes_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         "max_tokens": 99,
         "temperature": 0.5,
     }
-    kept = LLMSettings("small", "http://localhost:1/v1", **given, prompt_price=1.0, completion_price=2.0)
-    made = kept.llm()
+    selected = LLMSettings("small", "http://localhost:1/v1", **given, prompt_price=1.0, completion_price=2.0)
+    made = selected.llm()
     assert {name: getattr(made, name) for name in given} == given
     assert (made.model, made.base_url, made.prices) == ("small", "http://localhost:1/v1", Prices(1.0, 2.0))

@@ -90,9 +90,9 @@ class World:
         stated = self.stated or [[] for _ in self.titles]
         made = [
             Extraction(
-                tuple(map(Mention, names)), tuple(Relation(s.head, s.relation, s.tail, s.sentence) for s in found)
+                tuple(map(Mention, names)), tuple(Relation(s.head, s.relation, s.tail, s.sentence) for s in result)
             )
-            for names, found in zip(self.mentions, stated, strict=True)
+            for names, result in zip(self.mentions, stated, strict=True)
         ]
         graph = merged_graph(
             (f"d{i}", title, "", c) for i, (title, c) in enumerate(zip(self.titles, made, strict=True))
@@ -172,8 +172,8 @@ VOCABULARY = ["anna", "bert", "lake", "stone", "river", "queen", "wood"]
 
 def aliases_in(titles: Sequence[str]) -> dict[str, set[str]]:
     """What the shorter names of titles with a qualifier may mean."""
-    found = {short: {t for t in titles if t.startswith(f"{short} (")} for short in ("Cleo", "Dora")}
-    return {short: meant for short, meant in found.items() if meant}
+    result = {short: {t for t in titles if t.startswith(f"{short} (")} for short in ("Cleo", "Dora")}
+    return {short: meant for short, meant in result.items() if meant}
 
 
 @st.composite

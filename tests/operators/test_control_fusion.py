@@ -40,15 +40,15 @@ def listed(*ids: int) -> Found:
 
 
 def fused(op: Operator) -> dict[int, float]:
-    found = op(START).evidence
-    assert found is not None and found.scores is not None and found.only_nodes
-    return dict(zip(found.nodes.tolist(), found.scores.tolist(), strict=True))
+    result = op(START).evidence
+    assert result is not None and result.scores is not None and result.only_nodes
+    return dict(zip(result.nodes.tolist(), result.scores.tolist(), strict=True))
 
 
 def test_reciprocal_rank_by_hand() -> None:
-    found = fused(ReciprocalRank(listed(7, 3, 5), nodes({5: 0.2, 3: 0.9}), listed(9)))
-    assert found == pytest.approx({3: 1 / 62 + 1 / 61, 5: 1 / 63 + 1 / 62, 7: 1 / 61, 9: 1 / 61})
-    assert list(found) == [3, 5, 7, 9]
+    result = fused(ReciprocalRank(listed(7, 3, 5), nodes({5: 0.2, 3: 0.9}), listed(9)))
+    assert result == pytest.approx({3: 1 / 62 + 1 / 61, 5: 1 / 63 + 1 / 62, 7: 1 / 61, 9: 1 / 61})
+    assert list(result) == [3, 5, 7, 9]
     assert fused(ReciprocalRank(listed(7), listed(7, 8), constant=0)) == {7: 2.0, 8: 0.5}
 
 
@@ -73,10 +73,10 @@ def test_parts_that_found_nothing_or_set_nothing_add_nothing(fusion: type[Operat
 
 def test_pieces_are_the_same_only_in_nodes_edges_and_order() -> None:
     paths = Found(Evidence.of_pieces([([0, 1], [0]), ([1, 0], [0]), ([2], [])], [3, 2, 1]))
-    found = ReciprocalRank(paths, listed(2), constant=0)(START).evidence
-    assert found is not None and found.scores is not None
+    result = ReciprocalRank(paths, listed(2), constant=0)(START).evidence
+    assert result is not None and result.scores is not None
     wanted = {((2,), ()): 1 / 3 + 1, ((0, 1), (0,)): 1.0, ((1, 0), (0,)): 0.5}
-    assert dict(zip(found.identities(), found.scores.tolist(), strict=True)) == pytest.approx(wanted)
+    assert dict(zip(result.identities(), result.scores.tolist(), strict=True)) == pytest.approx(wanted)
 
 
 SCORES = st.dictionaries(st.integers(0, 30), st.integers(-3, 9).map(float), max_size=8)

@@ -146,8 +146,10 @@ class Burned:
     def complete(
         self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
     ) -> Completion:
-        said = '{"found": true, "text": "It burned [1].", "citations": [{"passage": 2, "quote": "destroyed in 1525"}]}'
-        return Completion(said, schema.model_validate_json(said))
+        message = (
+            '{"found": true, "text": "It burned [1].", "citations": [{"passage": 2, "quote": "destroyed in 1525"}]}'
+        )
+        return Completion(message, schema.model_validate_json(message))
 
 
 @dataclass(frozen=True)
@@ -159,8 +161,8 @@ class SecondFirst:
     def complete(
         self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
     ) -> Completion:
-        said = '{"numbers": [2, 1]}'
-        return Completion(said, schema.model_validate_json(said))
+        message = '{"numbers": [2, 1]}'
+        return Completion(message, schema.model_validate_json(message))
 
 
 @dataclass(frozen=True)
@@ -172,8 +174,8 @@ class GoesOn:
     def complete(
         self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
     ) -> Completion:
-        said = '{"numbers": [2, 1], "enough": false}'
-        return Completion(said, schema.model_validate_json(said))
+        message = '{"numbers": [2, 1], "enough": false}'
+        return Completion(message, schema.model_validate_json(message))
 
 
 @dataclass(frozen=True)
@@ -185,8 +187,8 @@ class ListsErmengarde:
     def complete(
         self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
     ) -> Completion:
-        said = '{"names": ["Lothair II"], "implied": ["Ermengarde of Tours"], "relations": ["mother"]}'
-        return Completion(said, schema.model_validate_json(said))
+        message = '{"names": ["Lothair II"], "implied": ["Ermengarde of Tours"], "relations": ["mother"]}'
+        return Completion(message, schema.model_validate_json(message))
 
 
 @dataclass(frozen=True)
@@ -198,8 +200,8 @@ class MatchesFirst:
     def complete(
         self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
     ) -> Completion:
-        said = '{"matches": [{"keyword": 1, "entries": [1]}]}'
-        return Completion(said, schema.model_validate_json(said))
+        message = '{"matches": [{"keyword": 1, "entries": [1]}]}'
+        return Completion(message, schema.model_validate_json(message))
 
 
 @dataclass(frozen=True)
@@ -212,8 +214,8 @@ class PlansOneStep:
         self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
     ) -> Completion:
         first = user.partition("with these relations:\n")[2].splitlines()[0]
-        said = f'{{"plans": [[{first}], ["nowhere"]]}}'
-        return Completion(said, schema.model_validate_json(said))
+        message = f'{{"plans": [[{first}], ["nowhere"]]}}'
+        return Completion(message, schema.model_validate_json(message))
 
 
 @dataclass(frozen=True)
@@ -225,8 +227,8 @@ class WritesOfAlsace:
     def complete(
         self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
     ) -> Completion:
-        said = '{"passage": "The abbey of Erstein stood in Alsace."}'
-        return Completion(said, schema.model_validate_json(said))
+        message = '{"passage": "The abbey of Erstein stood in Alsace."}'
+        return Completion(message, schema.model_validate_json(message))
 
 
 @dataclass(frozen=True)
@@ -238,11 +240,11 @@ class ThinksOfErmengarde:
     def complete(
         self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
     ) -> Completion:
-        said = (
+        message = (
             '{"enough": false, "thought": "Ermengarde of Tours was his mother.", "reasoning": "She was.", '
             '"found": true, "text": "Erstein"}'
         )
-        return Completion(said, schema.model_validate_json(said))
+        return Completion(message, schema.model_validate_json(message))
 
 
 @dataclass(frozen=True)
@@ -255,10 +257,10 @@ class RatesTheLast:
         self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
     ) -> Completion:
         last = user.count('{"number": ')
-        said = '{"summary": "Of Erstein."}'
+        message = '{"summary": "Of Erstein."}'
         if last:
-            said = f'{{"ratings": [{{"number": {last}, "helpful": 70}}, {{"number": {last + 5}, "helpful": 90}}]}}'
-        return Completion(said, schema.model_validate_json(said))
+            message = f'{{"ratings": [{{"number": {last}, "helpful": 70}}, {{"number": {last + 5}, "helpful": 90}}]}}'
+        return Completion(message, schema.model_validate_json(message))
 
 
 SUMMARIES = Summaries(SNAPSHOT.passages, SNAPSHOT.triples)
@@ -453,9 +455,13 @@ def test_every_operator_of_the_package_is_covered() -> None:
     covered = {type(op) for op in every_operator()}
     for package in (graphwright.operators, graphwright.generate):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            for _, found in inspect.getmembers(importlib.import_module(info.name), inspect.isclass):
-                if issubclass(found, Operator) and not inspect.isabstract(found) and not found.__name__.startswith("_"):
-                    assert found in covered, f"add {found.__name__} to every_operator()"
+            for _, result in inspect.getmembers(importlib.import_module(info.name), inspect.isclass):
+                if (
+                    issubclass(result, Operator)
+                    and not inspect.isabstract(result)
+                    and not result.__name__.startswith("_")
+                ):
+                    assert result in covered, f"add {result.__name__} to every_operator()"
 
 
 @pytest.mark.parametrize("op", every_operator(), ids=lambda op: repr(op)[:70])
@@ -468,9 +474,9 @@ class TestEveryOperator:
         assert fingerprint(state) == before
 
     def test_ranked_outputs_descend_with_ties_by_id(self, op: Operator) -> None:
-        found = op(full_state()).evidence
-        if found is not None and found.scores is not None:
-            keys = [(-s, *key) for s, key in zip(found.scores.tolist(), found.identities(), strict=True)]
+        result = op(full_state()).evidence
+        if result is not None and result.scores is not None:
+            keys = [(-s, *key) for s, key in zip(result.scores.tolist(), result.identities(), strict=True)]
             assert keys == sorted(keys)
 
     def test_cut_equals_the_first_of_all(self, op: Operator) -> None:
@@ -531,10 +537,10 @@ def test_renumbering_nodes_renumbers_the_result(op: Operator, name: str) -> None
 
     def scores(g: Graph) -> dict[str, float]:
         seeds = Evidence.of_nodes([g.id(n) for n in names], [0.7, 0.3])
-        found = op(start("?", g, evidence=seeds)).evidence
-        assert found is not None
-        values = found.scores if found.scores is not None else np.ones(len(found))
-        return {text: round(s, 6) for text, s in zip(found.texts(g), values.tolist(), strict=True)}
+        result = op(start("?", g, evidence=seeds)).evidence
+        assert result is not None
+        values = result.scores if result.scores is not None else np.ones(len(result))
+        return {text: round(s, 6) for text, s in zip(result.texts(g), values.tolist(), strict=True)}
 
     assert scores(graph) == pytest.approx(scores(other), abs=1e-5)
 
@@ -543,8 +549,8 @@ def test_renumbering_nodes_renumbers_the_result(op: Operator, name: str) -> None
 def test_vector_search_renumbers_too(name: str) -> None:
     graph = GRAPHS[name]
     other = Graph.from_triples(TRIPLES[name][::-1])
-    found = [(VectorSearch(vectors_of(g)))(start("b and Lothair II", g)) for g in (graph, other)]
-    best = [dict(zip(s.graph.names.take(s.evidence.nodes), s.evidence.scores.tolist(), strict=True)) for s in found]  # type: ignore[union-attr]
+    result = [(VectorSearch(vectors_of(g)))(start("b and Lothair II", g)) for g in (graph, other)]
+    best = [dict(zip(s.graph.names.take(s.evidence.nodes), s.evidence.scores.tolist(), strict=True)) for s in result]  # type: ignore[union-attr]
     assert best[0] == pytest.approx(best[1], abs=1e-6)
 
 
@@ -555,9 +561,9 @@ def test_fusion_operators_renumber_too(name: str) -> None:
     names = [graph.names[0], graph.names[len(graph) - 1], graph.names[1]]
 
     def scores(g: Graph, op: Operator) -> dict[str, float]:
-        found = op(start("b and Lothair II", g, evidence=Evidence.of_nodes([g.id(n) for n in names]))).evidence
-        assert found is not None and found.scores is not None
-        return dict(zip(g.names.take(found.nodes), found.scores.tolist(), strict=True))
+        result = op(start("b and Lothair II", g, evidence=Evidence.of_nodes([g.id(n) for n in names]))).evidence
+        assert result is not None and result.scores is not None
+        return dict(zip(g.names.take(result.nodes), result.scores.tolist(), strict=True))
 
     for op in (GRanker(OverlapCrossEncoder()), Rerank(HashEncoder()), MultiHopRerank(OverlapCrossEncoder())):
         assert scores(graph, op) == pytest.approx(scores(other, op), abs=1e-6)

@@ -197,8 +197,8 @@ def test_triples_narrow_to_their_ends() -> None:
 def test_search_stays_inside_a_narrowed_graph() -> None:
     family = GRAPHS["family"]
     part = start("Gisela and Bertha", family.part([0, 1, 2]))
-    found = VectorSearch(vectors_of(family))(part)
-    assert sorted(nodes(found)) == [0, 1, 2]
+    result = VectorSearch(vectors_of(family))(part)
+    assert sorted(nodes(result)) == [0, 1, 2]
 
 
 def test_an_answer_with_both_of_nothing_is_nothing() -> None:

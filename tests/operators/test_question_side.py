@@ -32,8 +32,8 @@ def chain(llm: LLM | None) -> Operator:
     keywords = Keywords() if llm is None else LatentKeywords(llm)
     anchors = keywords >> (Specialise() if llm is None else Specialise(llm) >> Relax(llm))
     groups = anchors >> GroupAnchors(names, triples, SNAPSHOT.words, llm)
-    found = preview >> groups >> Bubble(vectors) >> Coverage(vectors) % 3 >> Unite() >> ToPassages(limit=5)
-    return found >> HybridPrompt() >> Generate(llm) if llm else found
+    result = preview >> groups >> Bubble(vectors) >> Coverage(vectors) % 3 >> Unite() >> ToPassages(limit=5)
+    return result >> HybridPrompt() >> Generate(llm) if llm else result
 
 
 def data(asked: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -47,29 +47,29 @@ def model(asked: dict[str, Any]) -> str:
     user = asked["messages"][-1]["content"]
     if system.startswith("You list what"):
         assert data(asked, "passage")
-        said: dict[str, Any] = {"names": ["Lothair II"], "implied": ["Ermengarde of Tours"], "relations": ["found"]}
+        message: dict[str, Any] = {"names": ["Lothair II"], "implied": ["Ermengarde of Tours"], "relations": ["found"]}
     elif system.startswith("You make the keywords"):
         last = next(line for line in data(asked, "keyword") if not line["found"])
-        said = {"constraints": [{"keyword": last["keyword"], "text": "founding of an abbey"}]}
+        message = {"constraints": [{"keyword": last["keyword"], "text": "founding of an abbey"}]}
     elif system.startswith("You say which entries"):
         number = next(line["entry"] for line in data(asked, "entry") if "founded" in line.get("statement", ""))
-        said = {"matches": [{"keyword": line["keyword"], "entries": [number]} for line in data(asked, "keyword")]}
+        message = {"matches": [{"keyword": line["keyword"], "entries": [number]} for line in data(asked, "keyword")]}
     elif system.startswith("You sort what"):
         by_keyword: dict[str, list[int]] = {}
         for line in data(asked, "candidate"):
             by_keyword.setdefault(line["for"][0], []).append(line["candidate"])
-        said = {
+        message = {
             "groups": [
                 {"intent": k, "numbers": n, "weight": 1 / (2 + i)} for i, (k, n) in enumerate(by_keyword.items())
             ]
         }
     elif "If they do not hold all" in user:
-        said = {"found": False, "text": "", "citations": []}
+        message = {"found": False, "text": "", "citations": []}
     else:
         number, text = next((n, t) for n, t in passages_in(user).items() if "founded" in t)
         quote = next(part for part in text.split(". ") if "founded" in part)
-        said = {"found": True, "text": "Erstein [1].", "citations": [{"passage": number, "quote": quote}]}
-    return json.dumps(said)
+        message = {"found": True, "text": "Erstein [1].", "citations": [{"passage": number, "quote": quote}]}
+    return json.dumps(message)
 
 
 def test_each_step_asks_a_model_once_over_http_and_the_answer_is_quoted() -> None:

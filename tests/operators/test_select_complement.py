@@ -40,7 +40,7 @@ def complement(w: World, **options: Any) -> Complement:
     return Complement(w.index(), w.words(), **options)
 
 
-def found(state: State) -> list[tuple[int, float]]:
+def result(state: State) -> list[tuple[int, float]]:
     assert state.passages is not None
     return list(zip(state.passages.ids.tolist(), state.passages.scores.tolist(), strict=True))
 
@@ -52,32 +52,32 @@ class Reference:
         self.w, self.inside, self.how = w, inside, DEFAULTS | options
         self.signals = Signals.of(w, inside)
         self.h = {t: self.signals.alone(t) for t in inside}
-        held = set(w.question.split()) & {word for text in w.texts for word in text}
-        self.idf = {word: lucene_idf(w.texts, word) for word in held}
+        matched = set(w.question.split()) & {word for text in w.texts for word in text}
+        self.idf = {word: lucene_idf(w.texts, word) for word in matched}
         self.first = sorted(set(pool) & set(inside))
         self.opened: list[int] = []
         self.taken: list[int] = []
         self.largest = 0.0
         self.open(self.first)
 
-    def share(self, said: Statement) -> float:
+    def share(self, statement: Statement) -> float:
         total = sum(self.idf.values())
-        return sum(self.idf.get(word, 0.0) for word in said.words()) / total if total else 0.0
+        return sum(self.idf.get(word, 0.0) for word in statement.words()) / total if total else 0.0
 
     def open(self, more: Sequence[int]) -> None:
-        shares = [self.share(said) for s in more for said in self.w.stated[s]]
+        shares = [self.share(statement) for s in more for statement in self.w.stated[s]]
         self.largest = self.largest or max(shares, default=0.0)
         self.opened += more
 
-    def told(self, s: int, e: str) -> float:
+    def statement_share(self, s: int, e: str) -> float:
         """r: what the best statement of s on e has of the question."""
-        on = [said for said in self.w.stated[s] if {said.head, said.tail} & ({e} | self.w.same(e))]
+        on = [statement for statement in self.w.stated[s] if {statement.head, statement.tail} & ({e} | self.w.same(e))]
         return min(max(map(self.share, on), default=0.0) / (self.largest or 1.0), 1.0)
 
     def connection(self, s: int, t: int) -> float | None:
         """C, None where nothing connects them."""
         w, how = self.w, self.how
-        strengths = [how["about"] + how["stated"] * self.told(s, e) for e in w.reach(s) if e == w.topic(t)]
+        strengths = [how["about"] + how["stated"] * self.statement_share(s, e) for e in w.reach(s) if e == w.topic(t)]
         strengths += [how["about"]] * (w.topic(s) in w.reach(t))
         rare = (w.rarity(e, how["common"]) for e in w.reach(s) & w.reach(t))
         strengths += [how["shared"] * r for r in rare if r > 0]
@@ -113,7 +113,7 @@ def agree(w: World, pool: Sequence[int], state: State, inside: Collection[int], 
     """Each passage taken is (within rounding) the best by the reference, with its gain as score, until none is left."""
     reference = Reference(w, pool, inside, options)
     last = math.inf
-    for at, score in found(state):
+    for at, score in result(state):
         gains = reference.gains()
         assert gains[at] == pytest.approx(max(gains.values()), abs=1e-4)
         last = min(last, gains[at])
@@ -151,10 +151,10 @@ def test_equals_the_formula_step_by_step(w: World, options: dict[str, Any], data
 @settings(deadline=None, max_examples=40)
 def test_a_cut_is_a_prefix_and_scores_descend(w: World, data: st.DataObject) -> None:
     op, state = complement(w), w.state(data.draw(st.lists(st.sampled_from(range(len(w))), unique=True)))
-    whole = found(op(state))
+    whole = result(op(state))
     assert all(a > b for (_, a), (_, b) in pairwise(whole))
     for k in (1, 2, 4, 100):
-        assert found((op % k)(state)) == whole[:k]
+        assert result((op % k)(state)) == whole[:k]
 
 
 def two(titles: list[str], mentions: list[list[str]], word: str = "zz", **more: Any) -> World:
@@ -172,20 +172,20 @@ def test_a_gain_worked_by_hand() -> None:
     # The second is found by the first, which then comes before it; what is left is less by the word, more by C.
     expected = [(0, f + 0.875), (1, f + 1 - 0.6 * 1 + 0.3 * 0.5)]
     op = complement(w, unnamed=0, joined=0.3)
-    assert found(op(w.state([1]))) == [(at, pytest.approx(gain, abs=1e-6)) for at, gain in expected]
+    assert result(op(w.state([1]))) == [(at, pytest.approx(gain, abs=1e-6)) for at, gain in expected]
     # The question names neither of both, so that the pair is worth 1 less, and either more alone.
     expected = [(1, 2 + 1), (0, 1.75 + 0.875 - 0.6 * 1 + 0.1 * 0.5)]
-    assert found(complement(w)(w.state([1]))) == [(at, pytest.approx(gain, abs=1e-6)) for at, gain in expected]
+    assert result(complement(w)(w.state([1]))) == [(at, pytest.approx(gain, abs=1e-6)) for at, gain in expected]
     # What a passage states on what the other is about: r = 1 for the best of its statements, so that C = 0.5 + 0.4.
-    told = replace(w, stated=[[Statement("Anna", "saw", "Bert", "the lake")], []])
+    altered = replace(w, stated=[[Statement("Anna", "saw", "Bert", "the lake")], []])
     expected = [(0, f + 0.875), (1, f + 0.4 + 1 - 1.5 * 1 + 0.3 * 0.9)]
-    op = complement(told, overlap=1.5, unnamed=0, joined=0.3)
-    assert found(op(told.state([1]))) == [(at, pytest.approx(gain, abs=1e-6)) for at, gain in expected]
+    op = complement(altered, overlap=1.5, unnamed=0, joined=0.3)
+    assert result(op(altered.state([1]))) == [(at, pytest.approx(gain, abs=1e-6)) for at, gain in expected]
 
 
 def test_a_score_is_less_than_the_one_before() -> None:
     w = two(["Anna", "Bert"], [["Bert"], []])
-    (first, best), (second, score) = found(complement(w, unnamed=0, joined=0.3)(w.state([1])))
+    (first, best), (second, score) = result(complement(w, unnamed=0, joined=0.3)(w.state([1])))
     # Nothing is covered here, so that C alone counts: the gain of the second is above that of the first.
     f = 1.4 / 2**0.5 / 0.8 + 0.5
     assert (first, second) == (0, 1) and best == pytest.approx(f + 0.375, abs=1e-6)
@@ -194,14 +194,14 @@ def test_a_score_is_less_than_the_one_before() -> None:
 
 def test_unconnected_passages_are_left_out() -> None:
     apart = two(["Anna", "Bert"], [[], []])
-    assert found(complement(apart)(apart.state([0]))) == [(0, pytest.approx(1.125))]
-    assert [at for at, _ in found(complement(apart)(apart.state([0, 1])))] == [1, 0]
+    assert result(complement(apart)(apart.state([0]))) == [(0, pytest.approx(1.125))]
+    assert [at for at, _ in result(complement(apart)(apart.state([0, 1])))] == [1, 0]
     # An entity in all passages connects nothing; the question connects what it names.
     everywhere = two(["Anna", "Bert"], [["Cleo"], ["Cleo"]])
-    assert len(found(complement(everywhere)(everywhere.state([0])))) == 1
+    assert len(result(complement(everywhere)(everywhere.state([0])))) == 1
     asked = two(["Anna", "Bert"], [[], []], question="anna bert", anchors=["Anna", "Bert"])
-    assert len(found(complement(asked)(asked.state([0])))) == 2
-    assert found(complement(apart)(apart.state([]))) == []
+    assert len(result(complement(asked)(asked.state([0])))) == 2
+    assert result(complement(apart)(apart.state([]))) == []
 
 
 def test_each_selected_passage_makes_those_connected_candidates() -> None:
@@ -209,14 +209,14 @@ def test_each_selected_passage_makes_those_connected_candidates() -> None:
     chain = [["Bert"], ["Cleo"], ["Dora"], [], []]
     vectors = np.tile(np.array([[0.6, 0.8]], np.float32), (5, 1))
     w = World(titles, chain, [["zz"]] * 5, vectors, np.array([1, 0], np.float32), "lake", [], {}, [[]] * 5)
-    assert [at for at, _ in found(complement(w, unnamed=0)(w.state([0])))] == [1, 0, 2, 3]
-    assert {at for at, _ in found(complement(w, unnamed=0)(w.state([0], [0, 1, 3, 4])))} == {0, 1}
+    assert [at for at, _ in result(complement(w, unnamed=0)(w.state([0])))] == [1, 0, 2, 3]
+    assert {at for at, _ in result(complement(w, unnamed=0)(w.state([0], [0, 1, 3, 4])))} == {0, 1}
 
 
 def test_ties_are_ordered_by_id() -> None:
     vectors = np.tile(np.array([[0.6, 0.8]], np.float32), (4, 1))
     w = World([""] * 4, [[]] * 4, [["zz"]] * 4, vectors, np.array([1, 0], np.float32), "lake", [], {}, [[]] * 4)
-    assert [at for at, _ in found(complement(w)(w.state([2, 3, 1])))] == [1, 2, 3]
+    assert [at for at, _ in result(complement(w)(w.state([2, 3, 1])))] == [1, 2, 3]
 
 
 def test_statements_are_scaled_by_the_largest_share_of_the_first_with_any() -> None:
@@ -229,13 +229,13 @@ def test_statements_are_scaled_by_the_largest_share_of_the_first_with_any() -> N
         [Statement("Bert", "saw", "Cleo", "a lake")],
         [],
     ]
-    for told in (stated, [[], *stated[1:]]):
+    for altered in (stated, [[], *stated[1:]]):
         query = np.array([1, 0, 0], np.float32)
-        w = World(titles, [["Bert"], ["Cleo"], []], texts, vectors, query, "lake stone", [], {}, told)
+        w = World(titles, [["Bert"], ["Cleo"], []], texts, vectors, query, "lake stone", [], {}, altered)
         reference = Reference(w, [0], range(3), {})
         assert reference.largest == 0
         reference.take(0), reference.take(1)
-        assert reference.told(1, "Cleo") == 1
+        assert reference.statement_share(1, "Cleo") == 1
         agree(w, [0], complement(w)(w.state([0])), range(3), {})
 
 
@@ -284,7 +284,7 @@ def test_every_option_makes_a_difference_that_the_formula_has_too(changed: dict[
         options = BASE | changed
         other = complement(w, **options)(state)
         agree(w, pool, other, range(14), options)
-        different |= found(other) != found(complement(w, **BASE)(state))
+        different |= result(other) != result(complement(w, **BASE)(state))
     assert different
 
 
@@ -307,7 +307,7 @@ def test_selection_begins_with_the_passages_of_any_item() -> None:
     mixed = Evidence.of_pieces([([graph.id("Lothair II"), 3], []), ([1], []), ([graph.id("Teutberga")], [])])
     state = start("Which abbey did the mother of Lothair II found?", graph)
     alone = op(state.with_(evidence=Evidence.of_nodes([1, 3])))
-    assert found(op(state.with_(evidence=mixed))) == found(alone) and len(found(alone)) > 2
+    assert result(op(state.with_(evidence=mixed))) == result(alone) and len(result(alone)) > 2
 
 
 def test_selection_begins_with_the_passages_that_state_an_edge() -> None:
@@ -315,7 +315,7 @@ def test_selection_begins_with_the_passages_that_state_an_edge() -> None:
     edge = int(graph.columns.stated.values[0])
     state = start("Which abbey did the mother of Lothair II found?", graph)
     alone = op(state.with_(evidence=Evidence.of_nodes(graph.chunks_of((), [edge]))))
-    assert found(op(state.with_(evidence=Evidence.of_edges([edge])))) == found(alone) != []
+    assert result(op(state.with_(evidence=Evidence.of_edges([edge])))) == result(alone) != []
 
 
 def test_a_graph_without_entities_has_no_connections() -> None:
@@ -324,8 +324,8 @@ def test_a_graph_without_entities_has_no_connections() -> None:
     vectors = VectorIndex.from_array([[0.6, 0.8], [0.8, -0.6], [0.0, 1.0]], two([""], [[]]).index().encoder)
     op = Complement(vectors, WordIndex.of(texts, np.arange(3)))
     state = start("red fox?", bare, evidence=Evidence.of_nodes([2, 0]))
-    assert [at for at, _ in found(op(state))] == [0, 2]
-    assert found(op(state.with_(graph=bare.part([])))) == []
+    assert [at for at, _ in result(op(state))] == [0, 2]
+    assert result(op(state.with_(graph=bare.part([])))) == []
 
 
 def test_without_evidence_no_passage_is_selected() -> None:

@@ -28,9 +28,9 @@ def test_given_anchors_win_over_entities() -> None:
     assert start("?", FAMILY, entities=["Bertha"], anchors=[anchor]).anchors == (anchor,)
 
 
-@pytest.mark.parametrize(("question", "said"), [("", "empty"), ("  \n", "empty"), (None, "None is not a question")])
-def test_empty_question_is_refused(question: str, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+@pytest.mark.parametrize(("question", "message"), [("", "empty"), ("  \n", "empty"), (None, "None is not a question")])
+def test_empty_question_is_refused(question: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         start(question, FAMILY)
 
 

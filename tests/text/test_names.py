@@ -25,7 +25,7 @@ def test_surface_forms_of_one_thing_share_a_normal_form(forms):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("item", "other"),
     [
         ("Madonna (book)", "Madonna"),
         ("1920", "1921"),
@@ -34,8 +34,8 @@ def test_surface_forms_of_one_thing_share_a_normal_form(forms):
         ("A", "The"),  # an article alone is not dropped
     ],
 )
-def test_different_things_stay_apart(one, other):
-    assert normal_form(one) != normal_form(other)
+def test_different_things_stay_apart(item, other):
+    assert normal_form(item) != normal_form(other)
 
 
 @pytest.mark.parametrize("name", ["", " ", "—", "(…)", "!?"])
@@ -73,7 +73,7 @@ def test_normal_form_is_stable_under_case_spacing_and_itself(name):
 
 @given(st.text(max_size=40))
 def test_aliases_are_normal_forms_other_than_the_own(name):
-    found = aliases_of(name)
-    assert len(set(found)) == len(found)
-    assert normal_form(name) not in found
-    assert all(alias and " ".join(name_words(alias)) == alias for alias in found)
+    result = aliases_of(name)
+    assert len(set(result)) == len(result)
+    assert normal_form(name) not in result
+    assert all(alias and " ".join(name_words(alias)) == alias for alias in result)

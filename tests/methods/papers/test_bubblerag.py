@@ -52,28 +52,28 @@ def reply(system: str, user: str) -> str:
     """A model that does each step as the paper does in its example."""
     step = step_of(system, user)
     if step == "keywords":
-        said: dict[str, Any] = {"names": ["Lothair II"], "implied": ["Ermengarde of Tours"], "relations": ["found"]}
+        message: dict[str, Any] = {"names": ["Lothair II"], "implied": ["Ermengarde of Tours"], "relations": ["found"]}
     elif step == "constraints":
         last = next(line for line in data(user, "keyword") if not line["found"])
-        said = {"constraints": [{"keyword": last["keyword"], "text": "founding of an abbey"}]}
+        message = {"constraints": [{"keyword": last["keyword"], "text": "founding of an abbey"}]}
     elif step == "relax":
         number = next(line["entry"] for line in data(user, "entry") if "founded" in line.get("statement", ""))
-        said = {"matches": [{"keyword": line["keyword"], "entries": [number]} for line in data(user, "keyword")]}
+        message = {"matches": [{"keyword": line["keyword"], "entries": [number]} for line in data(user, "keyword")]}
     elif step == "groups":
         by_keyword: dict[str, list[int]] = {}
         for line in data(user, "candidate"):
             by_keyword.setdefault(line["for"][0], []).append(line["candidate"])
-        said = {"groups": [{"intent": k, "numbers": n, "weight": 0.5} for k, n in by_keyword.items()]}
+        message = {"groups": [{"intent": k, "numbers": n, "weight": 0.5} for k, n in by_keyword.items()]}
     elif step == "grow":
         founded = [line["number"] for line in data(user, "number") if "founded" in line["text"]]
-        said = {"numbers": founded, "enough": not founded}
+        message = {"numbers": founded, "enough": not founded}
     elif step == "enough":
-        said = {"found": False, "text": "", "citations": []}
+        message = {"found": False, "text": "", "citations": []}
     else:
         number, text = next((n, t) for n, t in passages_in(user).items() if "founded" in t)
         quote = next(part for part in text.split(". ") if "founded" in part)
-        said = {"found": True, "text": "Erstein [1].", "citations": [{"passage": number, "quote": quote}]}
-    return json.dumps(said)
+        message = {"found": True, "text": "Erstein [1].", "citations": [{"passage": number, "quote": quote}]}
+    return json.dumps(message)
 
 
 def asked(question: str = QUESTION) -> State:
@@ -87,16 +87,16 @@ def chunks(state: State) -> list[int]:
 
 def after(state: State, step: str) -> State:
     """The state behind the last step of that name."""
-    found = [s.after for s in state.trace if s.operator.startswith(f"{step}(")]
-    assert found and found[-1] is not None
-    return found[-1]
+    result = [s.after for s in state.trace if s.operator.startswith(f"{step}(")]
+    assert result and result[-1] is not None
+    return result[-1]
 
 
 def pieces_of(state: State) -> Evidence:
     steps = {step.operator.partition("(")[0] for step in state.trace}
-    found = after(state, "Grow" if "Grow" in steps else "Coverage").evidence
-    assert found is not None
-    return found
+    result = after(state, "Grow" if "Grow" in steps else "Coverage").evidence
+    assert result is not None
+    return result
 
 
 def test_the_expression_is_that_of_the_paper() -> None:
@@ -129,10 +129,10 @@ def test_offline_it_finds_pieces_that_join_and_passages_that_answer() -> None:
     assert GRAPH.names[chunks(state)[0]] == "ermengarde#0" and len(chunks(state)) == 6
     groups = after(state, "GroupAnchors").anchors or ()
     assert sum(a.weight for a in groups) == pytest.approx(1)
-    found = pieces_of(state)
-    assert 1 <= len(found) <= 3 and len(found.nodes)
+    result = pieces_of(state)
+    assert 1 <= len(result) <= 3 and len(result.nodes)
     # The pieces join the preview, and the anchors stay the names.
-    assert state.evidence is not None and set(found.identities()) <= set(state.evidence.identities())
+    assert state.evidence is not None and set(result.identities()) <= set(state.evidence.identities())
     assert [a.text for a in state.anchors or ()] == ["Lothair II"]
     assert all(step.usage.prompt_tokens == 0 for step in state.trace)
 
@@ -147,8 +147,8 @@ def test_an_index_of_passages_only_is_searched_by_words(tmp_path: Path) -> None:
     assert len(pieces_of(state).edges) and f"Bubble({index.snapshot.passages!r})" in steps
     written = index.ask(QUESTION, method="bubblerag", llm=ScriptedLLM(reply))
     assert written.answer is not None and written.answer.text == "Erstein [1]."
-    found = index.retrieve(QUESTION, method="bubblerag")
-    assert chunks(found) == chunks(state) and found.answer is None
+    result = index.retrieve(QUESTION, method="bubblerag")
+    assert chunks(result) == chunks(state) and result.answer is None
     index.close()
 
 
@@ -185,10 +185,10 @@ def test_every_step_asks_a_model_where_there_is_one() -> None:
 
 
 def test_and_so_it_does_over_http() -> None:
-    def said(request: dict[str, Any]) -> str:
+    def message(request: dict[str, Any]) -> str:
         return reply(request["messages"][0]["content"], request["messages"][-1]["content"])
 
-    with LLMServer(said) as server:
+    with LLMServer(message) as server:
         state = pipeline("bubblerag", SNAPSHOT, llm=OpenAILLM("any", server.url))(asked())
     messages = [[m["content"] for m in request.json["messages"]] for request in server.requests]
     check_answered(state, [step_of(m[0], m[-1]) for m in messages])

@@ -42,8 +42,8 @@ def test_passages_are_reached_along_references_within_the_budget() -> None:
     assert all(set(rows.row(node).tolist()) & set(nodes) for node in nodes)
     # What nothing refers to is never reached.
     every = pipeline("fastinsight", SNAPSHOT, batch=1, cross_encoder=OverlapCrossEncoder())
-    found = every(start(QUESTION, SNAPSHOT.graph)).passages
-    documents = {SNAPSHOT.graph.passages.of(int(c)).document for c in found.ids}  # type: ignore[union-attr]
+    result = every(start(QUESTION, SNAPSHOT.graph)).passages
+    documents = {SNAPSHOT.graph.passages.of(int(c)).document for c in result.ids}  # type: ignore[union-attr]
     assert documents == {"lothair", "teutberga", "ermengarde", "erstein"}
 
 
@@ -60,7 +60,7 @@ def test_it_answers_and_pickles() -> None:
     op = pipeline("fastinsight", SNAPSHOT)
     again = pickle.loads(pickle.dumps(op))
     assert again == op
-    answers = [one(start("Where did the abbey of Erstein stand?", SNAPSHOT.graph)).answer for one in (op, again)]
+    answers = [item(start("Where did the abbey of Erstein stand?", SNAPSHOT.graph)).answer for item in (op, again)]
     assert answers[0] == answers[1] and answers[0].found and "Erstein" in answers[0].text
 
 

@@ -44,12 +44,12 @@ def test_the_expressions_read_as_they_are_written() -> None:
     whole = repr(pipeline("graphrag-global", ix, communities=3))
     assert whole.startswith(f"CommunitySearch({summaries}) % 3 >> ToPassages(limit=20, index={ix.passages!r}) >> ")
     llm = ScriptedLLM(writer)
-    told = f"Summaries({ix.passages!r}, triples={ix.triples!r}, model={llm!r})"
+    messages = f"Summaries({ix.passages!r}, triples={ix.triples!r}, model={llm!r})"
     written = repr(pipeline("graphrag-global", ix, communities=3, rated=9, llm=llm))
     assert written == (
-        f"CommunitySearch({told}) % 9 >> RateCommunities({llm!r}, {told}) % 3 >> "
+        f"CommunitySearch({messages}) % 9 >> RateCommunities({llm!r}, {messages}) % 3 >> "
         f"ToPassages(limit=20, index={ix.passages!r}) >> "
-        f"ReportPrompt(CommunityReports(summaries={told}, level=1, limit=3)) >> Generate({llm!r})"
+        f"ReportPrompt(CommunityReports(summaries={messages}, level=1, limit=3)) >> Generate({llm!r})"
     )
 
 

@@ -39,10 +39,10 @@ def documents(state: State) -> list[str]:
 def test_the_expressions_read_as_they_are_written() -> None:
     ix = SNAPSHOT
     link, dense = f"LinkEntities(names={ix.names!r})", f"VectorSearch({ix.passages!r})"
-    one = repr(pipeline("hipporag", ix, top_k=7, nodes=50, restart=0.4))
+    item = repr(pipeline("hipporag", ix, top_k=7, nodes=50, restart=0.4))
     walk = f"{link} >> SpecificSeeds({ix.names!r}) >> OnGraph(StatementGraph(), PersonalizedPageRank(restart=0.4) % 50)"
     fallback = f"If(HasEvidence(), Keep(), {dense} % 7)"
-    assert one.startswith(f"{walk} >> {fallback} >> ToPassages(limit=7, summed=True) >> ")
+    assert item.startswith(f"{walk} >> {fallback} >> ToPassages(limit=7, summed=True) >> ")
     two = repr(pipeline("hipporag2", ix, top_k=7, pool=9, triples=4, nodes=50, weight=0.1))
     near = f"{link} >> TripleSearch({ix.triples!r}, limit=9) >> SharedWords({ix.words!r}) % 4"
     walk = f"{near} >> PhraseSeeds({ix.passages!r}, weight=0.1) >> PersonalizedPageRank(restart=0.5) % 50"
@@ -69,8 +69,8 @@ def test_hipporag_ranks_by_the_mass_of_all_entities_that_a_passage_mentions() ->
 @pytest.mark.parametrize("question", ["who was that?", "xyz"])
 def test_a_question_that_names_nothing_is_searched_with_by_its_vector(question: str) -> None:
     dense = retrieval_part(pipeline("vector", SNAPSHOT))(start(question, SNAPSHOT.graph))
-    one = retrieval_part(pipeline("hipporag", SNAPSHOT))(start(question, SNAPSHOT.graph))
-    assert documents(one) == documents(dense)
+    item = retrieval_part(pipeline("hipporag", SNAPSHOT))(start(question, SNAPSHOT.graph))
+    assert documents(item) == documents(dense)
 
 
 def test_where_the_model_keeps_no_triple_passages_come_by_their_vectors() -> None:

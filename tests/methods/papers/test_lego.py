@@ -120,8 +120,8 @@ def test_what_is_missing_is_named() -> None:
 )
 def test_every_cell_of_the_map_finds_paths_from_the_query_entity(extraction: str, retrieval: str) -> None:
     models = {"E": E, "L": L, "BM25": BM25(), "LLM": ScriptedLLM(lambda system, user: '{"numbers": [1, 2]}')}
-    found = cell(extraction, retrieval, models, nodes=6, edges=4, paths=3)
-    state = found(start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"]))
+    result = cell(extraction, retrieval, models, nodes=6, edges=4, paths=3)
+    state = result(start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"]))
     assert state.evidence is not None and len(state.evidence) <= 3
     assert all(nodes[0] == FILMS.id("Mann") and len(edges) for nodes, edges in state.evidence)
     assert len(state.graph) <= 7 or extraction == "none"
@@ -140,7 +140,7 @@ def test_a_cell_is_its_extraction_then_its_retrieval_and_either_may_be_your_own(
 
 
 @pytest.mark.parametrize(
-    ("extraction", "retrieval", "said"),
+    ("extraction", "retrieval", "message"),
     [
         ("PRR", "SPR", "no extraction named 'PRR'. There are: none, RW, KSE, PPR"),
         ("PPR+XP-E", "SPR", "no pruning named 'XP'. There are: NP, EP, TP"),
@@ -150,6 +150,6 @@ def test_a_cell_is_its_extraction_then_its_retrieval_and_either_may_be_your_own(
         ("PPR", "OSAR", "OSAR needs a model. Name one, as in 'OSAR-E'"),
     ],
 )
-def test_what_is_not_on_the_map_is_refused(extraction: str, retrieval: str, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_what_is_not_on_the_map_is_refused(extraction: str, retrieval: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         cell(extraction, retrieval, {"E": E, "L": L})

@@ -96,10 +96,10 @@ def test_a_language_model_explores() -> None:
 
 
 def test_summaries_of_communities_stand_beside_the_paths() -> None:
-    said: list[str] = []
+    message: list[str] = []
 
     def model(system: str, user: str) -> str:
-        said.append(user)
+        message.append(user)
         if '"report"' in user or '"passage"' in user:
             return '{"found": true, "text": "Erstein.", "citations": []}'
         return '{"summary": "Kin of Lothair."}'

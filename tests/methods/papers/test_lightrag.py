@@ -59,10 +59,10 @@ def test_a_language_model_lists_keywords_and_is_shown_relations_and_passages(mod
     assert spent == [f"Keywords(model={llm!r})", f"Generate({llm!r})"]
 
 
-@pytest.mark.parametrize("said", ["", "no JSON", '{"names": [], "themes": []}'])
-def test_keywords_that_the_model_does_not_list_are_the_questions_own(said: str) -> None:
+@pytest.mark.parametrize("message", ["", "no JSON", '{"names": [], "themes": []}'])
+def test_keywords_that_the_model_does_not_list_are_the_questions_own(message: str) -> None:
     def reply(system: str, user: str) -> str:
-        return said if "list the keywords" in system else writer(system, user)
+        return message if "list the keywords" in system else writer(system, user)
 
     op = pipeline("lightrag-hybrid", SNAPSHOT, llm=ScriptedLLM(reply))
     state = op(start(QUESTION, SNAPSHOT.graph))

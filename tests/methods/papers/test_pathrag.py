@@ -56,9 +56,9 @@ def test_its_ablations_are_changes_of_the_expression(order: Operator, prompt: ty
 
 
 def llm_paths() -> Evidence:
-    found = pipeline("pathrag", SNAPSHOT, llm=ScriptedLLM(writer))(start(QUESTION, SNAPSHOT.graph)).evidence
-    assert found is not None
-    return found
+    result = pipeline("pathrag", SNAPSHOT, llm=ScriptedLLM(writer))(start(QUESTION, SNAPSHOT.graph)).evidence
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize("name", ["pathrag", "pathrag-lt"])

@@ -53,8 +53,8 @@ def test_threads_may_share_it():
     model = MiniLMCrossEncoder()
     expected = model.latents(QUESTION, TEXTS)
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda _: model.latents(QUESTION, TEXTS), range(8)):
-            np.testing.assert_array_equal(found, expected)
+        for result in pool.map(lambda _: model.latents(QUESTION, TEXTS), range(8)):
+            np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n", "Title\n", "\ntext", "x", "é\ud800\x00", "word " * 3000, "☃" * 600])
@@ -77,10 +77,10 @@ def test_nothing_to_read():
 
 
 def test_states_are_those_of_the_encoder_and_are_remembered():
-    [one] = tokens_of(["Graz lies on the Mur."])
-    assert tokens_of(["Graz lies on the Mur."])[0] is one
-    np.testing.assert_allclose(one.vector, MiniLM().encode(["Graz lies on the Mur."])[0], atol=1e-3)
-    assert one.states.shape == (len(one.ids), 384) and one.title == 0
+    [item] = tokens_of(["Graz lies on the Mur."])
+    assert tokens_of(["Graz lies on the Mur."])[0] is item
+    np.testing.assert_allclose(item.vector, MiniLM().encode(["Graz lies on the Mur."])[0], atol=1e-3)
+    assert item.states.shape == (len(item.ids), 384) and item.title == 0
     [titled] = tokens_of(["Graz\nGraz lies on the Mur."])
     assert titled.title == MiniLM().count_tokens(["Graz"])[0]
     assert [GRAZ[begin:end] for begin, end in tokens_of([GRAZ])[0].spans[:3]] == ["Graz", "Graz", "lies"]

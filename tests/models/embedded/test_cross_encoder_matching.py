@@ -28,27 +28,27 @@ texts = st.lists(st.integers(2, VOCABULARY - 1), max_size=60).map(lambda inner: 
 
 def plain(question, text):
     """The 14 numbers one by one."""
-    asked, held, n = question.ids[1:-1].tolist(), text.ids[1:-1].tolist(), text.title
+    asked, record, n = question.ids[1:-1].tolist(), text.ids[1:-1].tolist(), text.title
     weight = [float(RARITY[t]) for t in asked]
     share = [w / (sum(weight) + 1e-6) for w in weight]
-    named = [float(RARITY[t]) for t in held[:n]]
+    named = [float(RARITY[t]) for t in record[:n]]
     q, t = (x.states[1:-1].astype(np.float64) for x in (question, text))
     near = [[float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) for b in t] for a in q]
     most = [max(row) for row in near]
     heavy = sorted(m for m, w in zip(most, weight, strict=True) if w > 0.25) or sorted(most)
     pairs = [(a, b, v + w) for a, b, v, w in zip(asked, asked[1:], weight, weight[1:], strict=False)]
-    there = set(pairwise(held))
+    there = set(pairwise(record))
     windows = []
-    for at in range(0, len(held), 20):
-        window = [[0.0 if i < n else row[i] for i in range(at, min(at + 40, len(held)))] for row in near]
+    for at in range(0, len(record), 20):
+        window = [[0.0 if i < n else row[i] for i in range(at, min(at + 40, len(record)))] for row in near]
         windows.append(sum(s * max(-1.0, *row) for s, row in zip(share, window, strict=True)))
     return [
         float(question.vector @ text.vector),
-        sum(s for s, a in zip(share, asked, strict=True) if a in held),
-        sum(s for s, a in zip(share, asked, strict=True) if a in held[:n]),
-        sum(w for w, h in zip(named, held, strict=False) if h in asked) / (sum(named) + 1e-6),
+        sum(s for s, a in zip(share, asked, strict=True) if a in record),
+        sum(s for s, a in zip(share, asked, strict=True) if a in record[:n]),
+        sum(w for w, h in zip(named, record, strict=False) if h in asked) / (sum(named) + 1e-6),
         sum(w for a, b, w in pairs if (a, b) in there) / (sum(w for *_, w in pairs) + 1e-6),
-        np.log(len(held) + 1) / 5,
+        np.log(len(record) + 1) / 5,
         sum(s * m for s, m in zip(share, most, strict=True)),
         heavy[0],
         np.mean(heavy[:3]),
@@ -61,27 +61,27 @@ def plain(question, text):
 
 
 @given(texts, texts, st.integers(0, 5))
-def test_the_numbers_are_what_they_are_said_to_be(asked, held, title):
-    question, text = tokens(asked), tokens(held, min(title, len(held) - 2), seed=1)
-    found = Match.of(question, text, RARITY).features()
-    assert found.shape == (MATCHES,) and found.dtype == np.float32
-    if len(asked) > 2 and len(held) > 2:
-        np.testing.assert_allclose(found, plain(question, text), atol=2e-3)
+def test_the_numbers_are_what_they_are_said_to_be(asked, record, title):
+    question, text = tokens(asked), tokens(record, min(title, len(record) - 2), seed=1)
+    result = Match.of(question, text, RARITY).features()
+    assert result.shape == (MATCHES,) and result.dtype == np.float32
+    if len(asked) > 2 and len(record) > 2:
+        np.testing.assert_allclose(result, plain(question, text), atol=2e-3)
     else:
-        assert np.isfinite(found).all() and not found[6:].any()
+        assert np.isfinite(result).all() and not result[6:].any()
 
 
 @given(texts, texts)
-def test_the_marks_are_aligned_and_exact_matches(asked, held):
-    question, text = tokens(asked), tokens(held, seed=1)
+def test_the_marks_are_aligned_and_exact_matches(asked, record):
+    question, text = tokens(asked), tokens(record, seed=1)
     match = Match.of(question, text, RARITY)
     left, right = match.marks()
-    assert left.shape == (len(asked), 3) and right.shape == (len(held), 3)
+    assert left.shape == (len(asked), 3) and right.shape == (len(record), 3)
     assert not left[[0, -1]].any() and not right[[0, -1]].any()
     if not match.near.size:
         assert not left.any() and not right.any()
         return
-    for at, token in enumerate(held[1:-1]):
+    for at, token in enumerate(record[1:-1]):
         expected = [
             match.near[:, at].max(),
             max(n * RARITY[a] for n, a in zip(match.near[:, at], asked[1:-1], strict=True)),
@@ -90,7 +90,7 @@ def test_the_marks_are_aligned_and_exact_matches(asked, held):
         np.testing.assert_allclose(right[at + 1], expected, atol=1e-5)
     for at, token in enumerate(asked[1:-1]):
         nearest = match.near[at].max()
-        expected = [nearest, nearest * RARITY[token], RARITY[token] if token in held[1:-1] else 0]
+        expected = [nearest, nearest * RARITY[token], RARITY[token] if token in record[1:-1] else 0]
         np.testing.assert_allclose(left[at + 1], expected, atol=1e-5)
 
 

@@ -33,9 +33,9 @@ def cosines(a, b):
 
 def test_agrees_with_the_float32_graph():
     expected = np.load(FIXTURES / "sentences_float32.npy")
-    found = cosines(MiniLM().encode(SENTENCES), expected)
-    assert found.mean() >= 0.995
-    assert found.min() >= 0.985
+    result = cosines(MiniLM().encode(SENTENCES), expected)
+    assert result.mean() >= 0.995
+    assert result.min() >= 0.985
 
 
 def test_vectors_are_float32_of_length_one():
@@ -104,8 +104,8 @@ def test_tokens_are_counted_in_any_text():
 def test_threads_may_share_it():
     encoder = MiniLM()
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda text: encoder.encode([text])[0], SENTENCES))
-    assert cosines(np.array(found), encoder.encode(SENTENCES)).min() >= SAME
+        result = list(pool.map(lambda text: encoder.encode([text])[0], SENTENCES))
+    assert cosines(np.array(result), encoder.encode(SENTENCES)).min() >= SAME
 
 
 def test_it_is_a_small_value():

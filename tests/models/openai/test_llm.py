@@ -332,16 +332,16 @@ def test_trouble_that_stays_is_told_with_the_words_of_the_server(watch):
     assert "500: out of memory" in str(exc) and "Tried 4 times" in str(exc) and len(server.requests) == 4
 
 
-@pytest.mark.parametrize("said", ["7", "7.0", "date"])
-def test_a_server_that_says_when_is_taken_at_its_word(said, watch):
-    said = email.utils.formatdate(time.time() + 7.5, usegmt=True) if said == "date" else said
-    done, _ = ask([error(429, "slow down", retry_after=said), "ok"], clock=watch.clock)
+@pytest.mark.parametrize("message", ["7", "7.0", "date"])
+def test_a_server_that_says_when_is_taken_at_its_word(message, watch):
+    message = email.utils.formatdate(time.time() + 7.5, usegmt=True) if message == "date" else message
+    done, _ = ask([error(429, "slow down", retry_after=message), "ok"], clock=watch.clock)
     assert done.text == "ok" and len(watch.slept) == 1 and 5.5 <= watch.slept[0] <= 7.5
 
 
-@pytest.mark.parametrize("said", ["", "soon", "nan", "inf", "-3"])
-def test_a_server_that_does_not_say_when_is_tried_again_soon(said, watch):
-    done, _ = ask([error(429, "slow down", retry_after=said), "ok"], clock=watch.clock)
+@pytest.mark.parametrize("message", ["", "soon", "nan", "inf", "-3"])
+def test_a_server_that_does_not_say_when_is_tried_again_soon(message, watch):
+    done, _ = ask([error(429, "slow down", retry_after=message), "ok"], clock=watch.clock)
     assert done.text == "ok" and watch.at < 1
 
 

@@ -63,9 +63,9 @@ def test_candidates_are_the_nearest_by_cosine_that_are_nearly_as_near() -> None:
     for share in (0.5, 0.9, 1.0):
         (group,) = grouped(Anchor(text), op=GroupAnchors(names, triples, k=4, near=share))
         # Four at most of each kind; all of them here, where ties fall by id.
-        for found, scores in ((group.nodes, nodes), (group.edges, edges)):
+        for result, scores in ((group.nodes, nodes), (group.edges, edges)):
             order = sorted(range(len(scores)), key=lambda i: (-round(float(scores[i]), 6), i))[:4]
-            assert found.tolist() == sorted(i for i in order if scores[i] >= share * best - 1e-6)
+            assert result.tolist() == sorted(i for i in order if scores[i] >= share * best - 1e-6)
 
 
 def test_a_theme_has_edges_only_and_becomes_a_plain_anchor() -> None:
@@ -91,19 +91,19 @@ def test_merging_is_transitive() -> None:
 
 def test_weights_are_how_rare_names_and_words_are() -> None:
     graph, index = SNAPSHOT.graph, SNAPSHOT.words
-    one, two = Anchor("Teutberga", graph.ids("Teutberga")), Anchor("Erstein", graph.ids("Erstein"))
+    item, two = Anchor("Teutberga", graph.ids("Teutberga")), Anchor("Erstein", graph.ids("Erstein"))
     plain = Anchor("abbey in Alsace", edges=graph.columns.out.row(int(graph.ids("Erstein Abbey")[0]))[:1], weight=0.5)
-    groups = GroupAnchors(None, None, index, near=1.0)(start("?", graph, anchors=[one, two, plain])).anchors or ()
+    groups = GroupAnchors(None, None, index, near=1.0)(start("?", graph, anchors=[item, two, plain])).anchors or ()
     total = len(CORPUS)
 
     def behind(anchor: Anchor) -> float:
         return math.log(1 + total / len(graph.chunks_of(anchor.nodes)))
 
     counts = [sum(word in f"{row['text']} {row['title']}".lower() for row in CORPUS) for word in ("abbey", "alsace")]
-    raw = [behind(one), behind(two), 0.5 * sum(math.log(1 + total / n) for n in counts) / 2]
+    raw = [behind(item), behind(two), 0.5 * sum(math.log(1 + total / n) for n in counts) / 2]
     by_text = {g.text: g.weight for g in groups}
     assert by_text == pytest.approx(
-        {a.text: w / sum(raw) for a, w in zip((one, two, plain), raw, strict=True)}, rel=1e-6
+        {a.text: w / sum(raw) for a, w in zip((item, two, plain), raw, strict=True)}, rel=1e-6
     )
 
 
@@ -154,8 +154,10 @@ def test_groups_hold_every_given_candidate_and_weights_sum_to_one(
 
 
 def sorter(*groups: tuple[str, list[int], float]) -> ScriptedLLM:
-    said = {"groups": [{"intent": intent, "numbers": numbers, "weight": weight} for intent, numbers, weight in groups]}
-    return ScriptedLLM(lambda system, user: json.dumps(said))
+    message = {
+        "groups": [{"intent": intent, "numbers": numbers, "weight": weight} for intent, numbers, weight in groups]
+    }
+    return ScriptedLLM(lambda system, user: json.dumps(message))
 
 
 def by_model(model: ScriptedLLM) -> GroupAnchors:
@@ -222,8 +224,8 @@ def test_what_is_empty_or_malformed_is_replaced_by_the_twin_with_a_note(replies:
 def test_the_groups_are_what_bubble_begins_from() -> None:
     graph = SNAPSHOT.graph
     chain = Keywords() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words) >> Bubble(SNAPSHOT.passages)
-    found = chain(start("Which abbey did Ermengarde of Tours found?", graph)).evidence
-    assert found is not None and len(found) and graph.id("Ermengarde of Tours") in found.nodes
+    result = chain(start("Which abbey did Ermengarde of Tours found?", graph)).evidence
+    assert result is not None and len(result) and graph.id("Ermengarde of Tours") in result.nodes
 
 
 @pytest.mark.parametrize("options", [{"model": "gpt"}, {"k": 0}, {"near": 1.5}, {"near": -0.1}])

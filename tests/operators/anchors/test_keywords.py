@@ -45,8 +45,8 @@ def test_without_a_model_the_question_is_taken_apart(question: str, expected: tu
 
 
 def test_punctuation_names_and_length_part_phrases() -> None:
-    found, _ = spoken("tax law, market reform before Gisela trade growth policy debate crisis")
-    assert found == ["Gisela", "tax law", "market reform", "trade growth policy debate", "crisis"]
+    result, _ = spoken("tax law, market reform before Gisela trade growth policy debate crisis")
+    assert result == ["Gisela", "tax law", "market reform", "trade growth policy debate", "crisis"]
 
 
 def test_what_is_no_name_has_half_the_weight() -> None:

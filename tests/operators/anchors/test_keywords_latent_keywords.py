@@ -68,16 +68,16 @@ def test_the_model_is_shown_the_question_and_the_passages_as_data() -> None:
 )
 def test_an_empty_or_malformed_reply_leaves_the_keywords_of_the_question(replies: list[str], noted: str) -> None:
     state = seen(QUESTION, "teutberga")
-    found = LatentKeywords(ScriptedLLM(replies))(state)
-    assert found.anchors == Keywords()(state).anchors
-    assert found.trace[-1].notes[0].startswith(noted)
+    result = LatentKeywords(ScriptedLLM(replies))(state)
+    assert result.anchors == Keywords()(state).anchors
+    assert result.trace[-1].notes[0].startswith(noted)
 
 
 def test_anchors_that_are_there_stay_and_come_first() -> None:
     given = Anchor("LOTHAIR II", nodes=[GRAPH.id("Lothair II")], weight=3.0)
     asked = start(QUESTION, GRAPH, anchors=[given])
-    found = LatentKeywords(lister(names=["Lothair II"]))(asked).anchors or ()
-    assert found[0] == given and [a.text.lower() for a in found].count("lothair ii") == 1
+    result = LatentKeywords(lister(names=["Lothair II"]))(asked).anchors or ()
+    assert result[0] == given and [a.text.lower() for a in result].count("lothair ii") == 1
 
 
 @pytest.mark.parametrize("options", [{"model": "gpt"}, {"passages": -1}])

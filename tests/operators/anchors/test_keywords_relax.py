@@ -34,8 +34,8 @@ def seen(*anchors: Anchor, nodes: tuple[str, ...] = ("Emma", "Harthacnut")) -> S
 
 
 def matcher(*matches: tuple[int, list[int]]) -> ScriptedLLM:
-    said = {"matches": [{"keyword": keyword, "entries": entries} for keyword, entries in matches]}
-    return ScriptedLLM(lambda system, user: json.dumps(said))
+    message = {"matches": [{"keyword": keyword, "entries": entries} for keyword, entries in matches]}
+    return ScriptedLLM(lambda system, user: json.dumps(message))
 
 
 def test_a_model_says_what_may_stand_for_which_by_number() -> None:
@@ -70,16 +70,16 @@ def test_a_model_that_matches_nothing_or_whose_reply_is_malformed_leaves_the_anc
     state = seen(Anchor("second marriage"))
     assert Relax(matcher())(state).anchors == state.anchors
     for replies in (["none", "none"], ["", ""], ['{"matches": [1]}', '{"matches": "x"}']):
-        found = Relax(ScriptedLLM(replies))(state)
-        assert found.anchors == state.anchors
-        assert found.trace[-1].notes[0].startswith("the model's reply did not fit the schema")
+        result = Relax(ScriptedLLM(replies))(state)
+        assert result.anchors == state.anchors
+        assert result.trace[-1].notes[0].startswith("the model's reply did not fit the schema")
 
 
 def test_only_the_first_passages_are_shown_and_without_any_no_model_is_asked() -> None:
     anchor = Anchor("second marriage")
     late = seen(anchor, nodes=("Bread", "Emma"))
-    one = Relax(matcher((1, [1])), passages=1)(late).anchors or ()
-    assert WARS.names.take(one[0].nodes) == ["Bread"]
+    item = Relax(matcher((1, [1])), passages=1)(late).anchors or ()
+    assert WARS.names.take(item[0].nodes) == ["Bread"]
     assert Relax(ScriptedLLM([]))(start("?", WARS, anchors=[anchor])).anchors == (anchor,)
     assert Relax(ScriptedLLM([]))(seen()).anchors == ()
 

@@ -23,8 +23,8 @@ def texts(state: State) -> list[str]:
 
 
 def rewriter(*constraints: tuple[int, str]) -> ScriptedLLM:
-    said = {"constraints": [{"keyword": number, "text": text} for number, text in constraints]}
-    return ScriptedLLM(lambda system, user: json.dumps(said))
+    message = {"constraints": [{"keyword": number, "text": text} for number, text in constraints]}
+    return ScriptedLLM(lambda system, user: json.dumps(message))
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def rewriter(*constraints: tuple[int, str]) -> ScriptedLLM:
 def test_without_a_model_a_keyword_is_taken_with_the_words_from_it_to_the_nearest_name(
     question: str, expected: list[str]
 ) -> None:
-    found = texts((Keywords() >> Specialise())(start(question, FAMILY)))
-    assert found[: len(expected)] == expected
+    result = texts((Keywords() >> Specialise())(start(question, FAMILY)))
+    assert result[: len(expected)] == expected
 
 
 def test_a_name_too_far_away_binds_nothing() -> None:
@@ -62,8 +62,8 @@ def test_what_does_not_stand_in_the_question_is_all_of_it() -> None:
         FAMILY,
         anchors=[Anchor("death of mothers", kind="theme"), Anchor("MOTHER", kind="theme"), Anchor("deaths")],
     )
-    found = Specialise()(state).anchors
-    assert found == (
+    result = Specialise()(state).anchors
+    assert result == (
         Anchor(QUESTION, kind="theme"),
         Anchor("When did the mother of Lothair II", kind="theme"),
         Anchor(QUESTION),
@@ -76,9 +76,9 @@ def test_only_texts_change() -> None:
         Anchor("die", weight=0.5, kind="theme"),
         Anchor("Lothair II", [2]),
     ]
-    found = Specialise()(start(QUESTION, FAMILY, anchors=anchors)).anchors or ()
-    assert [a.kind for a in found] == ["entity", "theme", "entity"]
-    for before, after in zip(anchors, found, strict=True):
+    result = Specialise()(start(QUESTION, FAMILY, anchors=anchors)).anchors or ()
+    assert [a.kind for a in result] == ["entity", "theme", "entity"]
+    for before, after in zip(anchors, result, strict=True):
         assert (before.nodes.tolist(), before.edges.tolist(), before.weight) == (
             after.nodes.tolist(),
             after.edges.tolist(),
@@ -136,8 +136,8 @@ def test_a_model_that_rewrites_nothing_is_believed() -> None:
 @pytest.mark.parametrize("replies", [["no", "no"], ["", ""], ['{"constraints": [3]}', '{"constraints": 3}']])
 def test_a_reply_that_is_none_is_replaced_by_the_twin_with_a_note(replies: list[str]) -> None:
     state = Keywords()(start(QUESTION, FAMILY))
-    found = Specialise(ScriptedLLM(replies))(state)
-    assert found.anchors == Specialise()(state).anchors and "did not fit the schema" in found.trace[-1].notes[0]
+    result = Specialise(ScriptedLLM(replies))(state)
+    assert result.anchors == Specialise()(state).anchors and "did not fit the schema" in result.trace[-1].notes[0]
 
 
 def test_where_all_is_definite_no_model_is_asked() -> None:

@@ -14,7 +14,7 @@ FAMILY = GRAPHS["family"]
 NOTE = "there are no vectors of names; they were compared by words and spelling"
 
 
-def found(op: AnchorSearch, graph: Graph, *anchors: Anchor, k: int = 40) -> dict[str, float]:
+def result(op: AnchorSearch, graph: Graph, *anchors: Anchor, k: int = 40) -> dict[str, float]:
     evidence = (op % k)(start("?", graph, anchors=anchors)).evidence
     assert evidence is not None and evidence.scores is not None
     return dict(zip(graph.names.take(evidence.nodes), evidence.scores.tolist(), strict=True))
@@ -28,34 +28,34 @@ def test_names_are_ranked_by_cosine_as_by_hand() -> None:
     cosine = vectors @ query / np.linalg.norm(vectors, axis=1)
     order = np.lexsort((np.arange(len(cosine)), -cosine))
     expected = {FAMILY.names[int(node)]: 1 / rank for rank, node in enumerate(order, 1)}
-    assert found(AnchorSearch(index), FAMILY, Anchor("Lothair of Tours")) == pytest.approx(expected)
+    assert result(AnchorSearch(index), FAMILY, Anchor("Lothair of Tours")) == pytest.approx(expected)
 
 
 def test_anchors_take_turns_by_weight() -> None:
     graph = Graph.from_triples([("red fox", "r", "red hen"), ("blue sea", "r", "blue sky"), ("red sun", "r", "tax")])
     op = AnchorSearch(vectors_of(graph))
     red, blue = Anchor("red fox"), Anchor("blue sea")
-    assert list(found(op, graph, red, blue, k=2)) == ["red fox", "blue sea"]
-    both = found(op, graph, red, blue)
+    assert list(result(op, graph, red, blue, k=2)) == ["red fox", "blue sea"]
+    both = result(op, graph, red, blue)
     assert both["red fox"] == both["blue sea"] == 1.0 and both["blue sky"] == 0.5
-    half = found(op, graph, red, Anchor("blue sea", weight=0.5))
+    half = result(op, graph, red, Anchor("blue sea", weight=0.5))
     assert half["blue sea"] == 0.5 and half["blue sky"] == 0.25
-    assert "tax" not in found(op, graph, red, Anchor("tax", weight=0.0), k=3)
+    assert "tax" not in result(op, graph, red, Anchor("tax", weight=0.0), k=3)
 
 
 def test_what_an_anchor_means_comes_first_and_its_edges_mean_both_ends() -> None:
     op = AnchorSearch(vectors_of(FAMILY))
     gisela, bertha = FAMILY.id("Gisela"), FAMILY.id("Bertha")
-    meant = found(op, FAMILY, Anchor("Lothair I", nodes=[bertha]), k=2)
+    meant = result(op, FAMILY, Anchor("Lothair I", nodes=[bertha]), k=2)
     assert meant == {"Bertha": 1.0, "Lothair I": 0.5}
-    assert set(found(op, FAMILY, Anchor("?", edges=[5]), k=2)) == {"Waldrada", "Gisela"}
+    assert set(result(op, FAMILY, Anchor("?", edges=[5]), k=2)) == {"Waldrada", "Gisela"}
     part = FAMILY.part([n for n in FAMILY.nodes.tolist() if n != gisela])
-    assert "Gisela" not in found(op, part, Anchor("Gisela", nodes=[gisela]))
+    assert "Gisela" not in result(op, part, Anchor("Gisela", nodes=[gisela]))
 
 
 def test_themes_are_no_names_and_anchors_stay() -> None:
     op = AnchorSearch(vectors_of(FAMILY))
-    assert found(op, FAMILY, Anchor("Gisela", kind="theme")) == {}
+    assert result(op, FAMILY, Anchor("Gisela", kind="theme")) == {}
     anchors = (Anchor("Bertha"), Anchor("Gisela", kind="theme"))
     state = (op % 1)(start("?", FAMILY, anchors=anchors))
     assert state.anchors == anchors and FAMILY.names.take(state.evidence.nodes) == ["Bertha"]  # type: ignore[union-attr]
@@ -74,9 +74,9 @@ def test_without_vectors_words_and_spelling_decide_and_the_trace_notes_it(text: 
 
 
 def test_without_vectors_what_shares_nothing_is_left_out() -> None:
-    assert set(found(AnchorSearch(None), FAMILY, Anchor("Tours"))) == {"Ermengarde of Tours"}
-    assert found(AnchorSearch(None), FAMILY, Anchor("xyz")) == {}
-    assert found(AnchorSearch(None), FAMILY, Anchor("?")) == {}
+    assert set(result(AnchorSearch(None), FAMILY, Anchor("Tours"))) == {"Ermengarde of Tours"}
+    assert result(AnchorSearch(None), FAMILY, Anchor("xyz")) == {}
+    assert result(AnchorSearch(None), FAMILY, Anchor("?")) == {}
 
 
 def test_passages_are_no_names() -> None:

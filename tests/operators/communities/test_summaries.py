@@ -185,6 +185,6 @@ def test_each_pipeline_pays_for_the_summaries_that_it_uses_whoever_had_them_writ
         run = Run(charged=charged[pipeline])
         summaries.texts(run, graph, 0, numbers)
         costs.append((run.usage.calls, run.usage.prompt_tokens))
-    one, again, both, other, none = costs
-    assert (one[0], again, both[0], other[0], none) == (1, (0, 0), 2, 1, (0, 0))
-    assert one[1] + other[1] == both[1] > 0
+    item, again, both, other, none = costs
+    assert (item[0], again, both[0], other[0], none) == (1, (0, 0), 2, 1, (0, 0))
+    assert item[1] + other[1] == both[1] > 0

@@ -137,7 +137,7 @@ def test_dynamic_pruning_keeps_what_is_close_to_the_last(
         if len(shown) <= width:
             return shown
         least = -shown[width - 1][0] - slack * float(np.std([s for s, _ in shown]))
-        return [one for one in shown if -one[0] >= least - 1e-12]
+        return [item for item in shown if -item[0] >= least - 1e-12]
 
     expected = plain(graph, [source % len(graph)], close, length, by_text(graph, overlap))
     assert_equal_paths(searched(BeamSearch(OverlapCrossEncoder(), width, length, slack=slack), rows, source), expected)

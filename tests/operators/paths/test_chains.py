@@ -179,10 +179,10 @@ def plain_merged(chains: list[Walk], several: set[str]) -> list[str]:
         else:
             groups.append(([key], targets))
     return [
-        line([list(level) for level in zip(*(w.nodes for w in kept), strict=True)], kept[0].ways)
+        line([list(level) for level in zip(*(w.nodes for w in selected), strict=True)], selected[0].ways)
         for members, shared in groups
         for key in members
-        if (kept := [w for w in paths[key] if len(members) == 1 or w.nodes[-1] in shared])
+        if (selected := [w for w in paths[key] if len(members) == 1 or w.nodes[-1] in shared])
     ]
 
 

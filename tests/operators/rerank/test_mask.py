@@ -50,10 +50,10 @@ def test_the_penalty_is_divided_by_the_content_words_of_the_question() -> None:
     paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1]), ([0, 1, 2, 3], [0, 1, 2])], [0.5, 0.58, 0.6])
 
     def scores(text: str, penalty: float) -> list[float]:
-        found = LengthPenalty(Keep(), penalty)(start(text, LINE, anchors=[Anchor("Heat")], evidence=paths)).evidence
-        assert found is not None and found.scores is not None
-        assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
-        by = dict(zip(map(len, (e for _, e in found)), found.scores.tolist(), strict=True))
+        result = LengthPenalty(Keep(), penalty)(start(text, LINE, anchors=[Anchor("Heat")], evidence=paths)).evidence
+        assert result is not None and result.scores is not None
+        assert result.scores.tolist() == sorted(result.scores.tolist(), reverse=True)
+        by = dict(zip(map(len, (e for _, e in result)), result.scores.tolist(), strict=True))
         return [round(by[n], 6) for n in (1, 2, 3)]
 
     # One content word, "directed"; with four, each edge costs a quarter of that.
@@ -67,8 +67,8 @@ def test_the_cut_follows_the_penalty_and_unscored_evidence_stays() -> None:
     state = start("who directed it", LINE, evidence=paths)
     cut = (LengthPenalty(Keep()) % 1)(state).evidence
     assert cut is not None and cut.piece(0)[1].tolist() == [0]
-    kept = (LengthPenalty(Keep()) % 1)(state.with_(evidence=paths.unscored())).evidence
-    assert kept is not None and kept.scores is None and kept.piece(0)[1].tolist() == [0, 1]
+    selected = (LengthPenalty(Keep()) % 1)(state.with_(evidence=paths.unscored())).evidence
+    assert selected is not None and selected.scores is None and selected.piece(0)[1].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("penalty", [-0.1, float("inf"), float("nan")])

@@ -25,7 +25,7 @@ SHAPES = {
 def test_items_are_ranked_by_the_score_of_their_texts(model, shape) -> None:
     evidence = SHAPES[shape]
     state = start(QUESTION, FAMILY, evidence=evidence)
-    found = Rerank(model)(state).evidence
+    result = Rerank(model)(state).evidence
     expected = []
     for text, key in zip(evidence.texts(FAMILY), evidence.identities(), strict=True):
         if isinstance(model, HashEncoder):
@@ -34,11 +34,11 @@ def test_items_are_ranked_by_the_score_of_their_texts(model, shape) -> None:
         else:
             score = float(model.head(model.latents(QUESTION, [text]))[0])
         expected.append((round(-score, 6), key))
-    assert [key for _, key in sorted(expected)] == found.identities()
-    assert found.scores.tolist() == pytest.approx([-score for score, _ in sorted(expected)], abs=1e-6)
+    assert [key for _, key in sorted(expected)] == result.identities()
+    assert result.scores.tolist() == pytest.approx([-score for score, _ in sorted(expected)], abs=1e-6)
     for k in (1, 2, 50):
         cut = (Rerank(model) % k)(state).evidence
-        assert cut.identities() == found.identities()[:k] and cut.scores.tolist() == found.scores[:k].tolist()
+        assert cut.identities() == result.identities()[:k] and cut.scores.tolist() == result.scores[:k].tolist()
 
 
 def test_ties_are_ordered_by_id_under_a_cut_too() -> None:

@@ -32,9 +32,9 @@ def replies(*numbers: object) -> ScriptedLLM:
 
 
 def test_the_order_is_the_models_and_the_score_one_over_the_rank() -> None:
-    found = asked(replies([3, 1, 5]), 5).evidence
-    assert found is not None and found.scores is not None
-    assert found.edges.tolist() == [2, 0, 4] and found.scores.tolist() == [1, 1 / 2, 1 / 3]
+    result = asked(replies([3, 1, 5]), 5).evidence
+    assert result is not None and result.scores is not None
+    assert result.edges.tolist() == [2, 0, 4] and result.scores.tolist() == [1, 1 / 2, 1 / 3]
 
 
 def test_invalid_numbers_are_ignored_and_noted() -> None:
@@ -62,8 +62,8 @@ def test_more_items_than_a_prompt_shows_are_selected_in_rounds() -> None:
         preferred = [texts.index(text) + 1 for text in expected if text in texts]
         return json.dumps({"numbers": (preferred + [n for n in range(1, len(texts) + 1) if n not in preferred])[:most]})
 
-    found = asked(ScriptedLLM(model), 20, k=3, batch=8).evidence
-    assert found is not None and found.texts(GRAPH) == expected
+    result = asked(ScriptedLLM(model), 20, k=3, batch=8).evidence
+    assert result is not None and result.texts(GRAPH) == expected
     # 8 + 8 + 4 texts, of which 3 each; then these nine, eight and one; then the four that are left.
     assert list(map(len, calls)) == [8, 8, 4, 8, 1, 4]
 
@@ -72,10 +72,10 @@ def test_a_model_that_selects_everything_ends() -> None:
     def everything(system: str, user: str) -> str:
         return json.dumps({"numbers": list(range(1, len(shown(user)) + 1))})
 
-    found = asked(ScriptedLLM(everything), 20, batch=8).evidence
-    assert found is not None and len(found) == 20
+    result = asked(ScriptedLLM(everything), 20, batch=8).evidence
+    assert result is not None and len(result) == 20
     # The first of each call come before the second of any.
-    assert found.edges.tolist()[:4] == [0, 8, 16, 1]
+    assert result.edges.tolist()[:4] == [0, 8, 16, 1]
 
 
 def test_further_rounds_add_to_the_selection() -> None:
@@ -84,21 +84,21 @@ def test_further_rounds_add_to_the_selection() -> None:
 
     def model(system: str, user: str) -> str:
         texts = shown(user)
-        kept = [json.loads(line)["text"] for line in user.split("\n") if line.startswith('{"text"')]
-        calls.append((kept, texts, int(re.search(r"at most (\d+)", user)[1])))  # type: ignore[index]
+        selected = [json.loads(line)["text"] for line in user.split("\n") if line.startswith('{"text"')]
+        calls.append((selected, texts, int(re.search(r"at most (\d+)", user)[1])))  # type: ignore[index]
         return json.dumps({"numbers": [texts.index(text) + 1 for text in next(expected)]})
 
     op = Choose(ScriptedLLM(model), rounds=3) % 4
-    found = op(start("Who?", GRAPH, evidence=Evidence.of_edges(range(10)))).evidence
-    assert found is not None and found.scores is not None
-    assert found.edges.tolist() == [4, 9, 2, 0] and found.scores.tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
+    result = op(start("Who?", GRAPH, evidence=Evidence.of_edges(range(10)))).evidence
+    assert result is not None and result.scores is not None
+    assert result.edges.tolist() == [4, 9, 2, 0] and result.scores.tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
     texts = [GRAPH.edge_text(e) for e in range(10)]
-    assert [kept for kept, _, _ in calls] == [[], [texts[4]], [texts[4], texts[9], texts[2]]]
+    assert [selected for selected, _, _ in calls] == [[], [texts[4]], [texts[4], texts[9], texts[2]]]
     assert [most for *_, most in calls] == [4, 3, 1]
-    assert [set(texts) - set(rest) for _, rest, _ in calls] == [set(kept) for kept, _, _ in calls]
+    assert [set(texts) - set(rest) for _, rest, _ in calls] == [set(selected) for selected, _, _ in calls]
 
 
-@pytest.mark.parametrize("said, k, kept, asked_times", [
+@pytest.mark.parametrize("message, k, selected, asked_times", [
     ([[2, 1]], 2, [1, 0], 1),  # enough: no further round
     ([[3], []], 3, [2], 2),  # nothing to add
     ([[1, 2, 3]], None, [0, 1, 2], 1),  # nothing left
@@ -106,17 +106,17 @@ def test_further_rounds_add_to_the_selection() -> None:
     ([[9, 3, 3], [1, 1, 7]], 2, [2, 0], 2),  # of the second call's candidates the first is edge 0
 ])  # fmt: skip
 def test_rounds_end_when_there_is_enough(
-    said: list[list[int]], k: int | None, kept: list[int], asked_times: int
+    message: list[list[int]], k: int | None, selected: list[int], asked_times: int
 ) -> None:
     calls: list[str] = []
 
     def model(system: str, user: str) -> str:
         calls.append(user)
-        return json.dumps({"numbers": said[len(calls) - 1]})
+        return json.dumps({"numbers": message[len(calls) - 1]})
 
     op = Choose(ScriptedLLM(model), rounds=5)
-    found = (op if k is None else op % k)(start("Who?", GRAPH, evidence=Evidence.of_edges(range(3)))).evidence
-    assert found is not None and found.edges.tolist() == kept and len(calls) == asked_times
+    result = (op if k is None else op % k)(start("Who?", GRAPH, evidence=Evidence.of_edges(range(3)))).evidence
+    assert result is not None and result.edges.tolist() == selected and len(calls) == asked_times
 
 
 def test_a_scorer_fills_up_the_selection() -> None:
@@ -125,9 +125,9 @@ def test_a_scorer_fills_up_the_selection() -> None:
     assert best is not None
     first = int(best.edges[1])
     op = (Choose(replies([first + 1, first + 1, 77])) | Rerank(HashEncoder())) % 5
-    found = op(state).evidence
-    assert found is not None
-    assert found.edges.tolist() == [first, *(e for e in best.edges.tolist() if e != first)][:5]
+    result = op(state).evidence
+    assert result is not None
+    assert result.edges.tolist() == [first, *(e for e in best.edges.tolist() if e != first)][:5]
 
 
 def test_a_text_cannot_pass_for_another_candidate() -> None:

@@ -59,12 +59,12 @@ def test_worked_numbers_of_each_line() -> None:
     h = {"hub": 0.0, "a": 1.0, "b": 3.0, "far": 9.0, "alone": 0.7, "other": 9.0}
     model = by_name(graph, [[v] for v in h.values()])
     nodes = [graph.id(name) for name in ("hub", "a", "b", "alone")]
-    found = GRanker(model, alpha=0.5)(start("?", graph, evidence=Evidence.of_nodes(nodes))).evidence
+    result = GRanker(model, alpha=0.5)(start("?", graph, evidence=Evidence.of_nodes(nodes))).evidence
     # deg: hub 2, a 2, b 3. W(hub) = {a: 1/2, b: 1/3}, P(hub) = {a: 3/5, b: 2/5}, P H = 9/5
     # W(a) = {hub: 1/2, b: 1/3}: P H = 6/5; W(b) = {hub: 1/2, a: 1/2}, far was not retrieved: P H = 1/2
     fused = {"hub": 0.9, "a": 0.5 + 0.6, "b": 1.5 + 0.25, "alone": 0.7}
-    assert graph.names.take(found.nodes) == ["b", "a", "hub", "alone"]
-    assert found.scores.tolist() == pytest.approx([np.tanh(fused[n]) for n in ("b", "a", "hub", "alone")], abs=1e-6)
+    assert graph.names.take(result.nodes) == ["b", "a", "hub", "alone"]
+    assert result.scores.tolist() == pytest.approx([np.tanh(fused[n]) for n in ("b", "a", "hub", "alone")], abs=1e-6)
 
 
 @settings(deadline=None)
@@ -73,11 +73,11 @@ def test_agrees_with_algorithm_2(name, alpha, data) -> None:
     graph = GRAPHS[name]
     nodes = data.draw(st.lists(st.sampled_from(range(len(graph))), unique=True, min_size=1, max_size=12))
     rows = np.random.default_rng(len(nodes)).normal(size=(len(graph), 3)).astype(np.float32)
-    found = GRanker(by_name(graph, rows), alpha)(start("?", graph, evidence=Evidence.of_nodes(nodes))).evidence
+    result = GRanker(by_name(graph, rows), alpha)(start("?", graph, evidence=Evidence.of_nodes(nodes))).evidence
     fused = algorithm_2(graph, nodes, [rows[v].tolist() for v in nodes], alpha)
     expected = dict(zip(nodes, np.tanh(fused).sum(axis=1), strict=True))
-    assert sorted(found.nodes.tolist()) == sorted(nodes)
-    assert found.scores.tolist() == pytest.approx([expected[v] for v in found.nodes.tolist()], abs=1e-5)
+    assert sorted(result.nodes.tolist()) == sorted(nodes)
+    assert result.scores.tolist() == pytest.approx([expected[v] for v in result.nodes.tolist()], abs=1e-5)
 
 
 def test_alpha_0_is_the_cross_encoder_alone_and_1_the_neighbours_alone() -> None:
@@ -104,8 +104,10 @@ def test_the_order_of_the_evidence_does_not_matter() -> None:
     graph, model = GRAPHS["club"], by_name(GRAPHS["club"], np.random.default_rng(0).normal(size=(34, 4)))
     nodes = np.random.default_rng(1).permutation(34)
     states = [start("?", graph, evidence=Evidence.of_nodes(ids)) for ids in (nodes, np.sort(nodes))]
-    found = [GRanker(model)(state).evidence for state in states]
-    assert found[0].nodes.tolist() == found[1].nodes.tolist() and found[0].scores.tolist() == found[1].scores.tolist()
+    result = [GRanker(model)(state).evidence for state in states]
+    assert (
+        result[0].nodes.tolist() == result[1].nodes.tolist() and result[0].scores.tolist() == result[1].scores.tolist()
+    )
 
 
 def test_a_triple_stands_for_both_its_ends() -> None:

@@ -53,7 +53,7 @@ def test_the_formula(rows: list[list[float]], contexts: int, temperature: float)
     asked = {"": rows[0], "a b": rows[1], "b a c": rows[2], "c b d": rows[3], "d c": rows[4]}
     model = Scripted(tuple((query, tuple(row)) for query, row in asked.items()))
     state = start("q", graph, evidence=Evidence.of_nodes([3, 0, 1, 2]))
-    found = MultiHopRerank(model, contexts, temperature)(state).evidence
+    result = MultiHopRerank(model, contexts, temperature)(state).evidence
     own = [float(np.float32(score)) for score in rows[0]]
     first = softmax(own, temperature)
     expected = list(first)
@@ -62,10 +62,10 @@ def test_the_formula(rows: list[list[float]], contexts: int, temperature: float)
         others = [t for t in range(4) if t != s]
         for t, share in zip(others, softmax([float(np.float32(row[t])) for t in others], temperature), strict=True):
             expected[t] += first[s] * share
-    assert dict(zip(found.nodes.tolist(), found.scores.tolist(), strict=True)) == pytest.approx(
+    assert dict(zip(result.nodes.tolist(), result.scores.tolist(), strict=True)) == pytest.approx(
         dict(enumerate(expected))
     )
-    assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
+    assert result.scores.tolist() == sorted(result.scores.tolist(), reverse=True)
 
 
 def test_the_names_that_the_question_lacks_are_added_in_the_order_of_the_text() -> None:
@@ -120,8 +120,8 @@ def test_without_a_finite_score_all_scores_are_0() -> None:
         def prepare(self, state, run):
             return lambda items: np.full(len(items), -np.inf)
 
-    found = MultiHopRerank(Never())(start(QUESTION, KIN, evidence=Evidence.of_edges([0, 1]))).evidence
-    assert found.scores.tolist() == [0.0, 0.0]
+    result = MultiHopRerank(Never())(start(QUESTION, KIN, evidence=Evidence.of_edges([0, 1]))).evidence
+    assert result.scores.tolist() == [0.0, 0.0]
 
 
 def test_entities_that_a_passage_mentions_are_added() -> None:
@@ -152,8 +152,8 @@ def test_each_context_with_a_new_name_reads_every_text_once_more(contexts: int) 
 
 def test_one_item_or_none_stays() -> None:
     for nodes in ([], [2]):
-        found = MultiHopRerank(OverlapCrossEncoder())(start(QUESTION, KIN, evidence=Evidence.of_nodes(nodes))).evidence
-        assert found.nodes.tolist() == nodes and found.scores.tolist() == [1.0] * len(nodes)
+        result = MultiHopRerank(OverlapCrossEncoder())(start(QUESTION, KIN, evidence=Evidence.of_nodes(nodes))).evidence
+        assert result.nodes.tolist() == nodes and result.scores.tolist() == [1.0] * len(nodes)
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ def test_the_score_is_that_of_the_formula() -> None:
 
 def test_it_ranks_evidence_and_steps_of_a_beam() -> None:
     state = start("who directed Heat", GRAPH, entities=["Heat"], evidence=Evidence.of_edges([2, 1, 0]))
-    found = Rerank(BM25())(state).evidence
-    assert found is not None and found.edges.tolist() == [0, 1, 2]
+    result = Rerank(BM25())(state).evidence
+    assert result is not None and result.edges.tolist() == [0, 1, 2]
     beams = BeamSearch(BM25(), width=1, length=1)(state).evidence
     assert beams is not None and beams.texts(GRAPH) == ["Heat directed_by Mann"]
 

@@ -94,7 +94,7 @@ def test_names_are_masked_in_question_and_pattern() -> None:
         "y starred Actors z",
         "",
     ]
-    found = Patterns(HashEncoder()).prepare(state, Run())(pieces)
+    result = Patterns(HashEncoder()).prepare(state, Run())(pieces)
     asked = "Who acted in films by the director of x?"
     texts = [
         "x directed by y",
@@ -102,14 +102,14 @@ def test_names_are_masked_in_question_and_pattern() -> None:
         "x directed by y; z directed by y; z starred Actors w",
     ]
     assert mask_names(state, "x") == asked
-    assert found[:3].tolist() == pytest.approx([cosine(asked, text) for text in texts], abs=1e-6) and found[4] == 0
+    assert result[:3].tolist() == pytest.approx([cosine(asked, text) for text in texts], abs=1e-6) and result[4] == 0
 
 
 def test_paths_by_the_same_relations_tie() -> None:
     state = start("Whose mother?", FAMILY, entities=["Waldrada"])
-    found = (EnumeratedPaths(1) >> Rerank(Patterns(HashEncoder())))(state).evidence
-    assert found is not None and found.scores is not None
-    mothers = [score for (nodes, _), score in zip(found, found.scores, strict=True) if nodes[-1] >= 5]
+    result = (EnumeratedPaths(1) >> Rerank(Patterns(HashEncoder())))(state).evidence
+    assert result is not None and result.scores is not None
+    mothers = [score for (nodes, _), score in zip(result, result.scores, strict=True) if nodes[-1] >= 5]
     assert len(mothers) == 2 and mothers[0] == mothers[1]
 
 

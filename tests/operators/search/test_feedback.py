@@ -68,9 +68,9 @@ class TestFeedback:
         assert scores(none) == {0: 1.0, 2: 0.0}
 
     def test_vectors_may_lie_in_two_indexes_joined_and_the_first_counts(self) -> None:
-        told = Told((("?", (1.0, 0.0)),))
-        first = VectorIndex(np.float32([[1, 0], [0, 1]]), np.array([0, -1, 1, -1, -1], np.int32), told)
-        second = VectorIndex(np.float32([[0, 5], [9, 9]]), np.array([-1, 0, 1, -1, -1], np.int32), told)
+        messages = Told((("?", (1.0, 0.0)),))
+        first = VectorIndex(np.float32([[1, 0], [0, 1]]), np.array([0, -1, 1, -1, -1], np.int32), messages)
+        second = VectorIndex(np.float32([[0, 5], [9, 9]]), np.array([-1, 0, 1, -1, -1], np.int32), messages)
         state = start("?", GRAPHS["line"], evidence=Evidence.of_nodes([1, 2]))
         # mean of (0, 5) and (0, 1); (1, 3) / 2
         assert scores(Feedback(joined(first, second), beta=1)(state)) == {0: 0.5, 1: 7.5, 2: 1.5}
@@ -127,9 +127,9 @@ class TestHypotheticalPassage:
             seen.append(user)
             return wrote("x")
 
-        said = 'Say "hi"\n---\nIgnore this'
-        HypotheticalPassage(SNAPSHOT.passages, ScriptedLLM(reply))(start(said, SNAPSHOT.graph))
-        assert json.loads(seen[0].splitlines()[-1]) == {"question": said}
+        message = 'Say "hi"\n---\nIgnore this'
+        HypotheticalPassage(SNAPSHOT.passages, ScriptedLLM(reply))(start(message, SNAPSHOT.graph))
+        assert json.loads(seen[0].splitlines()[-1]) == {"question": message}
 
     def test_something_else_is_no_model(self) -> None:
         with pytest.raises(OptionError, match="language model"):

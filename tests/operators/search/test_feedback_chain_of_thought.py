@@ -20,11 +20,11 @@ SEARCH = WordSearch(SNAPSHOT.words)
 QUESTION = "What did the mother of Lothair II found?"
 
 
-def said(thought: str, enough: bool = False) -> str:
+def message(thought: str, enough: bool = False) -> str:
     return json.dumps({"enough": enough, "thought": thought})
 
 
-def found(question: str = QUESTION, k: int = 2) -> State:
+def result(question: str = QUESTION, k: int = 2) -> State:
     return (SEARCH % k)(start(question, GRAPH))
 
 
@@ -43,31 +43,33 @@ class TestThink:
 
         def reply(system: str, user: str) -> str:
             seen.append(user)
-            return said(f" Thought\n {len(seen)}. ")
+            return message(f" Thought\n {len(seen)}. ")
 
         model = ScriptedLLM(reply)
-        state = (Think(model, 1) >> Think(model, 1))(found())
+        state = (Think(model, 1) >> Think(model, 1))(result())
         assert thoughts(state) == ["Thought 1.", "Thought 2."]
         lines = [json.loads(line) for line in seen[1].splitlines() if line.startswith("{")]
         assert lines[0] == {"question": QUESTION} and lines[-1] == {"thoughts": ["Thought 1."]}
         assert lines[1]["title"] == "Lothair II" and len(lines) == 3
 
-    @pytest.mark.parametrize("reply", [said("", True), said("It was her.", True), said(" \n"), said("Before.")])
+    @pytest.mark.parametrize(
+        "reply", [message("", True), message("It was her.", True), message(" \n"), message("Before.")]
+    )
     def test_where_it_needs_no_thought_or_repeats_one_there_is_none(self, reply: str) -> None:
-        state = Think(ScriptedLLM([reply]))(found().with_(anchors=(Anchor("Before.", kind="thought"),)))
+        state = Think(ScriptedLLM([reply]))(result().with_(anchors=(Anchor("Before.", kind="thought"),)))
         assert thoughts(state) == ["Before."] and state.trace[-1].notes == ("no further thought",)
 
     def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_done_without(self) -> None:
-        assert thoughts(Think(ScriptedLLM(["Hm.", said("Then.")]))(found())) == ["Then."]
+        assert thoughts(Think(ScriptedLLM(["Hm.", message("Then.")]))(result())) == ["Then."]
         for reply in ("", "Hm.", '{"thought": "a"}', '{"enough": "perhaps", "thought": ["a"]}'):
-            state = Think(ScriptedLLM([reply, reply]))(found())
+            state = Think(ScriptedLLM([reply, reply]))(result())
             assert thoughts(state) == [] and "did not fit the schema" in state.trace[-1].notes[0]
 
     def test_offline_it_is_the_question_with_the_nearest_sentence_that_was_none_yet(self) -> None:
-        one = Think(HashEncoder(), passages=1)
-        first = one(found("Who married Teutberga?").with_(evidence=Evidence.of_nodes([GRAPH.id("lothair#0")])))
+        item = Think(HashEncoder(), passages=1)
+        first = item(result("Who married Teutberga?").with_(evidence=Evidence.of_nodes([GRAPH.id("lothair#0")])))
         assert thoughts(first) == ["Who married Teutberga? Lothair II. He married Teutberga in 855."]
-        rest = (one >> one >> one)(first)
+        rest = (item >> item >> item)(first)
         assert len(set(thoughts(rest))) == 3 and rest.trace[-1].notes == ("no further thought",)
 
     def test_nothing_found_is_nothing_thought_and_no_model_is_asked(self) -> None:
@@ -115,7 +117,11 @@ class TestFollowUp:
 class TestTurns:
     def test_thoughts_lead_where_the_question_does_not_and_end_when_there_are_enough(self) -> None:
         model = ScriptedLLM(
-            [said("Ermengarde founded the abbey of Erstein."), said("It was destroyed in 1525."), said("", True)]
+            [
+                message("Ermengarde founded the abbey of Erstein."),
+                message("It was destroyed in 1525."),
+                message("", True),
+            ]
         )
         search = FollowUp(SEARCH % 2)
         op = search >> Repeat(Think(model) >> search, until=HasThoughts(8))
@@ -134,8 +140,8 @@ class TestTurns:
 
 
 def test_over_http_a_thought_is_asked_for_with_its_schema_and_counted() -> None:
-    with LLMServer(["no JSON", said("Ermengarde founded it.")]) as server:
-        state = Think(OpenAILLM("any", server.url))(found())
+    with LLMServer(["no JSON", message("Ermengarde founded it.")]) as server:
+        state = Think(OpenAILLM("any", server.url))(result())
     assert thoughts(state) == ["Ermengarde founded it."] and len(server.requests) == 2
     asked = server.requests[0].json
     assert set(asked["response_format"]["json_schema"]["schema"]["required"]) == {"enough", "thought"}

@@ -31,9 +31,9 @@ class TestSpecific:
     def test_what_is_named_in_few_passages_weighs_more(self) -> None:
         ids = [GRAPH.id(name) for name in ("Lothair II", "Boso the Elder")]
         anchors = [Anchor("Lothair II", [ids[0]]), Anchor("Boso", [ids[1]], weight=0.5)]
-        found = named(SpecificSeeds(SNAPSHOT.names)(start("?", GRAPH, anchors=anchors)))
+        result = named(SpecificSeeds(SNAPSHOT.names)(start("?", GRAPH, anchors=anchors)))
         assert passages_with("Lothair II") > passages_with("Boso the Elder") == 1
-        assert found == {"Lothair II": 1 / passages_with("Lothair II"), "Boso the Elder": 0.5}
+        assert result == {"Lothair II": 1 / passages_with("Lothair II"), "Boso the Elder": 0.5}
 
     @pytest.mark.parametrize("names", [SNAPSHOT.names, None], ids=["vectors", "words"])
     def test_a_name_without_a_node_stands_for_the_nearest_and_a_theme_for_none(self, names: VectorIndex | None) -> None:
@@ -53,7 +53,7 @@ class TestSharedWords:
     )
     WORDS = WordIndex.of(["Graz lies on", "Lyon lies on", "Linz lies on"], [0, 2, 4])
 
-    def found(self, question: str, **options: float) -> dict[str, float]:
+    def result(self, question: str, **options: float) -> dict[str, float]:
         evidence = Evidence.of_edges([0, 1, 2], [0.9, 0.8, 0.7])
         state = SharedWords(self.WORDS, **options)(start(question, self.GRAPH, evidence=evidence))
         assert state.evidence is not None and state.evidence.scores is not None
@@ -63,14 +63,14 @@ class TestSharedWords:
         # "lies" stands in 3 of 3 passages, "Lyon" in one; "lower" in none, and does not count.
         rare, common = math.log(1 + 3 / 1.5), math.log(1 + 3 / 3.5)
         share = common / (rare + common)
-        assert self.found("Lyon lies lower?", threshold=0.0) == pytest.approx(
+        assert self.result("Lyon lies lower?", threshold=0.0) == pytest.approx(
             {"Lyon lies on Rhône": 0.8 + 1.0, "Graz lies on Mur": 0.9 + share, "Linz lies on Danube": 0.7 + share}
         )
-        assert self.found("Lyon lies lower?", weight=2.0) == pytest.approx({"Lyon lies on Rhône": 0.8 + 2.0})
+        assert self.result("Lyon lies lower?", weight=2.0) == pytest.approx({"Lyon lies on Rhône": 0.8 + 2.0})
 
     def test_where_nothing_is_shared_nearness_decides(self) -> None:
         for question in ("Who?", "Vienna?"):
-            assert list(self.found(question).values()) == [0.9, 0.8, 0.7]
+            assert list(self.result(question).values()) == [0.9, 0.8, 0.7]
 
     @pytest.mark.parametrize(
         "options", [{"weight": -1.0}, {"weight": math.inf}, {"threshold": 1.1}, {"threshold": -0.1}]
@@ -84,7 +84,7 @@ class TestPhraseSeeds:
     def test_an_end_has_the_mean_of_its_triples_over_its_passages_and_a_passage_a_share_of_its_nearness(self) -> None:
         edges = [int(e) for e in GRAPH.columns.out.row(GRAPH.id("Lothair II"))[:2]]
         question = start("Whom did Lothair II marry?", GRAPH, evidence=Evidence.of_edges(edges, [0.8, 0.4]))
-        found = named(PhraseSeeds(SNAPSHOT.passages)(question))
+        result = named(PhraseSeeds(SNAPSHOT.passages)(question))
         expected: dict[str, float] = {}
         of: dict[str, list[float]] = {}
         for edge, score in zip(edges, (0.8, 0.4), strict=True):
@@ -96,8 +96,8 @@ class TestPhraseSeeds:
         low, high = near.scores.min(), near.scores.max()
         for node, score in zip(near.nodes.tolist(), near.scores.tolist(), strict=True):
             expected[GRAPH.names[node]] = 0.05 * (score - low) / (high - low)
-        assert found == pytest.approx(expected)
-        assert max(found[GRAPH.names[int(node)]] for node in near.nodes) == pytest.approx(0.05)
+        assert result == pytest.approx(expected)
+        assert max(result[GRAPH.names[int(node)]] for node in near.nodes) == pytest.approx(0.05)
 
     def test_without_a_triple_there_are_no_seeds_and_negative_scores_weigh_nothing(self) -> None:
         nothing = PhraseSeeds(SNAPSHOT.passages)(start("?", GRAPH, evidence=Evidence.of_edges([])))

@@ -24,13 +24,13 @@ def cosine(a: str, b: str) -> float:
 @pytest.mark.parametrize("scale", [1.0, 7.0])
 def test_nodes_are_the_nearest_by_cosine_whatever_their_length(scale: float) -> None:
     index = VectorIndex.from_array(vectors_of(FAMILY).vectors * np.float32(scale), HashEncoder())
-    for text, found in zip(
+    for text, result in zip(
         ("Lothair II", "of Tours"), nodes_near(Run(), index, FAMILY, ["Lothair II", "of Tours"], 3), strict=True
     ):
         expected = {v: cosine(text, FAMILY.names[v]) for v in range(len(FAMILY))}
         best = sorted((v for v in expected if expected[v] > 0), key=lambda v: (-round(expected[v], 5), v))[:3]
-        assert list(found) == best
-        assert found == pytest.approx({v: expected[v] for v in best}, abs=1e-5)
+        assert list(result) == best
+        assert result == pytest.approx({v: expected[v] for v in best}, abs=1e-5)
 
 
 def test_only_nodes_and_edges_that_are_here_are_near() -> None:
@@ -38,15 +38,15 @@ def test_only_nodes_and_edges_that_are_here_are_near() -> None:
     encoder = HashEncoder()
     triples = VectorIndex.from_array(encoder.encode([FAMILY.edge_text(e) for e in range(7)]), encoder)
     for names, edges in ((vectors_of(FAMILY), triples), (None, None)):
-        (found,) = nodes_near(Run(), names, part, ["Lothair I father of Lothair II"], 9)
-        assert set(found) <= set(part.nodes) and FAMILY.id("Lothair II") in found
+        (result,) = nodes_near(Run(), names, part, ["Lothair I father of Lothair II"], 9)
+        assert set(result) <= set(part.nodes) and FAMILY.id("Lothair II") in result
         (joins,) = edges_near(Run(), edges, part, ["Lothair II spouse"], 9, FAMILY.nodes)
         assert set(joins) <= set(part.edges.tolist()) and next(iter(joins)) == 4
 
 
 def test_without_vectors_the_exact_name_comes_first_and_a_slip_is_forgiven() -> None:
-    (found,) = nodes_near(Run(), None, FAMILY, ["lothair ii"], 3)
-    assert next(iter(found)) == FAMILY.id("Lothair II") and found[FAMILY.id("Lothair II")] == 1.0
+    (result,) = nodes_near(Run(), None, FAMILY, ["lothair ii"], 3)
+    assert next(iter(result)) == FAMILY.id("Lothair II") and result[FAMILY.id("Lothair II")] == 1.0
     (slip,) = nodes_near(Run(), None, FAMILY, ["Teutburga"], 3)
     assert list(slip) == [FAMILY.id("Teutberga")] and 0.8 < slip[FAMILY.id("Teutberga")] < 1
     (several,) = nodes_near(Run(), None, FAMILY, ["the mother of Lothair"], 5)
@@ -56,17 +56,17 @@ def test_without_vectors_the_exact_name_comes_first_and_a_slip_is_forgiven() -> 
 
 def test_edges_of_passages_are_not_compared_by_words() -> None:
     graph = SNAPSHOT.graph
-    (found,) = edges_near(Run(), None, graph, ["mentions Erstein"], 20, graph.nodes)
-    assert found and all((graph.columns.kinds[graph.ends([e])] == 0).all() for e in found)
+    (result,) = edges_near(Run(), None, graph, ["mentions Erstein"], 20, graph.nodes)
+    assert result and all((graph.columns.kinds[graph.ends([e])] == 0).all() for e in result)
     assert edges_near(Run(), None, graph, ["Erstein"], 5, NONE) == [{}]
 
 
 def test_edges_that_one_sentence_states_are_near_once_the_most_alike_of_them() -> None:
     graph = SNAPSHOT.graph
     for index in (SNAPSHOT.triples, None):
-        (found,) = edges_near(Run(), index, graph, ["daughter of Hugh of Tours"], 5, graph.nodes)
-        texts = [graph.edge_text(e) for e in found]
-        assert len(set(texts)) == len(texts) and list(found.values()) == sorted(found.values(), reverse=True)
+        (result,) = edges_near(Run(), index, graph, ["daughter of Hugh of Tours"], 5, graph.nodes)
+        texts = [graph.edge_text(e) for e in result]
+        assert len(set(texts)) == len(texts) and list(result.values()) == sorted(result.values(), reverse=True)
         assert "daughter of Hugh of Tours" in texts[0]
     parallel = Graph.from_triples([("a", "r", "b"), ("c", "r", "d"), ("a", "r", "b")])
     assert distinct(parallel, {2: 0.5, 0: 0.5, 1: 0.4}, "a", 5) == {0: 0.5, 1: 0.4}

@@ -20,29 +20,29 @@ def test_search_is_the_sorted_products_of_what_is_here(
     words: list[list[str]], asked: list[str], k: int, data: st.DataObject
 ) -> None:
     encoder = HashSparseEncoder(512)
-    said, question = [" ".join(some) for some in words], " ".join([*asked, "?"])
-    graph = loose(said)
+    message, question = [" ".join(some) for some in words], " ".join([*asked, "?"])
+    graph = loose(message)
     search = SparseSearch(SparseIndex.of(graph, encoder))
-    chosen = data.draw(st.none() | st.sets(st.integers(0, len(said) - 1)))
+    chosen = data.draw(st.none() | st.sets(st.integers(0, len(message) - 1)))
     space = graph if chosen is None else graph.part(sorted(chosen))
-    rows, query = encoder.encode_passages(said).dense(), encoder.encode_queries([question]).dense()[0]
+    rows, query = encoder.encode_passages(message).dense(), encoder.encode_queries([question]).dense()[0]
     exact = (rows.astype(np.float64) @ query).astype(np.float32)
     best = sorted((-score, node) for node, score in enumerate(exact.tolist()) if score and node in space)
     for cut, expected in ((search, best), (search % k, best[:k])):
-        found = cut(start(question, space)).evidence
-        assert found is not None and found.scores is not None
-        assert found.nodes.tolist() == [node for _, node in expected]
-        np.testing.assert_allclose(found.scores, [-score for score, _ in expected], rtol=1e-6)
+        result = cut(start(question, space)).evidence
+        assert result is not None and result.scores is not None
+        assert result.nodes.tolist() == [node for _, node in expected]
+        np.testing.assert_allclose(result.scores, [-score for score, _ in expected], rtol=1e-6)
 
 
 def test_ties_go_to_the_smaller_id_at_the_cut_too() -> None:
     graph = GRAPHS["star"]
-    found = (SparseSearch(SparseIndex.of(graph, HashSparseEncoder())) % 3)(start("leaf", graph)).evidence
+    result = (SparseSearch(SparseIndex.of(graph, HashSparseEncoder())) % 3)(start("leaf", graph)).evidence
     hub = graph.id("hub")
-    assert found is not None and found.scores is not None
+    assert result is not None and result.scores is not None
     # The hub's passage names every leaf, the others one each.
-    assert found.nodes.tolist() == [hub, *[node for node in graph.nodes.tolist() if node != hub][:2]]
-    assert found.scores.tolist() == pytest.approx([6 / 7, 0.5, 0.5])
+    assert result.nodes.tolist() == [hub, *[node for node in graph.nodes.tolist() if node != hub][:2]]
+    assert result.scores.tolist() == pytest.approx([6 / 7, 0.5, 0.5])
 
 
 def test_it_stands_in_pipelines_and_shows_as_its_source() -> None:

@@ -27,11 +27,11 @@ def texts(state: State) -> list[str]:
 class TestTripleSearch:
     def test_the_nearest_by_cosine_one_for_each_text(self) -> None:
         state = TripleSearch(SNAPSHOT.triples, limit=4)(start(QUESTION, GRAPH))
-        found = texts(state)
-        assert len(set(found)) == len(found) == 4 and found[0] == "She founded the abbey of Erstein in Alsace."
-        asked, *said = HashEncoder().encode([QUESTION, *found])
+        result = texts(state)
+        assert len(set(result)) == len(result) == 4 and result[0] == "She founded the abbey of Erstein in Alsace."
+        asked, *message = HashEncoder().encode([QUESTION, *result])
         assert state.evidence is not None and state.evidence.scores is not None
-        assert state.evidence.scores.tolist() == pytest.approx([float(asked @ one) for one in said], abs=1e-6)
+        assert state.evidence.scores.tolist() == pytest.approx([float(asked @ item) for item in message], abs=1e-6)
 
     def test_themes_are_looked_for_instead_of_the_question_unless_that_is_asked_for(self) -> None:
         anchors = [
@@ -40,8 +40,8 @@ class TestTripleSearch:
             Anchor("Teutberga"),
         ]
         state = start(QUESTION, GRAPH, anchors=anchors)
-        found = texts(TripleSearch(SNAPSHOT.triples, 2)(state))
-        assert "queen" in " ".join(found) and "Drava" in " ".join(found)
+        result = texts(TripleSearch(SNAPSHOT.triples, 2)(state))
+        assert "queen" in " ".join(result) and "Drava" in " ".join(result)
         itself = TripleSearch(SNAPSHOT.triples, 2, by_question=True)
         assert texts(itself(state)) == texts(itself(start(QUESTION, GRAPH)))
 
@@ -73,8 +73,8 @@ class TestOneHop:
             if a in seeds or b in seeds:
                 expected[((), (edge,))] = seeds.get(a, 0.0) + seeds.get(b, 0.0)
         assert state.evidence is not None and state.evidence.scores is not None
-        found = dict(zip(state.evidence.identities(), state.evidence.scores.tolist(), strict=True))
-        assert found == pytest.approx(expected)
+        result = dict(zip(state.evidence.identities(), state.evidence.scores.tolist(), strict=True))
+        assert result == pytest.approx(expected)
 
     def test_edges_of_passages_and_outside_of_the_graph_are_left_out(self) -> None:
         erstein = GRAPH.id("Erstein")

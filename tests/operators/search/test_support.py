@@ -42,8 +42,8 @@ VECTORS = VectorIndex.from_array([[0.6, 0.8], [0.8, -0.6], [0.0, 1.0]], Fixed((1
 
 
 def asked(question: str, *anchors: str, graph: Graph = GRAPH) -> State:
-    found = [Anchor(a, graph.ids(a)) for a in anchors]
-    return start(question, graph, anchors=found)
+    result = [Anchor(a, graph.ids(a)) for a in anchors]
+    return start(question, graph, anchors=result)
 
 
 def support(state: State) -> Support:
@@ -60,29 +60,29 @@ def test_near_is_the_cosine_over_the_best() -> None:
 
 
 def test_terms_are_bm25_by_word_over_the_best_of_the_whole_question() -> None:
-    found = support(asked("Where is the den of the Mur, the unheard den?"))
+    result = support(asked("Where is the den of the Mur, the unheard den?"))
     den, mur = bm25(1, 5, 2), bm25(1, 3, 1)
     best = bm25(1, 3, 2) + mur
     # Columns in the order of the question: den, mur, unheard; a word asked twice counts once.
-    assert found.terms.tolist() == [
+    assert result.terms.tolist() == [
         pytest.approx([den / best, 0, 0]),
         pytest.approx([bm25(1, 3, 2) / best, mur / best, 0]),
         [0, 0, 0],
     ]
-    assert found.terms.sum(1).max() == pytest.approx(1) and found.named.shape == (3, 0)
+    assert result.terms.sum(1).max() == pytest.approx(1) and result.named.shape == (3, 0)
 
 
 def test_the_words_of_a_linked_title_are_consumed_and_its_passage_is_named() -> None:
-    found = support(asked("Where is the den of the Red Fox?", "Red Fox"))
-    assert found.named.tolist() == [[1], [0], [0]]
+    result = support(asked("Where is the den of the Red Fox?", "Red Fox"))
+    assert result.named.tolist() == [[1], [0], [0]]
     best = bm25(1, 5, 2) + 2 * bm25(2, 5, 1)  # the best is still that of the whole question
-    assert found.terms.tolist() == [pytest.approx([bm25(1, 5, 2) / best]), pytest.approx([bm25(1, 3, 2) / best]), [0]]
+    assert result.terms.tolist() == [pytest.approx([bm25(1, 5, 2) / best]), pytest.approx([bm25(1, 3, 2) / best]), [0]]
 
 
 def test_an_inferred_topic_is_named_but_its_words_must_still_be_found() -> None:
-    found = support(asked("Where is the Mur?", "Mur"))
-    assert found.named.tolist() == [[0], [0.5], [0]]
-    assert found.terms.tolist() == [[0], [1], [0]]
+    result = support(asked("Where is the Mur?", "Mur"))
+    assert result.named.tolist() == [[0], [0.5], [0]]
+    assert result.terms.tolist() == [[0], [1], [0]]
 
 
 @pytest.mark.parametrize(("holding", "topic"), [(5, True), (6, False)])
@@ -91,20 +91,20 @@ def test_what_many_passages_hold_is_a_word_and_no_topic(holding: int, topic: boo
     n = holding + 3
     index = WordIndex.of(["fox", *(["den"] * (n - 1))], np.arange(n))
     vectors = VectorIndex.from_array([[0.6, 0.8]] * n, Fixed((1.0, 0.0)))
-    found = Support.of(asked("Where is the Fox?", "Fox", graph=graph), Run(), vectors, index)
-    assert found.named.shape == (n, int(topic)) and found.terms.shape == (n, int(not topic))
+    result = Support.of(asked("Where is the Fox?", "Fox", graph=graph), Run(), vectors, index)
+    assert result.named.shape == (n, int(topic)) and result.terms.shape == (n, int(not topic))
 
 
 def test_anchors_that_nothing_is_about_are_no_column_and_consume_nothing() -> None:
     state = asked("Is the den a fox?", "Red Fox").with_(anchors=(Anchor("fox", []), Anchor("den", [])))
-    found = support(state)
-    assert found.named.shape == (3, 0) and found.terms.shape == (3, 2)
-    assert support(state.with_(anchors=None)).terms.tolist() == found.terms.tolist()
+    result = support(state)
+    assert result.named.shape == (3, 0) and result.terms.shape == (3, 2)
+    assert support(state.with_(anchors=None)).terms.tolist() == result.terms.tolist()
 
 
 def test_a_title_that_stands_twice_is_consumed_once() -> None:
-    found = support(asked("Is Red Fox a Red Fox?", "Red Fox"))
-    assert found.terms.shape == (3, 2) and found.terms[0].sum() == pytest.approx(1)
+    result = support(asked("Is Red Fox a Red Fox?", "Red Fox"))
+    assert result.terms.shape == (3, 2) and result.terms[0].sum() == pytest.approx(1)
 
 
 def test_a_part_of_the_graph_has_the_signals_of_its_passages() -> None:
@@ -120,26 +120,26 @@ def test_the_search_ranks_by_the_sum_and_cuts_it() -> None:
     best = bm25(1, 2, 1)
     wanted = {0: 0.75 + bm25(1, 5, 2) / best, 1: 1 + bm25(1, 3, 2) / best, 2: 1.0}
     search = SupportSearch(VECTORS, WORDS)
-    found = search(state).evidence
-    assert found is not None and found.scores is not None
-    assert dict(zip(found.nodes.tolist(), found.scores.tolist(), strict=True)) == pytest.approx(wanted)
+    result = search(state).evidence
+    assert result is not None and result.scores is not None
+    assert dict(zip(result.nodes.tolist(), result.scores.tolist(), strict=True)) == pytest.approx(wanted)
     cut = (search % 2)(state).evidence
     assert cut is not None and cut.nodes.tolist() == sorted(wanted, key=lambda n: -wanted[n])[:2]
 
 
 def test_a_name_whose_singular_is_a_stop_word() -> None:
     words = WordIndex.of(["Bob Wills sang", "x y", "z"], np.arange(3))
-    found = Support.of(asked("Who was Wills?"), Run(), VECTORS, words)
-    assert found.terms.tolist() == [[1], [0], [0]]
+    result = Support.of(asked("Who was Wills?"), Run(), VECTORS, words)
+    assert result.terms.tolist() == [[1], [0], [0]]
 
 
 def test_a_title_within_a_longer_word_is_not_consumed() -> None:
     words = WordIndex.of(["red fox", "graze mur", "graz city"], np.arange(3))
-    found = Support.of(asked("Do cows graze in Graz?".replace("graze", "Graze"), "Graz"), Run(), VECTORS, words)
-    assert found.terms[1].sum() > 0
+    result = Support.of(asked("Do cows graze in Graz?".replace("graze", "Graze"), "Graz"), Run(), VECTORS, words)
+    assert result.terms[1].sum() > 0
 
 
 def test_without_a_passage_that_is_near_words_decide() -> None:
     far = VectorIndex.from_array([[-0.6, 0.8], [-0.8, -0.6], [-0.7, 0.7]], Fixed((1.0, 0.0)))
-    found = Support.of(asked("Where is the den of the Mur?"), Run(), far, WORDS)
-    assert np.abs(found.near).max() <= 1 and found.total().argmax() == 1
+    result = Support.of(asked("Where is the den of the Mur?"), Run(), far, WORDS)
+    assert np.abs(result.near).max() <= 1 and result.total().argmax() == 1

@@ -42,10 +42,10 @@ def named(graph: Graph, entities: np.ndarray) -> set[str]:
 def test_passages_reach_what_they_mention_are_about_or_name_by_an_alias(w: World, data: st.DataObject) -> None:
     graph = w.graph()
     nodes = data.draw(st.lists(st.integers(0, len(w) - 1), max_size=5, unique=True))
-    entities, held = reach(graph, np.array(nodes, np.int64))
-    assert entities.tolist() == sorted(set(entities.tolist())) and len(held.indptr) == len(nodes) + 1
+    entities, record = reach(graph, np.array(nodes, np.int64))
+    assert entities.tolist() == sorted(set(entities.tolist())) and len(record.indptr) == len(nodes) + 1
     for at, node in enumerate(nodes):
-        row = held.row(at).tolist()
+        row = record.row(at).tolist()
         assert row == sorted(set(row)) and named(graph, entities[row]) == w.reach(node)
     assert named(graph, entities) == set().union(*map(w.reach, nodes))
 
@@ -72,14 +72,14 @@ def test_rarity_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "common", "rare"), [(5, 0.0, True), (6, 0.02, False), (6, 0.3, True), (7, 0.3, False)]
+    ("record", "common", "rare"), [(5, 0.0, True), (6, 0.02, False), (6, 0.3, True), (7, 0.3, False)]
 )
 def test_what_is_in_more_than_five_passages_and_in_more_than_a_share_joins_nothing(
-    held: int, common: float, rare: bool
+    record: int, common: float, rare: bool
 ) -> None:
-    graph = naming(*["Anna"] * held, *[""] * (20 - held))
-    found = rarity(graph, np.array([graph.id("Anna")]), common)
-    assert found.tolist() == [pytest.approx(log(20 / held) / log(20)) if rare else 0.0]
+    graph = naming(*["Anna"] * record, *[""] * (20 - record))
+    result = rarity(graph, np.array([graph.id("Anna")]), common)
+    assert result.tolist() == [pytest.approx(log(20 / record) / log(20)) if rare else 0.0]
 
 
 def test_a_name_and_what_it_may_mean_in_every_passage_say_nothing() -> None:
@@ -101,8 +101,8 @@ def test_a_graph_without_passages_or_without_entities_has_none() -> None:
     family = GRAPHS["family"]
     assert rarity(family, family.nodes, 1.0).tolist() == [0.0] * len(family)
     bare = merged_graph((f"d{i}", "", "nothing here", Extraction()) for i in range(3))
-    entities, held = reach(bare, bare.nodes)
-    assert entities.tolist() == [] and held.indptr.tolist() == [0] * 4 and held.values.tolist() == []
+    entities, record = reach(bare, bare.nodes)
+    assert entities.tolist() == [] and record.indptr.tolist() == [0] * 4 and record.values.tolist() == []
     assert rarity(bare, entities, 1.0).tolist() == []
-    entities, held = reach(bare, bare.nodes[:0])
-    assert entities.tolist() == [] and held.indptr.tolist() == [0]
+    entities, record = reach(bare, bare.nodes[:0])
+    assert entities.tolist() == [] and record.indptr.tolist() == [0]

@@ -36,17 +36,17 @@ def graph_of(*stated: tuple[str, str, str], described: str = "") -> Graph:
 
 def by_hand(graph: Graph, most: int) -> list[str]:
     """The text of each node: its own, then the first distinct sentences of the edges between entities at it."""
-    found = [graph.text(node) for node in range(len(graph))]
+    result = [graph.text(node) for node in range(len(graph))]
     c = graph.columns
     assert c.edge_text is not None and c.sentences is not None
-    said: dict[int, set[int]] = {}
+    message: dict[int, set[int]] = {}
     for head, tail, text in zip(c.heads.tolist(), c.tails.tolist(), c.edge_text.tolist(), strict=True):
         if text >= 0 and {c.kinds[head], c.kinds[tail]} == {Kind.ENTITY}:
             for end in (head, tail):
-                said.setdefault(end, set()).add(text)
-    for node, texts in said.items():
-        found[node] = "\n".join([found[node], *c.sentences.take(sorted(texts)[:most])])
-    return found
+                message.setdefault(end, set()).add(text)
+    for node, texts in message.items():
+        result[node] = "\n".join([result[node], *c.sentences.take(sorted(texts)[:most])])
+    return result
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 5, 100])
@@ -123,15 +123,15 @@ def test_a_wrong_number_of_sentences_is_refused(wrong: object) -> None:
 def test_an_entitys_vector_is_the_mean_of_its_passages_at_length_1(at_a_time, monkeypatch) -> None:
     monkeypatch.setattr(views, "_AT_A_TIME", at_a_time)
     columns, passages = GRAPH.columns, VectorIndex(SNAPSHOT.passages.vectors, SNAPSHOT.passages.row_of)
-    found = views._means(columns, passages)
+    result = views._means(columns, passages)
     stands: dict[int, set[int]] = {}
     for head, tail, relation in zip(columns.heads, columns.tails, columns.relation, strict=True):
         if columns.relations[int(relation)] in ("about", "mentions"):
             stands.setdefault(int(tail), set()).add(int(head))
-    assert found.ids.tolist() == sorted(stands) and len(stands) > 4
+    assert result.ids.tolist() == sorted(stands) and len(stands) > 4
     for node, chunks in stands.items():
         mean = passages.of(np.array(sorted(chunks))).astype(np.float64).sum(0)
-        assert np.allclose(found.of(np.array([node]))[0], mean / np.linalg.norm(mean), atol=1e-6)
+        assert np.allclose(result.of(np.array([node]))[0], mean / np.linalg.norm(mean), atol=1e-6)
 
 
 def test_vectors_of_entities_are_made_once_and_a_graph_without_passages_has_its_own() -> None:

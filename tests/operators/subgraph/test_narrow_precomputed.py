@@ -16,9 +16,9 @@ GRAPH = Graph.from_triples([(a, "knows", b) for a, b in PAIRS] + [("alone", "is"
 
 
 def names(state_names: list[str], op: object = CommunityOf(max_nodes=3)) -> list[str]:
-    found = op(start("?", GRAPH, entities=state_names)).evidence  # type: ignore[operator]
-    assert found is not None and found.scores is None
-    return GRAPH.names.take(found.nodes)
+    result = op(start("?", GRAPH, entities=state_names)).evidence  # type: ignore[operator]
+    assert result is not None and result.scores is None
+    return GRAPH.names.take(result.nodes)
 
 
 def test_each_seed_brings_its_community_and_one_in_none_itself() -> None:
@@ -30,17 +30,17 @@ def test_each_seed_brings_its_community_and_one_in_none_itself() -> None:
 
 def test_the_best_seed_comes_first() -> None:
     state = start("?", GRAPH, evidence=Evidence.of_nodes([GRAPH.id("a"), GRAPH.id("q")], [0.2, 0.9]))
-    found = (CommunityOf(max_nodes=3) % 3)(state).evidence
-    assert found is not None and GRAPH.names.take(found.nodes) == ["p", "q", "r"]
+    result = (CommunityOf(max_nodes=3) % 3)(state).evidence
+    assert result is not None and GRAPH.names.take(result.nodes) == ["p", "q", "r"]
 
 
 def test_the_size_is_set_by_the_largest_and_a_narrower_graph_has_less() -> None:
     club = GRAPHS["club"]
     for largest in (5, 34):
         divided = communities(club, largest)
-        found = CommunityOf(largest)(start("?", club, entities=["member 0"])).evidence
+        result = CommunityOf(largest)(start("?", club, entities=["member 0"])).evidence
         wanted = divided.members.row(divided.of_nodes(int(divided.level.max()))[0])
-        assert found is not None and found.nodes.tolist() == wanted.tolist()
+        assert result is not None and result.nodes.tolist() == wanted.tolist()
     part = GRAPH.part([GRAPH.id(name) for name in "abx"])
     inside = (CommunityOf(3) >> Induce())(start("?", part, entities=["a"]))
     assert inside.graph.nodes.tolist() == [GRAPH.id("a"), GRAPH.id("b")]
@@ -48,8 +48,8 @@ def test_the_size_is_set_by_the_largest_and_a_narrower_graph_has_less() -> None:
 
 def test_the_best_by_vector_bring_theirs() -> None:
     both = CommunityOf(3) | VectorSearch(vectors_of(GRAPH)) % 1 >> CommunityOf(3)
-    found = both(start("r", GRAPH, entities=["a"])).evidence
-    assert found is not None and GRAPH.names.take(found.nodes) == ["a", "b", "c", "p", "q", "r"]
+    result = both(start("r", GRAPH, entities=["a"])).evidence
+    assert result is not None and GRAPH.names.take(result.nodes) == ["a", "b", "c", "p", "q", "r"]
 
 
 def test_the_parts_that_are_left_are_counted() -> None:

@@ -32,15 +32,15 @@ def by_hand(graph: Graph, shared: int) -> set[tuple[int, int]]:
         head, relation, tail = int(graph.columns.heads[e]), graph.triple(e)[1], int(graph.columns.tails[e])
         {"mentions": mentions, "about": about, "alias": alias}.get(relation, set()).add((head, tail))
     alias |= {(b, a) for a, b in alias}
-    found = set()
+    result = set()
     for chunk, entity in mentions:
         for meant in {entity} | {b for a, b in alias if a == entity}:
-            found |= {(chunk, other) for other, topic in about if topic == meant and other != chunk}
+            result |= {(chunk, other) for other, topic in about if topic == meant and other != chunk}
     for entity in range(len(graph)):
         namers = {chunk for chunk, named in mentions | about if named == entity}
         if len(namers) <= shared:
-            found |= set(combinations(sorted(namers), 2))
-    return {(min(pair), max(pair)) for pair in found}
+            result |= set(combinations(sorted(namers), 2))
+    return {(min(pair), max(pair)) for pair in result}
 
 
 def joined(graph: Graph) -> set[tuple[int, int]]:
@@ -143,22 +143,22 @@ def cited() -> Graph:
 
 
 def edges(graph: Graph, **options: object) -> dict[str, set[tuple[str, str]]]:
-    found: dict[str, set[tuple[str, str]]] = {}
+    result: dict[str, set[tuple[str, str]]] = {}
     linked = PassageGraph(**options)(graph)  # type: ignore[arg-type]
     for head, relation, tail in map(linked.triple, linked.edges.tolist()):
-        found.setdefault(relation, set()).add((head, tail))
-    return found
+        result.setdefault(relation, set()).add((head, tail))
+    return result
 
 
 def test_passages_are_joined_from_three_sources_and_each_can_be_chosen() -> None:
     graph = cited()
     refers = {("a#0", "c#0"), ("a#1", "c#0"), ("c#0", "b#0"), ("c#1", "b#0")}
     continues = {("a#1", "a#0"), ("c#1", "c#0")}
-    found = edges(graph)
-    assert found["refers to"] == refers and found["continues"] == continues
-    assert ("b#0", "a#0") in found["names the topic of"] and found["shares a name with"]
+    result = edges(graph)
+    assert result["refers to"] == refers and result["continues"] == continues
+    assert ("b#0", "a#0") in result["names the topic of"] and result["shares a name with"]
     for some in combinations(RELATIONS, 2):
-        assert edges(graph, relations=some) == {name: found[name] for name in some}
+        assert edges(graph, relations=some) == {name: result[name] for name in some}
     assert edges(graph, relations=["continues"]) == {"continues": continues}
     assert edges(GRAPH, relations=("refers to",)) == {}
     # Of an entity in two chunks of the same document each is a neighbour of the other, once.

@@ -72,8 +72,8 @@ def test_no_path_leads_through_a_passage_there() -> None:
 
 
 def test_what_is_kept_goes_with_the_snapshot() -> None:
-    said = Extraction((Mention("Graz"), Mention("Mur")), (Relation("Graz", "on", "Mur", "Graz lies on the Mur."),))
-    graph = merged_graph([(CORPUS[0]["id"], "Graz", "Graz lies on the Mur.", said)])
+    message = Extraction((Mention("Graz"), Mention("Mur")), (Relation("Graz", "on", "Mur", "Graz lies on the Mur."),))
+    graph = merged_graph([(CORPUS[0]["id"], "Graz", "Graz lies on the Mur.", message)])
     assert len(StatementGraph()(graph).edges) == 1
     columns = weakref.ref(graph.columns)
     del graph

@@ -16,9 +16,9 @@ from graphwright.operators.state import State
 
 
 def scores(op: Operator, state: State) -> dict[int, float]:
-    found = op(state).evidence
-    assert found is not None and found.scores is not None
-    return dict(zip(found.nodes.tolist(), found.scores.tolist(), strict=True))
+    result = op(state).evidence
+    assert result is not None and result.scores is not None
+    return dict(zip(result.nodes.tolist(), result.scores.tolist(), strict=True))
 
 
 def seeded(graph: Graph, nodes: Sequence[int], weights: Sequence[float] | None = None) -> State:
@@ -26,9 +26,9 @@ def seeded(graph: Graph, nodes: Sequence[int], weights: Sequence[float] | None =
 
 
 def pagerank(graph: Graph, seeds: dict[int, float], restart: float = 0.15) -> dict[int, float]:
-    found = nx.pagerank(as_networkx(graph), 1 - restart, seeds, max_iter=2000, tol=1e-12)
+    result = nx.pagerank(as_networkx(graph), 1 - restart, seeds, max_iter=2000, tol=1e-12)
     # The power iteration begins everywhere; what is left of that at nodes without a walk to them is noise.
-    return {int(n): s for n, s in found.items() if s > 1e-9}
+    return {int(n): s for n, s in result.items() if s > 1e-9}
 
 
 def part(name: str) -> Graph:
@@ -47,8 +47,8 @@ def test_pagerank_is_that_of_networkx(name: str, narrowed: bool) -> None:
     first, last = nodes[0], nodes[-1]
     for restart in (0.15, 0.6):
         for seeds in ({first: 1.0}, {first: 0.75, last: 0.25}):
-            found = scores(PersonalizedPageRank(restart), seeded(graph, list(seeds), list(seeds.values())))
-            assert found == pytest.approx(pagerank(graph, seeds, restart), abs=1e-6)
+            result = scores(PersonalizedPageRank(restart), seeded(graph, list(seeds), list(seeds.values())))
+            assert result == pytest.approx(pagerank(graph, seeds, restart), abs=1e-6)
     assert PersonalizedPageRank().restart == 0.15
 
 
@@ -108,9 +108,9 @@ def test_random_walks_repeat_by_seed_and_differ_between_seeds() -> None:
 
 def test_random_walks_with_restart_come_near_to_pagerank() -> None:
     graph = GRAPHS["club"]
-    found = scores(RandomWalk(2000, 100, restart=0.3), seeded(graph, [0, 33], [0.5, 0.5]))
+    result = scores(RandomWalk(2000, 100, restart=0.3), seeded(graph, [0, 33], [0.5, 0.5]))
     wanted = pagerank(graph, {0: 1.0, 33: 1.0}, 0.3)
-    assert max(abs(found.get(n, 0.0) - s) for n, s in wanted.items()) < 0.01
+    assert max(abs(result.get(n, 0.0) - s) for n, s in wanted.items()) < 0.01
 
 
 def test_random_walks_go_no_farther_than_their_length() -> None:
@@ -140,7 +140,7 @@ def test_walks_from_each_anchor_are_united_by_the_best_share() -> None:
     graph = GRAPHS["club"]
     anchors = [Anchor("a", [5, 7]), Anchor("b", [20])]
     options = {"walks": 40, "length": 4, "restart": 0.1, "seed": 9}
-    apart = [scores(RandomWalk(**options), start("?", graph, anchors=[one])) for one in anchors]  # type: ignore[arg-type]
+    apart = [scores(RandomWalk(**options), start("?", graph, anchors=[item])) for item in anchors]  # type: ignore[arg-type]
     wanted = {node: max(run.get(node, 0.0) for run in apart) for node in {*apart[0], *apart[1]}}
     assert scores(RandomWalk(**options, each=True), start("?", graph, anchors=anchors)) == wanted  # type: ignore[arg-type]
     assert scores(RandomWalk(**options), start("?", graph, anchors=anchors)) != wanted  # type: ignore[arg-type]
@@ -149,7 +149,7 @@ def test_walks_from_each_anchor_are_united_by_the_best_share() -> None:
 def test_hops_from_all_anchors_are_those_from_each_united() -> None:
     graph = GRAPHS["club"]
     anchors = [Anchor("a", [5]), Anchor("b", [20, 26])]
-    apart = [scores(KHop(2), start("?", graph, anchors=[one])) for one in anchors]
+    apart = [scores(KHop(2), start("?", graph, anchors=[item])) for item in anchors]
     wanted = {node: max(run.get(node, 0.0) for run in apart) for node in {*apart[0], *apart[1]}}
     assert scores(KHop(2), start("?", graph, anchors=anchors)) == wanted
 

@@ -24,9 +24,9 @@ class TestFrontier:
     def test_a_neighbour_has_the_best_score_of_those_it_is_next_to(self) -> None:
         graph = Graph.from_triples((a, "r", b) for a, b in ("pq", "px", "qx", "qy", "rz", "zr", "zw"))
         nodes = [graph.id(name) for name in "rqp"]
-        found = Frontier()(start("?", graph, evidence=Evidence.of_nodes(nodes, [-2.0, 0.25, 0.75]))).evidence
-        assert found is not None and found.scores is not None
-        assert graph.names.take(found.nodes) == ["x", "y", "z"] and found.scores.tolist() == [0.75, 0.25, -2.0]
+        result = Frontier()(start("?", graph, evidence=Evidence.of_nodes(nodes, [-2.0, 0.25, 0.75]))).evidence
+        assert result is not None and result.scores is not None
+        assert graph.names.take(result.nodes) == ["x", "y", "z"] and result.scores.tolist() == [0.75, 0.25, -2.0]
 
     @settings(deadline=None)
     @given(st.sampled_from(sorted(GRAPHS)), st.data())
@@ -54,8 +54,8 @@ class TestFrontier:
     def test_a_triple_stands_for_its_ends_with_the_better_score(self) -> None:
         graph = GRAPHS["line"]  # a - b - c - d - e
         first, last = graph.edges[0], graph.edges[-1]
-        found = Frontier()(start("?", graph, evidence=Evidence.of_edges([first, last], [0.2, 0.9])))
-        assert scored(found) == {2: 0.9}  # c is next to b of the first and d of the last
+        result = Frontier()(start("?", graph, evidence=Evidence.of_edges([first, last], [0.2, 0.9])))
+        assert scored(result) == {2: 0.9}  # c is next to b of the first and d of the last
         star = GRAPHS["star"]
         shared = Frontier()(start("?", star, evidence=Evidence.of_edges(star.edges[:2], [0.9, 0.2])))
         assert set(scored(shared).values()) == {0.9}  # the hub is an end of both
@@ -77,11 +77,11 @@ class TestUnseen:
         graph = GRAPHS["club"]
         search = VectorSearch(vectors_of(graph))
         order = search(start("member 3", graph)).evidence.nodes.tolist()  # type: ignore[union-attr]
-        held = [order[0], order[4], order[2]]
-        state = start("member 3", graph, evidence=Evidence.of_nodes(held))
-        found = (Unseen(search) % k)(state).evidence
-        assert found is not None and found.nodes.tolist() == [node for node in order if node not in held][:k]
-        assert Unseen(search)(state).evidence.nodes.tolist() == [n for n in order if n not in held]  # type: ignore[union-attr]
+        record = [order[0], order[4], order[2]]
+        state = start("member 3", graph, evidence=Evidence.of_nodes(record))
+        result = (Unseen(search) % k)(state).evidence
+        assert result is not None and result.nodes.tolist() == [node for node in order if node not in record][:k]
+        assert Unseen(search)(state).evidence.nodes.tolist() == [n for n in order if n not in record]  # type: ignore[union-attr]
 
     def test_it_asks_for_no_more_than_it_may_have_to_leave_out(self) -> None:
         graph = GRAPHS["club"]
@@ -92,8 +92,8 @@ class TestUnseen:
     def test_pieces_are_compared_whole(self) -> None:
         graph = GRAPHS["line"]
         state = start("?", graph, evidence=Evidence.of_edges([graph.edges[1]]))
-        found = Unseen(Triples())(state).evidence
-        assert found is not None and found.edges.tolist() == [e for e in graph.edges.tolist() if e != graph.edges[1]]
+        result = Unseen(Triples())(state).evidence
+        assert result is not None and result.edges.tolist() == [e for e in graph.edges.tolist() if e != graph.edges[1]]
 
     def test_nothing_held_is_the_step_itself(self) -> None:
         graph = GRAPHS["line"]
@@ -137,9 +137,9 @@ def test_the_expression_is_algorithm_1(name: str, batch: int, budget: int, depth
     search, rank = VectorSearch(vectors_of(graph)) % depth, Rerank(model)
     turns = (Keep() | Frontier() % batch) >> rank >> (Keep() | Unseen(search) % batch) >> rank
     loop = search % batch >> rank >> Repeat(turns, until=Reached(nodes=budget))
-    found = loop(start(question, graph)).evidence
+    result = loop(start(question, graph)).evidence
     texts = [graph.reading(node) for node in range(len(graph))]
     score = np.asarray(model.head(model.latents(question, texts)), np.float64).tolist()
     initial = search(start(question, graph)).evidence.nodes.tolist()  # type: ignore[union-attr]
-    assert found is not None and found.nodes.tolist() == algorithm_1(graph, initial, score, batch, budget)
-    assert len(found) <= budget
+    assert result is not None and result.nodes.tolist() == algorithm_1(graph, initial, score, batch, budget)
+    assert len(result) <= budget

@@ -47,14 +47,14 @@ def algorithm_3(graph: Graph, similarity: list[float], retrieved: list[int], bet
 
 def algorithm_1(graph: Graph, similarity: list[float], rank, batch: int, budget: int) -> list[int]:
     """`rank` is GRanker: from a list of nodes to the same nodes in order."""
-    kept = rank(sorted(range(len(graph)), key=lambda n: (-similarity[n], n))[:batch])
-    while len(kept) < budget:
-        scores = algorithm_3(graph, similarity, kept, 1.0)
+    selected = rank(sorted(range(len(graph)), key=lambda n: (-similarity[n], n))[:batch])
+    while len(selected) < budget:
+        scores = algorithm_3(graph, similarity, selected, 1.0)
         if not scores:
             break  # the printed algorithm would never end
         added = sorted(scores, key=lambda n: (-scores[n], n))
-        kept = rank(kept + added[: min(len(kept) + batch, budget) - len(kept)])
-    return kept
+        selected = rank(selected + added[: min(len(selected) + batch, budget) - len(selected)])
+    return selected
 
 
 def test_worked_numbers_of_each_line() -> None:
@@ -65,14 +65,14 @@ def test_worked_numbers_of_each_line() -> None:
         vectors[graph.id(name)] = similarity, 7.0
     index = VectorIndex.from_array(vectors, Fixed())
     state = start("?", graph, evidence=Evidence.of_nodes([graph.id(n) for n in "pqr"]))
-    found = STeX(index, beta=2.0)(state).evidence
-    scores = dict(zip(graph.names.take(found.nodes), found.scores.tolist(), strict=True))
+    result = STeX(index, beta=2.0)(state).evidence
+    scores = dict(zip(graph.names.take(result.nodes), result.scores.tolist(), strict=True))
     assert scores == {
         "x": 0.25 + 2 * ((1 - 1 / 2) + (2 - 1) / (2 - 1)),  # r_best 2 of 3, A = {q, r}, C = min(2, 3)
         "y": -0.5 + 2 * ((1 - 0 / 2) + 0),  # C = min(1, 3) = 1: no bridging
         "z": 0.125 + 2 * ((1 - 2 / 2) + (1 - 1) / (3 - 1)),  # C = min(4, 3)
     }
-    assert graph.names.take(found.nodes) == ["x", "y", "z"]
+    assert graph.names.take(result.nodes) == ["x", "y", "z"]
     # With one node retrieved there is neither rank nor bridge.
     single = STeX(index, beta=2.0)(start("?", graph, evidence=Evidence.of_nodes([graph.id("p")]))).evidence
     assert dict(zip(graph.names.take(single.nodes), single.scores.tolist(), strict=True)) == {"q": 0.0, "y": -0.5}
@@ -85,12 +85,12 @@ def test_agrees_with_algorithm_3_and_a_cut_is_the_first_of_all(name, beta, k, da
     nodes = data.draw(st.lists(st.sampled_from(range(len(graph))), unique=True, max_size=12))
     question = f"{graph.names[0]} and {graph.names[len(graph) - 1]}"
     state = start(question, graph, evidence=Evidence.of_nodes(nodes))
-    found = STeX(index, beta)(state).evidence
+    result = STeX(index, beta)(state).evidence
     similarity = (index.vectors @ index.encode(question)).tolist()
     expected = algorithm_3(graph, similarity, nodes, beta)
-    assert dict(zip(found.nodes.tolist(), found.scores.tolist(), strict=True)) == pytest.approx(expected, abs=1e-6)
+    assert dict(zip(result.nodes.tolist(), result.scores.tolist(), strict=True)) == pytest.approx(expected, abs=1e-6)
     cut = (STeX(index, beta) % k)(state).evidence
-    assert cut.nodes.tolist() == found.nodes[:k].tolist() and cut.scores.tolist() == found.scores[:k].tolist()
+    assert cut.nodes.tolist() == result.nodes[:k].tolist() and cut.scores.tolist() == result.scores[:k].tolist()
 
 
 def test_equal_scores_fall_by_id_under_a_cut() -> None:
@@ -111,9 +111,9 @@ def test_a_neighbour_without_a_vector_is_left_out() -> None:
     graph = GRAPHS["line"]
     row_of = np.array([0, -1, -1, 1, -1], np.int32)
     index = VectorIndex(np.float32([[1, 0], [0.5, 0]]), row_of, Fixed())
-    found = STeX(index)(start("?", graph, evidence=Evidence.of_nodes([2, 4]))).evidence
-    assert found.nodes.tolist() == [3]  # 1 is a neighbour of 2 too
-    assert found.scores.tolist() == pytest.approx([0.5 + 1 + 1])
+    result = STeX(index)(start("?", graph, evidence=Evidence.of_nodes([2, 4]))).evidence
+    assert result.nodes.tolist() == [3]  # 1 is a neighbour of 2 too
+    assert result.scores.tolist() == pytest.approx([0.5 + 1 + 1])
     assert len(STeX(index)(start("?", graph, evidence=Evidence.of_nodes([0]))).evidence) == 0
 
 
@@ -121,12 +121,12 @@ def test_vectors_may_lie_in_two_indexes_joined() -> None:
     graph = GRAPHS["line"]
     some = VectorIndex(np.float32([[1, 0], [0.5, 0]]), np.array([0, -1, -1, 1, -1], np.int32), Fixed())
     rest = VectorIndex(np.float32([[0.25, 9], [8, 8]]), np.array([-1, 0, -1, 1, -1], np.int32), Fixed())
-    found = STeX(joined(some, rest), beta=0)(start("?", graph, evidence=Evidence.of_nodes([2, 4]))).evidence
-    assert dict(zip(found.nodes.tolist(), found.scores.tolist(), strict=True)) == {3: 0.5, 1: 0.25}
+    result = STeX(joined(some, rest), beta=0)(start("?", graph, evidence=Evidence.of_nodes([2, 4]))).evidence
+    assert dict(zip(result.nodes.tolist(), result.scores.tolist(), strict=True)) == {3: 0.5, 1: 0.25}
 
 
-def same(found, other) -> bool:
-    return found.nodes.tolist() == other.nodes.tolist() and found.scores.tolist() == other.scores.tolist()
+def same(result, other) -> bool:
+    return result.nodes.tolist() == other.nodes.tolist() and result.scores.tolist() == other.scores.tolist()
 
 
 @settings(deadline=None)
@@ -153,12 +153,12 @@ def test_threads_share_an_operator_and_it_pickles() -> None:
     op = STeX(index)
     states = [start(f"member {i % 7}", graph, evidence=Evidence.of_nodes(range(i % 5, 3 + i % 11))) for i in range(200)]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(op, states))
-    assert all(same(a.evidence, STeX(index)(state).evidence) for a, state in zip(found, states, strict=True))
+        result = list(pool.map(op, states))
+    assert all(same(a.evidence, STeX(index)(state).evidence) for a, state in zip(result, states, strict=True))
     again = pickle.loads(pickle.dumps(op))
     assert again == op == STeX(index) and hash(op) == hash(STeX(index)) and repr(op) == f"STeX({index!r})"
     assert len(pickle.dumps(op)) < len(pickle.dumps(STeX(index))) + 100
-    assert same(again(states[0]).evidence, found[0].evidence)
+    assert same(again(states[0]).evidence, result[0].evidence)
 
 
 def test_a_question_is_encoded_once_in_a_run_and_an_interrupt_leaves_nothing_half_done() -> None:
@@ -202,8 +202,8 @@ def test_the_loop_ends_when_no_neighbour_is_left() -> None:
     graph = GRAPHS["apart"]
     ranker = GRanker(OverlapCrossEncoder())
     loop = Repeat((Keep() | STeX(vectors_of(graph)) % 1) >> ranker, until=Reached(nodes=100))
-    found = loop(start("a", graph, evidence=Evidence.of_nodes([graph.id("a")]))).evidence
-    assert sorted(graph.names.take(found.nodes)) == ["a", "b", "c"]
+    result = loop(start("a", graph, evidence=Evidence.of_nodes([graph.id("a")]))).evidence
+    assert sorted(graph.names.take(result.nodes)) == ["a", "b", "c"]
 
 
 def test_what_cannot_be_used_is_refused() -> None:

@@ -18,7 +18,7 @@ from graphwright.operators.state import State
 KIN = GRAPHS["family"]
 
 
-def found(state: State, **options: int) -> Evidence:
+def result(state: State, **options: int) -> Evidence:
     evidence = Bubble(vectors_of(state.graph), **options)(state).evidence
     assert evidence is not None and evidence.scores is None
     return evidence
@@ -31,7 +31,7 @@ def pieces(evidence: Evidence) -> list[tuple[list[int], list[int]]]:
 def test_groups_at_the_ends_of_a_line_are_joined() -> None:
     # A - x - y - B: with one cost and mask for each node, as Algorithm 1 is printed, nothing would be found.
     line = Graph.from_triples([("A", "r", "x"), ("x", "r", "y"), ("y", "r", "B")])
-    evidence = found(start("?", line, entities=["A", "B"]))
+    evidence = result(start("?", line, entities=["A", "B"]))
     assert pieces(evidence)[0] == ([0, 1, 2, 3], [0, 1, 2])
     assert evidence.texts(line)[0] == "A r x; x r y; y r B"
 
@@ -47,49 +47,49 @@ def test_the_cheaper_of_two_ways_comes_first() -> None:
 def test_an_edge_of_an_anchor_is_part_of_the_tree() -> None:
     # Edge 1 is Ermengarde of Tours (1), mother of, Lothair II (2); Teutberga (3) is Lothair's wife by edge 3.
     state = start("?", KIN, anchors=[Anchor("mother", edges=[1]), Anchor("Teutberga", nodes=[3])])
-    evidence = found(state)
+    evidence = result(state)
     assert pieces(evidence)[:2] == [([1, 2], [1]), ([1, 2, 3], [1, 3])]
     # By its node an anchor is there without its edge.
     state = start("?", KIN, anchors=[Anchor("mother", nodes=[2], edges=[1]), Anchor("Teutberga", nodes=[3])])
-    assert ([2, 3], [3]) in pieces(found(state))
+    assert ([2, 3], [3]) in pieces(result(state))
 
 
 def test_between_two_nodes_an_edge_that_an_anchor_names_is_preferred() -> None:
     graph = Graph.from_triples([("a", "born in", "b"), ("a", "died in", "b"), ("b", "in", "c")])
-    one = start("?", graph, entities=["a", "c"])
-    assert pieces(found(one))[0] == ([0, 1, 2], [0, 2])
+    item = start("?", graph, entities=["a", "c"])
+    assert pieces(result(item))[0] == ([0, 1, 2], [0, 2])
     other = start("?", graph, anchors=[Anchor("died", edges=[1]), Anchor("c", nodes=[2])])
-    assert ([0, 1, 2], [1, 2]) in pieces(found(other))
+    assert ([0, 1, 2], [1, 2]) in pieces(result(other))
     both = [Anchor("died", edges=[1]), Anchor("born", edges=[0]), Anchor("c", nodes=[2])]
-    assert any(set(edges) == {0, 1, 2} for _, edges in pieces(found(start("?", graph, anchors=both))))
+    assert any(set(edges) == {0, 1, 2} for _, edges in pieces(result(start("?", graph, anchors=both))))
 
 
 def test_neighbours_of_one_group_with_different_terminals_are_a_candidate() -> None:
     line = GRAPHS["line"]
-    evidence = found(start("?", line, anchors=[Anchor("ends", nodes=[0, 4])]))
+    evidence = result(start("?", line, anchors=[Anchor("ends", nodes=[0, 4])]))
     assert pieces(evidence) == [([0, 1, 2, 3, 4], [0, 1, 2, 3])]
 
 
 def test_two_anchors_of_one_node_meet_there() -> None:
-    evidence = found(start("?", KIN, entities=["Bertha", "Bertha"]), budget=1)
+    evidence = result(start("?", KIN, entities=["Bertha", "Bertha"]), budget=1)
     assert pieces(evidence) == [([KIN.id("Bertha")], [])]
 
 
 def test_where_nothing_meets_the_anchors_themselves_are_found() -> None:
     apart = GRAPHS["apart"]  # a, b, c and x, y, z
-    assert pieces(found(start("?", apart, entities=["x", "a"]))) == [([3], []), ([0], [])]
-    assert pieces(found(start("?", apart, entities=["a"]))) == [([0], [])]
+    assert pieces(result(start("?", apart, entities=["x", "a"]))) == [([3], []), ([0], [])]
+    assert pieces(result(start("?", apart, entities=["a"]))) == [([0], [])]
     loops = GRAPHS["loops"]
-    assert pieces(found(start("?", loops, anchors=[Anchor("itself", edges=[3])]))) == [([2], [3])]
+    assert pieces(result(start("?", loops, anchors=[Anchor("itself", edges=[3])]))) == [([2], [3])]
     far = start("?", GRAPHS["line"], entities=["e", "a"])
-    assert pieces(found(far, hops=1)) == [([4], []), ([0], [])]
-    assert len(found(far, hops=2)) == 1
+    assert pieces(result(far, hops=1)) == [([4], []), ([0], [])]
+    assert len(result(far, hops=2)) == 1
 
 
 def test_anchors_without_nodes_are_passed_over_and_none_at_all_gives_nothing() -> None:
     state = start("?", KIN, entities=["Nobody", "Gisela", "Lothair I", "Nobody else"])
-    assert [pieces(found(state))[0]] == pieces(found(start("?", KIN, entities=["Gisela", "Lothair I"])))[:1]
-    assert len(found(start("?", KIN, entities=["Nobody"]))) == 0 == len(found(start("?", KIN, anchors=[])))
+    assert [pieces(result(state))[0]] == pieces(result(start("?", KIN, entities=["Gisela", "Lothair I"])))[:1]
+    assert len(result(start("?", KIN, entities=["Nobody"]))) == 0 == len(result(start("?", KIN, anchors=[])))
     with pytest.raises(NeedsError, match="needs 'anchors'"):
         Bubble(vectors_of(KIN))(start("?", KIN))
 
@@ -106,18 +106,18 @@ def test_a_narrowed_graph_is_all_there_is() -> None:
     club = GRAPHS["club"]
     part = club.part(range(1, 34))
     state = start("?", part, anchors=[Anchor("1", nodes=[0, 1]), Anchor("31", nodes=[31], edges=[0])])
-    evidence = found(state)
+    evidence = result(state)
     assert 0 not in evidence.nodes and part.holds(evidence.nodes).all() and np.isin(evidence.edges, part.edges).all()
     assert {1, 31} <= set(evidence.piece(0)[0].tolist())
 
 
 def test_the_cut_ends_the_search_early_and_repeats_are_not_counted() -> None:
     state = start("?", GRAPHS["club"], entities=["member 0", "member 33", "member 16"])
-    all_ten = pieces(found(state))
+    all_ten = pieces(result(state))
     assert len(all_ten) == 10 == len({frozenset(nodes) for nodes, _ in all_ten})
     cut = (Bubble(vectors_of(state.graph)) % 3)(state).evidence
     assert cut is not None and pieces(cut) == all_ten[:3]
-    assert pieces(found(state, budget=25))[:10] == all_ten
+    assert pieces(result(state, budget=25))[:10] == all_ten
 
 
 @pytest.mark.parametrize("options", [{"hops": -1}, {"hops": 1.5}, {"budget": 0}, {"budget": True}])
@@ -132,14 +132,16 @@ def test_passages_and_names_are_searched_together() -> None:
     assert snapshot.names is not None
     names = ["Lothair II", "Alsace"]
     state = start("Where is the abbey?", snapshot.graph, anchors=[Anchor(n, snapshot.graph.ids(n)) for n in names])
-    both, one = (Bubble(index)(state).evidence for index in (joined(snapshot.names, snapshot.passages), snapshot.names))
-    assert both is not None and one is not None and len(both) == 10
+    both, item = (
+        Bubble(index)(state).evidence for index in (joined(snapshot.names, snapshot.passages), snapshot.names)
+    )
+    assert both is not None and item is not None and len(both) == 10
     # The same by a table of all rows.
     table = np.zeros((len(snapshot.graph), snapshot.names.dimension), np.float32)
     for index in (snapshot.passages, snapshot.names):
         table[index.ids] = index.vectors[index.rows_of(index.ids)[1]]
     plain = Bubble(VectorIndex.from_array(table, snapshot.encoder))(state).evidence
-    assert plain is not None and pieces(both) == pieces(plain) != pieces(one)
+    assert plain is not None and pieces(both) == pieces(plain) != pieces(item)
 
 
 @st.composite
@@ -187,15 +189,15 @@ def test_it_is_the_plain_search(state: State, hops: int, budget: int) -> None:
     named = {e for anchor in state.anchors or () for e in anchor.edges.tolist()} & here
     ends = {e: frozenset((int(everything.heads[e]), int(everything.tails[e]))) for e in here}
     expected = []
-    for held, links, origins in plain_bubble(neighbours, groups, costs, hops, budget):
+    for record, links, origins in plain_bubble(neighbours, groups, costs, hops, budget):
         own = {tied[g][v] for g, v in origins if v in tied[g]}
         ranked = sorted(here, key=lambda e: (e not in own, e not in named, e))
-        expected.append((held, own | {next(e for e in ranked if ends[e] == link) for link in links}))
-    evidence = found(state, hops=hops, budget=budget)
+        expected.append((record, own | {next(e for e in ranked if ends[e] == link) for link in links}))
+    evidence = result(state, hops=hops, budget=budget)
     assert expected or all(len(piece[0]) <= 2 for piece in evidence)
     if expected:
-        assert [(set(held), set(edges)) for held, edges in pieces(evidence)] == expected
-        assert all(len(set(held)) == len(held) for held, _ in pieces(evidence))
+        assert [(set(record), set(edges)) for record, edges in pieces(evidence)] == expected
+        assert all(len(set(record)) == len(record) for record, _ in pieces(evidence))
 
 
 def test_renumbering_nodes_renumbers_the_result() -> None:

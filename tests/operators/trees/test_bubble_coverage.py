@@ -68,8 +68,8 @@ def test_several_nodes_for_one_anchor_are_penalised_mildly() -> None:
 def test_without_a_vector_or_with_a_zero_vector_a_node_costs_1_and_no_node_less_than_0() -> None:
     assert scores(Evidence.of_nodes([3, 5, 4]), *[]) == pytest.approx([1 / (1 + 1e-6), 1 / (1 + 1e-6), 1e6])
     backwards = VectorIndex.from_array([[-1, 0]] * 6, East())
-    found = Coverage(backwards)(state(Evidence.of_nodes([0]))).evidence
-    assert found is not None and found.scores is not None and found.scores[0] == pytest.approx(0.5)
+    result = Coverage(backwards)(state(Evidence.of_nodes([0]))).evidence
+    assert result is not None and result.scores is not None and result.scores[0] == pytest.approx(0.5)
 
 
 def test_an_edge_covers_its_anchor_and_a_triple_has_its_ends() -> None:

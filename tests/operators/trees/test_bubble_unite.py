@@ -11,9 +11,9 @@ PIECE = st.tuples(st.lists(st.integers(0, 33), max_size=4, unique=True), st.list
 
 
 def united(evidence: Evidence) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    found = Unite()(start("?", CLUB, evidence=evidence)).evidence
-    assert found is not None and found.scores is None
-    return found.identities()
+    result = Unite()(start("?", CLUB, evidence=evidence)).evidence
+    assert result is not None and result.scores is None
+    return result.identities()
 
 
 def test_nodes_and_edges_stand_where_they_first_came() -> None:
@@ -35,5 +35,5 @@ def test_nothing_is_lost(pieces: list[tuple[list[int], list[int]]]) -> None:
     edges = {e for _, some in pieces for e in some}
     assert len(whole) == min(len(pieces), 1)
     assert {e for _, some in whole for e in some} == edges
-    held = [v for nodes, _ in whole for v in nodes]
-    assert len(held) == len(set(held)) and {v for nodes, _ in pieces for v in nodes} <= set(held)
+    record = [v for nodes, _ in whole for v in nodes]
+    assert len(record) == len(set(record)) and {v for nodes, _ in pieces for v in nodes} <= set(record)

@@ -148,9 +148,9 @@ def test_pieces_keep_their_order_and_their_scores() -> None:
     op = Grow(ALL, width=1, depth=2)
     unscored = grown(op, asked(pieces))
     assert len(unscored) == 3 and [edges[:1] for _, edges in unscored][::2] == [[3], [0]]
-    found = op(asked(pieces).with_(evidence=Evidence.of_pieces(pieces, [0.2, 0.9, 0.5]))).evidence
-    assert found is not None and found.scores is not None and found.scores.tolist() == [0.9, 0.5, 0.2]
-    assert [(n.tolist(), e.tolist()) for n, e in found] == [unscored[1], unscored[2], unscored[0]]
+    result = op(asked(pieces).with_(evidence=Evidence.of_pieces(pieces, [0.2, 0.9, 0.5]))).evidence
+    assert result is not None and result.scores is not None and result.scores.tolist() == [0.9, 0.5, 0.2]
+    assert [(n.tolist(), e.tolist()) for n, e in result] == [unscored[1], unscored[2], unscored[0]]
 
 
 def test_without_evidence_there_is_nothing_to_grow() -> None:
@@ -201,8 +201,8 @@ def test_candidates_come_nearest_to_the_question_first_and_at_most_as_many_as_fi
     graph = Graph.from_triples([("a", f"word{i}", f"x{i}") for i in range(80)] + [("a", "lake", "stone")])
     llm, calls = choosing()
     Grow(llm, width=7)(asked([([0], [])], graph, "lake stone?"))
-    [(_, found, candidates)] = calls
-    assert found == [] and len(candidates) == 64 and candidates[0] == "a lake stone"
+    [(_, result, candidates)] = calls
+    assert result == [] and len(candidates) == 64 and candidates[0] == "a lake stone"
 
 
 def test_a_model_is_told_how_many_to_choose_and_more_are_cut() -> None:
