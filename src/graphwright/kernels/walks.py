@@ -237,24 +237,23 @@ def expand_chains(
     same_length("heads", heads.size, "tails", tails.size)
     start_nodes = set(node_ids(sources, n, "sources").tolist())
     ends = np.stack((heads, tails), axis=1).ravel().tolist()  # step 2i leaves the head of triple i, 2i + 1 its tail
-    steps_from: dict[int, list[int]] = {}
+    mask = 0 if inverse else 1  # of the bit of a step that must stay the same along a chain
+    exits: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    queue: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
     for step, node in enumerate(ends):
-        steps_from.setdefault(node, []).append(step)
-    queue: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
-        ((node, ends[step ^ 1]), (step,))
-        for step, node in enumerate(ends)
-        if node in start_nodes and node != ends[step ^ 1]
-    ]
-    extended: set[tuple[int, int, int]] = set()
+        target = ends[step ^ 1]
+        exits.setdefault((node, step & mask), []).append((step, target))
+        if node in start_nodes and node != target:
+            queue.append(((node, target), (step,)))
+    extended: dict[tuple[int, int], set[int]] = {}
     for nodes, steps in queue:  # grows
         if len(steps) == length:
             continue
-        for step in steps_from[nodes[-1]]:
-            target, direction = ends[step ^ 1], 0 if inverse else step & 1
-            if not inverse and direction != steps[-1] & 1:
-                continue
-            if (direction, nodes[0], target) not in extended and target not in nodes:
-                extended.add((direction, nodes[0], target))
+        direction = steps[0] & mask
+        reached = extended.setdefault((nodes[0], direction), set())
+        for step, target in exits.get((nodes[-1], direction), ()):
+            if target not in reached and target not in nodes:
+                reached.add(target)
                 queue.append(((*nodes, target), (*steps, step)))
     if not inverse:  # a chain that ends at its source was walked from there
         queue = [(nodes[::-1], steps[::-1]) if steps[0] & 1 else (nodes, steps) for nodes, steps in queue]

@@ -51,7 +51,8 @@ def seeds(state: State, groups: list[tuple[Ints, float]] | None = None) -> tuple
     """
     groups = seed_groups(state) if groups is None else groups
     ids = np.concatenate([np.empty(0, np.int64), *(nodes for nodes, _ in groups)])
-    shares = np.concatenate([np.empty(0), *(np.full(len(nodes), weight) / len(nodes) for nodes, weight in groups)])
+    sizes = np.array([len(nodes) for nodes, _ in groups], np.int64)
+    shares = np.repeat(np.array([weight for _, weight in groups]) / np.maximum(sizes, 1), sizes)
     nodes, position = np.unique(ids, return_inverse=True)
     weights = np.bincount(position, shares, len(nodes)).astype(np.float64, copy=False)
     inside = state.graph.holds(nodes) & (weights > 0)
