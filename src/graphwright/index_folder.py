@@ -432,7 +432,7 @@ class Index:
 
     @contextmanager
     def _write(self, progress: Progress | None = None, usage: Usage | None = None) -> Iterator[Writer]:
-        """Hold the write lock; the snapshot held here is released first, so that its files can be deleted."""
+        """Hold the write lock; first release this object's snapshot, so that its files can be deleted."""
         if self.imported is not None:
             raise StoreError(
                 f"{self.path} is an imported graph; documents cannot be added to it or removed from it. Index "

@@ -323,7 +323,7 @@ def _show_steps(console: Console, steps: Sequence[Changed]) -> None:
 
 
 def _numbers(seconds: float, usage: Usage) -> list[str]:
-    """Return the milliseconds of a step, those of its models, the texts that they read, and the LLM's tokens."""
+    """Return a step's milliseconds, model milliseconds, texts read by models, and LLM tokens."""
     tokens = usage.prompt_tokens + usage.completion_tokens
     model = f"{1000 * usage.seconds:.1f}" if usage.calls else ""
     return [f"{1000 * seconds:.1f}", model, str(usage.texts or ""), f"{tokens:,}" if tokens else ""]

@@ -242,7 +242,7 @@ def check_llm(folder: Path | None, llm: str | None, base_url: str | None) -> Ite
 
 
 def _check_reply(client: LLM, name: str) -> Check:
-    """Ask for one word: the model answers, and its server reports tokens."""
+    """Check that the model answers a short prompt, and that its server reports token counts."""
     from graphwright.models.budget import estimated_tokens
 
     prompt = ("Answer with one word.", "Say: ready")

@@ -49,8 +49,8 @@ class ExperimentOptions:
             "embed": names_in,
             "metrics": names_in,
         }
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        options = {name: parse[name](value) if name in parse else value for name, value in given.items()}
+        arguments = {name: value for name, value in vars(self).items() if value is not None}
+        options = {name: parse[name](value) if name in parse else value for name, value in arguments.items()}
         if plan is not None:
             return read_plan(plan, **options)
         missing = [f"--{name}" for name in ("data", "methods") if name not in options]

@@ -186,7 +186,7 @@ def import_(
 
 
 def _extractor(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False) -> Extractor:
-    """Return the extractor; that of a language model caches replies in the folder, and needs no key in a dry run."""
+    """Return the extractor; a generative one caches replies in the folder, and needs no key in a dry run."""
     from graphwright.index.extraction import LexicalExtractor
     from graphwright.index.generative import GenerativeExtractor
 
@@ -207,7 +207,7 @@ def _check_paths(paths: list[Path]) -> None:
 
 @contextmanager
 def _opened(into: Path, settings: Mapping[str, Any], encoder: str | None, extractor: Extractor) -> Iterator[Index]:
-    """Give an index; if it does not exist it is created, and deleted again if nothing could be added."""
+    """Yield an index; a missing one is created, and deleted again if nothing could be added."""
     from graphwright.index.changes import Settings
     from graphwright.index_folder import Index
 

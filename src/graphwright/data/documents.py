@@ -104,9 +104,9 @@ def _digest(document: Document) -> bytes:
 
 def _repeat(identity: str, first: _Place, place: _Place) -> Skipped:
     """Return a document with a repeated id as `Skipped`. Raises DataError if it is not the same document."""
-    there, here = (f"{path}:{line}" if line else str(path) for _, path, line in (first, place))
+    first_position, position = (f"{path}:{line}" if line else str(path) for _, path, line in (first, place))
     if first[0] == place[0]:
-        return Skipped(here, f"the same as {there}, id {identity!r}")
+        return Skipped(position, f"the same as {first_position}, id {identity!r}")
     rows = next((path for _, path, line in (place, first) if line), None)
     remedy = (
         f"Give each document its own id; or rename the field of ids in {rows}, for example to 'number': the ids of its "
@@ -115,7 +115,7 @@ def _repeat(identity: str, first: _Place, place: _Place) -> Skipped:
         else "Give the folder above both"
     )
     raise DataError(
-        f"two different documents have the id {identity!r}: {there} and {here}. "
+        f"two different documents have the id {identity!r}: {first_position} and {position}. "
         f"{remedy}, or read them into separate indexes."
     )
 

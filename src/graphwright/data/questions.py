@@ -288,7 +288,7 @@ class Source:
         return next((self.folder / name for name in names if (self.folder / name).is_file()), None)
 
     def no_questions(self) -> DataError:
-        """Return the error for a name of questions that is not there."""
+        """Return the error for a set of questions that does not exist."""
         return DataError(
             f"{self.folder}: no questions named {self.split!r} are there, but {contents(self.folder)}. Name a file "
             "that is there, or give the path of one."

@@ -198,7 +198,7 @@ class Graph:
 
     @property
     def passages(self) -> Passages | None:
-        """Where the chunks of the snapshot lie in their documents; None for a graph without passages."""
+        """Documents and spans of the snapshot's chunks; None for a graph without passages."""
         return self.columns.passages
 
     @property

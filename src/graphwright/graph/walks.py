@@ -62,9 +62,9 @@ class Bundle(NamedTuple):
         """Return the nodes of the first walk from the root to an end, preferring walks that do not go straight back."""
         walk, after = [end], (-1, False)
         for hop, (relation, forward) in zip(reversed(self.hops), reversed(self.relations), strict=True):
-            near = [here for here, far in hop.items() if walk[-1] in far]
+            near = [source for source, far in hop.items() if walk[-1] in far]
             reversing = after == (relation, not forward)
-            walk.append(next((here for here in near if not reversing or here != walk[-2]), near[0]))
+            walk.append(next((source for source in near if not reversing or source != walk[-2]), near[0]))
             after = relation, forward
         return walk[::-1]
 
@@ -125,10 +125,10 @@ def _hop(reached: set[int], rows: list[Row], at: int, forward: bool) -> Hop:
     hop: Hop = {}
     taken: set[int] = set()
     for relation, head, tail, edge in itertools.islice(rows, at, None):
-        here, far = (head, tail) if forward else (tail, head)
-        if relation != rows[at][0] or here not in reached or edge in taken:
+        source, far = (head, tail) if forward else (tail, head)
+        if relation != rows[at][0] or source not in reached or edge in taken:
             break
-        hop.setdefault(here, []).append(far)
+        hop.setdefault(source, []).append(far)
         taken.add(edge)
     return hop
 

@@ -1,4 +1,4 @@
-"""Build the search structures of an index: merge or read the graph, embed its texts, index its words."""
+"""Create index folders, and build their search structures: merge or read the graph, embed texts, index words."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def build_from_graph(
     """Build the indexes over a graph without passages; its nodes take their place.
 
     `embed`: which of names, triples (one per edge) and passages (a node's triples as text) are embedded; by default
-    names, if the graph has at most MAX_NAMES_EMBEDDED nodes. `ids`: the ids that nodes had in a file, by which
-    questions may call them too. Beyond MAX_NORMALISED nodes a name is found only in its exact spelling, and beyond
+    names, if the graph has at most MAX_NAMES_EMBEDDED nodes. `ids`: the ids that nodes had in a file, which
+    questions may use as names too. Beyond MAX_NORMALISED nodes a name is found only in its exact spelling, and beyond
     MAX_TRIPLES_INDEXED edges passages are not indexed by words: either would take longer than all other work.
     """
     clock = _Clock()

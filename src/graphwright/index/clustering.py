@@ -68,9 +68,9 @@ def communities(graph: Graph, max_size: int = 10, resolution: float = 1.0, seed:
     """Return the communities of a snapshot's entities, computed once: hierarchical Leiden (Edge et al., 2024).
 
     The Leiden algorithm (Traag et al., 2019) maximises modularity over the undirected edges between entities, weighted
-    by the number of parallel ones; it is applied again inside each community of more than `max_size` nodes, until it
-    does not divide it. `resolution`: above 1 gives more and smaller communities; `seed` makes the result reproducible.
-    For a part of a graph the communities of the whole snapshot are returned.
+    by the number of parallel ones; it is applied again inside each community of more than `max_size` nodes, until
+    none is divided further. `resolution`: above 1 gives more and smaller communities; `seed` makes the result
+    reproducible. For a part of a graph the communities of the whole snapshot are returned.
 
     46,000 entities with 128,000 connected pairs take about a second. Needs the extra `communities` (igraph); raises
     OptionError without it.

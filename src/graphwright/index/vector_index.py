@@ -1,4 +1,4 @@
-"""Vectors of the nodes or edges of a snapshot, and the union of two such indexes."""
+"""Vectors of the nodes or edges of a snapshot, the union of two such indexes, and the base of indexes with a checksum."""
 
 from __future__ import annotations
 

@@ -161,9 +161,9 @@ def _meetings(tables: Tables, groups: int) -> Iterator[Meeting]:
         if other >= 0:
             labels = [other, label]
         else:
-            here = np.arange(label // groups * groups, (label // groups + 1) * groups)
-            serial = tables.labels[here, at.SERIAL]
-            labels = here[(serial > 0) & (serial <= tables.labels[label, at.SERIAL])].tolist()
+            group_labels = np.arange(label // groups * groups, (label // groups + 1) * groups)
+            serial = tables.labels[group_labels, at.SERIAL]
+            labels = group_labels[(serial > 0) & (serial <= tables.labels[label, at.SERIAL])].tolist()
         labels.sort(key=lambda label: int(tables.labels[label, at.ORIGIN]))
         paths = [_path(tables, groups, label) for label in labels]
         proper = {v for path in paths for v in path}

@@ -174,7 +174,7 @@ class DirectedEdges:
 
 
 def directed_edges(views: Sequence[GraphView], torch: Any = None) -> DirectedEdges:
-    """Return the directed edges of some graphs, their nodes numbered through."""
+    """Return the directed edges of some graphs, their nodes numbered consecutively."""
     offsets = np.cumsum([0, *(len(view.nodes) for view in views)])
     heads = np.concatenate([view.heads + offset for view, offset in zip(views, offsets, strict=False)])
     tails = np.concatenate([view.tails + offset for view, offset in zip(views, offsets, strict=False)])
@@ -309,10 +309,10 @@ class WalkScores(NamedTuple):
 
 
 def best_walks(logits: StepLogits, edges: DirectedEdges, start: Any) -> WalkScores:
-    """Return the scores of the best walks that begin at `start`, never return there, and end where the question does.
+    """Return the scores of the best walks that begin at `start` and never return, gates of their ends included.
 
-    The gate of its end counts too, so that a walk to where the question does not end scores low (Viterbi, forward and
-    backward). `start`: [n, 1], 1 where walks begin.
+    A walk of a length at which the question is unlikely to end scores low. Computed by the Viterbi algorithm, forward
+    and backward. `start`: [n, 1], 1 where walks begin.
     """
     gates, elsewhere = open_gates(logits), 1 - start
     relations = [gate for gate, _ in gates]

@@ -88,7 +88,7 @@ class Decoder:
     """
 
     def __init__(self, w: Mapping[str, Any], questions: Any, vectors: Any, relations: Sequence[int] = ()) -> None:
-        """Embed the relations, each against and along it."""
+        """Embed each relation in both directions: first from tail to head, then from head to tail."""
         self.w, self.questions = w, questions
         self.embeddings = (vectors @ w["relation"]).reshape(2 * vectors.shape[0], -1)
         self.row_of = {2 * relation + way: 2 * row + way for row, relation in enumerate(relations) for way in (0, 1)}

@@ -123,9 +123,9 @@ class Schedule(Checked):
 
 
 class Training:
-    """The training of one retriever: the samples to learn from and those held out, random weights, and the loop.
+    """Training of one retriever: training samples, held-out samples, random initial weights, and the loop.
 
-    A single sample is both learned from and held out.
+    A single sample is used for both.
     """
 
     def __init__(self, samples: Samples, schedule: Schedule, progress: Progress | None = None) -> None:

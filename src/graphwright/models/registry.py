@@ -166,9 +166,9 @@ _Model = TypeVar("_Model")
 
 @dataclass(frozen=True)
 class _Kind(Generic[_Model]):
-    """A kind of model: its name, its protocol, the attributes of that, and the classes of functions and of named ones.
+    """A kind of model: its name, its protocol with its attributes, and the classes for functions and for names.
 
-    The classes of named ones are in `graphwright.models`, which imports them when they are needed.
+    The classes for names are in `graphwright.models`, which imports them when they are needed.
     """
 
     name: str

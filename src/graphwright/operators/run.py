@@ -59,7 +59,7 @@ class ModelMemory:
         self._lock = Lock()
 
     def space(self, model: object, method: str, arguments: tuple[str, ...]) -> int:
-        """Return a number for what a model's method gives with these arguments, such as latents: it hashes fast.
+        """Return a number that identifies a model's output for these arguments: a cache key that hashes fast.
 
         Models that are equal share their outputs; a model that cannot be hashed equals only itself.
         """

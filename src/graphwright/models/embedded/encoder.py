@@ -157,8 +157,8 @@ def encoded(ids: Sequence[list[int]]) -> Iterator[tuple[list[int], list[Floats]]
 def side_by_side(work: Callable[[_T], _U], items: Sequence[_T]) -> Iterator[tuple[_T, _U]]:
     """Run work on items in parallel, one thread per core, and yield each with its result, in their order.
 
-    Parallel batches rather than threads inside one: no layer waits for its slower half, and a single item is processed
-    in the caller's thread.
+    Batches run in parallel, each on one thread, so that no layer waits for the slowest of several threads. A single
+    item is processed in the caller's thread.
     """
     if len(items) < 2:
         yield from ((item, work(item)) for item in items)
@@ -240,7 +240,7 @@ def _saturates() -> bool:
 
 @cache
 def checksum(model: str = _READING) -> str:
-    """Return the checksum of a folder's weights that the build wrote; 23 MB are not hashed at each start."""
+    """Return the checksum of a folder's weights that the build stored: hashing 23 MB at each start would be slow."""
     file = weights_file("model.json", model)
     try:
         return str(json.loads(file.read_text("utf-8"))["sha256"])

@@ -174,9 +174,9 @@ class HTTPConnection:
         """Send a request until it is answered, at most `retries` times more.
 
         `resource`: of the client, such as "chat.completions". `read` turns the bytes of the response into a result and
-        the tokens it took; `tokens` is their estimate; a response above `max_bytes` is taken to be endless. `allow` is
-        called before each attempt, while nothing is held that another request could wait for, and raises where there
-        must be none. Raises ModelError where the work is cancelled: nothing is sent then.
+        the tokens it took; `tokens` is their estimate; a response above `max_bytes` is treated as endless. `allow` is
+        called before each attempt, when this request blocks no other one, and raises to prevent the attempt. Raises
+        ModelError where the work is cancelled: nothing is sent then.
         """
         create = attrgetter(resource)(self._connected()).with_streaming_response.create
         attempt = 0

@@ -29,7 +29,7 @@ SCORES_ITEMS = ModelOf("an encoder, a cross-encoder or a scorer", Encoder, Cross
 
 
 class _Reranker(Ranker):
-    """Ranks the items of the evidence; without items there is nothing to rank."""
+    """Base of operators that rank the items of the evidence; without items the result is empty."""
 
     needs = ("evidence",)
     gives = ("evidence",)

@@ -43,7 +43,7 @@ ScoreFunction = Callable[[Evidence], Scores]
 
 
 class Scorer(Checked, ABC):
-    """Scores items; Rerank and BeamSearch take it in place of a model."""
+    """Base of scorers of items, which Rerank and BeamSearch take in place of a model."""
 
     @abstractmethod
     def prepare(self, state: State, run: Run) -> ScoreFunction:
