@@ -1,4 +1,4 @@
-"""The names that users import: all there, and none of the public contract missing."""
+"""The exported names: each can be imported, and the public contract is complete."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and files of lines that outlive who writes them."""
+"""Atomic file writes, and line files that survive a killed writer."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""An index of a knowledge graph: made whole or not at all, and searched by every method."""
+"""An index of a knowledge graph: created atomically, and searched by every method."""
 
 import json
 import os

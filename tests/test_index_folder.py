@@ -1,4 +1,4 @@
-"""The index folder: add, replace, remove, ask; refusals; nothing half-written."""
+"""The index folder: add, replace, remove and ask; invalid input; no partial writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each layer imports only from those before it, and importing the package loads nothing heavy."""
+"""Each layer imports only from lower layers, and importing the package loads nothing heavy."""
 
 import ast
 import subprocess

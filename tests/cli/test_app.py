@@ -1,4 +1,4 @@
-"""The command line as a user meets it: commands, options, exit codes and messages."""
+"""The command line: commands, options, exit codes and messages."""
 
 from __future__ import annotations
 

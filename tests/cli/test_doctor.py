@@ -1,4 +1,4 @@
-"""The doctor command, and each of its checks on something that was broken on purpose."""
+"""The doctor command, and each of its checks on a deliberately broken installation or index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands with a language model, over real HTTP, as a user meets them."""
+"""Commands with a language model, over real HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The train commands as a user meets them, from questions and a graph to an answer by what was trained."""
+"""The train commands, from questions and a graph to an answer by the trained retriever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats of data sets: told by the files, and errors for unknown ones."""
+"""Formats of data sets: recognised by their files, and errors for unknown ones."""
 
 from __future__ import annotations
 

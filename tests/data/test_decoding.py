@@ -1,3 +1,5 @@
+"""Detection of text encodings, and of binary data."""
+
 from __future__ import annotations
 
 import gzip
@@ -32,31 +34,31 @@ ENGLISH = "Plain English surrounds it, as it does in most files that people have
 @pytest.mark.parametrize("codec", TEXTS)
 @pytest.mark.parametrize("repeats", [1, 3000])
 @pytest.mark.parametrize("around", ["", ENGLISH], ids=["alone", "in English"])
-def test_older_encodings_are_told_apart(codec: str, repeats: int, around: str) -> None:
+def test_older_encodings_are_distinguished(codec: str, repeats: int, around: str) -> None:
     text = (around + TEXTS[codec] + "\n") * (repeats if not around else min(repeats, 300))
     assert decode(text.encode(codec)) == text
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_utf8_is_never_taken_for_anything_else(text: str) -> None:
+def test_utf8_is_never_detected_as_another_encoding(text: str) -> None:
     if "\0" not in text:
         assert decode(text.encode("utf-8")) == text.removeprefix("\ufeff")
     assert decode(b"\xef\xbb\xbf" + text.encode("utf-8")) == text
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be"])
-def test_utf16_is_told_with_and_without_its_mark(codec: str) -> None:
+def test_utf16_is_detected_with_and_without_a_byte_order_mark(codec: str) -> None:
     data = (WESTERN * 3).encode(codec)
     assert decode(data) == WESTERN * 3
     assert not is_binary(data)
 
 
-def test_a_damaged_byte_does_not_turn_utf8_into_something_else() -> None:
+def test_utf8_with_a_damaged_byte_is_still_detected() -> None:
     data = ("Žluťoučký kůň. " * 20).encode()
     assert decode(data[:-1] + b"\xff") == "Žluťoučký kůň. " * 19 + "Žluťoučký kůň.\ufffd"
 
 
-def test_a_declared_encoding_is_believed_if_it_can_be_true() -> None:
+def test_a_declared_encoding_is_used_if_the_bytes_are_valid_in_it() -> None:
     data = "İstanbul’da ağaç".encode("cp1254")
     assert decode(data, "windows-1254") == "İstanbul’da ağaç"
     assert decode(WESTERN.encode("cp1252"), "no-such-thing") == WESTERN

@@ -1,3 +1,5 @@
+"""Splitting of documents into chunks: sizes, overlap, headings, long sentences and rows."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

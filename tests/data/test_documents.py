@@ -1,3 +1,5 @@
+"""Reading files and folders as documents: order, ids, skipped files and errors."""
+
 from __future__ import annotations
 
 import gzip
@@ -34,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_is_read_in_order_and_what_cannot_be_is_named(folder: Path) -> None:
+def test_a_folder_is_read_in_order_and_unreadable_files_are_reported(folder: Path) -> None:
     documents, skipped = read(folder)
     assert documents == [
         Document("a.md", "A Title\n\nBody.", "A Title"),

@@ -1,4 +1,4 @@
-"""What documents refer to, as files of every kind say it."""
+"""References between documents, read from files of every kind."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Reading files of triples: tables, N-Triples, Parquet, and errors for other files."""
+
 import gzip
 from pathlib import Path
 
@@ -39,7 +41,7 @@ def test_tables_are_read_whatever_their_columns(tmp_path, name, text, options, e
     assert rows(dump_of(written(tmp_path / name, text), **options)) == expected
 
 
-def test_a_path_with_letters_that_stand_for_others_is_itself(tmp_path):
+def test_wildcards_in_a_path_are_literal(tmp_path):
     path = written(tmp_path / "it's [all]*?.tsv", "a\tr\tb\n")
     written(tmp_path / "it's a.tsv", "x\tr\ty\n")
     assert rows(dump_of(path)) == [("a", "r", "b")]
@@ -98,7 +100,7 @@ def test_parquet_is_read_by_the_names_of_its_columns(tmp_path):
         ("kb.parquet", "not parquet", {}, "not a readable Parquet file"),
     ],
 )
-def test_a_file_that_is_no_dump_is_refused_with_what_was_found(tmp_path, name, text, options, message):
+def test_a_file_that_is_no_dump_is_refused_with_its_contents(tmp_path, name, text, options, message):
     with pytest.raises(DataError, match=message):
         dump_of(written(tmp_path / name, text), **options)
 

@@ -1,3 +1,5 @@
+"""Markdown: text, titles and link targets."""
+
 from __future__ import annotations
 
 import time
@@ -40,7 +42,7 @@ lines -->
 """
 
 
-def test_markdown_keeps_words_and_layout_and_drops_marks() -> None:
+def test_markdown_marks_are_removed_but_words_and_layout_stay() -> None:
     title, text, settings = markdown_text(SOURCE)[:3]
     assert title == "The Title"
     assert settings == {"author": "Me"}
@@ -75,7 +77,7 @@ def test_the_first_heading_is_the_title() -> None:
     assert markdown_text("") == ("", "", {}, [])
 
 
-def test_links_lead_where_they_are_written_to() -> None:
+def test_link_targets_are_returned_as_written() -> None:
     assert markdown_text(SOURCE)[3] == ["http://x.y/a_(b)", "http://foo.example", "http://c"]
     text = """---
 see: "[front](front.md)"

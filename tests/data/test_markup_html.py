@@ -1,3 +1,5 @@
+"""HTML pages: titles, visible text, encodings and links."""
+
 from __future__ import annotations
 
 import pytest
@@ -17,7 +19,7 @@ PAGE = """<!doctype html><html><head><title> Rivers &amp;
   b</pre><div><div>deep</div></div> tail</body></html>"""
 
 
-def test_a_page_gives_its_title_and_what_a_reader_sees() -> None:
+def test_the_title_and_the_visible_text_are_returned() -> None:
     title, text, links = html_text(PAGE)
     assert links == []  # the menu is not what the page says
     assert title == "Rivers & Lakes"
@@ -43,7 +45,7 @@ def test_a_page_gives_its_title_and_what_a_reader_sees() -> None:
         ("<pre hidden>x</pre><p>a   b</p>", ("", "a b")),
     ],
 )
-def test_malformed_pages_give_what_they_hold(page: str, expected: tuple[str, str]) -> None:
+def test_the_text_of_malformed_pages_is_returned(page: str, expected: tuple[str, str]) -> None:
     assert html_text(page)[:2] == expected
 
 
@@ -62,6 +64,6 @@ def test_a_page_can_declare_its_encoding(page: bytes) -> None:
     assert declared_encoding(b"<p>charset=none") == ""
 
 
-def test_links_are_those_of_the_text_as_they_are_written() -> None:
+def test_links_of_the_visible_text_are_returned_as_written() -> None:
     page = "<nav><a href=n>n</a></nav><p><a href='a b.html#c'>x</a><a>no</a><a href=''>e</a><a href=&#x41;><b>y</b></a>"
     assert html_text(f"{page}<div hidden><a href=h>h</a></div>")[2] == ["a b.html#c", "A"]

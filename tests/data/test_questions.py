@@ -1,3 +1,5 @@
+"""Files of questions: formats, invalid lines, and gold documents checked against the corpus."""
+
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""Records out of JSON lines, JSON and Parquet."""
+"""Records read from JSON lines, JSON and Parquet."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Files of extractions made beforehand (open information extraction), and errors for invalid ones."""
+
 from __future__ import annotations
 
 import json

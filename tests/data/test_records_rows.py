@@ -1,3 +1,5 @@
+"""Passages in rows of JSON lines and tables, and errors for invalid rows."""
+
 from __future__ import annotations
 
 import csv

@@ -1,4 +1,4 @@
-"""What is written down of a question asked: what was found, how good that is, what it took, and what was lost where."""
+"""The recorded result of a question: documents, metrics, costs, and the recall after each step."""
 
 from __future__ import annotations
 

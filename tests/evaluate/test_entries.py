@@ -1,4 +1,4 @@
-"""What is compared: names, options, expressions, labels and grids, each under a name of its own."""
+"""Compared methods: names, options, expressions, labels and grids, each under a unique label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments as files: read, written, and read back as the same."""
+"""Experiments as files: reading, writing, and equality after a round trip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of methods, and a run in words."""
+"""The order of methods, and sentences on a run."""
 
 from __future__ import annotations
 

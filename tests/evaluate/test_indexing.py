@@ -1,4 +1,4 @@
-"""The index of a run: the same corpus to the letter, and without a share of its edges."""
+"""The index of a run: built from exactly the same corpus, and with a share of its edges removed."""
 
 from __future__ import annotations
 

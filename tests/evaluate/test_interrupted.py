@@ -1,4 +1,4 @@
-"""Runs whose process is killed, at any moment, or that two processes want: nothing is lost, nothing is doubled."""
+"""Runs that are killed at any moment, or that two processes start: no result is lost or repeated."""
 
 from __future__ import annotations
 

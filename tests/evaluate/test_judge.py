@@ -1,4 +1,4 @@
-"""Judging a run: worked figures, and a real server that is right, biased, malformed, slow, busy, broken or killed."""
+"""Judging a run: worked figures, and servers that are correct, biased, malformed, slow, busy, failing or killed."""
 
 from __future__ import annotations
 

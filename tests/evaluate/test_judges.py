@@ -1,4 +1,4 @@
-"""Judges: what a model is shown and believed, and what words alone decide in its place."""
+"""Judges: the prompts and verdicts of a language model, and verdicts by word overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of a run by name: nearness over passages and graphs, quality of subgraphs and paths, summaries."""
+"""Metrics of a run by name: topological recall, quality of subgraphs and paths, summaries."""
 
 from __future__ import annotations
 

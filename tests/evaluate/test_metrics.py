@@ -1,4 +1,4 @@
-"""Metrics of rankings, answers and nearness: worked values, laws, errors, and rankings by budget."""
+"""Metrics of rankings, answers and topological recall: worked values, laws, errors, and rankings by budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page as a browser gets it: figures, charts, nothing from elsewhere, and nothing parsed as HTML."""
+"""The report page in a browser: figures and charts, no external resources, and no text parsed as HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a report, and results of single questions: of the page, of the table, and of TREC runs."""
+"""The files of a report: single questions as data of the page, as a CSV table, and as TREC runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run from a folder of files to its summary: whole, interrupted, and refused."""
+"""Runs from a folder of files to their summary: complete, interrupted, and refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals and tests against those of scipy, and the summary of a run."""
+"""Confidence intervals and significance tests compared with scipy, and the summary of a run."""
 
 from __future__ import annotations
 

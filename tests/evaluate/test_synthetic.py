@@ -1,4 +1,4 @@
-"""Questions for two linked documents: drawn alike each time, needing both, and copied from neither."""
+"""Synthetic questions over two linked documents: reproducible, needing both documents, copied from neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables that are no page: on terminals, and as Markdown."""
+"""Result tables for terminals and as Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that a language model writes: what it cites is looked up, and what it makes up is dropped."""
+"""Answers of a language model: citations are verified, and invented ones are dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Early answers: from the first passages where they are enough, and nothing else where they are not."""
+"""Early answers: given if the first passages suffice, otherwise the state is unchanged."""
 
 from __future__ import annotations
 

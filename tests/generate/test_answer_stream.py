@@ -1,4 +1,4 @@
-"""Streams: the answer as it is written, each character once, and never a wrong one."""
+"""Streamed answers: each character is sent once, and never one that the final answer lacks."""
 
 from __future__ import annotations
 

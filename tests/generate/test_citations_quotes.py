@@ -1,4 +1,4 @@
-"""Quotes: found where they stand, whatever was changed in typing them, and nowhere else."""
+"""Quotes located in passages, despite differences in spelling and punctuation."""
 
 from __future__ import annotations
 

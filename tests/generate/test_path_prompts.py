@@ -1,4 +1,4 @@
-"""The prompt of paths: Eq. 5 and 6, room, passages and global edges."""
+"""The prompt of paths: Eq. 5 and 6, the token limit, passages and global edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains for a language model, and the answer that needs none."""
+"""Prompts with evidence chains, and answers from chains without a language model."""
 
 from __future__ import annotations
 

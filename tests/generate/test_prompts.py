@@ -1,4 +1,4 @@
-"""Prompts: they show exactly the passages given, whatever these hold, and never more than there is room for."""
+"""Prompts show exactly the given passages, whatever these contain, and never exceed the token limit."""
 
 from __future__ import annotations
 

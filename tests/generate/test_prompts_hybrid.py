@@ -1,4 +1,4 @@
-"""The hybrid prompt: triples as the skeleton, passages to be quoted, within the room."""
+"""The hybrid prompt: triples, then passages to quote, within the token limit."""
 
 from __future__ import annotations
 

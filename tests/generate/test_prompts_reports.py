@@ -1,4 +1,4 @@
-"""Prompts with reports: what they show, in which order, and that it fits."""
+"""Prompts with community reports: their contents, their order, and the token limit."""
 
 from __future__ import annotations
 

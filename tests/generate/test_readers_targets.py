@@ -1,4 +1,4 @@
-"""Answers by the names that paths lead to."""
+"""Answers that are the names of the nodes at the end of paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model alone: its answer as it stands, nothing cited, nothing where it knows nothing."""
+"""Answers of a language model without retrieval: returned unchanged, without citations, empty if unknown."""
 
 from __future__ import annotations
 

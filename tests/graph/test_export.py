@@ -1,4 +1,4 @@
-"""What is exported comes back equal through networkx, whatever the names hold."""
+"""Exported graphs are equal when networkx reads them, whatever their names contain."""
 
 from __future__ import annotations
 

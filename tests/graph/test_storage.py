@@ -1,4 +1,4 @@
-"""Graphs on disk: equal when opened, and damage is named."""
+"""Graphs on disk: equal when opened, and errors that name damaged files."""
 
 from pathlib import Path
 

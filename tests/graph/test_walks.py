@@ -1,4 +1,4 @@
-"""How walks are written: paths, walks that share their relations, and pieces that are neither."""
+"""Texts of walks: paths, walks that share their relations, and items that are neither."""
 
 from __future__ import annotations
 

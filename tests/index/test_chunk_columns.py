@@ -1,4 +1,4 @@
-"""Records of chunks: everything that is merged, and nothing that is not a name."""
+"""Columns of chunks: all extracted records, and only valid names."""
 
 from __future__ import annotations
 

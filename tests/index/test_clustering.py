@@ -1,4 +1,4 @@
-"""Communities of entities: nested partitions, as modular as what networkx finds, and the same every time."""
+"""Communities of entities: nested partitions, with a modularity like that of networkx, and reproducible."""
 
 from __future__ import annotations
 

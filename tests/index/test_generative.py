@@ -1,4 +1,4 @@
-"""Extraction by a language model: what a reply becomes, what becomes of chunks without one, and what a text can do."""
+"""Extraction by a language model: parsing of replies, failed chunks, and hostile texts."""
 
 from __future__ import annotations
 

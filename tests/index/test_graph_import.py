@@ -1,3 +1,5 @@
+"""Importing files of triples: equal to the graph of the same triples, in every format."""
+
 import gzip
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Inverted indexes, against BM25 worked out by hand and products of dense tables."""
+"""Inverted indexes compared with BM25 worked by hand and with products of dense tables."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""What documents refer to becomes edges between passages, whatever way led to the documents that are there."""
+"""References between documents become edges between passages, in any order of adding documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contributions become one graph: what is merged, what is linked, and where everything came from."""
+"""Merging extractions into one graph: merged entities, edges, and their passages."""
 
 from __future__ import annotations
 

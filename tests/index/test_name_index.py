@@ -1,4 +1,4 @@
-"""The lexicon against plain dictionaries and edit distances."""
+"""The name index compared with plain dictionaries and edit distances."""
 
 from __future__ import annotations
 

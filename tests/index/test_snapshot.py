@@ -1,4 +1,4 @@
-"""What is made once for a snapshot: by one thread for all, and gone with the snapshot."""
+"""Values computed once for a snapshot: by one thread for all, and freed with the snapshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store: what goes in comes out in order, all of it or nothing."""
+"""The store: records are returned in order, and transactions are all or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vector spaces: scores, rows, refusals."""
+"""Vector indexes: scores, rows, and invalid input."""
 
 import pickle
 

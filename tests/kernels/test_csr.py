@@ -1,4 +1,4 @@
-"""Adjacency against scipy and sets."""
+"""Adjacency compared with scipy and with sets."""
 
 from itertools import pairwise
 

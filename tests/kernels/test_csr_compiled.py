@@ -1,4 +1,4 @@
-"""Scratch: one per thread, as large as needed, dropped after errors."""
+"""Scratch arrays: one per thread, grown as needed, dropped after errors."""
 
 import threading
 

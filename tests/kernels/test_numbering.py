@@ -1,3 +1,5 @@
+"""Numbering of codes by first appearance, compared with a dictionary."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,7 +26,7 @@ def test_numbers_are_those_of_a_dictionary_by_first_appearance(batches):
 
 
 @pytest.mark.parametrize("spread", [1, 2**40])
-def test_a_table_that_grows_keeps_what_it_knew(monkeypatch, spread):
+def test_a_growing_table_keeps_its_numbers(monkeypatch, spread):
     monkeypatch.setattr(module, "_FIRST", 4)
     numbering = Numbering()
     drawn = np.random.default_rng(0).integers(0, 5_000, 50_000).astype(np.uint64) * np.uint64(spread)
@@ -34,6 +36,6 @@ def test_a_table_that_grows_keeps_what_it_knew(monkeypatch, spread):
     assert numbering.find(drawn).tolist() == wanted
 
 
-def test_an_empty_batch_takes_nothing():
+def test_an_empty_batch_adds_no_numbers():
     numbering = Numbering()
     assert numbering.take([]).size == 0 and len(numbering) == 0 and numbering.find([0]).tolist() == [-1]

@@ -1,4 +1,4 @@
-"""Forward push: its invariant and estimates against dense algebra, and the table whatever its size."""
+"""Forward push: its invariant and estimates compared with dense algebra, and its table at any size."""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,4 @@
-"""Sweeps against a dense solve, and what they return of graphs in parts."""
+"""Sweeps compared with a dense solve, also on disconnected graphs."""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,4 @@
-"""Questions to learn from: found in the graph, and told what is wrong with those that are not."""
+"""Training questions: located in the graph, and explanations for those that are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network of the entity retriever, against plain loops over nodes and arcs, and what it says of walks."""
+"""The network of the entity retriever compared with plain loops over nodes and arcs, and its scores of walks."""
 
 from __future__ import annotations
 

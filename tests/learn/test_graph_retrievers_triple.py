@@ -1,4 +1,4 @@
-"""The network of the triple retriever, against plain loops over nodes, arcs and triples."""
+"""The network of the triple retriever compared with plain loops over nodes, arcs and triples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels: kept in a file that an interrupted run goes on with, combined, and expanded to triples."""
+"""Labels: stored in a file from which an interrupted run resumes, combined, and expanded to triples."""
 
 from __future__ import annotations
 

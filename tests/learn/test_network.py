@@ -1,4 +1,4 @@
-"""The distance encoding, against a plain loop over edges and against the walks that there are."""
+"""The distance encoding compared with a plain loop over edges and with an enumeration of walks."""
 
 from __future__ import annotations
 

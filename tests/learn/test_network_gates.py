@@ -1,4 +1,4 @@
-"""Walks by the gates of a question, against all walks one by one."""
+"""Walks scored by the gates of a question, compared with an enumeration of all walks."""
 
 from __future__ import annotations
 

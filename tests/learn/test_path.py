@@ -1,4 +1,4 @@
-"""The decoder of relation paths, against the likelihood of all relation paths that there are."""
+"""The decoder of relation paths compared with the likelihood of all relation paths."""
 
 from __future__ import annotations
 

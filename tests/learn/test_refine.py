@@ -1,4 +1,4 @@
-"""Refinement: what each refiner keeps of the candidates of a few questions over a small graph of films."""
+"""Refinement: the candidates that each refiner selects for a few questions over a small graph of films."""
 
 from __future__ import annotations
 

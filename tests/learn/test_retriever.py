@@ -1,4 +1,4 @@
-"""Pieces by what they lead to."""
+"""Items scored by the nodes that they lead to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints: what a training leaves is read back as it was, and anything else is told apart."""
+"""Checkpoints: equal after a round trip, and errors for invalid files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains in the order of how well each step is supported, worked by hand with given probabilities."""
+"""Chains ordered by the probabilities of their steps, worked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training: each level learns a toy task, is what it is without torch, and is the same for a seed."""
+"""Training: each level learns a toy task, answers the same without torch, and is reproducible for a seed."""
 
 from __future__ import annotations
 

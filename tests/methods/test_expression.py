@@ -1,4 +1,4 @@
-"""Expressions are read back as the pipelines that they show, and nothing else is run."""
+"""Expressions are parsed into the pipelines that they describe, and no other code is run."""
 
 from __future__ import annotations
 

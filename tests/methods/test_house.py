@@ -1,4 +1,4 @@
-"""The end of every method: the embedded reader, quotes, or a language model."""
+"""The answer step of every method: the embedded reader, quotes, or a language model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model alone as a method: it needs one, retrieves nothing, and says both clearly."""
+"""The methods without retrieval: they require a language model, and say so."""
 
 from __future__ import annotations
 

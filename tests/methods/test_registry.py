@@ -1,4 +1,4 @@
-"""Methods by name: what they take, what they refuse, and which part of them retrieves."""
+"""Methods by name: their options, their errors, and their retrieval part."""
 
 from __future__ import annotations
 

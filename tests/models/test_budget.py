@@ -1,3 +1,5 @@
+"""Budgets of tokens and money: counting, reservations, and concurrent calls."""
+
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +42,7 @@ class Counting:
         return Completion("ok", None, Usage(calls=1, prompt_tokens=prompt, completion_tokens=self.reply))
 
 
-def test_what_calls_take_is_counted():
+def test_the_usage_of_calls_is_counted():
     llm = BudgetedLLM(ScriptedLLM(["three words here", "two words"]), max_tokens=100)
     assert isinstance(llm, LLM) and llm.id == "scripted"
     completions = [llm.complete("a", "b c"), llm.complete("a", "b")]
@@ -90,7 +92,7 @@ def test_money_is_a_budget_too():
     assert llm.spent.cost == pytest.approx(4 * 0.00012)
 
 
-def test_nothing_is_sent_once_it_could_be_too_much():
+def test_no_request_is_sent_that_could_exceed_the_budget():
     with LLMServer([Say("ok", (900, 50))]) as server:
         llm = BudgetedLLM(OpenAILLM("m", server.url, max_tokens=100, prices=Prices(1.0, 1.0)), 1000, max_cost=1.0)
         llm.complete("", "short")
@@ -108,7 +110,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("trouble", BROKEN)
 @pytest.mark.parametrize(("schema", "budget", "fit"), [(None, 3300, 2), (Place, 3800, 3)])
-def test_requests_that_break_off_or_come_too_late_stay_within_the_budget(trouble, schema, budget, fit):
+def test_interrupted_and_late_requests_stay_within_the_budget(trouble, schema, budget, fit):
     with LLMServer([BROKEN[trouble]]) as server:
         model = OpenAILLM("m", server.url, max_tokens=1100, timeout=0.5, clock=Watch().clock)
         llm = BudgetedLLM(model, max_tokens=budget)
@@ -228,7 +230,7 @@ def test_limits_and_prices_are_those_of_the_model_inside(tmp_path):
         BudgetedLLM(inner, max_cost=0.0004).complete("", "a")
 
 
-def test_it_is_a_small_value():
+def test_it_is_compared_and_pickled_by_its_configuration():
     llm = BudgetedLLM(ScriptedLLM(["a"]), 10, prices=Prices(1.0, 2.0))
     assert pickle.loads(pickle.dumps(llm)) == llm == eval(repr(llm)) and hash(llm)
 

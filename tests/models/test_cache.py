@@ -1,3 +1,5 @@
+"""Caches of vectors and replies: reuse, persistence, limits and threads."""
+
 import pickle
 import sqlite3
 import subprocess
@@ -39,7 +41,7 @@ def place(request, tmp_path):
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(calls=st.lists(st.lists(st.text(max_size=3), max_size=8), max_size=4))
-def test_gives_the_encoders_bits_and_asks_once_for_each_text(place, calls, tmp_path_factory):
+def test_vectors_equal_the_encoders_and_each_text_is_encoded_once(place, calls, tmp_path_factory):
     path = place and tmp_path_factory.mktemp("c") / "v.sqlite"
     inner = Counting()
     cached = CachedEncoder(inner, path)
@@ -51,7 +53,7 @@ def test_gives_the_encoders_bits_and_asks_once_for_each_text(place, calls, tmp_p
     assert sorted(inner.asked) == sorted({text for texts in calls for text in texts})
 
 
-def test_what_is_found_costs_nothing(place):
+def test_cached_vectors_cost_nothing(place):
     cached = CachedEncoder(HashEncoder(), place)
     cached.encode(["fox"])
     usage = Usage()
@@ -59,7 +61,7 @@ def test_what_is_found_costs_nothing(place):
     assert usage.calls == 0
 
 
-def test_a_file_outlives_the_object_and_keeps_encoders_apart(tmp_path):
+def test_a_file_persists_and_separates_encoders(tmp_path):
     path = tmp_path / "v.sqlite"
     CachedEncoder(Counting(), path).encode(["fox"])
     again, other = Counting(), Counting("another")
@@ -111,7 +113,7 @@ def test_processes_may_share_a_file(tmp_path):
     assert usage.calls == 0 and (result == HashEncoder().encode(texts)).all()
 
 
-def test_many_texts_come_back_quickly(tmp_path):
+def test_many_texts_are_read_quickly(tmp_path):
     # Processor time, as other work may share the machine: 20,000 take about 0.3 s in a few queries.
     texts = [f"text {i}" for i in range(20_000)]
     cached = CachedEncoder(Random(), tmp_path / "v.sqlite")
@@ -129,7 +131,7 @@ class Random:
 
 
 @pytest.mark.parametrize("damage", ["text", "truncated", "other"])
-def test_a_file_that_is_no_cache_is_named_with_the_way_out(tmp_path, damage):
+def test_a_file_that_is_no_cache_is_an_error_with_a_remedy(tmp_path, damage):
     path = tmp_path / "v.sqlite"
     if damage == "text":
         path.write_text("this is not a database, " * 100)
@@ -149,7 +151,7 @@ def test_a_missing_folder_is_named(tmp_path):
         CachedEncoder(Counting(), tmp_path / "nowhere" / "v.sqlite").encode(["a"])
 
 
-def test_it_is_a_small_value(place):
+def test_a_cached_encoder_is_compared_and_pickled_without_its_vectors(place):
     cached = CachedEncoder(HashEncoder(), place)
     cached.encode(["a"])
     again = pickle.loads(pickle.dumps(cached))
@@ -157,7 +159,7 @@ def test_it_is_a_small_value(place):
     assert again.dimension == 64 and (again.encode(["a"]) == cached.encode(["a"])).all()
 
 
-def test_no_model_is_asked_for_nothing(place):
+def test_an_empty_batch_calls_no_model(place):
     inner = Counting()
     assert len(CachedEncoder(inner, place).encode([])) == 0 and not inner.asked
 
@@ -177,7 +179,7 @@ def test_wrong_use_is_refused():
         CachedEncoder(HashEncoder(), memory=-1)
 
 
-def test_an_encoder_that_breaks_its_promise_is_named():
+def test_an_encoder_with_invalid_output_is_an_error():
     class Short:
         id = "short"
 
@@ -210,7 +212,7 @@ def counted(*replies, id="scripted"):
     return ScriptedLLM(replies, id)
 
 
-def test_a_prompt_is_paid_for_once(path):
+def test_a_repeated_prompt_causes_one_call(path):
     llm = CachedLLM(counted("in Graz"), path)
     assert isinstance(llm, LLM) and llm.id == "scripted"
     first = llm.complete("Be short.", "Where?")
@@ -235,7 +237,7 @@ def test_everything_that_changes_a_reply_is_part_of_the_key(path):
     assert len(calls) == 6
 
 
-def test_values_come_back(path):
+def test_values_are_equal_after_a_round_trip(path):
     text = 'Here: {"name": "Graz"} ...'
     made = CachedLLM(counted(text), path).complete("", "a", schema=Place)
     again = CachedLLM(counted(), path).complete("", "a", schema=Place)
@@ -262,7 +264,7 @@ def test_a_stored_reply_that_no_longer_fits_is_asked_for_again(path):
         assert llm.complete("", "a", schema=place(3)).value.name == "Graz"
 
 
-def test_a_stored_reply_is_handed_over_in_one_piece(path):
+def test_a_stored_reply_is_streamed_in_one_piece(path):
     pieces = []
     llm = CachedLLM(counted("one two"), path)
     llm.complete("", "a", on_text=pieces.append)
@@ -280,7 +282,7 @@ def test_only_good_replies_are_stored(path):
         llm.complete("", "b")
 
 
-def test_threads_that_ask_the_same_pay_once(path):
+def test_concurrent_equal_prompts_cause_one_call(path):
     started = threading.Barrier(8)
     calls = []
 
@@ -326,7 +328,7 @@ def test_processes_share_the_file(path):
 
 
 @pytest.mark.parametrize("text", ["\ud800 half", "東京\x00\n", "x" * 100_000])
-def test_any_text_comes_back(path, text):
+def test_any_text_is_equal_after_a_round_trip(path, text):
     CachedLLM(counted(text), path).complete(text, text)
     assert CachedLLM(counted(), path).complete(text, text).text == text
 
@@ -354,6 +356,6 @@ def test_a_cached_model_is_a_small_value(path):
     assert again == llm and hash(again) == hash(llm) and again.complete("", "a").text == "a"
 
 
-def test_a_schema_has_to_be_one(path):
+def test_an_invalid_schema_is_refused(path):
     with pytest.raises(OptionError, match="pydantic"):
         CachedLLM(counted("a"), path).complete("", "a", schema=int)

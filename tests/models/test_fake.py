@@ -1,3 +1,5 @@
+"""The fake models: known outputs and reported usage."""
+
 import hashlib
 import pickle
 from concurrent.futures import ThreadPoolExecutor

@@ -1,3 +1,5 @@
+"""Cancellation of calls: waiting, grace periods, and requests that are not sent."""
+
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +48,7 @@ def test_a_cancellation_is_its_own_and_has_a_grace():
     cancel.check(60.0)
 
 
-def test_a_cancelled_request_is_not_let_through_though_it_need_not_wait():
+def test_a_cancelled_request_is_refused_even_without_a_wait():
     with Cancellation() as cancel:
         pass
     with pytest.raises(ModelError, match="cancelled"):

@@ -1,4 +1,4 @@
-"""Models as users give them: names, objects and functions, and what is refused."""
+"""Models given as names, objects and functions, and invalid ones."""
 
 import importlib.util
 

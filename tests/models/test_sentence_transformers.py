@@ -1,4 +1,4 @@
-"""The adapters on tiny models with random weights, which are written to disk here; without the extra, the way to it."""
+"""The sentence-transformers adapters on tiny random models; without the extra, the error that names it."""
 
 import importlib.util
 import pickle

@@ -1,4 +1,4 @@
-"""Settings of a language model: kept, read back the same, and refused with the key that is wrong."""
+"""Settings of a language model: equal after a round trip, and errors that name the invalid key."""
 
 from __future__ import annotations
 

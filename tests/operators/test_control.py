@@ -1,4 +1,4 @@
-"""Control: which branch runs, what it receives, and what a pipeline knows of it."""
+"""Control: the selected branch, its input state, and the needs and results of the pipeline."""
 
 from __future__ import annotations
 

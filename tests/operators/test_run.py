@@ -1,4 +1,4 @@
-"""Runs: usage is counted once, steps that pipelines share are done once, and each pipeline bears its own cost."""
+"""Runs: usage is counted once, shared steps run once, and each pipeline is charged its own cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts: every file can be filled, values stay what they are, and what is missing is named."""
+"""Prompts: every file can be filled, values are inserted unchanged, and missing ones are named."""
 
 from __future__ import annotations
 

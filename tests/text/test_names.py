@@ -1,3 +1,5 @@
+"""Normal forms and aliases of names."""
+
 import unicodedata
 
 import pytest
@@ -34,7 +36,7 @@ def test_surface_forms_of_one_thing_share_a_normal_form(forms):
         ("A", "The"),  # an article alone is not dropped
     ],
 )
-def test_different_things_stay_apart(item, other):
+def test_different_names_have_different_normal_forms(item, other):
     assert normal_form(item) != normal_form(other)
 
 

@@ -1,3 +1,5 @@
+"""Sentence splitting: spans, abbreviations, scripts, and text without punctuation."""
+
 from __future__ import annotations
 
 import time

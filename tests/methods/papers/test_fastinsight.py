@@ -1,4 +1,4 @@
-"""FastInsight as a method: the expression of its paper, over passages that refer to each other."""
+"""FastInsight as a method: the paper's expression, over passages that refer to each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GraphRAG as methods, near what is asked about and over all there is: offline, and with a language model."""
+"""GraphRAG's local and global search as methods: offline, and with a language model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""G-Retriever as a method: the tree of prizes, its passages, and the prompt that shows it."""
+"""G-Retriever as a method: the prize-collecting tree, its passages, and its prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HippoRAG and HippoRAG 2 as methods: their expressions, what they reach, and what is done where nothing is named."""
+"""HippoRAG and HippoRAG 2 as methods: their expressions, their results, and questions that name no entity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IRCoT as a method: searches and thoughts in turn, a language model's and their twin's."""
+"""IRCoT as a method: alternating searches and thoughts, by a language model and by its offline twin."""
 
 from __future__ import annotations
 

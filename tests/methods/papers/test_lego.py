@@ -1,4 +1,4 @@
-"""The fifteen instances: what each is made of, and that each answers from a small graph of films."""
+"""The fifteen LEGO-GraphRAG instances: their expressions, and answers from a small graph of films."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published systems: what each is made of, and that each answers over a graph and an index, with a model or without."""
+"""Published systems: their expressions, and answers over a graph and an index, with and without a model."""
 
 from __future__ import annotations
 

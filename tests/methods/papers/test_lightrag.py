@@ -1,4 +1,4 @@
-"""LightRAG's three modes as methods: their expressions, what each reaches, and a language model's part."""
+"""LightRAG's three modes as methods: their expressions, their results, and their use of a language model."""
 
 from __future__ import annotations
 

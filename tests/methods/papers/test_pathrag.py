@@ -1,4 +1,4 @@
-"""PathRAG as a method: as the paper has it, offline on any index, and with a language model at each of its steps."""
+"""PathRAG as a method: as published, offline on any index, and with a language model at each of its steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded cross-encoder and reader on texts, with the weights that ship."""
+"""The embedded cross-encoder and reader, with the shipped weights."""
 
 import copy
 import hashlib
@@ -101,7 +101,7 @@ def test_work_is_metered():
     assert usage.texts == 4 and usage.tokens > 40 and usage.seconds > 0
 
 
-def test_it_is_a_small_value():
+def test_it_is_compared_and_pickled_by_its_configuration():
     model = MiniLMCrossEncoder()
     assert repr(model) == "MiniLMCrossEncoder()" and model == pickle.loads(pickle.dumps(model)) == copy.copy(model)
     assert model.id.startswith("minilm-reading:") and eval(repr(MiniLMReader(max_spans=2))) == MiniLMReader(max_spans=2)

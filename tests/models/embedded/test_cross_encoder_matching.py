@@ -1,4 +1,4 @@
-"""How words match, against loops over the definitions."""
+"""Word matching compared with loops over the definitions."""
 
 from itertools import pairwise
 

@@ -108,7 +108,7 @@ def test_threads_may_share_it():
     assert cosines(np.array(result), encoder.encode(SENTENCES)).min() >= SAME
 
 
-def test_it_is_a_small_value():
+def test_it_is_compared_and_pickled_by_its_configuration():
     encoder = MiniLM()
     assert repr(encoder) == "MiniLM()" and eval(repr(MiniLM(max_tokens=64))) == MiniLM(max_tokens=64)
     assert pickle.loads(pickle.dumps(encoder)) == encoder == copy.deepcopy(encoder)

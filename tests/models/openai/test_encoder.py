@@ -1,3 +1,5 @@
+"""The encoder of an OpenAI-compatible server: order of rows, dimensions, refused texts, invalid vectors."""
+
 import pickle
 import threading
 
@@ -49,7 +51,7 @@ def test_rows_come_in_order_over_batches_that_run_at_the_same_time():
     assert server.requests[0].json.keys() == {"model", "input", "encoding_format"}
 
 
-def test_dimensions_are_asked_for_and_named():
+def test_dimensions_are_requested_and_part_of_the_name():
     with LLMServer(answer) as server:
         encoder = OpenAIEncoder("m", server.url, dimensions=3, prices=Prices(1_000_000.0, 0.0))
         usage = Usage()
@@ -60,7 +62,7 @@ def test_dimensions_are_asked_for_and_named():
     assert usage.cost == 2.0
 
 
-def test_texts_that_servers_refuse_are_sent_as_they_take_them():
+def test_texts_that_servers_refuse_are_changed_before_sending():
     with LLMServer(answer) as server:
         assert len(OpenAIEncoder("m", server.url).encode(["", "\ud800", "東京"])) == 3
     assert server.requests[0].json["input"] == [" ", "\ufffd", "東京"]

@@ -1,4 +1,4 @@
-"""The endpoint against a real server that behaves in every way that servers do."""
+"""The OpenAI client and language model against a local server with correct and faulty responses."""
 
 import email.utils
 import gc
@@ -646,7 +646,7 @@ def test_the_key_is_in_no_error(behaviour):
     assert "***" in seen and KEY not in seen
 
 
-def test_it_is_a_small_value():
+def test_it_is_compared_and_pickled_by_its_configuration():
     llm = OpenAILLM("m", "http://localhost:1/v1", KEY, max_tokens=9, prices=Prices(1.0, 2.0))
     again = pickle.loads(pickle.dumps(llm))
     assert isinstance(llm, LLM)
@@ -690,7 +690,7 @@ def test_wrong_use_is_refused(arguments, match):
     assert "hidden" not in str(caught.value)
 
 
-def test_a_schema_has_to_be_one():
+def test_an_invalid_schema_is_refused():
     with LLMServer(["ok"]) as server, pytest.raises(OptionError, match="pydantic"):
         OpenAILLM("m", server.url).complete("", "a", schema=dict)
     assert not server.requests

@@ -1,3 +1,5 @@
+"""Rate limits per minute: requests, tokens, corrections and pauses, with a simulated clock."""
+
 import threading
 import time
 
@@ -38,7 +40,7 @@ def test_no_minute_holds_more_than_allowed(requests, per_minute, tokens_per_minu
 
 
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=30))
-def test_no_time_is_lost(sizes):
+def test_requests_wait_no_longer_than_needed(sizes):
     # Whatever was made to wait would not have fitted a moment earlier.
     watch = Watch()
     limiter = RateLimiter(tokens=100, clock=watch.clock)

@@ -1,4 +1,4 @@
-"""Keywords: what a model lists, what the question itself says, and what is kept."""
+"""Keywords: from a model, from the question itself, and the limits on both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passages state, and how they are shown."""
+"""Statements of passages, and how prompts show them."""
 
 from __future__ import annotations
 

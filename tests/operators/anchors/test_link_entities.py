@@ -1,4 +1,4 @@
-"""Which words of a question are found to mean which nodes."""
+"""Entity linking: the nodes that words of a question name."""
 
 from __future__ import annotations
 

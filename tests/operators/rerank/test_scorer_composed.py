@@ -1,4 +1,4 @@
-"""Scores by the vectors of parts and by relations alone, against the same computed item by item."""
+"""Scores from the vectors of parts and from relations alone, compared with scoring each item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retrieval and thoughts in turn: what is thought, what is searched with, and in which order passages come."""
+"""Interleaved retrieval and thoughts: the thoughts, the queries, and the order of passages."""
 
 from __future__ import annotations
 

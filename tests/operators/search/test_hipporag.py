@@ -1,4 +1,4 @@
-"""Where HippoRAG's walks begin: worked numbers for specificity, for the words that tell, and for the seeds."""
+"""The seeds of HippoRAG's walks: worked numbers for specificity, informative words, and seed weights."""
 
 from __future__ import annotations
 

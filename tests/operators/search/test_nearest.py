@@ -1,4 +1,4 @@
-"""What is near to a text: by vectors as brute force has it, by words where there are none."""
+"""Nearest items to a text: by vectors, compared with brute force, and by words where there are no vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triples near to themes or to the question, and triples around nodes."""
+"""Triples nearest to themes or to the question, and triples around nodes."""
 
 from __future__ import annotations
 

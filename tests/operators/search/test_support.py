@@ -1,4 +1,4 @@
-"""The three signals by hand: meaning, words, and being about what the question names."""
+"""The three signals worked by hand: cosine, BM25, and topics that the question names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passages reach and how rare it is, against plain sets."""
+"""Connections between passages and their rarity, compared with plain sets."""
 
 from __future__ import annotations
 

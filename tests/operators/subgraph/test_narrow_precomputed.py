@@ -1,4 +1,4 @@
-"""Communities as subgraphs: of which seeds, how large, and inside the graph."""
+"""Communities as subgraphs: their seeds, their size, and their place in the graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph of passages: who refers to whom, against plain Python over triples, and an operator that works on it."""
+"""The graph of references between passages, compared with plain Python over triples, and an operator on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph without passages: what is in it, that ids stay, and that the graph comes back."""
+"""The graph without passages: its contents, unchanged ids, and the return to the full graph."""
 
 from __future__ import annotations
 

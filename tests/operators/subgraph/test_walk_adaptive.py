@@ -1,4 +1,4 @@
-"""What GAR reads next: the frontier, and the rest of the first ranking; and its loop in plain Python."""
+"""GAR: the frontier, the rest of the first ranking, and its loop compared with plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bubble over anchors of every kind, against a plain implementation; what is found where nothing meets."""
+"""Bubble over anchors of every kind compared with a plain implementation, and the result without a common tree."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Prizes and the tree that collects them, against brute force over every connected part of small graphs."""
+"""Prizes and prize-collecting trees, compared with brute force over every connected part of small graphs."""
 
 from __future__ import annotations
 
