@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.errors import DataError
-from graphwright.files import clean, growing, scratch, whole, whole_lines, write_text
+from graphwright.files import growing, remove_drafts, scratch, whole, whole_lines, write_text
 
 needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is full")
 
@@ -96,7 +96,7 @@ def test_drafts_that_were_left_go_and_nothing_else(tmp_path: Path) -> None:
     left.touch()
     (tmp_path / ".hidden").touch()
     write_text(tmp_path / "said.txt", "text")
-    clean(tmp_path)
+    remove_drafts(tmp_path)
     assert names(tmp_path) == {".hidden", "said.txt"}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from graphwright.errors import DataError
 
-__all__ = ["clean", "flush", "flush_folder", "growing", "scratch", "whole", "whole_lines", "write_text"]
+__all__ = ["flush", "flush_folder", "growing", "remove_drafts", "scratch", "whole", "whole_lines", "write_text"]
 
 
 @contextmanager
@@ -76,10 +76,10 @@ def growing(path: Path) -> Iterator[Callable[[Any], None]]:
 
     def add(value: Any) -> None:
         # Half a pair of surrogates is written as JSON escapes it.
-        left = memoryview((json.dumps(value, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
+        unwritten = memoryview((json.dumps(value, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
         try:
-            while left:
-                left = left[file.write(left) :]
+            while unwritten:
+                unwritten = unwritten[file.write(unwritten) :]
         except OSError as error:
             raise DataError(
                 f"{path} cannot be written ({error}). The lines written so far are kept. Free some space or change the "
@@ -112,10 +112,10 @@ def _cut(file: RawIOBase) -> None:
             file.truncate(end)
 
 
-def clean(folder: Path) -> None:
+def remove_drafts(folder: Path) -> None:
     """Remove the drafts that a killed process left in a folder. Call only while nothing else writes there."""
-    for left in folder.glob(".*.draft"):
-        left.unlink(missing_ok=True)
+    for draft in folder.glob(".*.draft"):
+        draft.unlink(missing_ok=True)
 
 
 def flush(path: Path) -> None:

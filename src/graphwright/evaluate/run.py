@@ -25,7 +25,7 @@ from graphwright.evaluate.judge import judge_run, verdicts
 from graphwright.evaluate.judges import Judge
 from graphwright.evaluate.report import write_report
 from graphwright.evaluate.statistics import summarised
-from graphwright.files import clean, whole_lines, write_text
+from graphwright.files import remove_drafts, whole_lines, write_text
 from graphwright.index.changes import Progress
 from graphwright.index.layout import writer_lock
 from graphwright.index.snapshot import Snapshot
@@ -79,8 +79,8 @@ def run(
     job.rehearse()
     job.out.mkdir(parents=True, exist_ok=True)
     with writer_lock(job.out):
-        clean(job.out)
-        clean(job.out / "runs")
+        remove_drafts(job.out)
+        remove_drafts(job.out / "runs")
         results = Results(job.out / "results.jsonl", [e.name for e in job.entries], [q.id for q in subject.questions])
         job.prepare(results)
         job.ask(results)
