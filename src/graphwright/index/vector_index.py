@@ -1,4 +1,4 @@
-"""Vectors of the nodes or edges of a snapshot, the union of two such indexes, and the base of indexes with a checksum."""
+"""Vectors of the nodes or edges of a snapshot, the union of two such indexes, and the base of checksummed indexes."""
 
 from __future__ import annotations
 
