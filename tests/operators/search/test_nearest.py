@@ -9,7 +9,7 @@ from tests.toys import GRAPHS, corpus_index, vectors_of
 from graphwright import Graph, VectorIndex
 from graphwright.models import HashEncoder
 from graphwright.operators.run import Run
-from graphwright.operators.search.nearest import distinct, edges_near, likeness, nodes_near, overlap
+from graphwright.operators.search.nearest import distinct_edges, edges_near, likeness, nodes_near, overlap
 
 FAMILY = GRAPHS["family"]
 SNAPSHOT = corpus_index().snapshot
@@ -69,8 +69,8 @@ def test_edges_that_one_sentence_states_are_near_once_the_most_alike_of_them() -
         assert len(set(texts)) == len(texts) and list(result.values()) == sorted(result.values(), reverse=True)
         assert "daughter of Hugh of Tours" in texts[0]
     parallel = Graph.from_triples([("a", "r", "b"), ("c", "r", "d"), ("a", "r", "b")])
-    assert distinct(parallel, {2: 0.5, 0: 0.5, 1: 0.4}, "a", 5) == {0: 0.5, 1: 0.4}
-    assert distinct(parallel, {2: 0.5, 0: 0.5, 1: 0.4}, "a", 1) == {0: 0.5}
+    assert distinct_edges(parallel, {2: 0.5, 0: 0.5, 1: 0.4}, "a", 5) == {0: 0.5, 1: 0.4}
+    assert distinct_edges(parallel, {2: 0.5, 0: 0.5, 1: 0.4}, "a", 1) == {0: 0.5}
 
 
 def test_likeness_is_the_cosine_or_the_share_of_words() -> None:

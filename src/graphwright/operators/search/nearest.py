@@ -19,7 +19,7 @@ from graphwright.operators.run import Run
 from graphwright.text.names import normal_form
 from graphwright.text.words import words
 
-__all__ = ["Near", "distinct", "edges_near", "likeness", "name_words", "nodes_near", "overlap"]
+__all__ = ["Near", "distinct_edges", "edges_near", "likeness", "name_words", "nodes_near", "overlap"]
 
 Near = dict[int, float]
 """Similarity of each node or edge, at most 1, in descending order."""
@@ -45,7 +45,7 @@ def nodes_near(run: Run, index: VectorIndex | None, graph: Graph, texts: Sequenc
 def edges_near(
     run: Run, index: VectorIndex | None, graph: Graph, texts: Sequence[str], k: int, around: Ints
 ) -> list[Near]:
-    """Return for each text the k edges between entities with the nearest texts, each text once (see `distinct`).
+    """Return for each text the k edges between entities with the nearest texts, each text once (see `distinct_edges`).
 
     Without vectors the edges at the nodes `around` are compared by words.
     """
@@ -58,7 +58,7 @@ def edges_near(
         ids, rows = index.rows_of(index.ids if graph.whole else graph.edges)
         scores = [cosines[rows] for cosines in _cosines(run, index, texts)]
     nearest = (_best(ids, row, _DUPLICATES * k) for row in scores)
-    return [distinct(graph, edges, text, k) for edges, text in zip(nearest, texts, strict=True)]
+    return [distinct_edges(graph, edges, text, k) for edges, text in zip(nearest, texts, strict=True)]
 
 
 def likeness(run: Run, index: VectorIndex | None, text_of: Callable[[int], str], ids: Ints, text: str) -> Scores:
@@ -115,11 +115,11 @@ def _names_by_words(graph: Graph, text: str, k: int) -> Near:
     return _best(ids, np.array([scores[i] for i in ids.tolist()], np.float64), k)
 
 
-def distinct(graph: Graph, edges: Near, text: str, k: int) -> Near:
+def distinct_edges(graph: Graph, edges: Near, text: str, k: int) -> Near:
     """Return the k nearest edges with different texts: of the edges of one sentence the one most like `text`.
 
     >>> graph = Graph.from_triples([("a", "r", "b"), ("a", "r", "b"), ("a", "r", "c")])
-    >>> distinct(graph, {1: 0.9, 0: 0.9, 2: 0.5}, "c", 2)
+    >>> distinct_edges(graph, {1: 0.9, 0: 0.9, 2: 0.5}, "c", 2)
     {0: 0.9, 2: 0.5}
     """
     by_text: dict[str, list[int]] = {}

@@ -18,7 +18,7 @@ from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Usage
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
-from graphwright.operators.search.nearest import distinct, likeness
+from graphwright.operators.search.nearest import distinct_edges, likeness
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 
@@ -115,7 +115,7 @@ class Grow(Operator):
         scores = likeness(run, self.triples, state.graph.edge_text, edges, question)
         best = top(scores, _DUPLICATES * _PROMPT_EDGES)
         near = dict(zip(edges[best].tolist(), scores[best].tolist(), strict=True))
-        return list(distinct(state.graph, near, question, _PROMPT_EDGES))
+        return list(distinct_edges(state.graph, near, question, _PROMPT_EDGES))
 
 
 class _GrowingItem:
