@@ -13,12 +13,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import Document, Filter, Index, VectorSearch, start
+from graphwright import Document, Filter, Graph, Index, VectorSearch, start
 from graphwright.data.document import Skipped
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.index import LexicalExtractor, Settings
@@ -129,6 +130,33 @@ def test_texts_and_mappings_need_no_id_and_a_path_is_no_text(tmp_path: Path, mon
 def test_an_option_that_is_wrong_names_the_right_one(options: dict[str, object], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         corpus_index().ask(QUESTION, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "method, message",
+    [
+        (lambda: None, "must take one argument, the snapshot"),
+        (lambda snapshot: 3, "returned 3; a function given as a method must return an operator"),
+        (lambda snapshot: VectorSearch("passages"), "index is 'passages'; it must be a vector index"),
+    ],
+)
+def test_a_function_that_is_no_method_is_refused(method: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        corpus_index().ask(QUESTION, method)
+
+
+def test_a_path_must_be_a_path_and_triples_must_be_a_list() -> None:
+    with pytest.raises(OptionError, match="None is not a path"):
+        Index(None)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="is not a list of triples"):
+        Graph.from_triples("kb.tsv")  # type: ignore[arg-type]
+
+
+def test_passages_are_read_by_position() -> None:
+    passages = corpus_index().retrieve(QUESTION, "vector").passages
+    assert passages is not None and passages[0] == next(iter(passages)) and passages[-1] == list(passages)[-1]
+    with pytest.raises(IndexError):
+        passages[len(passages)]
 
 
 def test_top_k_and_filter_limit_the_passages() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -78,6 +79,8 @@ class Index:
         the embedded MiniLM. `extractor` reads the documents that are added from now on, by default without a model.
         `settings`: of a new index. Raises StoreError if the folder cannot be opened or created.
         """
+        if not isinstance(path, str | Path):
+            raise OptionError(f"{path!r} is not a path. Give the folder of the index, such as 'my-index'.")
         layout = IndexLayout(Path(path))
         if not layout.store.exists():
             layout = create_index(layout.path, encoder, settings or Settings())
@@ -420,6 +423,9 @@ class Index:
     def __repr__(self) -> str:
         if self._closed:
             return f"Index({str(self.path)!r}, closed)"
+        if self.imported is not None:
+            nodes, edges = len(self.graph), len(self.graph.edges)
+            return f"Index({str(self.path)!r}, graph of {nodes:,} nodes and {edges:,} edges)"
         documents, chunks = self._store.counts()
         return f"Index({str(self.path)!r}, {documents:,} documents, {chunks:,} chunks)"
 
@@ -474,7 +480,19 @@ class Index:
             raise OptionError(
                 f"{method!r} is not a method: give a name, an operator, or a function from a snapshot to one."
             )
-        return snapshot, method if isinstance(method, Operator) else method(snapshot)
+        return snapshot, method if isinstance(method, Operator) else _built(method, snapshot)
+
+
+def _built(method: Callable[[Snapshot], Operator], snapshot: Snapshot) -> Operator:
+    """Return the operator that a function makes for a snapshot. Raises OptionError if it makes none."""
+    try:
+        inspect.signature(method).bind(snapshot)
+    except TypeError as error:
+        raise OptionError(f"{method!r} must take one argument, the snapshot: {error}.") from error
+    operator = method(snapshot)
+    if not isinstance(operator, Operator):
+        raise OptionError(f"{method!r} returned {operator!r}; a function given as a method must return an operator.")
+    return operator
 
 
 def _many(questions: Questions, snapshot: Snapshot, operator: Operator, threads: int) -> list[State]:

@@ -297,8 +297,8 @@ def test_what_can_be_built_and_not_asked_is_refused_before_any_work(
     data: Path, once: Path, tmp_path: Path, indexed: bool
 ) -> None:
     index = {"index": once / "index"} if indexed else {}
-    with pytest.raises(OptionError, match=r"wide cannot be asked: AttributeError: 'int' object .* VectorSearch\(3\)"):
-        ask(Experiment(data, ("vector", "wide = VectorSearch(3) >> ToPassages()")), tmp_path / "run", **index)
+    with pytest.raises(OptionError, match=r"wide cannot be asked: AttributeError: 'int' object .* EdgeSearch\(3\)"):
+        ask(Experiment(data, ("vector", "wide = EdgeSearch(3) >> ToPassages()")), tmp_path / "run", **index)
     assert not (tmp_path / "run" / "index").exists()
     mended = Experiment(data, ("vector", "wide = VectorSearch(ix.passages) >> ToPassages()"))
     assert list(ask(mended, tmp_path / "run", **index)["methods"]) == ["vector", "wide"]

@@ -77,17 +77,20 @@ class Ranking:
 
     def __iter__(self) -> Iterator[Passage]:
         """Yield the passages, best first. Raises OptionError for a ranking that is not part of a State."""
+        return (self[position] for position in range(len(self)))
+
+    def __getitem__(self, position: int) -> Passage:
+        """Return the passage at a position, 0 for the best. Raises OptionError as `__iter__` does."""
         graph = self.graph
         if graph is None:
             raise OptionError("this ranking is not part of a State, so its texts are unknown; read ids and scores.")
-        for node, score in zip(self.ids.tolist(), self.scores.tolist(), strict=True):
-            text = graph.passage(node)
-            location = graph.passages.of(node) if graph.passages is not None else None
-            if location is None:
-                yield Passage(graph.names[node], "", text, score, 0, len(text), graph.names[node])
-            else:
-                start, end = location.start, location.end
-                yield Passage(location.document, location.title, text, score, start, end, location.id)
+        node, score = int(self.ids[position]), float(self.scores[position])
+        text = graph.passage(node)
+        location = graph.passages.of(node) if graph.passages is not None else None
+        if location is None:
+            return Passage(graph.names[node], "", text, score, 0, len(text), graph.names[node])
+        start, end = location.start, location.end
+        return Passage(location.document, location.title, text, score, start, end, location.id)
 
     def __repr__(self) -> str:
         return f"Ranking({len(self)} passages{_best(self.scores)})"

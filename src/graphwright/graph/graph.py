@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -167,8 +168,11 @@ class Graph:
     def from_triples(cls, triples: Iterable[tuple[str, str, str]]) -> Graph:
         """Make a graph of (head, relation, tail) names.
 
-        Nodes are numbered by first appearance, edges in the order given, repeats kept.
+        Nodes are numbered by first appearance, edges in the order given, repeats kept. Raises OptionError for a triple
+        that is not three strings, or for a path; `Index.from_graph` reads files.
         """
+        if isinstance(triples, str | Path):
+            raise OptionError(f"{str(triples)!r} is not a list of triples. Index.from_graph(folder, file) reads one.")
         node_of: dict[str, int] = {}
         relation_of: dict[str, int] = {}
         rows: list[tuple[int, int, int]] = []

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.constraints import AtLeast
+from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence
 from graphwright.index.inverted_index import SparseIndex, WordIndex
 from graphwright.index.vector_index import VectorIndex
@@ -37,7 +37,7 @@ class VectorSearch(Ranker):
     ['Graz']
     """
 
-    index: VectorIndex
+    index: Annotated[VectorIndex, Has("a vector index, such as the passages of a snapshot", "parts")]
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
