@@ -129,3 +129,17 @@ def test_with_an_index_unscored_items_count_by_rank_and_the_limit_applies() -> N
 def test_invalid_options_are_refused(name: str, value: float) -> None:
     with pytest.raises(OptionError, match=f"ToPassages: {name} is {value}; it must be"):
         ToPassages(**{name: value})  # type: ignore[arg-type]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, len(GRAPH) - 1), st.sampled_from([0.0, 0.5, 1.0])), max_size=40),
+    st.integers(1, 8),
+    st.booleans(),
+)
+def test_a_limit_gives_the_first_passages_of_all(items: list[tuple[int, float]], limit: int, scored: bool) -> None:
+    nodes, scores = [node for node, _ in items], [score for _, score in items]
+    state = start("?", GRAPH, evidence=Evidence.of_nodes(nodes, scores if scored else None))
+    every, first = (op(state).passages for op in (ToPassages(), ToPassages(limit=limit)))
+    assert every is not None and first is not None
+    assert first.ids.tolist() == every.ids[:limit].tolist()
+    assert first.scores.tolist() == every.scores[:limit].tolist()

@@ -63,6 +63,9 @@ class ToPassages(Ranker):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Collect and rank the passages."""
         items = state.items if self.items is None else self.items(state, run)
+        limit = min((n for n in (self.limit, k) if n is not None), default=None)
+        if limit and not self.summed and self.index is None and self.mentions == 1.0:
+            items = _leading(state.graph, items, limit)
         scores = items.ranked_scores
         item, passage, states = _behind(state.graph, items)
         ids, position = np.unique(passage, return_inverse=True)
@@ -70,8 +73,7 @@ class ToPassages(Ranker):
         totals = self._combined(position, shares, len(ids))
         if self.index is not None:
             totals = self.index.cosines(ids, self.index.encode(state.question.text, run)) + self.weight * totals
-        limit = min((n for n in (self.limit, k) if n is not None), default=len(ids))
-        return state.with_(passages=Ranking.of(ids, totals).top(limit))
+        return state.with_(passages=Ranking.of(ids, totals).top(len(ids) if limit is None else limit))
 
     def _combined(self, position: Ints, shares: Scores, count: int) -> Scores:
         """Return the sum or the largest of the shares of each passage."""
@@ -80,6 +82,17 @@ class ToPassages(Ranker):
         best = np.full(count, -np.inf)
         np.maximum.at(best, position, shares)
         return best
+
+
+def _leading(graph: Graph, items: Evidence, limit: int) -> Evidence:
+    """Return the best items that have at least `limit` passages, and those of equal score."""
+    scores, count = -items.ranked_scores, limit
+    while count < len(items):
+        leading = items.top(int(np.searchsorted(scores, scores[count - 1], side="right")))
+        if len(np.unique(_behind(graph, leading)[1])) >= limit:
+            return leading
+        count *= 2
+    return items
 
 
 def _behind(graph: Graph, items: Evidence) -> tuple[Ints, Ints, NDArray[np.bool_]]:
