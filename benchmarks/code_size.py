@@ -3,7 +3,7 @@
     python benchmarks/code_size.py [--root FOLDER] [--against FOLDER]
 
 A FOLDER is a checkout; --against prints the same figures of another one beside those of the first. The length of a
-function is counted in lines from `def` to its end, statements and variables by the syntax tree.
+function is counted in lines from `def` to its end, its docstring left out; statements and variables by the syntax tree.
 """
 
 from __future__ import annotations
@@ -34,6 +34,14 @@ def bound_names(tree: ast.Module) -> Counter[str]:
     return Counter([*names, *(n.arg for n in ast.walk(tree) if isinstance(n, ast.arg))])
 
 
+def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the number of lines of a function without its docstring."""
+    first = function.body[0]
+    documented = ast.get_docstring(function) is not None
+    documentation = (first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0
+    return (function.end_lineno or function.lineno) - function.lineno + 1 - documentation
+
+
 def figures_of(checkout: Path) -> dict[str, str]:
     """Return all figures of a checkout, as text."""
     package = checkout / "src" / "graphwright"
@@ -46,7 +54,7 @@ def figures_of(checkout: Path) -> dict[str, str]:
         statements = sum(isinstance(node, ast.stmt) for node in ast.walk(tree))
         rooms.setdefault(room, Counter()).update(modules=1, lines=len(source.splitlines()), statements=statements)
         functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-        lengths += [((n.end_lineno or n.lineno) - n.lineno + 1, f"{place}: {n.name}") for n in functions]
+        lengths += [(length(n), f"{place}: {n.name}") for n in functions]
         variables += bound_names(tree)
         openings += (ast.get_docstring(tree) or "").split(" ")[0] in WORDS
     rooms["all"] = sum(rooms.values(), Counter())
@@ -54,10 +62,10 @@ def figures_of(checkout: Path) -> dict[str, str]:
         f"{room}: modules, lines, statements": f"{size['modules']:,}, {size['lines']:,}, {size['statements']:,}"
         for room, size in sorted(rooms.items())
     }
-    lines = sorted((length for length, _ in lengths), reverse=True)
+    lines = [count for count, _ in lengths]
     figures["functions, median, p90 lines"] = f"{len(lines):,}, {median(lines):g}, {quantiles(lines, n=10)[-1]:g}"
     longest = sorted(lengths, reverse=True)[:LONGEST]
-    figures |= {f"function of rank {at}": f"{length} lines, {name}" for at, (length, name) in enumerate(longest, 1)}
+    figures |= {f"function of rank {at}": f"{count} lines, {name}" for at, (count, name) in enumerate(longest, 1)}
     figures["public names"] = str(len(public_names(package)))
     figures[f"module docstrings that begin with {'/'.join(WORDS)}"] = str(openings)
     return figures | {f"variables called {name}": f"{variables[name]:,}" for name in VARIABLES}
