@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.learn.plain_rows import above, plus, times
 from tests.learn.test_training import samples, tensors, torch_here, trained
 from tests.toys import GRAPHS
 
@@ -50,18 +51,6 @@ def untrained() -> EntityRetriever:
     made = load_retriever(Checkpoint("entity", weights(64), about), HashEncoder())
     assert isinstance(made, EntityRetriever)
     return made
-
-
-def times(row: list[float], table: np.ndarray) -> list[float]:
-    return [sum(a * float(b) for a, b in zip(row, column, strict=True)) for column in table.T]
-
-
-def plus(*rows: list[float]) -> list[float]:
-    return [sum(parts) for parts in zip(*rows, strict=True)]
-
-
-def above(row: list[float]) -> list[float]:
-    return [max(0.0, x) for x in row]
 
 
 def plain_pna(w: dict[str, np.ndarray], asked: list[float], relations: Table, names: Table | None, at: GraphView,

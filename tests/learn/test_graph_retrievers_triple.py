@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.learn.plain_rows import above, plus, times
 from tests.toys import GRAPHS, untrained
 
 from graphwright import Evidence, Graph, Triples, VectorIndex, start
@@ -42,18 +43,6 @@ def plain_arcs(at: GraphView) -> list[tuple[int, int, int]]:
     """Each edge in both directions: from, to, and 2 · relation, plus 1 along the edge."""
     triples = list(zip(at.heads.tolist(), at.relation.tolist(), at.tails.tolist(), strict=True))
     return [(h, t, 2 * r + 1) for h, r, t in triples] + [(t, h, 2 * r) for h, r, t in triples]
-
-
-def times(row: list[float], table: np.ndarray) -> list[float]:
-    return [sum(a * float(b) for a, b in zip(row, column, strict=True)) for column in table.T]
-
-
-def plus(*rows: list[float]) -> list[float]:
-    return [sum(parts) for parts in zip(*rows, strict=True)]
-
-
-def above(row: list[float]) -> list[float]:
-    return [max(0.0, x) for x in row]
 
 
 @pytest.mark.parametrize("name", TOYS)
