@@ -136,6 +136,7 @@ def test_an_option_that_is_wrong_names_the_right_one(options: dict[str, object],
     "method, message",
     [
         (lambda: None, "must take one argument, the snapshot"),
+        (dict, "must take one argument, the snapshot"),
         (lambda snapshot: 3, "returned 3; a function given as a method must return an operator"),
         (lambda snapshot: VectorSearch("passages"), "index is 'passages'; it must be a vector index"),
     ],

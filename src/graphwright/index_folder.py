@@ -487,7 +487,7 @@ def _built(method: Callable[[Snapshot], Operator], snapshot: Snapshot) -> Operat
     """Return the operator that a function makes for a snapshot. Raises OptionError if it makes none."""
     try:
         inspect.signature(method).bind(snapshot)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:  # ValueError: a built-in function without a signature
         raise OptionError(f"{method!r} must take one argument, the snapshot: {error}.") from error
     operator = method(snapshot)
     if not isinstance(operator, Operator):
