@@ -32,6 +32,7 @@ SCRIPTS: dict[str, list[list[str]]] = {
     "latency": [[]],
     "faults": [[]],
     "models": [[]],
+    "extraction": [[]],
     "depth": [["--steps", "300", "--layers", "5", "4", "3"]],
 }
 

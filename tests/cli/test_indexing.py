@@ -56,10 +56,57 @@ def info(index: Path) -> dict[str, Any]:
 def test_an_estimate_sends_nothing_and_writes_nothing(server: LLMServer, docs: Path, tmp_path: Path) -> None:
     done = graphwright(
         "index", docs, "--into", tmp_path / "ix", "--llm", "m", "--base-url", server.url, "--estimate",
-        "--prices", "1,2",
+        "--prices", "1,2", "--rate", "100,10",
     )  # fmt: skip
-    assert done.returncode == 0 and f"chunks: {len(CORPUS)}" in done.stdout and "cost: about 0.0" in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert done.returncode == 0 and rows[0] == ["full", "triples"]
+    assert rows[1] == ["chunks", str(len(CORPUS)), str(len(CORPUS))]
+    for name, full, triples in (rows[-2], rows[-1]):
+        assert name in ("hours", "cost") and 0 < float(triples) < float(full)
     assert not server.requests and not (tmp_path / "ix").exists()
+
+
+def test_an_estimate_as_json_has_both_kinds_and_the_rates_of_the_settings(docs: Path, tmp_path: Path) -> None:
+    index = tmp_path / "ix"
+    assert graphwright("index", docs, "--into", index).returncode == 0
+    settings = '[llm]\nmodel = "m"\nbase_url = "http://localhost:1/v1"\nprompt_rate = 100\ncompletion_rate = 10\n'
+    (index / "settings.toml").write_text(settings)
+    result = json.loads(graphwright("reextract", "--index", index, "--estimate", "--json").stdout)
+    assert list(result) == ["full", "triples"] and result["full"]["cost"] is None
+    for made in result.values():
+        tokens = made["prompt_tokens"] / 100 + made["completion_tokens"] / 10
+        assert made["hours"] == pytest.approx(tokens / 3600)
+
+
+def test_triples_are_extracted_with_one_short_request_a_chunk(docs: Path, tmp_path: Path) -> None:
+    index = tmp_path / "ix"
+    reply = json.dumps({"triples": [["Xanthe", "founded", "Zebrano"]], "names": []})
+    with LLMServer(lambda asked: reply) as server:
+        options = ("--llm", "m", "--base-url", server.url, "--extraction", "triples")
+        done = graphwright("index", docs, "--into", index, *options)
+    assert done.returncode == 0, done.stderr
+    assert len(server.requests) == len(CORPUS)
+    assert {"triples", "names"} == set(
+        server.requests[0].json["response_format"]["json_schema"]["schema"]["properties"]
+    )
+    (extractor,) = info(index)["extractors"]
+    assert extractor.startswith("generative triples:1:m@")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--extraction", "triples"), "--extraction is for a language model"),
+        (("--llm", "m", "--base-url", "http://localhost:1/v1", "--extraction", "both"), "one of 'full', 'triples'"),
+        (("--llm", "m", "--base-url", "http://localhost:1/v1", "--rate", "fast"), "--rate is 'fast'"),
+    ],
+)
+def test_wrong_options_of_extraction_are_refused(
+    options: tuple[str, ...], problem: str, docs: Path, tmp_path: Path
+) -> None:
+    done = graphwright("index", docs, "--into", tmp_path / "ix", *options)
+    assert done.returncode == 2 and problem in done.stderr, done.stderr
+    assert not (tmp_path / "ix").exists()
 
 
 def test_no_estimate_needs_a_key(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +114,7 @@ def test_no_estimate_needs_a_key(docs: Path, tmp_path: Path, monkeypatch: pytest
     assert graphwright("index", docs, "--into", tmp_path / "ix").returncode == 0
     for command in (("reextract", "--index"), ("index", docs, "--into")):
         done = graphwright(*command, tmp_path / "ix", "--llm", "gpt-4o-mini", "--estimate")
-        assert done.returncode == 0 and "chunks: " in done.stdout, done.stderr
+        assert done.returncode == 0 and done.stdout.lstrip().startswith("full"), done.stderr
     done = graphwright("reextract", "--index", tmp_path / "ix", "--llm", "gpt-4o-mini")
     assert done.returncode == 2 and "no key for OpenAI" in done.stderr
 

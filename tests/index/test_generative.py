@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import _thread
 import json
-import math
-import re
 import signal
 import subprocess
 import sys
@@ -32,8 +30,8 @@ from graphwright.index.extraction import (
     Precomputed,
     Relation,
 )
-from graphwright.index.generative import Estimate, GenerativeExtractor, estimate, extraction_prompt, gleaning_prompt
-from graphwright.models.budget import BudgetedLLM, Prices, estimated_tokens
+from graphwright.index.generative import KINDS, GenerativeExtractor, extraction_prompt, gleaning_prompt
+from graphwright.models.budget import BudgetedLLM
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Completion, Usage
@@ -257,6 +255,81 @@ def test_what_a_careless_model_leaves_out_is_empty() -> None:
     )
     assert made.mentions == (Mention("Graz", 0, 4), Mention("Mur", 6, 9))
     assert made.relations == (Relation("Graz", "on", "Mur", "Graz on Mur"),)
+
+
+# Names and triples only
+
+
+def triples(*rows: list[str], names: Sequence[str] = ()) -> str:
+    return json.dumps({"triples": list(rows), "names": list(names)})
+
+
+def test_triples_become_relations_and_names_without_descriptions() -> None:
+    made = read(
+        "It rises in Styria. Also: the Enns.",
+        triples(["Mur", "rises in", "Styria"], ["the Mur", "Rises in", "STYRIA"], names=["Enns", "Styria"]),
+        title="Mur",
+        extraction="triples",
+    )
+    assert made.mentions == (Mention("Mur"), Mention("Styria", 12, 18), Mention("Enns", 30, 34))
+    assert made.relations == (Relation("Mur", "rises in", "Styria", "Mur rises in Styria"),)
+
+
+def test_a_malformed_triple_is_dropped_and_the_others_stay() -> None:
+    made = read(
+        "a b",
+        triples(["Graz", "on"], ["Graz", "on", "Mur", "since 1128"], [], ["Graz", "in", "Styria"], ["", "is", "Graz"]),
+        extraction="triples",
+    )
+    assert [relation[:3] for relation in made.relations] == [("Graz", "in", "Styria")]
+    assert [mention.name for mention in made.mentions] == ["Graz", "Styria"]
+
+
+def test_a_gleaning_of_triples_shows_the_first_results_under_the_rules_of_triples() -> None:
+    prompts = []
+
+    def answer(system: str, user: str) -> str:
+        prompts.append((system, user))
+        return triples(["Graz", "lies on", "Mur"] if len(prompts) == 1 else ["Graz", "in", "Styria"])
+
+    extractor = GenerativeExtractor(ScriptedLLM(answer), extraction="triples", gleanings=1)
+    (made,) = extractor.extract([Excerpt("d", "", "Graz lies on the Mur in Styria.")])
+    assert isinstance(made, Extraction) and len(made.relations) == 2
+    assert prompts[1][0].startswith(prompts[0][0]) and prompts[0][0] == messages("extract_triples", passage="")[0]
+    known = {"entities": ["Graz", "Mur"], "relations": [["Graz", "lies on", "Mur"]]}
+    assert json.loads(prompts[1][1].split("\n")[3]) == known
+
+
+def test_a_server_receives_the_schema_of_triples_with_its_limits_and_one_request_a_chunk() -> None:
+    with LLMServer(lambda asked: triples([spoken(asked)["text"], "is", "a test"])) as server:
+        extractor = GenerativeExtractor(OpenAILLM("any", server.url), extraction="triples", threads=2)
+        assert sorted(named(extractor.extract(numbered(5)))) == [f"Number {i}" for i in range(5)]
+    assert len(server.requests) == 5
+    for request in server.requests:
+        assert request.json["messages"][0]["content"] == messages("extract_triples", passage="")[0]
+        properties = request.json["response_format"]["json_schema"]["schema"]["properties"]
+        row = properties["triples"]["items"]
+        assert properties["triples"]["maxItems"] == properties["names"]["maxItems"] == 40
+        assert (row["minItems"], row["maxItems"], row["items"]["maxLength"]) == (3, 3, 120)
+
+
+def test_a_bad_reply_about_triples_is_repaired_once_then_the_chunk_fails() -> None:
+    def babble(asked: dict[str, Any]) -> str:
+        prompt, corrected = spoken(asked)["text"], len(asked["messages"]) > 2
+        if prompt == "Number 0" and not corrected:
+            return "Well."
+        return "Well." if prompt == "Number 1" else triples([prompt, "is", "a test"])
+
+    with LLMServer(babble) as server:
+        made = GenerativeExtractor(OpenAILLM("any", server.url), extraction="triples", threads=1).extract(numbered(3))
+    assert [type(m) for m in made] == [Extraction, ExtractionFailure, Extraction]
+    assert len(server.requests) == 5  # one repair each for the first two
+
+
+def test_a_reply_beyond_the_limits_of_the_schema_is_read_all_the_same() -> None:
+    rows = [[f"N{i}", "is", f"M{i}" + "x" * 130] for i in range(60)]
+    made = read("a b", triples(*rows), extraction="triples")
+    assert len(made.relations) == 60  # of a server without grammars
 
 
 # What becomes of chunks without a reply
@@ -582,6 +655,9 @@ def test_the_id_changes_with_what_would_be_given() -> None:
     assert plain.id == GenerativeExtractor(item, threads=2, provisional=Precomputed({})).id
     assert len({plain.id, GenerativeExtractor(item, gleanings=1).id, GenerativeExtractor(other).id}) == 3
     assert plain.id.startswith(f"generative:1:{item.id}:")
+    assert GenerativeExtractor(item, extraction="triples").id.startswith(f"generative triples:1:{item.id}:")
+    with pytest.raises(OptionError, match="extraction is 'both'; it must be one of 'full', 'triples'"):
+        GenerativeExtractor(item, extraction="both")
 
 
 def test_the_example_in_the_prompt_is_a_reply_that_can_be_read() -> None:
@@ -593,73 +669,23 @@ def test_the_example_in_the_prompt_is_a_reply_that_can_be_read() -> None:
     assert made.relations[0][:3] == ("Ermengarde", "founded", "Erstein Abbey")
 
 
+def test_the_example_in_the_prompt_of_triples_is_a_reply_that_can_be_read() -> None:
+    system, _ = messages("extract_triples", passage="")
+    made = read("It is near Strasbourg.", system[system.index("\n{") :], title="Erstein Abbey", extraction="triples")
+    assert [m.name for m in made.mentions] == ["Erstein Abbey", "Strasbourg", "Alsace", "Ermengarde"]
+    assert made.relations[0][:3] == ("Ermengarde", "founded", "Erstein Abbey")
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("text", ATTACKS)
+def test_a_text_stays_data_in_every_kind_of_prompt(text: str, kind: Any) -> None:
+    system, user = extraction_prompt(Excerpt("d", "x", text), kind)
+    assert system == extraction_prompt(Excerpt("d", "x", "y"), kind)[0]
+    assert json.loads(user.splitlines()[-1]) == {"title": "x", "text": text} and len(user.splitlines()) == 2
+
+
 def test_importing_it_loads_no_client() -> None:
     heavy = ["pydantic", "openai", "httpx"]
     code = f"import sys, graphwright.index.generative\nprint([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
-
-
-SOME = [
-    Excerpt("graz", "Graz", "Graz lies on the Mur, in Styria."),
-    Excerpt("mur", "", 'The Mur is "long"\n<and> wide.'),
-    Excerpt("tokyo", "東京", "東京は日本の首都である。"),
-]
-
-
-@pytest.mark.parametrize("gleanings", [0, 1, 2])
-def test_it_counts_the_very_prompts_that_are_sent(gleanings: int) -> None:
-    sent: list[str] = []
-
-    def answer(system: str, user: str) -> str:
-        sent.extend((system, user))
-        return EMPTY
-
-    untitled = [excerpt._replace(title="") for excerpt in SOME]  # as a title would be shown to a gleaning
-    GenerativeExtractor(ScriptedLLM(answer), gleanings=gleanings).extract(untitled)
-    made = estimate(iter(untitled), gleanings=gleanings)
-    replies = sum(math.ceil(3.5 * estimated_tokens(excerpt.text)) for excerpt in untitled)
-    earlier = replies * gleanings * (gleanings + 1) // 2  # in the prompts of gleanings
-    prompts = sum(map(estimated_tokens, sent)) + earlier
-    assert made == Estimate(3, len(sent) // 2, prompts, (1 + gleanings) * replies)
-
-
-def test_cost_follows_the_prices() -> None:
-    made = estimate(SOME[:1], prices=Prices(1000, 5000))
-    assert made.cost == pytest.approx(made.prompt_tokens / 1000 + made.completion_tokens * 5 / 1000)
-    assert estimate(SOME[:1]).cost is None
-
-
-def test_the_share_of_the_reply_is_that_of_the_example_in_the_prompt() -> None:
-    system, _ = messages("extract", passage="")
-    example = json.loads(system[system.index("\n{") :])
-    sentence = 20  # tokens
-    tokens = sum(estimated_tokens(json.dumps(example[part][0])) for part in ("entities", "relations"))
-    made = estimate([Excerpt("d", "", "word " * 16)])
-    assert estimated_tokens("word " * 16) == sentence
-    assert made.completion_tokens == pytest.approx(tokens, rel=0.15)
-
-
-@given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=30)), max_size=5), st.integers(0, 2))
-def test_parts_add_up_and_a_gleaning_costs_more_than_twice(texts: list[tuple[str, str]], gleanings: int) -> None:
-    excerpts = [Excerpt("d", title, text) for title, text in texts]
-    prices = Prices(1, 2)
-    whole = estimate(excerpts, gleanings=gleanings, prices=prices)
-    parts = [estimate([excerpt], gleanings=gleanings, prices=prices) for excerpt in excerpts]
-    assert whole.prompt_tokens == sum(p.prompt_tokens for p in parts)
-    assert whole.completion_tokens == sum(p.completion_tokens for p in parts)
-    assert whole.cost == pytest.approx(sum(p.cost or 0 for p in parts))
-    once, twice = estimate(excerpts), estimate(excerpts, gleanings=1)
-    assert twice.calls == 2 * once.calls and twice.completion_tokens == 2 * once.completion_tokens
-    assert twice.prompt_tokens >= 2 * once.prompt_tokens
-
-
-def test_nothing_costs_nothing() -> None:
-    assert estimate([], prices=Prices(1, 1)) == Estimate(0, 0, 0, 0, 0.0)
-
-
-def test_it_prints_one_figure_per_line() -> None:
-    lines = str(estimate(SOME)).splitlines()
-    assert [line.split(":")[0] for line in lines] == ["chunks", "calls", "prompt tokens", "completion tokens", "cost"]
-    assert lines[-1] == "cost: unknown without prices"
-    assert re.fullmatch(r"cost: about \d+\.\d\d", str(estimate(SOME, prices=Prices(100, 100))).splitlines()[-1])

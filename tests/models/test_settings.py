@@ -30,10 +30,15 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         temperature = 1
         prompt_price = 0.15
         completion_price = 0
+        prompt_rate = 2000
+        completion_rate = 100.5
+        extraction = "triples"
         gleanings = 1
     """
     settings = read_settings(written(tmp_path, f"[llm]{lines}"))
-    assert settings == LLMSettings("qwen2.5:7b", "https://[::1]:8000/a/v1", 0.5, 60, 90_000, 2, 99, 1.0, 0.15, 0.0, 1)
+    speed = {"prompt_rate": 2000, "completion_rate": 100.5, "extraction": "triples", "gleanings": 1}
+    address = "https://[::1]:8000/a/v1"
+    assert settings == LLMSettings("qwen2.5:7b", address, 0.5, 60, 90_000, 2, 99, 1.0, 0.15, 0.0, **speed)
 
 
 def test_no_file_and_no_section_are_no_settings(tmp_path: Path) -> None:
@@ -69,6 +74,8 @@ def test_whole_numbers_marks_and_foreign_line_ends_are_read(tmp_path: Path) -> N
         ('[llm]\nmodel = "m"\nmax_tokens = 1.5', r"max_tokens is 1\.5; it must be a whole number"),
         ('[llm]\nmodel = "m"\ngleanings = true', "gleanings is True; it must be a whole number"),
         ('[llm]\nmodel = "m"\nprompt_price = 1', "One of two prices is missing"),
+        ('[llm]\nmodel = "m"\ncompletion_rate = 1', "One of two rates is missing"),
+        ('[llm]\nmodel = "m"\nextraction = "none"', "extraction is 'none'; it must be one of 'full', 'triples'"),
         ('[llm]\nmodel = "m"\nbase_url = "localhost:11434"', "base_url is 'localhost:11434'; give an address"),
         ('[llm]\nmodel = "m"\nbase_url = "http://["', "base_url is .* give an address"),
         ("[llm\n", "is not TOML"),

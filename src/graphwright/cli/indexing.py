@@ -191,11 +191,13 @@ def _extractor(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, 
     from graphwright.index.generative import GenerativeExtractor
 
     if llm is None:
-        if model.max_tokens is not None or model.max_cost is not None or model.gleanings is not None:
-            raise OptionError("--max-tokens, --max-cost and --gleanings are for a language model; add --llm MODEL.")
+        options = ("max_tokens", "max_cost", "extraction", "gleanings", "rate")
+        if given := [name for name in options if getattr(model, name) is not None]:
+            flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise OptionError(f"{flags} is for a language model; add --llm MODEL.")
         return LexicalExtractor()
     client = llm.llm(api_key="none") if dry_run else model.client(llm, folder)
-    return GenerativeExtractor(client, gleanings=model.passes(llm), threads=llm.concurrency)
+    return GenerativeExtractor(client, extraction=llm.extraction, gleanings=llm.gleanings, threads=llm.concurrency)
 
 
 def _check_paths(paths: list[Path]) -> None:
@@ -262,14 +264,22 @@ def _new_chunks(paths: list[Path], into: Path, settings: Mapping[str, Any]) -> l
 
 
 def _show_estimate(chunks: list[Excerpt], llm: LLMSettings | None, model: ExtractionOptions, *, as_json: bool) -> None:
-    """Print the estimated cost of extracting from these chunks."""
-    from graphwright.index.generative import estimate
+    """Print the estimated tokens, hours and cost of each kind of extraction from these chunks."""
+    from graphwright.index.estimate import estimate, estimate_table
+    from graphwright.index.generative import KINDS
 
-    estimated = estimate(chunks, gleanings=model.passes(llm), prices=None if llm is None else llm.prices)
+    gleanings = (model.gleanings or 0) if llm is None else llm.gleanings
+    prices, rate = (None, None) if llm is None else (llm.prices, llm.rate)
+    estimates = {
+        kind: estimate(chunks, extraction=kind, gleanings=gleanings, prices=prices, rate=rate) for kind in KINDS
+    }
     if as_json:
-        print_json({name: getattr(estimated, name) for name in estimated.__slots__})
+        print_json({kind: estimated.to_dict() for kind, estimated in estimates.items()})
         return
-    print(estimated)
+    print(estimate_table(estimates))
+    for name, option, value in (("hours", "--rate", rate), ("cost", "--prices", prices)):
+        if llm is not None and value is None:
+            note(f"note: for the {name} give {option}, or set it in the settings.toml of the index.")
     if llm is None:
         note("note: this is the cost with a language model (--llm MODEL); extraction without one costs nothing.")
 

@@ -56,12 +56,14 @@ class ModelOptions:
             return None
         if settings is None:
             settings = LLMSettings(str(self.llm), self.base_url)
-        elif self.llm not in (None, settings.model):  # the stored prices are those of another model
-            settings = replace(settings, prompt_price=None, completion_price=None)
+        elif self.llm not in (None, settings.model):  # prices and rates are those of another model
+            settings = replace(
+                settings, prompt_price=None, completion_price=None, prompt_rate=None, completion_rate=None
+            )
         settings = replace(settings, model=self.llm or settings.model, base_url=self.base_url or settings.base_url)
         if self.prices is None:
             return settings
-        prompt_price, completion_price = _two_prices(self.prices)
+        prompt_price, completion_price = _two_numbers("--prices", self.prices, "a million tokens: 0.15,0.60")
         return replace(settings, prompt_price=prompt_price, completion_price=completion_price)
 
     def client(self, settings: LLMSettings, folder: Path) -> LLM:
@@ -77,14 +79,12 @@ class ModelOptions:
         return CachedLLM(model, IndexLayout(folder).replies) if writable else model
 
 
-def _two_prices(prices: str) -> tuple[float, float]:
+def _two_numbers(option: str, text: str, unit: str) -> tuple[float, float]:
     try:
-        prompt_price, completion_price = map(float, prices.split(","))
+        first, second = map(float, text.split(","))
     except ValueError:
-        raise OptionError(
-            f"--prices is {prices!r}; give two numbers, for a million input and a million output tokens: 0.15,0.60"
-        ) from None
-    return prompt_price, completion_price
+        raise OptionError(f"{option} is {text!r}; give two numbers, for input and output, in {unit}") from None
+    return first, second
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,30 @@ class AnswerModelOptions(ModelOptions):
 class ExtractionOptions(AnswerModelOptions):
     """The language model that extracts entities and relations."""
 
+    extraction: Annotated[
+        str | None,
+        "Extraction by the language model: full (default), or triples, which is names and triples only, for about a "
+        "third of the tokens.",
+    ] = None
     gleanings: Annotated[
         int | None, typer.Option(min=0, help="Extra extraction passes, to find what was missed (default: 0).")
     ] = None
 
-    def passes(self, settings: LLMSettings | None) -> int:
-        """Return the number of extra passes: the option, else that of the settings, else 0."""
-        return self.gleanings if self.gleanings is not None else 0 if settings is None else settings.gleanings
+    rate: Annotated[
+        str | None, "Tokens a second that the server reads and writes, such as 2000,100; for the hours of an estimate."
+    ] = None
+
+    def settings(self, folder: Path | None) -> LLMSettings | None:
+        """Return the settings of the language model with the options of extraction; None if there is no model."""
+        settings = super().settings(folder)
+        if settings is None:
+            return None
+        kind, gleanings = self.extraction or settings.extraction, self.gleanings
+        settings = replace(settings, extraction=kind, gleanings=settings.gleanings if gleanings is None else gleanings)
+        if self.rate is None:
+            return settings
+        prompt_rate, completion_rate = _two_numbers("--rate", self.rate, "tokens a second: 2000,100")
+        return replace(settings, prompt_rate=prompt_rate, completion_rate=completion_rate)
 
 
 @dataclass(frozen=True)

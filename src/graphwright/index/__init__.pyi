@@ -2,6 +2,8 @@ from .changes import Problem as Problem
 from .changes import Settings as Settings
 from .clustering import Communities as Communities
 from .clustering import communities as communities
+from .estimate import Estimate as Estimate
+from .estimate import estimate as estimate
 from .extraction import Excerpt as Excerpt
 from .extraction import Extraction as Extraction
 from .extraction import ExtractionFailure as ExtractionFailure
@@ -11,9 +13,7 @@ from .extraction import Mention as Mention
 from .extraction import Precomputed as Precomputed
 from .extraction import Relation as Relation
 from .filter import Filter as Filter
-from .generative import Estimate as Estimate
 from .generative import GenerativeExtractor as GenerativeExtractor
-from .generative import estimate as estimate
 from .inverted_index import SparseIndex as SparseIndex
 from .inverted_index import WordIndex as WordIndex
 from .name_index import NameIndex as NameIndex

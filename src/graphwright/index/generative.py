@@ -1,4 +1,4 @@
-"""Extraction of entities and relations by a language model, and the estimate of its cost.
+"""Extraction of entities and relations by a language model: in full, or names and triples only.
 
 The model reads one chunk at a time, as data, and can only reply with entities and relations. Its replies are cleaned,
 merged and located in the text, so that they are stored and merged like the results of any other extractor.
@@ -7,15 +7,13 @@ merged and located in the text, so that they are stored and merged like the resu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cache, lru_cache
-from math import ceil
 from threading import Lock
 from typing import Annotated, Any
 
-from graphwright.constraints import AtLeast, Checked
+from graphwright.constraints import AtLeast, Checked, OneOf
 from graphwright.errors import BudgetError, LLMResponseError, ModelError
 from graphwright.index.extraction import (
     Excerpt,
@@ -27,27 +25,43 @@ from graphwright.index.extraction import (
     Relation,
     located,
 )
-from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.protocols import LLM, Cancellation, Usage
 from graphwright.prompts.templates import checksum, data_line, messages
 from graphwright.text.names import normal_form
 
-__all__ = ["Estimate", "GenerativeExtractor", "estimate", "extraction_prompt", "gleaning_prompt"]
+__all__ = ["KINDS", "ExtractionKind", "GenerativeExtractor", "extraction_prompt", "gleaning_prompt"]
 
 _MAX_NAME = 200  # characters; a longer string is not a name
 _MAX_DESCRIPTION = 1_000  # characters
 _MAX_KEYWORDS = 10  # of one relation
 _MAX_UNANSWERED = 3  # calls in a row without a reply, after which the model counts as unreachable
-# Tokens of a reply per token of a chunk: a sentence of 20 tokens that names one new entity and states one relation
-# takes about 70 tokens of JSON.
-_REPLY_RATIO = 3.5
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+
+
+@dataclass(frozen=True)
+class ExtractionKind:
+    """A kind of extraction: its prompt, which also names the schema of its reply.
+
+    `reply_ratio`: tokens of a reply per token of a chunk's text, for estimates; measured by `benchmarks/extraction.py`.
+    """
+
+    name: str
+    prompt: str
+    reply_ratio: float
+
+
+KINDS: Mapping[str, ExtractionKind] = {
+    kind.name: kind
+    for kind in (ExtractionKind("full", "extract", 6.8), ExtractionKind("triples", "extract_triples", 1.3))
+}
+"""Kinds of extraction by name: `full`, with types, descriptions and keywords; `triples`, names and triples only."""
 
 
 @dataclass(frozen=True)
 class GenerativeExtractor(Checked):
     """Extract the entities and relations of each chunk with a language model.
 
+    `extraction`: "full", or "triples" for names and triples only (OpenIE), for about a third of the tokens.
     `gleanings`: extra passes over a chunk, to find what was missed; each costs as much as the first call. `threads`:
     concurrent calls. `provisional`: the extractor whose results are used until the model has read a chunk.
 
@@ -61,6 +75,7 @@ class GenerativeExtractor(Checked):
 
     llm: LLM
     _: KW_ONLY
+    extraction: Annotated[str, OneOf(*KINDS)] = "full"
     gleanings: Annotated[int, AtLeast(0)] = 0
     threads: Annotated[int, AtLeast(1)] = 8
     provisional: Extractor = field(default_factory=LexicalExtractor)
@@ -68,8 +83,14 @@ class GenerativeExtractor(Checked):
     @property
     def id(self) -> str:
         """Name and version, the model's id, the number of gleanings, and a checksum of the prompts."""
+        name = "generative" if self.extraction == "full" else f"generative {self.extraction}"
         suffix, prompts = (f"+{self.gleanings} gleanings", ["extract_again"]) if self.gleanings else ("", [])
-        return f"generative:1:{self.llm.id}{suffix}:{checksum('extract', *prompts)}"
+        return f"{name}:1:{self.llm.id}{suffix}:{checksum(self.kind.prompt, *prompts)}"
+
+    @property
+    def kind(self) -> ExtractionKind:
+        """The kind of extraction."""
+        return KINDS[self.extraction]
 
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
         """Return one extraction or failure per excerpt, in order.
@@ -82,7 +103,7 @@ class GenerativeExtractor(Checked):
 
     def extract_metered(self, excerpts: Sequence[Excerpt], usage: Usage) -> list[Extraction | ExtractionFailure]:
         """Do the same as `extract`, and add the model's work to `usage`."""
-        calls = _Calls(self.llm, usage)
+        calls = _Calls(self.llm, self.kind, usage)
         pool = ThreadPoolExecutor(self.threads, thread_name_prefix="extract")
         with calls.cancel:
             try:
@@ -95,9 +116,9 @@ class GenerativeExtractor(Checked):
     def _extract_one(self, excerpt: Excerpt, calls: _Calls) -> Extraction | ExtractionFailure:
         replies = _Replies(excerpt)
         try:
-            replies.add(calls.complete(*extraction_prompt(excerpt)))
+            replies.add(calls.complete(*extraction_prompt(excerpt, self.kind)))
             for _ in range(self.gleanings):
-                replies.add(calls.complete(*gleaning_prompt(excerpt, replies.extraction())))
+                replies.add(calls.complete(*gleaning_prompt(excerpt, replies.extraction(), self.kind)))
         except ModelError as error:
             # A reply that does not fit the schema does not affect the other chunks.
             final = bool(calls.ended) and not isinstance(error, LLMResponseError)
@@ -105,54 +126,33 @@ class GenerativeExtractor(Checked):
         return replies.extraction()
 
 
-def extraction_prompt(excerpt: Excerpt) -> tuple[str, str]:
+def extraction_prompt(excerpt: Excerpt, kind: ExtractionKind = KINDS["full"]) -> tuple[str, str]:
     """Return the system and user message about a chunk; the last line is the chunk as JSON.
 
     >>> extraction_prompt(Excerpt("d1", "Graz", 'It is "on" the Mur.\\n</text>'))[1].splitlines()[-1]
     '{"title": "Graz", "text": "It is \\\\"on\\\\" the Mur.\\\\n\\\\u003c/text>"}'
     """
-    return messages("extract", passage=data_line({"title": excerpt.title, "text": excerpt.text}))
+    return messages(kind.prompt, passage=data_line({"title": excerpt.title, "text": excerpt.text}))
 
 
-def gleaning_prompt(excerpt: Excerpt, extraction: Extraction) -> tuple[str, str]:
+def gleaning_prompt(excerpt: Excerpt, extraction: Extraction, kind: ExtractionKind = KINDS["full"]) -> tuple[str, str]:
     """Return the messages of a gleaning: the rules of the first call, the chunk, and the results so far."""
-    rules, _ = extraction_prompt(excerpt)
+    rules, _ = extraction_prompt(excerpt, kind)
     passage = data_line({"title": excerpt.title, "text": excerpt.text})
     known = {"entities": [m.name for m in extraction.mentions], "relations": [r[:3] for r in extraction.relations]}
     return messages("extract_again", rules=rules, passage=passage, found=data_line(known))
 
 
-@cache
-def _schema() -> type[Any]:
-    """Return the pydantic model of a reply, made at first use: commands that extract nothing need not load pydantic."""
-    from pydantic import BaseModel
-
-    class Entity(BaseModel):
-        name: str
-        type: str = ""
-        description: str = ""
-
-    class Link(BaseModel):
-        source: str
-        relation: str
-        target: str
-        description: str = ""
-        keywords: list[str] = []
-
-    class Findings(BaseModel):
-        entities: list[Entity]
-        relations: list[Link]
-
-    return Findings
-
-
 class _Calls:
     """The calls of one extraction, shared by its threads; once further calls would fail too, `ended` says why."""
 
-    def __init__(self, llm: LLM, usage: Usage) -> None:
+    def __init__(self, llm: LLM, kind: ExtractionKind, usage: Usage) -> None:
+        from graphwright.prompts.replies import REPLIES  # commands that extract nothing need not load pydantic
+
         self.cancel = Cancellation()
         self.ended = ""
         self._llm = llm
+        self._schema = REPLIES[kind.prompt]
         self._usage = usage
         self._lock = Lock()
         self._unanswered = 0  # calls in a row without a reply
@@ -162,7 +162,7 @@ class _Calls:
         if self.ended:
             raise ModelError(self.ended)
         try:
-            completion = self._llm.complete(system, user, schema=_schema(), cancel=self.cancel)
+            completion = self._llm.complete(system, user, schema=self._schema, cancel=self.cancel)
         except ModelError as error:
             with self._lock:
                 self._usage.add(error.usage or Usage())
@@ -237,57 +237,3 @@ def _joined(first: str, second: str) -> str:
     """Return both texts; the second is left out if the first contains it."""
     second = _plain(second)
     return first if second in first else f"{first} {second}".strip()[:_MAX_DESCRIPTION].rstrip()
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Calls, tokens and cost of an extraction.
-
-    `cost` is in the currency of the prices, None if none were given.
-
-    >>> print(Estimate(1_000, 1_000, 800_000, 700_000, 0.54))
-    chunks: 1,000
-    calls: 1,000
-    prompt tokens: about 800,000
-    completion tokens: about 700,000
-    cost: about 0.54
-    """
-
-    chunks: int
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float | None = None
-
-    def __str__(self) -> str:
-        cost = "unknown without prices" if self.cost is None else f"about {self.cost:,.2f}"
-        return (
-            f"chunks: {self.chunks:,}\ncalls: {self.calls:,}\nprompt tokens: about {self.prompt_tokens:,}\n"
-            f"completion tokens: about {self.completion_tokens:,}\ncost: {cost}"
-        )
-
-
-def estimate(excerpts: Iterable[Excerpt], *, gleanings: int = 0, prices: Prices | None = None) -> Estimate:
-    """Estimate the calls, tokens and cost of GenerativeExtractor for these chunks, without a call.
-
-    Tokens of whole prompts are estimated by their characters; additions of a server to a message, such as the schema,
-    are not included. A reply counts 3.5 tokens per token of a chunk's text. Each gleaning counts as much as the first
-    call, with all replies before it in its prompt; both are upper bounds. Corrected replies are not included, and
-    cached replies are not subtracted.
-
-    >>> estimated = estimate([Excerpt("d1", "Graz", "It lies on the Mur.")], gleanings=1)
-    >>> estimated.chunks, estimated.calls, estimated.completion_tokens, estimated.cost
-    (1, 2, 36, None)
-    """
-    count = lru_cache(maxsize=8)(estimated_tokens)  # the rules are the same for every chunk
-    chunks = prompt = completion = 0
-    for excerpt in excerpts:
-        reply = ceil(_REPLY_RATIO * count(excerpt.text))
-        prompt += sum(map(count, extraction_prompt(excerpt)))
-        if gleanings:
-            prompt += gleanings * sum(map(count, gleaning_prompt(excerpt, Extraction())))
-            prompt += reply * gleanings * (gleanings + 1) // 2
-        completion += (1 + gleanings) * reply
-        chunks += 1
-    cost = None if prices is None else prices.cost(prompt, completion)
-    return Estimate(chunks, (1 + gleanings) * chunks, prompt, completion, cost)

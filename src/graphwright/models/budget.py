@@ -1,4 +1,4 @@
-"""Prices of language models, and a budget for the cost of their calls."""
+"""Prices and rates of language models, and a budget for the cost of their calls."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import partial
 from threading import Condition
 from typing import Annotated, Any
 
-from graphwright.constraints import AtLeast, Checked
+from graphwright.constraints import AtLeast, Checked, MoreThan
 from graphwright.errors import BudgetError, ModelError, OptionError
 from graphwright.models.protocols import LLM, Cancel, Cancellation, Completion, OnText, Schema, Usage
 from graphwright.models.structured import schema_text
 
-__all__ = ["BudgetedLLM", "Prices", "estimated_tokens"]
+__all__ = ["BudgetedLLM", "Prices", "Rate", "estimated_tokens"]
 
 _CORRECTION = 200  # tokens of the request to correct a reply
 
@@ -42,6 +42,22 @@ class Prices(Checked):
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Return the price of these tokens."""
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1_000_000
+
+
+@dataclass(frozen=True)
+class Rate(Checked):
+    """Tokens a second that a server reads (`prompt`) and writes (`completion`), over all requests at a time.
+
+    >>> Rate(250, 100).hours(900_000, 360_000)
+    2.0
+    """
+
+    prompt: Annotated[float, MoreThan(0)]
+    completion: Annotated[float, MoreThan(0)]
+
+    def hours(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return the hours for these tokens, where reading and writing do not overlap."""
+        return (prompt_tokens / self.prompt + completion_tokens / self.completion) / 3600
 
 
 @dataclass

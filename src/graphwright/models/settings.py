@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
-from graphwright.constraints import AtLeast, Between, Checked, Constraint
+from graphwright.constraints import AtLeast, Between, Checked, Constraint, OneOf
 from graphwright.errors import DataError, OptionError, meant
 
 if TYPE_CHECKING:
-    from graphwright.models.budget import Prices
+    from graphwright.models.budget import Prices, Rate
     from graphwright.models.openai.llm import OpenAILLM
 
 __all__ = ["SETTINGS", "LLMSettings", "checked_address", "read_settings"]
@@ -44,6 +44,8 @@ class LLMSettings(Checked):
     `base_url`: of an OpenAI-compatible server; None is OpenAI. `timeout`: seconds for one reply.
     `requests_per_minute`, `tokens_per_minute`: limits of the server; None is no limit. `concurrency`: requests at a
     time. `max_tokens`: of one reply. `prompt_price`, `completion_price`: price of a million tokens, both or neither.
+    `prompt_rate`, `completion_rate`: tokens a second that the server reads and writes, over all requests at a time,
+    both or neither; estimates of hours need them. `extraction`: "full", or "triples" for names and triples only.
     `gleanings`: extra extraction passes over a chunk, to find what was missed. Raises OptionError for a wrong value.
 
     >>> LLMSettings("qwen2.5:7b", "http://localhost:11434/v1", concurrency=2).concurrency
@@ -60,6 +62,9 @@ class LLMSettings(Checked):
     temperature: Annotated[float, Between(0, 2)] = 0.0
     prompt_price: Annotated[float | None, Between(0, 10**9)] = None
     completion_price: Annotated[float | None, Between(0, 10**9)] = None
+    prompt_rate: Annotated[float | None, Between(0, 10**9, open_low=True)] = None
+    completion_rate: Annotated[float | None, Between(0, 10**9, open_low=True)] = None
+    extraction: Annotated[str, OneOf("full", "triples")] = "full"
     gleanings: Annotated[int, AtLeast(0)] = 0
 
     def __post_init__(self) -> None:
@@ -68,8 +73,10 @@ class LLMSettings(Checked):
             raise OptionError("model is empty; give the model's name on the server.")
         if self.base_url is not None:
             checked_address(self.base_url)
-        if (self.prompt_price is None) != (self.completion_price is None):
-            raise OptionError("One of two prices is missing; give prompt_price and completion_price, or neither.")
+        for pair in ("prices", "rates"):
+            first, second = f"prompt_{pair[:-1]}", f"completion_{pair[:-1]}"
+            if (getattr(self, first) is None) != (getattr(self, second) is None):
+                raise OptionError(f"One of two {pair} is missing; give {first} and {second}, or neither.")
 
     @property
     def prices(self) -> Prices | None:
@@ -80,11 +87,20 @@ class LLMSettings(Checked):
             return None
         return Prices(self.prompt_price, self.completion_price)
 
+    @property
+    def rate(self) -> Rate | None:
+        """Tokens a second of the server; None where they are unknown."""
+        from graphwright.models.budget import Rate
+
+        if self.prompt_rate is None or self.completion_rate is None:
+            return None
+        return Rate(self.prompt_rate, self.completion_rate)
+
     def llm(self, api_key: str | None = None) -> OpenAILLM:
         """Return the model. Its key comes from the environment by default."""
         from graphwright.models.openai.llm import OpenAILLM
 
-        own = ("prompt_price", "completion_price", "gleanings")
+        own = ("prompt_price", "completion_price", "prompt_rate", "completion_rate", "extraction", "gleanings")
         options = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own}
         return OpenAILLM(**options, api_key=api_key, prices=self.prices)
 

@@ -2,9 +2,66 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
 
 __all__ = ["REPLIES"]
+
+
+def _at_most(**limits: int) -> Any:
+    """Return limits that a server's grammar enforces; a longer reply of another server is cut, not refused."""
+    return Field(json_schema_extra=dict(limits))
+
+
+_ShortText = Annotated[str, _at_most(maxLength=120)]
+_Sentence = Annotated[str, _at_most(maxLength=400)]
+
+
+class ExtractedEntity(BaseModel):
+    """An entity of a passage."""
+
+    name: _ShortText
+    type: _ShortText = ""
+    description: _Sentence = ""
+
+
+class ExtractedRelation(BaseModel):
+    """A relation between two entities of a passage."""
+
+    source: _ShortText
+    relation: _ShortText
+    target: _ShortText
+    description: _Sentence = ""
+    keywords: Annotated[list[_ShortText], _at_most(maxItems=5)] = []
+
+
+class ExtractionReply(BaseModel):
+    """Entities and relations of a passage, with descriptions (`extract`)."""
+
+    entities: Annotated[list[ExtractedEntity], _at_most(maxItems=40)]
+    relations: Annotated[list[ExtractedRelation], _at_most(maxItems=40)]
+
+
+_Triple = Annotated[list[_ShortText], _at_most(minItems=3, maxItems=3)]
+
+
+class TriplesReply(BaseModel):
+    """Triples of a passage, and its names that are in none (`extract_triples`)."""
+
+    triples: Annotated[list[_Triple], _at_most(maxItems=40)]
+    names: Annotated[list[_ShortText], _at_most(maxItems=40)] = []
+
+    @property
+    def entities(self) -> list[ExtractedEntity]:
+        """The names as entities without descriptions."""
+        return [ExtractedEntity(name=name) for name in self.names]
+
+    @property
+    def relations(self) -> list[ExtractedRelation]:
+        """The triples as relations without descriptions; lists of another length than three are dropped."""
+        whole = (triple for triple in self.triples if len(triple) == 3)
+        return [ExtractedRelation(source=head, relation=label, target=tail) for head, label, tail in whole]
 
 
 class KeywordsReply(BaseModel):
@@ -129,6 +186,8 @@ REPLIES: dict[str, type[BaseModel]] = {
     "choose_again": ChoiceReply,
     "cluster": SummaryReply,
     "community": SummaryReply,
+    "extract": ExtractionReply,
+    "extract_triples": TriplesReply,
     "helpful": RatingsReply,
     "hypothetical_passage": PassageReply,
     "ircot": ThoughtReply,
@@ -136,4 +195,4 @@ REPLIES: dict[str, type[BaseModel]] = {
     "plan": PlansReply,
     "refine": RefineReply,
 }
-"""The reply of each prompt that operators use, by the prompt's name."""
+"""The reply of each prompt that asks for JSON, by the prompt's name."""
