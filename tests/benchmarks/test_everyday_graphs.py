@@ -1,0 +1,130 @@
+"""Everyday questions over graphs: every accepted answer is computed from the triples."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from benchmarks.everyday_score import Question, read_everyday, words
+
+from graphwright import Index
+
+Triple = tuple[str, str, str]
+Row = tuple[dict[str, str], tuple[Triple, ...]]
+
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "everyday"
+QUESTIONS = {question.id: question for question in read_everyday(FOLDER / "graphs.jsonl")}
+CHECKS = {
+    row["id"]: row for row in map(json.loads, (FOLDER / "graphs" / "checks.jsonl").read_text("utf-8").splitlines())
+}
+COMPARISONS = {"<": operator.lt, ">": operator.gt, "=": operator.eq, "!=": operator.ne}
+
+
+@cache
+def triples(name: str) -> tuple[Triple, ...]:
+    (path,) = (path for path in (FOLDER / "graphs").glob(f"{name}.*") if path.suffix != ".LICENSE")
+    with TemporaryDirectory() as folder:
+        graph = Index.from_graph(Path(folder) / "index", path).graph
+        return tuple(graph.triple(int(edge)) for edge in graph.edges)
+
+
+def order(text: str) -> tuple[int, float, str]:
+    """Return a key that sorts numbers by value, and other texts (dates) by their characters."""
+    try:
+        return 0, float(text), ""
+    except ValueError:
+        return 1, 0.0, text
+
+
+def bind(pattern: Sequence[str], triple: Triple, values: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the values with those of a pattern's variables in a triple, None where it does not match."""
+    bound = dict(values)
+    for term, text in zip(pattern, triple, strict=True):
+        if (bound.setdefault(term, text) if term.startswith("?") else term) != text:
+            return None
+    return bound
+
+
+def matches(graph: Sequence[Triple], patterns: Iterable[Sequence[str]], values: Mapping[str, str]) -> list[Row]:
+    """Return the values of the variables, and the triples, of each match of all patterns."""
+    rows: list[Row] = [(dict(values), ())]
+    for pattern in patterns:
+        pairs = [(bind(pattern, triple, row[0]), (*row[1], triple)) for row in rows for triple in graph]
+        rows = [(bound, path) for bound, path in pairs if bound is not None]
+    return rows
+
+
+def rows_of(graph: Sequence[Triple], check: Mapping[str, Any]) -> list[Row]:
+    """Return the matches of a check after its conditions."""
+    rows = matches(graph, check["where"], {})
+    if "among" in check:
+        rows = [row for row in rows if row[0]["?x"] in check["among"]]
+    for left, sign, right in check.get("compare", ()):
+        rows = [r for r in rows if COMPARISONS[sign](order(r[0].get(left, left)), order(r[0].get(right, right)))]
+    if "without" in check:
+        rows = [row for row in rows if not matches(graph, check["without"], row[0])]
+    for name, best in (("most", max), ("least", min)):
+        if name in check and rows:
+            value = best(order(row[0][check[name]]) for row in rows)
+            rows = [row for row in rows if order(row[0][check[name]]) == value]
+    return rows
+
+
+def answers(graph: Sequence[Triple], check: Mapping[str, Any]) -> set[str]:
+    """Return the answers that a check computes."""
+    if "any" in check:
+        return set().union(*(answers(graph, part) for part in check["any"]))
+    rows = rows_of(graph, check)
+    if check.get("exists"):
+        return {"yes" if bool(rows) != check.get("invert", False) else "no"}
+    values = {row[0][check["find"]] for row in rows}
+    return {str(len(values))} if check.get("count") else values
+
+
+@pytest.mark.parametrize("name", sorted({question.source for question in QUESTIONS.values()}))
+def test_accepted_answers_are_those_of_the_triples(name: str) -> None:
+    graph = triples(name)
+    for question in (QUESTIONS[key] for key in CHECKS if QUESTIONS[key].source == name):
+        computed = answers(graph, CHECKS[question.id])
+        named = [{alternative for alternative in group if alternative in computed} for group in question.accept]
+        assert computed and computed == set().union(*named), question.id
+        assert not computed.intersection(question.reject), question.id
+
+
+@pytest.mark.parametrize("name", sorted({question.source for question in QUESTIONS.values()}))
+def test_evidence_stands_in_the_graph(name: str) -> None:
+    evidence = {tuple(triple) for q in QUESTIONS.values() if q.source == name for triple in q.evidence}
+    assert evidence and evidence <= set(triples(name))
+
+
+def test_each_question_with_an_answer_has_a_check() -> None:
+    assert CHECKS.keys() == {key for key, question in QUESTIONS.items() if question.kind != "unanswerable"}
+
+
+def test_the_set_is_broad() -> None:
+    def number(of: Iterable[Question]) -> int:
+        return len(list(of))
+
+    graphs = QUESTIONS.values()
+    assert number(graphs) >= 100 and len({question.source for question in graphs}) == 10
+    assert number(q for q in graphs if q.kind == "unanswerable") >= 25
+    assert number(q for q in graphs if q.variant == "misspelt") >= 6
+    assert number(q for q in graphs if q.variant.startswith("language:")) >= 5
+    assert len({tuple(words(question.question)) for question in graphs}) == number(graphs)
+
+
+def test_a_check_is_computed() -> None:
+    graph = [("a", "size", "9"), ("b", "size", "10"), ("c", "size", "10"), ("a", "near", "b")]
+    check = {"find": "?x", "where": [["?x", "size", "?n"]]}
+    assert answers(graph, {**check, "most": "?n"}) == {"b", "c"}
+    assert answers(graph, {**check, "least": "?n"}) == {"a"}
+    assert answers(graph, {**check, "without": [["?x", "near", "?y"]], "count": True}) == {"2"}
+    assert answers(graph, {**check, "among": ["a", "b"], "compare": [["?n", "<", "10"]]}) == {"a"}
+    assert answers(graph, {"exists": True, "where": [["a", "near", "c"]]}) == {"no"}
+    assert answers(graph, {"where": [["?x", "near", "?x"]], "find": "?x"}) == set()
