@@ -45,8 +45,8 @@ def documents_of(source: Source, work: Path) -> Path:
     if not (stamp.exists() and stamp.read_text(encoding="utf-8") == made_from):
         shutil.rmtree(folder, ignore_errors=True)
         unpacked = _unpacked(_fetched(source, work / "packages"), work / "unpacked" / source["name"])
-        for part in source["parts"]:
-            _write_part(part, unpacked, folder)
+        for base, path, form in _files(source["parts"], unpacked):
+            _write(path, path.relative_to(base).as_posix(), form, folder)
         stamp.write_text(made_from, encoding="utf-8")
     return folder
 
@@ -63,7 +63,8 @@ def _fetched(source: Source, packages: Path) -> Path:
         raise Unavailable(f"{source['name']}: no {command[0]} on this machine to fetch {source['package']}") from error
     if path := _with_checksum(source, packages):
         return path
-    reason = "its checksum differs" if done.returncode == 0 else done.stderr.strip().splitlines()[-1:]
+    lines = done.stderr.strip().splitlines()
+    reason = "its checksum differs" if done.returncode == 0 else (lines or [f"exit status {done.returncode}"])[-1]
     raise Unavailable(f"{source['name']}: {source['package']} {source['version']} is not served: {reason}")
 
 
@@ -87,18 +88,27 @@ def _unpacked(package: Path, folder: Path) -> Path:
     return folder
 
 
-def _write_part(part: Mapping[str, Any], unpacked: Path, folder: Path) -> None:
-    base = unpacked / part["base"]
-    paths = [path for pattern in part["files"] for path in sorted(base.glob(pattern)) if not path.is_symlink()]
-    if missing := [pattern for pattern in part["files"] if not any(base.glob(pattern))]:
-        raise Unavailable(f"{unpacked.name}: the package has no {', '.join(missing)} in {part['base']}")
-    for path in paths:
-        name = path.relative_to(base).as_posix().removesuffix(".gz")
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        text, suffix = _FORMS[part["form"]](content)
-        target = folder / (name if name.endswith(suffix) else f"{name.removesuffix('.json')}{suffix}")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(text)
+def _files(parts: Sequence[Mapping[str, Any]], unpacked: Path) -> list[tuple[Path, Path, str]]:
+    """Return the base, path and form of each file of the parts. Raises Unavailable where the package lacks one."""
+    files = []
+    for part in parts:
+        base = unpacked / part["base"]
+        matches = {pattern: sorted(base.glob(pattern)) for pattern in part["files"]}
+        if missing := [pattern for pattern, paths in matches.items() if not paths]:
+            raise Unavailable(f"{unpacked.name}: the package has no {', '.join(missing)} in {part['base']}")
+        paths = [path for group in matches.values() for path in group if not path.is_symlink()]
+        files += [(base, path, part["form"]) for path in paths]
+    return files
+
+
+def _write(path: Path, name: str, form: str, folder: Path) -> None:
+    """Write a file of a package as a document."""
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    text, suffix = _FORMS[form](content)
+    name = name.removesuffix(".gz")
+    target = folder / (name if name.endswith(suffix) else f"{name.removesuffix('.json')}{suffix}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(text)
 
 
 def _manual_page(source: bytes) -> tuple[bytes, str]:

@@ -5,10 +5,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import everyday_score
 import pytest
-from benchmarks.everyday_score import Question, evidence_cited, half_of, read_everyday, verdict
+from everyday_score import Question, evidence_cited, half_of, read_everyday, verdict
 
-from benchmarks import everyday_score
 from graphwright.operators.state import Answer, Citation
 
 TEXT = "The unit waits.\nThe default timeout is 90\n   seconds; it was 60 seconds before version 3."
