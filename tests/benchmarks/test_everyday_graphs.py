@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from benchmarks.everyday_score import Question, read_everyday, words
+from everyday_score import Question, read_everyday, words
 
 from graphwright import Index
 
