@@ -28,6 +28,7 @@ SCRIPTS: dict[str, list[list[str]]] = {
         ["--plans"],
     ],
     "reg": [[]],
+    "everyday": [[]],
     "kernels": [[]],
     "latency": [[]],
     "faults": [[]],

@@ -4,22 +4,21 @@
     python benchmarks/everyday.py --llm MODEL --base-url URL [--method NAME]
 
 The packages in `everyday/sources.toml` are fetched through the clients of their registries (apt-get, pip, npm), checked
-against their SHA-256, extracted (manual pages need groff) and indexed together; all of it is kept in the folder of
-`--work`. A source whose version is no longer served is named, and its questions are left out. Every question of the
-half is asked, and scored by `everyday_score.py`. Writes `everyday-documents.json` and `everyday-documents.md`; `--name`
-adds to these names.
+against their SHA-256, extracted (manual pages need groff) and indexed together; all of it is kept in `everyday` in the
+folder of `--work`. A source whose version is no longer served is named, and its questions are left out. Every question
+of the half is asked, and scored by `everyday_score.py`. Writes `everyday-documents.json` and `everyday-documents.md`;
+`--name` adds to these names.
 """
 
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 
 from everyday_report import add_arguments, ask_all, of_half, page, results
 from everyday_score import read_everyday
 from everyday_sources import Source, Unavailable, documents_of, read_sources
-from harness import RESULTS, parse, write_results
+from harness import arguments, parse, write_results
 
 from graphwright import Index
 from graphwright.cli.terminal import progress_bar
@@ -50,14 +49,13 @@ def indexed(work: Path) -> Index:
 
 def main() -> None:
     """Ask the questions and write the results."""
-    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path, default=Path("runs/everyday"), help="folder of packages and the index")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
+    parser = arguments(__doc__, data=False)
     add_arguments(parser)
     options = parse(parser)
-    names = available(read_sources(QUESTIONS / "sources.toml"), options.work)
+    work = options.work / "everyday"
+    names = available(read_sources(QUESTIONS / "sources.toml"), work)
     questions = [q for q in read_everyday(QUESTIONS / "documents.jsonl") if q.source in names]
-    with indexed(options.work) as index:
+    with indexed(work) as index:
         rows = ask_all(index, of_half(questions, options.half), options)
         stored = results(rows, index, options) | {"documents": index.documents, "sources": sorted(names)}
     table = page(stored["counts"])
