@@ -1,24 +1,28 @@
-"""Measure answers to everyday questions over manuals, tables, mail and notes, without a judge.
+"""Measure answers to everyday questions over manuals, tables, mail and notes, or over graphs, without a judge.
 
-    python benchmarks/everyday.py [--work FOLDER] [--method NAME] [--half open|closed|both] [--show]
+    python benchmarks/everyday.py graphs [--method NAME] [--half open|closed|both] [--show]
+    python benchmarks/everyday.py [documents] [--work FOLDER] [--method NAME] [--half open|closed|both] [--show]
     python benchmarks/everyday.py --llm MODEL --base-url URL [--method NAME]
 
 The packages in `everyday/sources.toml` are fetched through the clients of their registries (apt-get, pip, npm), checked
 against their SHA-256, extracted (manual pages need groff) and indexed together; all of it is kept in `everyday` in the
-folder of `--work`. A source whose version is no longer served is named, and its questions are left out. Every question
-of the half is asked, and scored by `everyday_score.py`. Writes `everyday-documents.json` and `everyday-documents.md`;
-`--name` adds to these names.
+folder of `--work`. A source whose version is no longer served is named, and its questions are left out. With `graphs`,
+each file of `everyday/graphs` is imported into an index of its own. Every question of the half is asked, and scored by
+`everyday_score.py`. Writes `everyday-documents.json` and `.md`, or `everyday-graphs.json` and `.md`; `--name` adds to
+these names.
 """
 
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from pathlib import Path
 
+from everyday_graphs import ask_graphs
 from everyday_report import add_arguments, ask_all, of_half, page, results
 from everyday_score import read_everyday
 from everyday_sources import Source, Unavailable, documents_of, read_sources
-from harness import arguments, parse, write_results
+from harness import Record, arguments, parse, write_results
 
 from graphwright import Index
 from graphwright.cli.terminal import progress_bar
@@ -47,19 +51,33 @@ def indexed(work: Path) -> Index:
     return index
 
 
-def main() -> None:
-    """Ask the questions and write the results."""
-    parser = arguments(__doc__, data=False)
-    add_arguments(parser)
-    options = parse(parser)
+def over_documents(options: Namespace) -> Record:
+    """Ask the questions over documents, and return the results."""
     work = options.work / "everyday"
     names = available(read_sources(QUESTIONS / "sources.toml"), work)
     questions = [q for q in read_everyday(QUESTIONS / "documents.jsonl") if q.source in names]
     with indexed(work) as index:
         rows = ask_all(index, of_half(questions, options.half), options)
-        stored = results(rows, index, options) | {"documents": index.documents, "sources": sorted(names)}
+        method = options.method or index.default_method
+        return results(rows, method, options) | {"documents": index.documents, "sources": sorted(names)}
+
+
+def over_graphs(options: Namespace) -> Record:
+    """Ask the questions over graphs, and return the results."""
+    rows, graphs = ask_graphs(of_half(read_everyday(QUESTIONS / "graphs.jsonl"), options.half), options)
+    methods = sorted({graph["method"] for graph in graphs.values()})
+    return results(rows, ", ".join(methods), options) | {"graphs": graphs}
+
+
+def main() -> None:
+    """Ask the questions and write the results."""
+    parser = arguments(__doc__, data=False)
+    parser.add_argument("over", nargs="?", choices=["documents", "graphs"], default="documents", help="which questions")
+    add_arguments(parser)
+    options = parse(parser)
+    stored = over_graphs(options) if options.over == "graphs" else over_documents(options)
     table = page(stored["counts"])
-    stem = "-".join(filter(None, ("everyday-documents", options.name)))
+    stem = "-".join(filter(None, (f"everyday-{options.over}", options.name)))
     write_results(options.out / f"{stem}.json", stored, table)
     print(table)
 

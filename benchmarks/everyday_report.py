@@ -106,8 +106,8 @@ def page(counts: Record) -> str:
     return f"{table(header, lines)}\nUnanswerable questions recognised: {recognised}.\n"
 
 
-def results(rows: Sequence[Record], index: Index, options: Namespace) -> Record:
+def results(rows: Sequence[Record], method: str, options: Namespace) -> Record:
     """Return the results to store: what answered, the counts, and the verdict of each question, without texts."""
-    answered_by = {"method": options.method or index.default_method, "llm": options.llm, "half": options.half}
+    answered_by = {"method": method, "llm": options.llm, "half": options.half}
     verdicts = [{name: row[name] for name in ("id", "verdict", "found", "short")} for row in rows]
     return {**answered_by, "counts": summary(rows), "verdicts": verdicts}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,9 +12,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from everyday_score import Question, read_everyday, words
+from everyday_graphs import ask_graphs, file_of
+from everyday_score import Question, read_everyday, verdict, words
 
 from graphwright import Index
+from graphwright.operators.state import Answer, Citation
 
 Triple = tuple[str, str, str]
 Row = tuple[dict[str, str], tuple[Triple, ...]]
@@ -107,6 +110,16 @@ def test_each_question_with_an_answer_has_a_check() -> None:
     assert CHECKS.keys() == {key for key, question in QUESTIONS.items() if question.kind != "unanswerable"}
 
 
+def test_an_answer_of_the_accepted_words_is_good_and_none_is_not() -> None:
+    for question in QUESTIONS.values():
+        short = tuple(group[0] for group in question.accept)
+        path = tuple(question.evidence[0]) if question.evidence else ()
+        answer = Answer(" ".join(short), short, (Citation("", "", 0, 0, "", path),), found=bool(short))
+        assert verdict(question, answer) == "good", question.id
+        nothing = Answer("The graph does not tell.", found=False)
+        assert verdict(question, nothing) == ("missed" if short else "good"), question.id
+
+
 def test_the_set_is_broad() -> None:
     def number(of: Iterable[Question]) -> int:
         return len(list(of))
@@ -128,3 +141,12 @@ def test_a_check_is_computed() -> None:
     assert answers(graph, {**check, "among": ["a", "b"], "compare": [["?n", "<", "10"]]}) == {"a"}
     assert answers(graph, {"exists": True, "where": [["a", "near", "c"]]}) == {"no"}
     assert answers(graph, {"where": [["?x", "near", "?x"]], "find": "?x"}) == set()
+
+
+def test_each_graph_is_imported_and_asked() -> None:
+    chosen = [next(q for q in QUESTIONS.values() if q.source == name) for name in ("cabinet", "vienna")]
+    rows, graphs = ask_graphs(chosen, Namespace(method=None, llm=None, show=False))
+    assert [row["id"] for row in rows] == [question.id for question in chosen]
+    assert {name: graph["triples"] for name, graph in graphs.items()} == {"cabinet": 367, "vienna": 309}
+    with pytest.raises(FileNotFoundError, match=r"no graph 'mars' .*expected one of mars\.nt"):
+        file_of("mars")

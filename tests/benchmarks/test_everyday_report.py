@@ -72,5 +72,5 @@ def test_the_page_gives_percentages_by_group_and_the_share_recognised(index: Ind
     assert "| kind fact | 2 | 50 | 0 | 0 | 0 | 50 |" in page(counts)
     assert "Unanswerable questions recognised: 50 %." in page(counts)
     assert "none asked" in page(summary(rows[:2]))
-    stored = results(rows, index, options())
+    stored = results(rows, index.default_method, options())
     assert stored["method"] == index.default_method and all("text" not in row for row in stored["verdicts"])
