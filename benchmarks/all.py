@@ -28,7 +28,7 @@ SCRIPTS: dict[str, list[list[str]]] = {
         ["--plans"],
     ],
     "reg": [[]],
-    "everyday": [[]],
+    "everyday": [[], ["graphs"]],
     "kernels": [[]],
     "latency": [[]],
     "faults": [[]],
