@@ -411,10 +411,10 @@ def position(prompt: str, text: str) -> float | None:
 
 def tokens(ix: Snapshot, questions: Questions) -> Record:
     """Return the estimated tokens of a prompt with five passages, by method."""
-    shown = PathPrompt(edges=GlobalEdges(ix.triples, by_question=True), passages=5)
+    shown = PathPrompt(passages=5, tokens=8_000, edges=GlobalEdges(ix.triples, by_question=True))
     pipelines = {
         "pathrag": retrieval_part(pathrag(ix)) >> shown,
-        "vector": retrieval_part(vector(ix)) >> PassagePrompt(),
+        "vector": retrieval_part(vector(ix)) >> PassagePrompt(5, tokens=8_000),
         "pathrag-lt": retrieval_part(pathrag_lt(ix)) >> shown,
     }
     rows = [

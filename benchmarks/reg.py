@@ -245,7 +245,7 @@ def measure_budget(sets: MetaQA, options: Namespace) -> Record:
     """Measure answers, recall, and the size of chains by the number of triples."""
     retriever, _ = sets.retriever("triple")
     graph, questions = sets.ix.graph, [question for part in sets.dev for question in part[::5]]
-    prompt, results = ChainPrompt(characters=10**7), {}
+    prompt, results = ChainPrompt(tokens=10**7), {}
     for k in BUDGETS:
         search, rows = retrieved(retriever, k, 1000), []
         for question in questions:

@@ -7,6 +7,7 @@
     ├── StoreError     an index folder is missing, damaged, locked, or of another version or encoder
     └── ModelError     a model could not be loaded, or did not answer
         ├── LLMResponseError  a language model replied, but not as requested
+        ├── ReplyCutError     a language model's reply did not arrive whole: a timeout, or a broken connection
         └── BudgetError       the budget of tokens or money is spent
 
 Every message names the requested value, the finding, and the remedy.
@@ -23,6 +24,7 @@ __all__ = [
     "NeedsError",
     "OptionError",
     "LLMResponseError",
+    "ReplyCutError",
     "StoreError",
     "meant",
 ]
@@ -56,6 +58,12 @@ class ModelError(GraphwrightError):
 
 class LLMResponseError(ModelError):
     """A language model replied, but not as requested, also after one repair; `text` is its last reply."""
+
+    text: str = ""
+
+
+class ReplyCutError(ModelError):
+    """A language model's reply did not arrive whole: a timeout, or a broken connection; `text` is its beginning."""
 
     text: str = ""
 

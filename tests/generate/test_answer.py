@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.models.llm_server import LLMServer
+from tests.models.llm_server import LLMServer, cut_stream, events, silent
 from tests.toys import CORPUS, corpus_index, family_state, loose
 
 from graphwright import ToPassages, VectorSearch, start
-from graphwright.errors import LLMResponseError, NeedsError, OptionError
-from graphwright.generate import Generate
-from graphwright.generate.answer import answer_schemas
+from graphwright.errors import NeedsError, OptionError
+from graphwright.generate import Generate, Quote
 from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
 from graphwright.graph.evidence import Ranking
-from graphwright.models.fake import ScriptedLLM
+from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Completion
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
+from graphwright.prompts.replies import REPLIES
 from graphwright.text.words import words
 
 GRAPH = corpus_index().graph
@@ -78,7 +78,7 @@ def test_quotes_typed_otherwise_become_what_stands_there() -> None:
     retyped, invented = "She founded\nthe abbey of ERSTEIN in Alsace.", "she built the abbey of “Erstein”"
     answer, notes = answered(reply("It [1][2].", (1, retyped), (2, invented)))
     assert [c.text for c in answer.citations] == [FOUNDED]
-    assert answer.text == "It [1]." and len(notes) == 1 and "citation 2 was dropped" in notes[0]
+    assert answer.text == "It [1]." and answer.verified and len(notes) == 1 and "citation 2 was dropped" in notes[0]
 
 
 def test_a_quote_from_another_passage_is_cited_there() -> None:
@@ -101,16 +101,20 @@ def test_a_quote_from_another_passage_is_cited_there() -> None:
 )
 def test_a_forged_citation_is_dropped_with_its_markers_and_said_so(forged: tuple[int, str]) -> None:
     answer, notes = answered(reply("A fish [1]. The founder of Erstein [2][1].", forged, (1, FOUNDED)))
-    assert answer.text == "A fish. The founder of Erstein [1]."
+    assert answer.text == "A fish [unsupported]. The founder of Erstein [1]."
+    assert answer.unsupported == ("A fish",) and answer.found and not answer.verified
     assert [c.text for c in answer.citations] == [FOUNDED]
     assert len(notes) == 1 and notes[0].startswith("citation 1 was dropped") and len(notes[0]) < 160
 
 
 def test_an_answer_without_a_citation_that_stands_is_marked() -> None:
     answer, notes = answered(reply("A fish [1].", (1, "Ermengarde was a fish.")))
-    assert answer == Answer("A fish.", (), found=True) and notes[-1] == "no citation could be verified"
+    fish = Answer("A fish [unsupported].", unsupported=("A fish",))
+    assert answer == fish and not answer.verified and notes[-1] == "no citation could be verified"
     answer, notes = answered(reply("A fish [3]."))
-    assert answer == Answer("A fish.", ()) and notes == ("no citation could be verified",)
+    assert answer == fish and notes == ("no citation could be verified",)
+    answer, notes = answered(reply("A fish."))
+    assert answer == Answer("A fish.") and not answer.verified and notes == ("no citation could be verified",)
 
 
 def test_one_place_is_cited_once() -> None:
@@ -135,7 +139,7 @@ def test_without_passages_no_model_is_asked() -> None:
 def test_passages_left_out_of_the_prompt_cannot_be_cited_and_others_keep_their_numbers() -> None:
     graph = loose(["Graz " * 200, "Lyon " * 4000, "Linz on the Danube"])
     state = start("?", graph).with_(passages=Ranking.of([0, 1, 2], [3, 2, 1]))
-    pipeline = PassagePrompt(characters=2_000) >> Generate(
+    pipeline = PassagePrompt(tokens=500) >> Generate(
         ScriptedLLM([reply("A [1][2].", (3, "Linz on the Danube"), (2, "Lyon Lyon Lyon"))])
     )
     after = pipeline(state)
@@ -207,7 +211,10 @@ class Plain:
 def test_a_reply_that_is_plain_text_is_an_answer_without_citations() -> None:
     heard: list[str] = []
     after = (PassagePrompt() >> Generate(Plain()))(ASKED, Run(on_text=heard.append))
-    assert after.answer == Answer("The abbey of Erstein.") and heard == ["The abbey of Erstein [1]."]
+    abbey = "The abbey of Erstein"
+    assert after.answer == Answer(f"{abbey} [unsupported].", unsupported=(abbey,)) and heard == [
+        f"{abbey} [unsupported]."
+    ]
 
 
 def test_an_answer_is_streamed_only_to_who_listens() -> None:
@@ -253,8 +260,7 @@ def test_what_the_model_needs_is_asked_for() -> None:
 
 
 def test_the_schema_is_made_once_and_pydantic_is_not_loaded_before() -> None:
-    assert answer_schemas() is answer_schemas()
-    made = answer_schemas()[1].model_validate_json(reply("A", (1, "b")))
+    made = REPLIES["answer"].model_validate_json(reply("A", (1, "b")))
     assert (made.found, made.text, made.citations[0].passage, made.citations[0].quote) == (True, "A", 1, "b")
     code = (
         "import sys, graphwright; from graphwright.generate import Generate, Quote\n"
@@ -278,7 +284,7 @@ class TestOverHttp:
         wanted = request.json["response_format"]["json_schema"]["schema"]
         assert set(wanted["required"]) == {"reasoning", "found", "text", "answers", "citations"}
         assert "stream" not in request.json
-        assert after.answer is not None and after.answer.text == "Erstein [1]. A fish."
+        assert after.answer is not None and after.answer.text == "Erstein [1]. A fish [unsupported]."
         assert [c.text for c in after.answer.citations] == [FOUNDED]
         usage = after.trace[-1].usage
         assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (1, 7, 3)
@@ -309,6 +315,35 @@ class TestOverHttp:
         assert after.answer.found and after.answer.citations == () and len(server.requests) == 2
         assert "not verified" in after.trace[-1].notes[-1]
 
-    def test_a_model_that_never_follows_the_schema_is_an_error(self) -> None:
-        with LLMServer(['{"text": 1}']) as server, pytest.raises(LLMResponseError, match="does not fit"):
-            (PassagePrompt() >> Generate(OpenAILLM("any", server.url)))(ASKED)
+    @pytest.mark.parametrize(
+        "rubbish", ['{"text": 1}', '{"found": true, "text": "Erst', "", "<think>Erstein?", "```json"]
+    )
+    def test_a_reply_of_no_use_leaves_the_answer_to_the_twin(self, rubbish: str) -> None:
+        with LLMServer([rubbish]) as server:
+            llm = OpenAILLM("any", server.url)
+            alone = (PassagePrompt() >> Generate(llm))(ASKED)
+            after = (PassagePrompt() >> Generate(llm, twin=Quote(HashEncoder())))(ASKED)
+        assert alone.answer == Answer("The language model gave no usable answer.", found=False)
+        assert after.answer == Quote(HashEncoder())(ASKED).answer and after.answer is not None and after.answer.verified
+        assert after.passages is ASKED.passages and [len(s.notes) for s in after.trace[-2:]] == [1, 0]
+        assert (
+            after.trace[-2].notes == ("the model's reply did not fit the schema",) and after.trace[-2].usage.calls == 2
+        )
+
+    def test_a_reply_that_does_not_come_in_time_keeps_the_passages_and_the_time(self) -> None:
+        with LLMServer([silent]) as server:
+            llm = OpenAILLM("any", server.url, timeout=0.3, retries=0)
+            prompted = PassagePrompt()(ASKED)
+            after = (Generate(llm, twin=Quote(HashEncoder())))(prompted)
+        assert after.answer is not None and after.answer.found and after.passages is ASKED.passages
+        (note,) = after.trace[-2].notes
+        assert note.startswith("the model's reply was cut short") and "took more than 0.3 seconds" in note
+        assert after.trace[-2].usage.calls == 1 and after.trace[-2].usage.seconds >= 0.3
+
+    def test_a_stream_that_breaks_off_is_answered_by_the_twin(self) -> None:
+        heard: list[str] = []
+        with LLMServer([cut_stream(*events('{"found": true, "text": "It is Erstein in Alsace', None))]) as server:
+            generate = Generate(OpenAILLM("any", server.url), twin=Quote(HashEncoder()))
+            after = generate(PassagePrompt()(ASKED), Run(on_text=heard.append))
+        assert "".join(heard) == "It is Erstein in Alsace" and len(server.requests) == 1
+        assert after.answer == Quote(HashEncoder())(ASKED).answer

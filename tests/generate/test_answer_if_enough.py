@@ -41,10 +41,10 @@ def test_a_model_that_finds_enough_answers_with_checked_quotes_in_one_call() -> 
 
     def model(system: str, user: str) -> str:
         asked.append((system, user))
-        return reply("Erstein [1]. A fish [2].", (2, FOUNDED), (1, "She was a fish."))
+        return reply("Erstein [1].", (2, FOUNDED))
 
     after = AnswerIfEnough(ScriptedLLM(model))(seen())
-    assert after.answer is not None and after.answer.text == "Erstein [1]. A fish."
+    assert after.answer is not None and after.answer.text == "Erstein [1]."
     assert [(c.document, c.text) for c in after.answer.citations] == [("ermengarde", FOUNDED)]
     ((system, user),) = asked
     assert system == instructions() and "If they do not hold all" in user
@@ -67,8 +67,19 @@ def test_a_model_that_finds_enough_answers_with_checked_quotes_in_one_call() -> 
             ),
         ),
         (
+            [reply("Erstein [1]. A fish [2].", (2, FOUNDED), (1, "She was a fish."))],
+            (
+                "citation 2 was dropped: 'She was a fish.' is in none of the passages",
+                "the first passages are not enough",
+            ),
+        ),
+        (
             ["enough", "yes, enough"],
-            ("the model's reply did not fit the schema", "the first passages are not enough"),
+            (
+                "the model's reply did not fit the schema",
+                "the model replied in plain text, without citations; the answer is not verified",
+                "the first passages are not enough",
+            ),
         ),
         (["", ""], ("the model's reply did not fit the schema", "the first passages are not enough")),
     ],

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.generate.citations import Place, find, locate, renumbered
+from graphwright.generate.citations import Place, find, locate, supported, without_markers
 from graphwright.text.words import words
 
 TEXT = (
@@ -177,20 +177,36 @@ def test_a_place_is_in_one_of_the_passages(quote: str, passage: int, given: dict
     ("answer", "numbers", "mended"),
     [
         ("A [1]. B [2].", [1, 2], "A [1]. B [2]."),
-        ("A [1]. B [2][3].", [None, 1, 2], "A. B [1][2]."),
+        ("A [1]. B [2][3].", [None, 1, 2], "A [unsupported]. B [1][2]."),
+        ("A [1] and a [2], b [3].", [None, None, 1], "A [unsupported] and a, b [1]."),
+        ("A. [1] B [2][1].", [None, 1], "A. [unsupported] B [1]."),
         ("A [1, 2; 3].", [2, None, 2], "A [2]."),
-        ("A [0] b [4] c [ 1 ].", [1], "A b c [1]."),
-        ("It was [sic] in [1945] [12].", [], "It was [sic] in [1945]."),
-        ("[1] first", [None], "first"),
+        ("A [0] b [4] c [ 1 ].", [1], "A [unsupported] b c [1]."),
+        ("It was [sic] in [1945] [12].", [], "It was [sic] in [1945] [unsupported]."),
+        ("[1] first", [None], "[unsupported] first"),
         ("", [], ""),
     ],
 )
 def test_markers_follow_what_was_kept(answer: str, numbers: list[int | None], mended: str) -> None:
-    assert renumbered(answer, numbers) == mended
+    text, unsupported = supported(answer, numbers)
+    assert text == mended and len(unsupported) == mended.count("[unsupported]")
+
+
+def test_the_sentences_without_a_quote_are_told_bare() -> None:
+    text = "Graz lies on the Mur [1]. Dr. Ott [4] was its mayor [2], says the town [1, 3]! It burned. [2] It stands [5]"
+    marked, unsupported = supported(text, [1, None, 2])
+    assert marked == (
+        "Graz lies on the Mur [1]. Dr. Ott [unsupported] was its mayor, says the town [1, 2]! It burned. [unsupported] "
+        "It stands [unsupported]"
+    )
+    assert unsupported == ("Dr. Ott", "It burned.", "It stands")
+    assert without_markers(marked) == (
+        "Graz lies on the Mur. Dr. Ott was its mayor, says the town! It burned. It stands"
+    )
 
 
 @given(st.text(st.sampled_from("ab [],;0123."), max_size=30), st.lists(st.none() | st.integers(1, 9), max_size=4))
 def test_no_marker_points_to_what_was_dropped(answer: str, numbers: list[int | None]) -> None:
     selected = {str(n) for n in numbers if n is not None}
-    result = re.findall(r"\[(\d{1,3}(?:, \d{1,3})*)\]", renumbered(answer, numbers))
+    result = re.findall(r"\[(\d{1,3}(?:, \d{1,3})*)\]", supported(answer, numbers)[0])
     assert all(set(marker.split(", ")) <= selected for marker in result)

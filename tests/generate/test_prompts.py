@@ -11,7 +11,7 @@ from tests.toys import GRAPHS, corpus_index, loose
 
 from graphwright import Index, start
 from graphwright.errors import OptionError
-from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
+from graphwright.generate.prompts import PassagePrompt, instructions, line_size, passages_in
 from graphwright.graph.evidence import Ranking
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
@@ -67,20 +67,20 @@ def test_no_text_adds_hides_or_changes_a_passage(texts: list[str]) -> None:
     prompt.encode()
 
 
-@given(st.lists(st.integers(0, 1500), min_size=1, max_size=12), st.integers(2_000, 4_000), st.sampled_from('a"\x00<é'))
+@given(st.lists(st.integers(0, 1500), min_size=1, max_size=12), st.integers(500, 1_000), st.sampled_from('a"\x00<é'))
 def test_the_passages_fit_their_room_and_only_the_first_is_cut(lengths: list[int], room: int, letter: str) -> None:
-    state, prompt = shown([letter * n for n in lengths], passages=12, characters=room)
+    state, prompt = shown([letter * n for n in lengths], passages=12, tokens=room)
     result = passages_in(prompt)
     lines = [line for line in prompt.splitlines() if line.startswith('{"passage"')]
-    assert len("\n".join(lines)) <= room and 1 in result
+    assert sum(map(line_size, lines)) <= room and 1 in result
     assert all(state.graph.text(n - 1) == text for n, text in result.items() if n > 1)
-    assert state.graph.text(0).startswith(result[1]) and (len(result[1]) > 100 or result[1] == state.graph.text(0))
-    if 12 * max(lengths) * 6 < room - 2_000:
+    assert state.graph.text(0).startswith(result[1]) and (len(result[1]) > 60 or result[1] == state.graph.text(0))
+    if 12 * (max(lengths) * 2 + 50) < room:
         assert len(result) == len(lengths)
 
 
 def test_a_passage_left_out_keeps_its_number_to_itself() -> None:
-    _, prompt = shown(["short", "long " * 900, "last"], characters=2_000)
+    _, prompt = shown(["short", "long " * 900, "last"], tokens=500)
     assert list(passages_in(prompt)) == [1, 3]
 
 
@@ -89,7 +89,7 @@ def test_a_title_longer_than_a_passage_is_cut_too(tmp_path: object) -> None:
     index.add([{"id": "a", "title": "Long\n" * 2000, "text": "Graz lies on the Mur. " * 200}])
     assert index.graph.passages is not None
     state = start("?", index.graph).with_(passages=Ranking.of(index.graph.passages.nodes, index.graph.passages.start))
-    prompt = PassagePrompt(characters=2_000)(state).prompt or ""
+    prompt = PassagePrompt(tokens=500)(state).prompt or ""
     assert passages_in(prompt)[1] and len(prompt) < 2_500
     index.close()
 
@@ -99,7 +99,7 @@ def test_no_passages_make_a_prompt_without_any() -> None:
         assert passages_in(PassagePrompt()(start("?", graph).with_(passages=Ranking.of([], []))).prompt or "?") == {}
 
 
-@pytest.mark.parametrize("options", [{"passages": 0}, {"characters": 100}])
+@pytest.mark.parametrize("options", [{"passages": 0}, {"tokens": 100}])
 def test_room_for_nothing_is_refused(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match="PassagePrompt"):
         PassagePrompt(**options)

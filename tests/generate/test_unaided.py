@@ -9,12 +9,12 @@ from tests.models.llm_server import LLMServer
 from tests.toys import corpus_index
 
 from graphwright import start
-from graphwright.errors import LLMResponseError, OptionError
+from graphwright.errors import OptionError
 from graphwright.generate import Unaided
 from graphwright.graph import Kind
 from graphwright.models import OpenAILLM, ScriptedLLM
 from graphwright.operators.run import Run
-from graphwright.operators.state import State
+from graphwright.operators.state import Answer, State
 
 GRAPH = corpus_index().snapshot.graph
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -44,11 +44,15 @@ def test_where_it_knows_nothing_nothing_is_found(reply: str) -> None:
     assert answer is not None and not answer.found and "no answer" in answer.text
 
 
-def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_refused() -> None:
+def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_plain_text_is_taken() -> None:
     assert asked("Erstein.", PLAIN).answer == asked(PLAIN).answer
-    for reply in ("", "Erstein.", '{"answer": "Erstein"}'):
-        with pytest.raises(LLMResponseError):
-            asked(reply, reply)
+    state = asked("Erstein.", "")
+    assert state.answer == Answer("Erstein.") and not state.answer.verified
+    assert "not verified" in state.trace[-1].notes[-1]
+    for reply in ("", '{"answer": "Erstein"}', "<think>Erstein"):
+        failed = asked(reply, reply)
+        assert failed.answer is not None and not failed.answer.found and "no usable answer" in failed.answer.text
+        assert failed.trace[-1].notes == ("the model's reply did not fit the schema",)
 
 
 def test_it_is_shown_the_question_as_data_and_nothing_of_the_documents() -> None:

@@ -34,8 +34,9 @@ def test_a_language_model_may_answer_and_retrieval_stays_the_same(name: str) -> 
     llm = ScriptedLLM(first_sentence)
     written = pipeline(name, SNAPSHOT, llm=llm)
     assert METHODS[name].options["llm"] is None
-    *_, prompt, answer = repr(written).split(" >> ")
-    assert "Prompt(" in prompt and answer == f"Generate({llm!r})"
+    steps, answer = repr(written).split(f" >> Generate({llm!r}, ")
+    assert "Prompt(" in steps.split(" >> ")[-1]
+    assert answer == f"twin=ReadSpans(MiniLMReader()) >> Quote({SNAPSHOT.encoder!r}))"
     assert written.needs == () and retrieval_part(written) == retrieval_part(pipeline(name, SNAPSHOT))
     state = written(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
     assert state.answer is not None and len(state.answer.citations) == 1

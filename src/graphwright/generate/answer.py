@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Constraint, Has
-from graphwright.errors import LLMResponseError
-from graphwright.generate.citations import Place, best_passages, citation, locate, renumbered
-from graphwright.generate.prompts import PassagePrompt, filled, instructions, passages_in
+from graphwright.generate.citations import Place, best_passages, citation, locate, supported
+from graphwright.generate.prompts import CONTEXT_PASSAGES, PassagePrompt, filled, instructions, passages_in
 from graphwright.generate.readers import NOTHING, answered, read_answer
 from graphwright.models.protocols import LLM, Reader
+from graphwright.models.structured import plain_text, without_thoughts
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
@@ -65,10 +64,8 @@ def _text_in(reply: str) -> str:
     from pydantic_core import from_json
 
     # Thoughts precede the reply proper, and a word or a code fence may surround its object.
-    thoughts, _, rest = reply.rpartition("</think>")
-    if not thoughts and rest.lstrip().startswith("<think>"):
-        return ""
-    reply = rest[max(rest.find("{"), 0) :]
+    reply = without_thoughts(reply)
+    reply = reply[max(reply.find("{"), 0) :]
     # Some servers split a character into the two halves of a surrogate pair; the first half waits for the second.
     half = "\ud800" <= reply[-1:] <= "\udbff"
     joined = reply[: -1 if half else None].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -83,11 +80,15 @@ def _text_in(reply: str) -> str:
 
 
 _UNKNOWN = "The language model knows no answer."
+_FAILED = "The language model gave no usable answer."
 _SHOWN = 80  # characters of a quote that a note shows
 
 
 _MODEL = Constraint(
     "a language model, with complete, or a reader, with read", lambda value: isinstance(value, LLM | Reader)
+)
+_TWIN = Constraint(
+    "an operator that answers", lambda value: isinstance(value, Operator) and "answer" in value.after(frozenset())
 )
 
 
@@ -97,10 +98,12 @@ class Generate(Operator):
 
     A **language model** is given the state's prompt. It replies with an answer whose markers [1], [2] number its
     citations, each of them a passage and a quote. Every quote is looked up (see `generate.citations`), and the citation
-    has the text of the document. A quote that is in no passage is dropped with its markers, with a note in the trace.
-    An answer without verified citations is still returned: `found` is True, `citations` is empty, and the trace notes
-    that no citation could be verified; so is a reply in plain text. A **reader** answers with its best span, which
-    cites the sentence around it.
+    has the text of the document. A quote that is in no passage is dropped, with a note in the trace, and the sentence
+    that rests on it ends in [unsupported]. An answer without verified citations is still returned: `found` is True,
+    `citations` is empty, and the trace notes that no citation could be verified; so is a reply in plain text, which is
+    never `verified`. Where the reply is of no use, or is cut short, `twin` answers: an operator without a model, by
+    default a message that there is no answer. A **reader** answers with its best span, which cites the sentence
+    around it.
 
     Without an answer in the passages, the text is a message, `citations` is empty, and `found` is False.
 
@@ -114,43 +117,62 @@ class Generate(Operator):
     >>> state = start("Where is Graz?", Graph.from_triples([("Graz", "in", "Austria")]))
     >>> state = state.with_(passages=Ranking.of([0], [1]))
     >>> answer = (PassagePrompt() >> Generate(ScriptedLLM([reply])))(state).answer
-    >>> answer.text, answer.short, answer.citations[0].text
-    ('Austria [1].', ('Austria',), 'Graz in Austria')
+    >>> answer.text, answer.short, answer.citations[0].text, answer.verified
+    ('Austria [1].', ('Austria',), 'Graz in Austria', True)
     """
 
     model: Annotated[LLM | Reader, _MODEL]
-    passages: Annotated[int, AtLeast(1)] = 15
+    passages: Annotated[int, AtLeast(1)] = CONTEXT_PASSAGES
+    twin: Annotated[Operator | None, _TWIN] = None
     gives = ("answer",)
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Passages; for a language model a prompt too."""
-        return ("passages",) if isinstance(self.model, Reader) else ("prompt", "passages")
+        """Passages; for a language model a prompt too, and what the twin needs."""
+        own = ("passages",) if isinstance(self.model, Reader) else ("prompt", "passages")
+        return tuple(dict.fromkeys((*own, *(() if self.twin is None else self.twin.needs))))
+
+    def execute(self, state: State, run: Run, k: int | None = None) -> State:
+        """Answer, by the twin where the model gave no usable reply. A state with an answer passes through."""
+        sent: list[str] = []
+        after = super().execute(state, replace(run, on_text=_recorded(run.on_text, sent)) if run.on_text else run, k)
+        if after.answer is not None or self.twin is None:
+            return after
+        # What was passed on cannot be taken back, so another answer does not follow it.
+        return self.twin.execute(after, replace(run, on_text=None) if sent else run)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
+        """Set the answer; with a twin, not where the model gave no usable reply."""
+        if not best_passages(state, 1):
+            answer = None
+        elif isinstance(self.model, Reader):
+            answer = read_answer(self.model, state, run, self.passages)
+        else:
+            return self._generated(self.model, state, run)
+        return state.with_(answer=_heard(answer or Answer(NOTHING, found=False), Draft(run.on_text)))
+
+    def _generated(self, model: LLM, state: State, run: Run) -> State:
         draft = Draft(run.on_text)
-        answer = None
-        if best_passages(state, 1):
-            if isinstance(self.model, Reader):
-                answer = read_answer(self.model, state, run, self.passages)
-            else:
-                try:
-                    answer = _written(self.model, state, run, self.passages, draft)
-                except LLMResponseError as error:
-                    answer = _unverified(error, run)
-        answer = answer or Answer(NOTHING, found=False)
-        draft.finish(answer.text)
-        return state.with_(answer=answer)
+        answer = _written(model, state, run, self.passages, draft)
+        if answer is None and self.twin is not None:
+            return state
+        return state.with_(answer=_heard(answer or Answer(_FAILED, found=False), draft))
 
 
-def _unverified(error: LLMResponseError, run: Run) -> Answer:
-    """Return a reply in plain text as an answer without citations. Raises the error for any other reply."""
-    text = error.text.strip()
-    if not text or text[0] in "{[":
-        raise error
-    run.note("the model replied in plain text, without citations; the answer is not verified")
-    return Answer(text)
+def _recorded(on_text: Callable[[str], None], sent: list[str]) -> Callable[[str], None]:
+    """Return a listener that also records what it passes on."""
+
+    def pass_on(text: str) -> None:
+        sent.append(text)
+        on_text(text)
+
+    return pass_on
+
+
+def _heard(answer: Answer, draft: Draft) -> Answer:
+    """Return the answer after the rest of its text was passed on."""
+    draft.finish(answer.text)
+    return answer
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,8 +180,8 @@ class AnswerIfEnough(Operator):
     """Answer from the best `passages` if a language model finds them sufficient, else leave the state unchanged.
 
     The check of BubbleRAG, section 3.2; the step needs a language model. The model is asked once, for an answer with
-    quotes (see Generate) or for the statement that the passages do not suffice. An answer without a verified quote is
-    discarded, as is a reply that does not fit the schema: the trace then has a note and the usage.
+    quotes (see Generate) or for the statement that the passages do not suffice. An answer is discarded where it has no
+    verified quote or one that is in no passage, as is a reply of no use: the trace then has a note and the usage.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.graph import Ranking
@@ -171,7 +193,7 @@ class AnswerIfEnough(Operator):
     """
 
     model: Annotated[LLM, Has("a language model, with complete", "complete")]
-    passages: Annotated[int, AtLeast(1)] = 15
+    passages: Annotated[int, AtLeast(1)] = CONTEXT_PASSAGES
     needs = ("passages",)
     gives = ("answer",)
 
@@ -180,12 +202,8 @@ class AnswerIfEnough(Operator):
         if not best_passages(state, 1):
             return state
         prompt = filled("bubblerag_enough", state, passages=PassagePrompt(self.passages).lines(state).values())
-        answer = None
-        try:
-            answer = _written(self.model, state.with_(prompt=prompt), run, self.passages, Draft(None))
-        except LLMResponseError:
-            run.note("the model's reply did not fit the schema")
-        if answer is None or not answer.citations:
+        answer = _written(self.model, state.with_(prompt=prompt), run, self.passages, Draft(None))
+        if answer is None or not answer.verified:
             run.note("the first passages are not enough")
             return state
         return answered(state, run, answer)
@@ -215,57 +233,53 @@ class Unaided(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
         draft = Draft(run.on_text)
+        from graphwright.prompts.replies import REPLIES  # pydantic is slow to import
+
         name = "chain_of_thought" if self.reasoning else "vanilla"
         prompt = messages(name, question=data_line({"question": state.question.text}))
-        reply = run.complete(self.model, *prompt, schema=answer_schemas()[0], on_text=draft.listener).value
-        if self.reasoning and reply.reasoning:
+        reply, text = run.structured(self.model, *prompt, REPLIES[name], draft.listener)
+        if self.reasoning and reply is not None and reply.reasoning:
             run.note(reply.reasoning)
-        if reply.found and reply.text.strip():
-            answer = Answer(reply.text.strip(), short=tuple(reply.answers))
-        else:
-            answer = Answer(_UNKNOWN, found=False)
-        draft.finish(answer.text)
-        return state.with_(answer=answer)
+        return state.with_(answer=_heard(self._answer(reply, text, run), draft))
 
-
-@cache
-def answer_schemas() -> tuple[type[Any], type[Any]]:
-    """Return the schemas of a reply without and with citations, in the order of writing: the reasoning first."""
-    from pydantic import BaseModel
-
-    class PlainAnswer(BaseModel):
-        reasoning: str = ""
-        found: bool
-        text: str
-        answers: list[str] = []
-
-    class Quote(BaseModel):
-        passage: int
-        quote: str
-
-    class WrittenAnswer(PlainAnswer):
-        citations: list[Quote]
-
-    return PlainAnswer, WrittenAnswer
+    def _answer(self, reply: Any, text: str, run: Run) -> Answer:
+        if reply is None:
+            return _unverified(text, run) or Answer(_FAILED, found=False)
+        if not reply.found or not reply.text.strip():
+            return Answer(_UNKNOWN, found=False)
+        return Answer(reply.text.strip(), short=tuple(reply.answers))
 
 
 def _written(model: LLM, state: State, run: Run, passages: int, draft: Draft) -> Answer | None:
-    """Return the model's answer to the state's prompt with its verified citations; None if it finds no answer."""
+    """Return the model's answer to the state's prompt with its verified citations; None without a usable reply."""
+    from graphwright.prompts.replies import WrittenAnswer  # pydantic is slow to import
+
     prompt = state.prompt or ""
-    completion = run.complete(model, instructions(), prompt, schema=answer_schemas()[1], on_text=draft.listener)
-    reply = completion.value
-    text, quotes = (completion.text, []) if reply is None else (reply.text, reply.citations)
-    if not text.strip() or (reply is not None and not reply.found):
-        return None
-    draft.finish(text)
+    reply, text = run.structured(model, instructions(), prompt, WrittenAnswer, draft.listener)
+    if reply is None:
+        return _unverified(text, run)
+    if not reply.found or not reply.text.strip():
+        return Answer(NOTHING, found=False)
+    draft.finish(reply.text)
     ids = best_passages(state)
     numbers = passages_in(prompt) or range(1, passages + 1)
     texts = {number: state.graph.passage(ids[number - 1]) for number in numbers if 0 < number <= len(ids)}
-    places, markers = _verified(quotes, texts, run)
+    places, markers = _verified(reply.citations, texts, run)
     citations = tuple(citation(state, ids[place.passage - 1], place.start, place.end) for place in places)
     if not citations:
         run.note("no citation could be verified")
-    return Answer(renumbered(text, markers), () if reply is None else tuple(reply.answers), citations)
+    marked, unsupported = supported(reply.text, markers)
+    return Answer(marked, tuple(reply.answers), citations, unsupported=unsupported)
+
+
+def _unverified(reply: str, run: Run) -> Answer | None:
+    """Return a reply in plain text as an answer without citations; None for any other reply."""
+    text = plain_text(reply)
+    if not text:
+        return None
+    run.note("the model replied in plain text, without citations; the answer is not verified")
+    marked, unsupported = supported(text, ())
+    return Answer(marked, unsupported=unsupported)
 
 
 def _verified(quotes: Iterable[Any], texts: Mapping[int, str], run: Run) -> tuple[list[Place], list[int | None]]:

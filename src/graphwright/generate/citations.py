@@ -17,6 +17,7 @@ from graphwright.graph.walks import Bundle, bundle_of, relation_label
 from graphwright.kernels.paths import nearest_path
 from graphwright.models.protocols import PassageText
 from graphwright.operators.state import Citation, State
+from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
 
 __all__ = [
@@ -30,7 +31,8 @@ __all__ = [
     "passage_text",
     "path_text",
     "path_to",
-    "renumbered",
+    "supported",
+    "without_markers",
 ]
 
 _MIN_LENGTH = 3  # characters of a quote
@@ -51,7 +53,10 @@ _RUN_ON = re.compile(
     "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u3040-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 _AROUND = ".,;:!?'()[]{}*_"  # punctuation before and after words
-_MARKER = re.compile(r"(\s*)\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
+_MARKER = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
+_MARKERS = re.compile(rf"(\s*)({_MARKER.pattern}(?:\s*{_MARKER.pattern})*)")  # in a row, on one statement
+_UNSUPPORTED = "[unsupported]"
+_ANY_MARK = re.compile(rf"\s*(?:{_MARKER.pattern}|{re.escape(_UNSUPPORTED)})")
 
 Span = tuple[int, int]
 
@@ -104,21 +109,45 @@ def locate(quote: str, passage: int, texts: Mapping[int, str]) -> Place | None:
     return None
 
 
-def renumbered(answer: str, numbers: Sequence[int | None]) -> str:
-    """Return the answer with its markers renumbered: [i] becomes [numbers[i - 1]], and is removed if that is None.
+def supported(answer: str, numbers: Sequence[int | None]) -> tuple[str, tuple[str, ...]]:
+    """Return the answer with its markers renumbered, and the sentences that rest on no verified quote.
 
-    Several numbers may share a marker; numbers beyond the list are removed too.
+    [i] becomes [numbers[i - 1]], and is dropped if that is None or missing; several numbers may share a marker. Where
+    all markers on a statement are dropped, its sentence is marked [unsupported], once.
 
-    >>> renumbered("It burned [1, 3]. It was rebuilt [2][9].", [1, None, 2])
-    'It burned [1, 2]. It was rebuilt.'
+    >>> supported("It burned [1, 3]. It was rebuilt [2][9].", [1, None, 2])
+    ('It burned [1, 2]. It was rebuilt [unsupported].', ('It was rebuilt',))
     """
+    sentences: dict[int, str] = {}  # by their start
 
-    def replacement(marker: re.Match[str]) -> str:
-        old = (int(n) for n in re.findall(r"\d+", marker[2]))
-        new_numbers = [new for n in old if 0 < n <= len(numbers) and (new := numbers[n - 1]) is not None]
-        return f"{marker[1]}[{', '.join(map(str, dict.fromkeys(new_numbers)))}]" if new_numbers else ""
+    def replacement(markers: re.Match[str]) -> str:
+        verified = _MARKER.sub(lambda marker: _renumbered(marker[1], numbers), markers[2])
+        if verified.strip():
+            return markers[1] + verified.strip()
+        before = answer[: markers.start()]
+        start, end = (sentence_spans(before) or [(0, 0)])[-1]
+        if start in sentences:
+            return ""
+        sentences[start] = without_markers(before[start:end])
+        return f"{markers[1] or ' '}{_UNSUPPORTED}"
 
-    return _MARKER.sub(replacement, answer).strip()
+    return _MARKERS.sub(replacement, answer).strip(), tuple(sentences.values())
+
+
+def _renumbered(marker: str, numbers: Sequence[int | None]) -> str:
+    old = (int(number) for number in re.findall(r"\d+", marker))
+    new = (numbers[number - 1] for number in old if 0 < number <= len(numbers))
+    shown = dict.fromkeys(number for number in new if number is not None)
+    return f"[{', '.join(map(str, shown))}]" if shown else ""
+
+
+def without_markers(text: str) -> str:
+    """Return a text without the markers of its citations and of unsupported sentences.
+
+    >>> without_markers("It burned [1, 2]. It was rebuilt [unsupported].")
+    'It burned. It was rebuilt.'
+    """
+    return _ANY_MARK.sub("", text).strip()
 
 
 def _exact(quote: str, text: str) -> Span | None:

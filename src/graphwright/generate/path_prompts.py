@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, ClassVar
 
@@ -12,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.generate.prompts import PassagePrompt, Room, filled, line_size, longest, passage_numbers
+from graphwright.generate.prompts import (
+    CONTEXT_PASSAGES,
+    CONTEXT_TOKENS,
+    MIN_TOKENS,
+    filled,
+    line_size,
+    longest,
+    with_passages,
+)
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import write_walk
@@ -27,6 +36,7 @@ from graphwright.text.words import words
 
 __all__ = ["ChainPrompt", "FlatPrompt", "GlobalEdges", "PathPrompt", "steps_of"]
 
+_PATHS = 0.5  # share of paths, chains and edges in a prompt before its passages are added
 _MAX_COMPARED = 5_000  # edges that are compared by words
 _SIGNS = re.compile("[→;]")  # the signs that a chain is written with
 _TOKEN = re.compile(r"\[(?=/?[A-Z_]+\])")  # a relation in brackets that looks like a token of a chat template
@@ -108,8 +118,8 @@ class PathPrompt(Operator):
     `edges`: finds the edges that are shown after the question, as `GlobalEdges`. `passages`: how many of the best
     passages are shown before the paths, to be quoted; the paper shows none.
 
-    `tokens`: room for the whole prompt, estimated; passages take half of it at most, then come the best paths, then
-    edges. What does not fit is left out, but the texts of the best path are cut.
+    `tokens`: room for all lines, estimated; the best paths, then edges take half of it at most, and the room that
+    passages leave. What does not fit is left out, but the texts of the best path are cut.
 
     >>> from graphwright import Evidence, start
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
@@ -119,22 +129,25 @@ class PathPrompt(Operator):
     {"path": 1, "steps": ["Bertha", "Bertha mother of Gisela", "Gisela"]}
     """
 
-    tokens: Annotated[int, AtLeast(2_000)] = 8_000
+    passages: Annotated[int, AtLeast(0)] = CONTEXT_PASSAGES
+    tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
     edges: GlobalEdges | None = None
-    passages: Annotated[int, AtLeast(0)] = 0
     needs = ("evidence",)
     gives = ("prompt",)
     template: ClassVar[str] = "pathrag"  # the prompt's name
 
     def apply(self, state: State, run: Run) -> State:
         """Write the prompt."""
-        room = Room(self.tokens, filled(self.template, state, lines=()))
-        lines = PassagePrompt(self.passages, 2 * self.tokens).lines(state) if self.passages else {}
-        passages = room.fitting(lines, room.tokens // 2)
-        evidence = room.take(self._evidence(state, passage_numbers(state, passages), room.tokens))
         edges = () if self.edges is None else self.edges(state, run).tolist()
-        relations = room.take(data_line({"relation": state.graph.edge_text(edge)}) for edge in edges)
-        joined = (*relations, *passages.values(), *reversed(evidence))
+        relations = [data_line({"relation": state.graph.edge_text(edge)}) for edge in edges]
+
+        def items(numbers: Mapping[int, int], tokens: int) -> Iterator[str]:
+            yield from dict.fromkeys((*self._evidence(state, numbers, tokens), *relations))
+
+        lines, passages = with_passages(state, self.passages, self.tokens, _PATHS, items)
+        themes = [line for line in lines if line in relations]
+        paths = [line for line in lines if line not in relations]
+        joined = (*themes, *passages.values(), *reversed(paths))
         return state.with_(prompt=filled(self.template, state, lines=joined))
 
     def _evidence(self, state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:
@@ -215,9 +228,9 @@ class ChainPrompt(Operator):
     """Write a prompt of the question and the chains, each one line: `Q1 → [r1] → a → [r2] → x; y` (ReG, figure 7).
 
     Names and relations are escaped as the texts of PassagePrompt are, and so are the signs → and ; in them: no name can
-    pass for another hop, another chain or an instruction. Items without edges are not chains. `characters`: room for
-    the chains; one that does not fit is left out, but the first is cut. The best passages, if the state has some,
-    follow as in PassagePrompt(passages, characters), to be cited.
+    pass for another hop, another chain or an instruction. Items without edges are not chains. The best `passages`, if
+    the state has some, follow as in PassagePrompt, to be cited. `tokens`: room for all lines, estimated; chains take
+    half of it at most, and the room that passages leave. One that does not fit is left out, but the first is cut.
 
     >>> from graphwright import Evidence, Graph, start
     >>> film = Graph.from_triples([("Alien", "genre", "Horror"), ("Alien", "genre", "Drama")])
@@ -226,30 +239,35 @@ class ChainPrompt(Operator):
     Chain 1. Alien → [genre] → Horror; Drama
     """
 
-    passages: Annotated[int, AtLeast(1)] = 8
-    characters: Annotated[int, AtLeast(2_000)] = 24_000
+    passages: Annotated[int, AtLeast(1)] = CONTEXT_PASSAGES
+    tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
     needs = ("evidence",)
     gives = ("prompt",)
 
     def apply(self, state: State, run: Run) -> State:
         """Write the prompt."""
-        passages = PassagePrompt(self.passages, self.characters).lines(state).values()
-        return state.with_(prompt=filled("chains", state, chains=self._lines(state), passages=passages))
+        items = partial(_chain_lines, state)
+        chains, passages = with_passages(state, self.passages, self.tokens, _PATHS, items)
+        return state.with_(prompt=filled("chains", state, chains=chains, passages=passages.values()))
 
-    def _lines(self, state: State) -> Iterator[str]:
-        room = self.characters
-        for number, (nodes, edges) in enumerate(state.evidence or (), 1):
-            if not len(edges):
-                continue
-            # An item that is not a chain, such as a triple, is shown by the texts of its edges.
-            texts = (_escaped(state.graph.edge_text(edge)) for edge in edges.tolist())
-            chain = write_walk(state.graph, nodes, edges, _escaped) or "; ".join(texts)
-            line = _TOKEN.sub(r"\\u005b", f"Chain {number}. {chain}")
-            if len(line) > room and number == 1:
-                line = line[: room - 3].rpartition("; ")[0] + "; …"
-            if len(line) <= room:
-                room -= len(line) + 1
-                yield line
+
+def _chain_lines(state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:
+    """Yield the lines of the chains, the best first; that one is cut if it takes more than `tokens`."""
+    for number, (nodes, edges) in enumerate(state.evidence or (), 1):
+        if not len(edges):
+            continue
+        # An item that is not a chain, such as a triple, is shown by the texts of its edges.
+        texts = (_escaped(state.graph.edge_text(edge)) for edge in edges.tolist())
+        chain = write_walk(state.graph, nodes, edges, _escaped) or "; ".join(texts)
+        line = _TOKEN.sub(r"\\u005b", f"Chain {number}. {chain}")
+        if number == 1 and line_size(line) > tokens:
+            line = longest(partial(_whole_ends, line), len(line), lambda cut: line_size(cut) <= tokens)
+        yield line
+
+
+def _whole_ends(line: str, characters: int) -> str:
+    """Return the beginning of a chain's line, without a part of an end."""
+    return line if characters >= len(line) else line[:characters].rpartition("; ")[0] + "; …"
 
 
 def _escaped(text: str) -> str:

@@ -22,6 +22,9 @@ from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line, messages
 
 __all__ = [
+    "CONTEXT_PASSAGES",
+    "CONTEXT_TOKENS",
+    "MIN_TOKENS",
     "CommunityReports",
     "HybridPrompt",
     "PassagePrompt",
@@ -32,16 +35,27 @@ __all__ = [
     "instructions",
     "line_size",
     "longest",
+    "passage_lines",
     "passage_numbers",
     "passages_in",
+    "with_passages",
 ]
 
 Key = TypeVar("Key")
 
+CONTEXT_PASSAGES = 15
+"""Passages that a method shows to a language model unless asked otherwise: the same for all, so that they compare."""
+CONTEXT_TOKENS = 3_000
+"""Tokens of evidence that a method shows to a language model: passages, triples, paths, chains and reports together.
+
+Counted by `estimated_tokens`, with the numbers, titles and signs around the texts, but without the instructions and the
+question."""
+MIN_TOKENS = 500
+
 _MAX_TITLE = 200  # characters of a title
 _PASSAGE = '{"passage": '
-_MIN_FIRST = 2_000  # characters that the first passage of a hybrid prompt always has
-_TRIPLES = 0.25  # maximum share of triples in a hybrid prompt before its passages are added
+_TRIPLES = 0.25  # share of triples in a hybrid prompt before its passages are added
+_REPORTS = 0.5  # of reports and relations
 _MAX_RELATIONS = 30
 
 
@@ -51,7 +65,7 @@ class PassagePrompt(Operator):
 
     A line has the passage's number, which is its rank, its title and its text. Characters that could end the line or
     the text are escaped, so that no text can pass for another passage or for an instruction.
-    `characters`: room for all lines. A passage that does not fit is left out, but the first is cut.
+    `tokens`: room for all lines, estimated. A passage that does not fit is left out, but the first is cut.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.graph import Ranking
@@ -60,8 +74,8 @@ class PassagePrompt(Operator):
     {"passage": 1, "title": "", "text": "Graz in Austria."}
     """
 
-    passages: Annotated[int, AtLeast(1)] = 8
-    characters: Annotated[int, AtLeast(2_000)] = 24_000
+    passages: Annotated[int, AtLeast(1)] = CONTEXT_PASSAGES
+    tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
     needs = ("passages",)
     gives = ("prompt",)
 
@@ -73,16 +87,35 @@ class PassagePrompt(Operator):
 
     def lines(self, state: State) -> dict[int, str]:
         """Return the passages' lines by number."""
-        room, lines = self.characters, {}
-        for number, node in enumerate(best_passages(state, self.passages), 1):
-            passage = passage_text(state.graph, node)
-            line = _line(passage, number)
-            if len(line) > room and number == 1:
-                line = longest(partial(_line, passage, 1), len(passage.text), lambda cut: len(cut) <= self.characters)
-            if len(line) <= room:
-                room -= len(line) + 1
-                lines[number] = line
-        return lines
+        return passage_lines(state, self.passages, self.tokens)
+
+
+def passage_lines(state: State, passages: int, tokens: int) -> dict[int, str]:
+    """Return the lines of the best passages that fit into these tokens, by number; the first is cut to fit."""
+    room, lines = Room(tokens), dict[int, str]()
+    for number, node in enumerate(best_passages(state, passages), 1):
+        passage = passage_text(state.graph, node)
+        line = _line(passage, number)
+        if number == 1 and line_size(line) > tokens:
+            line = longest(partial(_line, passage, 1), len(passage.text), lambda cut: line_size(cut) <= tokens)
+        lines |= room.fitting({number: line})
+    return lines
+
+
+def with_passages(
+    state: State, passages: int, tokens: int, share: float, items: Callable[[Mapping[int, int], int], Iterable[str]]
+) -> tuple[list[str], dict[int, str]]:
+    """Return the lines of evidence and of passages that fit into these tokens together.
+
+    `items`: the lines of evidence, best first, given the numbers of the shown passages by node, and the tokens that one
+    line may take. They take at most a `share` before the passages are chosen; then they name the passages, and take
+    the room that is left.
+    """
+    most = int(share * tokens)
+    reserved = sum(map(line_size, Room(most).take(items({}, most))))
+    shown = passage_lines(state, passages, tokens - reserved) if passages else {}
+    left = tokens - sum(map(line_size, shown.values()))
+    return Room(left).take(items(passage_numbers(state, shown), left)), shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,42 +124,32 @@ class HybridPrompt(Operator):
 
     There is one line of JSON for each triple between two names, in the order of the evidence, without repetitions, with
     the numbers of the shown passages that state it. The best `passages` follow as in PassagePrompt, to be quoted.
-    `tokens`: room for the whole prompt, estimated; triples take at most a quarter of it, and the room that passages
-    leave. What does not fit is left out, but the first passage is cut.
+    `tokens`: room for all lines, estimated; triples take at most a quarter of it, and the room that passages leave.
+    What does not fit is left out, but the first passage is cut.
 
     >>> from graphwright import Evidence, Graph, start
     >>> from graphwright.graph import Ranking
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "died in", "851")])
     >>> state = start("Who?", graph, evidence=Evidence.of_edges([0, 1])).with_(passages=Ranking.of([1], [1.0]))
-    >>> print("\\n".join(HybridPrompt()(state).prompt.splitlines()[-3:]))
+    >>> print("\n".join(HybridPrompt()(state).prompt.splitlines()[-3:]))
     {"triple": ["Lothair II", "mother", "Ermengarde"]}
     {"triple": ["Ermengarde", "died in", "851"]}
     {"passage": 1, "title": "", "text": "Lothair II mother Ermengarde. Ermengarde died in 851."}
     """
 
-    tokens: Annotated[int, AtLeast(4_000)] = 8_000
-    passages: Annotated[int, AtLeast(1)] = 15
+    passages: Annotated[int, AtLeast(1)] = CONTEXT_PASSAGES
+    tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
     needs = ("evidence",)
     gives = ("prompt",)
 
     def apply(self, state: State, run: Run) -> State:
         """Write the prompt."""
-        room = Room(self.tokens, filled("bubblerag", state, lines=()))
-        reserved = Room(int(_TRIPLES * room.tokens)).take(_triples(state, {}))
-        limit = room.tokens - sum(map(line_size, reserved))
-        passages = room.fitting(self._passages(state, limit), limit)
-        # Once the passages are chosen, triples name them, and take the room that is left.
-        triples = room.take(_triples(state, passage_numbers(state, passages)))
-        return state.with_(prompt=filled("bubblerag", state, lines=(*triples, *passages.values())))
 
-    def _passages(self, state: State, tokens: int) -> dict[int, str]:
-        """Return the lines of passages; a first one that is too long is cut to ever fewer characters."""
-        lines: dict[int, str] = {}
-        for characters in (4 * tokens, 2 * tokens, tokens, _MIN_FIRST):
-            lines = PassagePrompt(self.passages, max(characters, _MIN_FIRST)).lines(state)
-            if line_size(next(iter(lines.values()), "")) <= tokens:
-                break
-        return lines
+        def items(numbers: Mapping[int, int], tokens: int) -> Iterable[str]:
+            return _triples(state, numbers)
+
+        triples, passages = with_passages(state, self.passages, self.tokens, _TRIPLES, items)
+        return state.with_(prompt=filled("bubblerag", state, lines=(*triples, *passages.values())))
 
 
 @dataclass(frozen=True)
@@ -165,26 +188,29 @@ class ReportPrompt(Operator):
     """Write a prompt of the question, reports, relations of the evidence and the best passages, each a line of JSON.
 
     `reports`: a function that returns the texts of reports, best first, as `CommunityReports` or `TreeReports`. Quotes
-    come from the passages. `tokens`: room for the whole prompt, estimated; passages take half of it at most, then come
-    reports, then at most 30 distinct relations. What does not fit is left out.
+    come from the passages. `tokens`: room for all lines, estimated; reports, then at most 30 distinct relations take
+    half of it at most, and the room that passages leave. What does not fit is left out.
     """
 
     reports: Callable[[State, Run], list[str]]
-    passages: Annotated[int, AtLeast(1)] = 8
-    tokens: Annotated[int, AtLeast(2_000)] = 8_000
+    passages: Annotated[int, AtLeast(1)] = CONTEXT_PASSAGES
+    tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
     needs = ("passages",)
     gives = ("prompt",)
 
     def apply(self, state: State, run: Run) -> State:
         """Write the prompt."""
-        room = Room(self.tokens, filled("reports", state, lines=()))
-        passages = room.take(PassagePrompt(self.passages, 2 * self.tokens).lines(state).values(), room.tokens // 2)
-        texts = enumerate(self.reports(state, run), 1)
-        reports = room.take(data_line({"report": number, "text": text}) for number, text in texts)
+        reports = [data_line({"report": at, "text": text}) for at, text in enumerate(self.reports(state, run), 1)]
         edges = [] if state.evidence is None else state.evidence.edges.tolist()
         statements = list(dict.fromkeys(state.graph.edge_text(edge) for edge in edges))[:_MAX_RELATIONS]
-        relations = room.take(data_line({"relation": text}) for text in statements)
-        return state.with_(prompt=filled("reports", state, lines=(*reports, *relations, *passages)))
+        relations = [data_line({"relation": text}) for text in statements]
+        items = partial(_as_given, [*reports, *relations])
+        shown, passages = with_passages(state, self.passages, self.tokens, _REPORTS, items)
+        return state.with_(prompt=filled("reports", state, lines=(*shown, *passages.values())))
+
+
+def _as_given(lines: list[str], numbers: Mapping[int, int], tokens: int) -> list[str]:
+    return lines
 
 
 class Room:
@@ -195,21 +221,20 @@ class Room:
     (['a line of words', 'short'], 0)
     """
 
-    def __init__(self, tokens: int, template: str = "") -> None:
-        """Start with all tokens but those of the template."""
-        self.tokens = tokens - estimated_tokens(template)
+    def __init__(self, tokens: int) -> None:
+        """Start with all tokens."""
+        self.tokens = tokens
 
-    def take(self, lines: Iterable[str], limit: int | None = None) -> list[str]:
-        """Return the lines that fit, each tried in turn, with at most `limit` tokens, and reduce the room."""
-        return list(self.fitting(dict(enumerate(lines)), limit).values())
+    def take(self, lines: Iterable[str]) -> list[str]:
+        """Return the lines that fit, each tried in turn, and reduce the room."""
+        return list(self.fitting(dict(enumerate(lines))).values())
 
-    def fitting(self, lines: Mapping[Key, str], limit: int | None = None) -> dict[Key, str]:
+    def fitting(self, lines: Mapping[Key, str]) -> dict[Key, str]:
         """Return the lines that fit, as `take` does, with their keys."""
-        left, fitting = self.tokens if limit is None else limit, {}
+        fitting = {}
         for key, line in lines.items():
             size = line_size(line)
-            if size <= left:
-                left -= size
+            if size <= self.tokens:
                 self.tokens -= size
                 fitting[key] = line
         return fitting

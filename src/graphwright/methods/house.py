@@ -43,13 +43,14 @@ def answering(
     """Return the steps that end every method: from its evidence to an answer.
 
     `sources`: from the evidence to passages, by default ToPassages(). A language model answers from `prompt`, by
-    default PassagePrompt(). Without one the embedded reader answers if it is confident; else the sentences nearest to
-    the question are quoted.
+    default PassagePrompt(). Without one, or without a usable reply, the embedded reader answers if it is confident;
+    else the sentences nearest to the question are quoted.
     """
     passages = sources or ToPassages()
-    if llm is not None:
-        return passages >> (prompt or PassagePrompt()) >> Generate(llm)
-    return passages >> ReadSpans(MiniLMReader()) >> Quote(ix.encoder)
+    offline = ReadSpans(MiniLMReader()) >> Quote(ix.encoder)
+    if llm is None:
+        return passages >> offline
+    return passages >> (prompt or PassagePrompt()) >> Generate(llm, twin=offline)
 
 
 def vanilla(ix: Snapshot, *, llm: LLM) -> Operator:

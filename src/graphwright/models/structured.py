@@ -26,9 +26,11 @@ __all__ = [
     "complete_by",
     "complete_with",
     "parse_reply",
+    "plain_text",
     "schema_prompt",
     "schema_text",
     "strict_schema",
+    "without_thoughts",
 ]
 
 _MAX_PROBLEMS = 8  # shown to the model; the first ones explain the others
@@ -70,17 +72,19 @@ def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completi
     try:
         if schema is not None:
             schema_text(schema)  # refuses a wrong schema before anything is sent
-        reply = ask(None, "")
+        reply = first = ask(None, "")
         if schema is None:
-            if not reply.text.strip():
+            if not without_thoughts(reply.text).strip():
                 raise LLMResponseError(f"{name} replied without any text{_ending(reply)}. {_REMEDY}")
-            return Completion(reply.text, None, usage)
+            return Completion(without_thoughts(reply.text), None, usage)
         value = parse_reply(schema, reply.text)
         if isinstance(value, Mismatch):
             reply = ask(reply, _correction(reply, value))
             value = parse_reply(schema, reply.text)
         if isinstance(value, Mismatch):
-            raise _misfit(reply, value, schema, name)
+            error = _misfit(reply, value, schema, name)
+            error.text = reply.text if without_thoughts(reply.text).strip() else first.text
+            raise error
     except ModelError as error:
         error.usage = usage
         raise
@@ -90,12 +94,10 @@ def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completi
 def _misfit(reply: RawReply, mismatch: Mismatch, schema: type[Any], name: str) -> LLMResponseError:
     line = " ".join(reply.text.split())
     beginning = line if len(line) <= _MAX_SHOWN else line[:_MAX_SHOWN] + " ..."
-    error = LLMResponseError(
+    return LLMResponseError(
         f"{name} was asked for {schema.__name__} as JSON, then to correct its reply, which still does not fit"
         f"{_ending(reply)}: {'; '.join(mismatch.reason.splitlines())}. It begins with {beginning!r}. {_REMEDY}"
     )
-    error.text = reply.text
-    return error
 
 
 def complete_by(
@@ -138,7 +140,7 @@ _REMEDY = (
 def parse_reply(schema: type[Any], text: str) -> Any:
     """Return the first JSON object in a text that is an instance of the schema, as that instance; else a Mismatch.
 
-    Text around the object is ignored. Objects within `<think>` are tried last.
+    Text around the object is ignored, and so are thoughts.
 
     >>> from pydantic import BaseModel
     >>> class Place(BaseModel):
@@ -164,19 +166,43 @@ def _objects(text: str) -> Iterator[str]:
 
     A part of a reply that was cut off may well fit a schema, and would then pass for the whole.
     """
-    thoughts, _, rest = text.rpartition("</think>")
+    text = without_thoughts(text)
     decoder = json.JSONDecoder(strict=False)  # many models do not escape a line break inside a string
-    for part in (rest, thoughts):
-        position = 0
-        while brace := _OBJECT_START.search(part, position):
-            try:
-                value, position = decoder.raw_decode(part, brace.start())
-                yield json.dumps(value)
-            except (ValueError, RecursionError):
-                position = _end_of_broken(part, brace.start())
+    position = 0
+    while brace := _OBJECT_START.search(text, position):
+        try:
+            value, position = decoder.raw_decode(text, brace.start())
+            yield json.dumps(value)
+        except (ValueError, RecursionError):
+            position = _end_of_broken(text, brace.start())
+
+
+def without_thoughts(text: str) -> str:
+    """Return a reply without the thoughts of a reasoning model, which end at `</think>`, or never.
+
+    A reply that begins with an object has none: a text of the object may speak of such tags.
+
+    >>> without_thoughts("<think>It may be Lyon.</think> Graz."), without_thoughts("<think>It may be Lyon.")
+    ('Graz.', '')
+    """
+    if text.lstrip().startswith("{") or not _TAG.search(text):
+        return text
+    return text.rpartition("</think>")[2].partition("<think>")[0].lstrip()
+
+
+def plain_text(reply: str) -> str:
+    """Return a reply in plain text, without thoughts; "" for one that holds JSON, whole or broken, or code.
+
+    >>> plain_text("Graz lies on the Mur."), plain_text('Here it is: {"found": true, "te')
+    ('Graz lies on the Mur.', '')
+    """
+    text = without_thoughts(reply).strip()
+    return "" if _CODE.match(text) or _OBJECT_START.search(text) else text
 
 
 _OBJECT_START = re.compile(r"\{\s*[\"'}]")
+_TAG = re.compile("</?think>")
+_CODE = re.compile(r"```|[\[{]\s*[\[{\]}\"]")
 _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 
 

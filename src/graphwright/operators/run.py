@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphwright.errors import LLMResponseError, ModelError
+from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
 from graphwright.models.protocols import (
     LLM,
     Cancellation,
@@ -39,6 +39,7 @@ __all__ = ["ModelMemory", "Run", "SharedSteps"]
 
 _BLOCK = 512  # texts that are encoded in one call
 _ROWS = 16_384  # rows kept: 25 MB at 384 numbers each
+_CUT = "a reply was cut short"  # key of Run.scratch
 Costs = dict[Any, Usage]
 """Cost of each model output, by its key."""
 
@@ -170,24 +171,49 @@ class Run:
         """Return a language model's reply; the usage is counted even if the call fails."""
         try:
             completion = llm.complete(system, user, schema=schema, on_text=on_text, cancel=self.cancel)
-        except LLMResponseError as error:
+        except ModelError as error:
             self.usage.add(error.usage or Usage())
             raise
         self.usage.add(completion.usage)
         return completion
 
     def reply(self, llm: LLM, prompt: str, **values: str) -> Any | None:
-        """Return the reply to a prompt as an instance of its schema; None, with a note, where it does not fit.
+        """Return the reply to a prompt as an instance of its schema; None, with a note, where there is none.
 
         `prompt`: its name; `values`: the texts that go into it. After None the caller takes the step's offline twin.
         """
         from graphwright.prompts.replies import REPLIES  # pydantic is slow to import
 
+        value, _ = self.structured(llm, *messages(prompt, **values), REPLIES[prompt])
+        if value is None:
+            self.note("the step was done without a model")
+        return value
+
+    def structured(
+        self, llm: LLM, system: str, user: str, schema: type[Any], on_text: Callable[[str], None] | None = None
+    ) -> tuple[Any | None, str]:
+        """Return the reply as an instance of the schema, None with a note where there is none, and its whole text.
+
+        Every step asks a language model by this function, so that none fails by a reply: one that does not fit, also
+        after its repair, or one that does not arrive whole. After one of the latter the run asks the model no more, so
+        that a question waits for a model that is too slow once only.
+        """
+        if self.scratch.get(_CUT):
+            self.note("the model was not asked, because an earlier reply was cut short")
+            return None, ""
         try:
-            return self.complete(llm, *messages(prompt, **values), schema=REPLIES[prompt]).value
-        except LLMResponseError:
-            self.note("the model's reply did not fit the schema; the step was done without a model")
-            return None
+            completion = self.complete(llm, system, user, schema=schema, on_text=on_text)
+        except (LLMResponseError, ReplyCutError) as error:
+            cut = isinstance(error, ReplyCutError)
+            if cut:
+                self.scratch[_CUT] = True
+            self.note(
+                f"the model's reply was cut short: {error}" if cut else "the model's reply did not fit the schema"
+            )
+            return None, "" if cut else error.text
+        if completion.value is None:
+            self.note("the model's reply did not fit the schema")
+        return completion.value, completion.text
 
     def _rows(self, model: Any, method: str, arguments: tuple[str, ...], texts: Sequence[str]) -> Floats:
         """Return one row per text by `model.method(*arguments, texts)`, from the memory where it is known."""

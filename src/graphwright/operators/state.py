@@ -96,17 +96,25 @@ class Answer:
     """An answer and its citations.
 
     `text` is for people, with markers [1], [2] that number the citations; `short` are bare short answers, for metrics
-    and programs. `found` is False where the documents do not answer the question.
+    and programs. `found` is False where the documents do not answer the question. `unsupported`: quotes of a language
+    model that are in no passage; a sentence of the text that rests on one ends in [unsupported].
     """
 
     text: str
     short: tuple[str, ...] = ()
     citations: tuple[Citation, ...] = ()
     found: bool = True
+    unsupported: tuple[str, ...] = ()
+
+    @property
+    def verified(self) -> bool:
+        """Whether the answer rests on citations, and on no quote that is in no passage."""
+        return self.found and bool(self.citations) and not self.unsupported
 
     def __repr__(self) -> str:
         short = f", short={list(self.short)}" if self.short else ""
-        return f"Answer({_shortened(self.text)!r}{short}, citations={len(self.citations)}, found={self.found})"
+        state = f"found={self.found}, verified={self.verified}"
+        return f"Answer({_shortened(self.text)!r}{short}, citations={len(self.citations)}, {state})"
 
     def _repr_html_(self) -> str:
         cited = [(f"[{i}]", c.document, f"{c.start}–{c.end}", c.text) for i, c in enumerate(self.citations, 1)]
@@ -208,6 +216,8 @@ class State:
             "found": None if answer is None else answer.found,
             "answer": None if answer is None else answer.text,
             "short": [] if answer is None else list(answer.short),
+            "verified": None if answer is None else answer.verified,
+            "unsupported": [] if answer is None else list(answer.unsupported),
             "citations": [] if answer is None else [cited.to_dict() for cited in answer.citations],
             "passages": passages,
             "anchors": [_anchor_dict(self.graph, anchor) for anchor in self.anchors or ()],

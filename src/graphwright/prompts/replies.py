@@ -2,55 +2,122 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
+from pydantic_core import core_schema
 
-__all__ = ["REPLIES"]
+__all__ = [
+    "REPLIES",
+    "AtMost",
+    "Name",
+    "Paragraph",
+    "PlainAnswer",
+    "Sentence",
+    "WrittenAnswer",
+]
 
 
-def _at_most(**limits: int) -> Any:
-    """Return limits that a server's grammar enforces; a longer reply of another server is cut, not refused."""
-    return Field(json_schema_extra=dict(limits))
+@dataclass(frozen=True)
+class AtMost:
+    """Limit the characters of a text or the items of a list in the JSON schema, which a server enforces by a grammar.
+
+    A reply of another server that has more is not refused: a longer list is cut, and a longer text is read whole.
+
+    >>> from pydantic import TypeAdapter
+    >>> numbers = TypeAdapter(Annotated[list[int], AtMost(2)])
+    >>> numbers.json_schema()["maxItems"], numbers.validate_python([3, 1, 2])
+    (2, [3, 1])
+    """
+
+    limit: int
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Return the schema that cuts a list."""
+        return core_schema.no_info_before_validator_function(self._first, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        """Return the JSON schema with the limit."""
+        made: dict[str, Any] = handler(schema)
+        return made | {"maxItems" if made["type"] == "array" else "maxLength": self.limit}
+
+    def _first(self, value: Any) -> Any:
+        return value[: self.limit] if isinstance(value, list) else value
 
 
-_ShortText = Annotated[str, _at_most(maxLength=120)]
-_Sentence = Annotated[str, _at_most(maxLength=400)]
+Name = Annotated[str, AtMost(120)]
+"""A name, a keyword, or another few words."""
+Sentence = Annotated[str, AtMost(400)]
+"""One sentence or two."""
+Paragraph = Annotated[str, AtMost(1_500)]
+"""Several sentences."""
+Numbers = Annotated[list[int], AtMost(100)]
+"""Numbers of things that a prompt lists."""
+Names = Annotated[list[Name], AtMost(20)]
+"""A short list of names."""
+
+
+class PlainAnswer(BaseModel):
+    """An answer without citations (`vanilla`, `chain_of_thought`); in the order of writing: the reasoning first."""
+
+    reasoning: Annotated[str, AtMost(800)] = ""
+    found: bool
+    text: Paragraph
+    answers: Names = []
+
+
+class QuotedPassage(BaseModel):
+    """A quote from a passage, by number."""
+
+    passage: int
+    quote: Sentence
+
+
+class WrittenAnswer(PlainAnswer):
+    """An answer from passages, with the quotes that its markers number (`answer`)."""
+
+    citations: Annotated[list[QuotedPassage], AtMost(12)]
+
+
+def _at_most(items: int) -> Any:
+    """Return a limit of a list that a server's grammar enforces; a longer list of another server is read whole."""
+    return Field(json_schema_extra={"maxItems": items})
 
 
 class ExtractedEntity(BaseModel):
     """An entity of a passage."""
 
-    name: _ShortText
-    type: _ShortText = ""
-    description: _Sentence = ""
+    name: Name
+    type: Name = ""
+    description: Sentence = ""
 
 
 class ExtractedRelation(BaseModel):
     """A relation between two entities of a passage."""
 
-    source: _ShortText
-    relation: _ShortText
-    target: _ShortText
-    description: _Sentence = ""
-    keywords: Annotated[list[_ShortText], _at_most(maxItems=5)] = []
+    source: Name
+    relation: Name
+    target: Name
+    description: Sentence = ""
+    keywords: Annotated[list[Name], _at_most(5)] = []
 
 
 class ExtractionReply(BaseModel):
     """Entities and relations of a passage, with descriptions (`extract`)."""
 
-    entities: Annotated[list[ExtractedEntity], _at_most(maxItems=40)]
-    relations: Annotated[list[ExtractedRelation], _at_most(maxItems=40)]
+    entities: Annotated[list[ExtractedEntity], _at_most(40)]
+    relations: Annotated[list[ExtractedRelation], _at_most(40)]
 
 
-_Triple = Annotated[list[_ShortText], _at_most(minItems=3, maxItems=3)]
+_Triple = Annotated[list[Name], Field(json_schema_extra={"minItems": 3, "maxItems": 3})]
 
 
 class TriplesReply(BaseModel):
     """Triples of a passage, and its names that are in none (`extract_triples`)."""
 
-    triples: Annotated[list[_Triple], _at_most(maxItems=40)]
-    names: Annotated[list[_ShortText], _at_most(maxItems=40)] = []
+    triples: Annotated[list[_Triple], _at_most(40)]
+    names: Annotated[list[Name], _at_most(40)] = []
 
     @property
     def entities(self) -> list[ExtractedEntity]:
@@ -67,69 +134,69 @@ class TriplesReply(BaseModel):
 class KeywordsReply(BaseModel):
     """Names and themes of a question (`pathrag_keywords`)."""
 
-    names: list[str]
-    themes: list[str]
+    names: Names
+    themes: Names
 
 
 class LatentKeywordsReply(BaseModel):
     """Names of a question, names that it only implies, and relations (`bubblerag_keywords`)."""
 
-    names: list[str]
-    implied: list[str]
-    relations: list[str]
+    names: Names
+    implied: Names
+    relations: Names
 
 
 class Constraint(BaseModel):
     """A keyword, by number, and its specific wording."""
 
     keyword: int
-    text: str
+    text: Name
 
 
 class ConstraintsReply(BaseModel):
     """Specific wordings of loose keywords (`bubblerag_constraints`)."""
 
-    constraints: list[Constraint]
+    constraints: Annotated[list[Constraint], AtMost(20)]
 
 
 class Match(BaseModel):
     """A keyword and the entries that it may mean, all by number."""
 
     keyword: int
-    entries: list[int]
+    entries: Numbers
 
 
 class MatchesReply(BaseModel):
     """Entries of the first passages that keywords may mean (`bubblerag_relax`)."""
 
-    matches: list[Match]
+    matches: Annotated[list[Match], AtMost(20)]
 
 
 class Group(BaseModel):
     """Candidates, by number, that mean one thing, and the weight of that."""
 
-    intent: str
-    numbers: list[int]
+    intent: Name
+    numbers: Numbers
     weight: float
 
 
 class GroupsReply(BaseModel):
     """Groups of anchors (`bubblerag_groups`)."""
 
-    groups: list[Group]
+    groups: Annotated[list[Group], AtMost(20)]
 
 
 class GrowReply(BaseModel):
     """Neighbours to add to an item, by number, and whether the item is enough (`bubblerag_grow`)."""
 
-    numbers: list[int]
+    numbers: Numbers
     enough: bool
 
 
 class ChoiceReply(BaseModel):
     """Numbers of the chosen candidates, best first (`choose`, `choose_again`)."""
 
-    numbers: list[int]
+    numbers: Numbers
 
 
 class Rating(BaseModel):
@@ -142,46 +209,48 @@ class Rating(BaseModel):
 class RatingsReply(BaseModel):
     """Helpfulness of community summaries (`helpful`)."""
 
-    ratings: list[Rating]
+    ratings: Annotated[list[Rating], AtMost(100)]
 
 
 class SummaryReply(BaseModel):
     """Summary of a community or a cluster (`community`, `cluster`)."""
 
-    summary: str
+    summary: Annotated[str, AtMost(3_000)]
 
 
 class PlansReply(BaseModel):
     """Relation paths that may lead to an answer (`plan`)."""
 
-    plans: list[list[str]]
+    plans: Annotated[list[Annotated[list[Name], AtMost(8)]], AtMost(20)]
 
 
 class RefineReply(BaseModel):
     """Numbers of the relation paths that explain the answers (`refine`)."""
 
-    paths: list[int]
+    paths: Numbers
 
 
 class PassageReply(BaseModel):
     """A passage that could answer the question (`hypothetical_passage`)."""
 
-    passage: str
+    passage: Paragraph
 
 
 class ThoughtReply(BaseModel):
     """The next sentence of a chain of thought, or its end (`ircot`)."""
 
     enough: bool
-    thought: str
+    thought: Sentence
 
 
 REPLIES: dict[str, type[BaseModel]] = {
+    "answer": WrittenAnswer,
     "bubblerag_constraints": ConstraintsReply,
     "bubblerag_groups": GroupsReply,
     "bubblerag_grow": GrowReply,
     "bubblerag_keywords": LatentKeywordsReply,
     "bubblerag_relax": MatchesReply,
+    "chain_of_thought": PlainAnswer,
     "choose": ChoiceReply,
     "choose_again": ChoiceReply,
     "cluster": SummaryReply,
@@ -194,5 +263,6 @@ REPLIES: dict[str, type[BaseModel]] = {
     "pathrag_keywords": KeywordsReply,
     "plan": PlansReply,
     "refine": RefineReply,
+    "vanilla": PlainAnswer,
 }
 """The reply of each prompt that asks for JSON, by the prompt's name."""

@@ -49,7 +49,8 @@ def test_the_expressions_read_as_they_are_written() -> None:
     assert written == (
         f"CommunitySearch({messages}) % 9 >> RateCommunities({llm!r}, {messages}) % 3 >> "
         f"ToPassages(limit=20, index={ix.passages!r}) >> "
-        f"ReportPrompt(CommunityReports(summaries={messages}, level=1, limit=3)) >> Generate({llm!r})"
+        f"ReportPrompt(CommunityReports(summaries={messages}, level=1, limit=3)) >> "
+        f"Generate({llm!r}, twin=ReadSpans(MiniLMReader()) >> Quote({ix.encoder!r}))"
     )
 
 

@@ -76,5 +76,4 @@ def bubblerag(
         return preview >> subgraphs >> answering(ix, llm, sources=ToPassages(top_k), prompt=HybridPrompt())
     # Keep() leaves the names as anchors, the topics of passages; the subgraphs join the preview.
     sources = Complement(ix.passages, ix.words) % top_k
-    prompt = HybridPrompt(passages=top_k)
-    return preview >> (Keep() | subgraphs) >> answering(ix, llm, sources=sources, prompt=prompt)
+    return preview >> (Keep() | subgraphs) >> answering(ix, llm, sources=sources, prompt=HybridPrompt())

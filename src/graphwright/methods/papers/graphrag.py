@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from graphwright.generate.answer import Generate
 from graphwright.generate.prompts import CommunityReports, ReportPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
@@ -59,4 +58,5 @@ def graphrag_global(
     if llm is None:
         return search % communities >> answering(ix, sources=sources)
     best = search % rated >> RateCommunities(llm, summaries, level) % communities
-    return best >> sources >> ReportPrompt(CommunityReports(summaries, level, communities)) >> Generate(llm)
+    prompt = ReportPrompt(CommunityReports(summaries, level, communities))
+    return best >> answering(ix, llm, sources=sources, prompt=prompt)

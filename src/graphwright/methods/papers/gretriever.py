@@ -13,8 +13,6 @@ from graphwright.operators.trees.prize_tree import PrizedItems, Prizes, PrizeTre
 
 __all__ = ["g_retriever"]
 
-_SHOWN = 5  # passages shown with the tree, to be quoted
-
 
 def g_retriever(
     ix: Snapshot,
@@ -33,6 +31,6 @@ def g_retriever(
     A language model is shown the tree and the best passages; the paper's trained graph encoder is not included.
     """
     prizes = Prizes(nodes or ix.passages, ix.triples, k)
-    prompt = PathPrompt(passages=_SHOWN)
+    prompt = PathPrompt()
     sources = ToPassages(top_k, items=PrizedItems(prizes), summed=True)
     return PrizeTree(prizes, cost) >> answering(ix, llm, sources=sources, prompt=prompt)

@@ -39,7 +39,6 @@ __all__ = [
     "scorer",
 ]
 
-_SHOWN = 5  # passages shown with the paths, to be quoted
 _NAMES = 100  # nodes of a knowledge graph shown instead of passages: each is only a name
 
 Model = Encoder | CrossEncoder | Scorer | LLM | Operator
@@ -225,13 +224,13 @@ def answered(
     # Keep() leaves the graph whole for the steps after the paths.
     linked = LinkEntities(ix.names) >> (Keep() | search)
     if ix.graph.passages is not None:
-        prompt = PathPrompt(passages=_SHOWN)
-        return linked >> answering(ix, llm, sources=ToPassages(top_k, mentions=0.1), prompt=prompt)
+        return linked >> answering(ix, llm, sources=ToPassages(top_k, mentions=0.1), prompt=PathPrompt())
     if llm is None:
         # `| Keep()` would drop the scores of the paths.
         scored = LinkEntities(ix.names) >> search if tied else linked
         return scored >> ToPassages(top_k, mentions=0.1) >> TargetAnswer(tied=tied)
-    return linked >> ToPassages(_NAMES, mentions=0.1) >> PathPrompt(passages=_NAMES) >> Generate(llm)
+    names = ToPassages(_NAMES, mentions=0.1) >> PathPrompt(passages=_NAMES)
+    return linked >> names >> Generate(llm, twin=TargetAnswer())
 
 
 def scorer(ix: Snapshot) -> Encoder | Scorer:

@@ -15,13 +15,11 @@ from graphwright.operators.select import ToPassages
 
 __all__ = ["lightrag_global", "lightrag_hybrid", "lightrag_local"]
 
-_SHOWN = 5  # passages shown with entities and relations, to be quoted
-
 
 def lightrag_local(ix: Snapshot, top_k: int = 20, n: int = 40, *, llm: LLM | None = None) -> Operator:
     """Rank passages by the entities that low-level keywords name, and by their relations (LightRAG, local).
 
-    `n`: entities in all. A language model lists the keywords and is shown the entities, relations and five best
+    `n`: entities in all. A language model lists the keywords and is shown the entities, relations and best
     passages; without one the keywords are words of the question.
     """
     return _method(ix, llm, _low(ix, n), ToPassages(top_k, summed=True))
@@ -53,4 +51,4 @@ def _high(ix: Snapshot, n: int, llm: LLM | None) -> Operator:
 
 
 def _method(ix: Snapshot, llm: LLM | None, search: Operator, sources: Operator) -> Operator:
-    return Keywords(llm) >> search >> answering(ix, llm, sources=sources, prompt=PathPrompt(passages=_SHOWN))
+    return Keywords(llm) >> search >> answering(ix, llm, sources=sources, prompt=PathPrompt())

@@ -16,8 +16,6 @@ from graphwright.operators.subgraph.views import StatementGraph
 
 __all__ = ["pathrag", "pathrag_lt"]
 
-_SHOWN = 5  # passages shown with the paths, to be quoted
-
 
 def pathrag(
     ix: Snapshot,
@@ -34,11 +32,11 @@ def pathrag(
     """Rank passages by the most reliable paths between the entities that keywords name (PathRAG).
 
     `n`: nodes of all keywords, N; `k`: paths, K; `decay` and `threshold` as in FlowPaths. A language model lists the
-    keywords and answers from the paths, the edges nearest to the question's themes, and five passages, which it
+    keywords and answers from the paths, the edges nearest to the question's themes, and the best passages, which it
     quotes. Without one keywords are words of the question, which is its only theme, and the answer is quoted. The paper
-    shows no passages: here they are ranked by similarity to the question. `order`
-    (HopFirst(), Shuffled(seed)) and `prompt` (FlatPrompt) are the paper's ablations (RQ2); for its sparser graphs (RQ3)
-    see `graphwright.evaluate.indexing.thinned`.
+    shows no passages: here they are ranked by similarity to the question. `order` (HopFirst(), Shuffled(seed)) and
+    `prompt` (FlatPrompt) are the paper's ablations (RQ2); for its sparser graphs (RQ3) see
+    `graphwright.evaluate.indexing.thinned`.
 
     Names and triples without vectors are compared by words, which is less accurate: embed them with
     Settings(embed=("passages", "names", "triples")).
@@ -46,7 +44,7 @@ def pathrag(
     paths = Keywords(llm) >> AnchorSearch(ix.names) % n >> OnGraph(StatementGraph(), FlowPaths(decay, threshold) % k)
     edges = GlobalEdges(ix.triples, by_question=llm is None)
     sources = ToPassages(top_k, index=ix.passages, weight=0.0, items=WithEdges(edges))
-    shown = prompt(edges=edges, passages=_SHOWN)
+    shown = prompt(edges=edges)
     return (paths if order is None else paths >> order) >> answering(ix, llm, sources=sources, prompt=shown)
 
 

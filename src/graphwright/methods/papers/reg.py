@@ -121,7 +121,8 @@ def reg(
     if ix.graph.passages is not None:
         return linked >> answering(ix, llm, sources=ToPassages(top_k), prompt=ChainPrompt())
     if llm is not None:
-        return linked >> ToPassages(_NAMES * top_k) >> ChainPrompt(_NAMES * top_k) >> Generate(llm)
+        names = ToPassages(_NAMES * top_k) >> ChainPrompt(_NAMES * top_k)
+        return linked >> names >> Generate(llm, twin=ChainAnswer(ix.encoder))
     if trained is not None:
         scored = LinkEntities(ix.names) >> OnGraph(StatementGraph(), chains)  # `| Keep()` would drop scores
         return scored >> ToPassages(top_k) >> TargetAnswer(tied=True)

@@ -25,7 +25,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from graphwright.constraints import AtLeast, Between, Checked
-from graphwright.errors import LLMResponseError, ModelError, OptionError
+from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyCutError
 from graphwright.models.openai.rate import Clock, RateLimiter
 from graphwright.models.protocols import Cancellation
 from graphwright.models.settings import checked_address
@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+E = TypeVar("E", bound=ModelError)
 Send = Callable[[], AbstractContextManager[Any]]
 """A function that sends a request."""
 
@@ -75,11 +76,15 @@ class HTTPStatusError(ModelError):
         return (self.status in _RETRIED or self.status >= 500) and not (self.status == 429 and exhausted)
 
 
-class IncompleteResponse(ModelError):
-    """No complete response arrived: no connection, a broken one, or a timeout."""
+class IncompleteResponse(ReplyCutError):
+    """No complete response arrived: the connection broke, or it took too long."""
 
 
-class NotSent(IncompleteResponse):
+class TimedOut(IncompleteResponse):
+    """A response took too long."""
+
+
+class NotSent(ModelError):
     """There was no connection, so that nothing was sent, and nothing can be charged."""
 
 
@@ -90,8 +95,9 @@ class OpenAIModel(Checked):
     `base_url`: address of the server, up to and with `/v1`; by default the environment variable OPENAI_BASE_URL, else
     OpenAI. `api_key`: by default OPENAI_API_KEY; servers given by address may need none. `timeout`: seconds from
     sending a request to the last byte of its response. `retries`: number of times that a request is sent again where
-    that may help. `requests_per_minute`, `tokens_per_minute`, `concurrency`: limits for this object and its threads
-    together; waiting for them does not count against the timeout. Equality ignores the key. The key is in no repr,
+    that may help, but once at most after a timeout. `requests_per_minute`, `tokens_per_minute`, `concurrency`: limits
+    for this object and its threads together; waiting for them does not count against the timeout. Equality ignores the
+    key. The key is in no repr,
     error or id; it is in a pickle only if it was an argument.
     """
 
@@ -193,17 +199,19 @@ class HTTPConnection:
                 if not error.may_pass:
                     raise
                 wait = self._wait(error, error.after, attempt, body)
-            except IncompleteResponse as error:
+            except (IncompleteResponse, NotSent) as error:
                 wait = self._wait(error, None, attempt, body)
             self._clock.sleep(cancel, wait)
             attempt += 1
 
     def _wait(self, error: ModelError, after: float | None, attempt: int, body: dict[str, Any]) -> float:
         """Return the seconds until the next attempt; raise where there is none. `after`: as the server asks."""
-        if attempt >= self._retries:
+        # Another timeout would be as long, so one repetition has to do.
+        if attempt >= (min(self._retries, 1) if isinstance(error, TimedOut) else self._retries):
             if attempt == 0:
                 raise error
-            raise ModelError(f"{error} Tried {attempt + 1} times.") from error
+            kind = ReplyCutError if isinstance(error, ReplyCutError) else ModelError
+            raise kind(f"{error} Tried {attempt + 1} times.") from error
         if after is None:
             seed = f"{json.dumps(body, sort_keys=True)} {attempt}"
             jitter = random.Random(seed).uniform(0.75, 1.25)  # separates simultaneous retries
@@ -260,7 +268,7 @@ class HTTPConnection:
                     return
                 if isinstance(part, BaseException):
                     error = self._error_of(part)
-                    raise error from (part if isinstance(error, IncompleteResponse) else None)
+                    raise error from (part if isinstance(error, IncompleteResponse | NotSent) else None)
                 yield part
         finally:
             stopped.set()
@@ -308,13 +316,13 @@ class HTTPConnection:
         error.after = _retry_after((headers or {}).get("retry-after", ""), self._clock.date())
         return error
 
-    def incomplete(self, reason: str, kind: type[IncompleteResponse] = IncompleteResponse) -> IncompleteResponse:
+    def incomplete(self, reason: str, kind: type[E] = IncompleteResponse) -> E:  # type: ignore[assignment]
         """Return the error for a response that did not arrive whole."""
         return kind(f"No complete response of {self._model!r} came from {self.place}: {reason}")
 
-    def _late(self) -> IncompleteResponse:
+    def _late(self) -> TimedOut:
         remedy = "Set a longer timeout, a smaller max_tokens, or use a faster model."
-        return self.incomplete(f"it took more than {self._timeout:g} seconds. {remedy}")
+        return self.incomplete(f"it took more than {self._timeout:g} seconds. {remedy}", TimedOut)
 
     def parsed(self, body: bytes) -> dict[str, Any]:
         """Return the JSON object of a body.

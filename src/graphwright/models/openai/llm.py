@@ -9,7 +9,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Between
-from graphwright.errors import LLMResponseError, ModelError
+from graphwright.errors import LLMResponseError, ReplyCutError
 from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.openai.client import (
     HTTPConnection,
@@ -70,9 +70,10 @@ class OpenAILLM(OpenAIModel):
     alone asks for it. The first form that the server accepts is remembered, as are other parameters that it refuses.
 
     With `on_text` the reply is streamed, and so is its correction. An interrupted stream is repeated only if none of
-    its text was passed on; otherwise a ModelError states how much arrived. A server that sends more than `max_tokens`
-    causes an LLMResponseError. Without a schema, a reply that the server cut off at `max_tokens` is returned. An
-    attempt whose token count is unknown counts as the most that it may be charged for: the prompt and `max_tokens`.
+    its text was passed on; otherwise a ReplyCutError states how much arrived. A server that sends more than
+    `max_tokens` causes an LLMResponseError. Without a schema, a reply that the server cut off at `max_tokens` is
+    returned. An attempt whose token count is unknown counts as the most that it may be charged for: the prompt and
+    `max_tokens`.
     Threads may share the object.
 
     >>> llm = OpenAILLM("qwen3:8b", "http://localhost:11434/v1", max_tokens=500)
@@ -237,8 +238,8 @@ class _Reply:
         """Read to the end.
 
         Raises LLMResponseError where there is no reply or it is too long; IncompleteResponse or HTTPStatusError where
-        it breaks off before any text was passed on, and ModelError where it does so later, because a retry would pass
-        on the text twice.
+        it breaks off before any text was passed on, and ReplyCutError where it does so later, because a retry would
+        pass on the text twice.
         """
         try:
             if self._on_text is None:
@@ -250,10 +251,12 @@ class _Reply:
         except (IncompleteResponse, HTTPStatusError) as error:
             if not self.text:
                 raise
-            raise ModelError(
+            cut = ReplyCutError(
                 f"The reply broke off after {len(self.text):,} characters. They were passed on already, so the "
                 f"request was not repeated. {error}"
-            ) from error
+            )
+            cut.text = self.text
+            raise cut from error
 
     def _read_body(self) -> None:
         body = bytes(self._body)
