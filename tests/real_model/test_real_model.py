@@ -1,0 +1,118 @@
+"""Every step that asks a language model, with a real one: SmolLM2-135M-Instruct behind llama.cpp, over HTTP.
+
+The model is far too small to answer well. What is tested is that every step meets a real server and real replies: it
+ends, raises nothing, and keeps what was retrieved. Replies are kept short, so that the tests take about a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from dataclasses import replace
+from typing import Annotated
+
+import pytest
+from pydantic import BaseModel, Field
+from tests.cli.command import graphwright
+
+from graphwright.errors import LLMResponseError, ModelError
+from graphwright.index.extraction import Excerpt, Extraction
+from graphwright.index.generative import GenerativeExtractor
+from graphwright.models import OpenAILLM
+from graphwright.models.protocols import Cancellation
+from graphwright.prompts.replies import REPLIES
+
+pytestmark = pytest.mark.real_model
+MODEL = "smollm2"
+TOWNS = {
+    "Graz": "Mur", "Linz": "Danube", "Steyr": "Enns", "Salzburg": "Salzach", "Innsbruck": "Inn", "Villach": "Drava",
+    "Krems": "Danube", "Wels": "Traun", "Gmunden": "Traun", "Leoben": "Mur", "Bruck": "Mur", "Spittal": "Lieser",
+    "Lienz": "Isel", "Hallein": "Salzach", "Kufstein": "Inn", "Schwaz": "Inn", "Melk": "Danube", "Tulln": "Danube",
+    "Admont": "Enns", "Schladming": "Enns",
+}  # fmt: skip
+
+
+class Town(BaseModel):
+    name: Annotated[str, Field(json_schema_extra={"maxLength": 12})]
+    river: Annotated[str, Field(json_schema_extra={"maxLength": 12})]
+
+
+class Towns(BaseModel):
+    """Towns, with every limit that the grammar has to keep; replies beyond it are accepted, so the server is tested."""
+
+    towns: Annotated[list[Town], Field(json_schema_extra={"minItems": 2, "maxItems": 3})]
+    remark: Annotated[str, Field(json_schema_extra={"maxLength": 30})]
+
+
+@pytest.fixture
+def llm(address: str) -> OpenAILLM:
+    return OpenAILLM(MODEL, address, max_tokens=300, retries=1)
+
+
+def slots_at_work(address: str) -> int:
+    """Return the number of requests that the server is working on."""
+    with urllib.request.urlopen(address.removesuffix("/v1") + "/slots", timeout=60) as response:
+        return sum(slot["is_processing"] for slot in json.load(response))
+
+
+def test_doctor_approves_the_model(address: str) -> None:
+    result = graphwright("doctor", "--llm", MODEL, "--base-url", address)
+    assert result.returncode == 0, result.stdout
+    assert "replies follow a JSON schema" in result.stdout
+    assert "reports no tokens" not in result.stdout
+
+
+def test_grammar_keeps_lengths_and_numbers_of_items(llm: OpenAILLM) -> None:
+    reply = llm.complete("You reply in JSON.", "Describe twenty towns of Austria at great length.", schema=Towns)
+    assert reply.usage.calls == 1
+    assert 2 <= len(reply.value.towns) <= 3
+    texts = [text for town in reply.value.towns for text in (town.name, town.river)]
+    assert all(len(text) <= 12 for text in texts) and len(reply.value.remark) <= 30
+
+
+def test_every_schema_is_accepted_and_every_reply_that_ends_fits_it(llm: OpenAILLM) -> None:
+    brief = replace(llm, max_tokens=60)
+    ended = 0
+    for name, schema in REPLIES.items():
+        try:
+            reply = brief.complete("You reply in JSON, as briefly as you can.", "Graz lies on the Mur.", schema=schema)
+        except LLMResponseError as error:
+            assert "it ended because of 'length'" in str(error), name
+        else:
+            assert isinstance(reply.value, schema), name
+            ended += reply.usage.calls == 1
+    assert not brief._learned, "a schema was refused"
+    assert ended
+
+
+def test_stream_arrives_in_parts_and_is_the_reply(llm: OpenAILLM) -> None:
+    parts: list[str] = []
+    reply = replace(llm, max_tokens=30).complete("", "Tell me about rivers.", on_text=parts.append)
+    assert "".join(parts) == reply.text and len(parts) > 5
+    assert 0 < reply.usage.completion_tokens <= 30 and reply.usage.prompt_tokens > 5
+
+
+def test_cancelled_stream_ends_and_frees_the_server(llm: OpenAILLM, address: str) -> None:
+    cancel, parts = Cancellation(), list[str]()
+
+    def read(text: str) -> None:
+        parts.append(text)
+        if len(parts) == 3:
+            cancel.set()
+
+    with pytest.raises(ModelError, match="cancelled"):
+        replace(llm, max_tokens=4000).complete("", "Tell a very long story.", on_text=read, cancel=cancel)
+    deadline = time.monotonic() + 60
+    while slots_at_work(address) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert slots_at_work(address) == 0
+
+
+def test_chunks_are_extracted(llm: OpenAILLM) -> None:
+    excerpts = [Excerpt(town, town, f"{town} lies on the {river}.") for town, river in list(TOWNS.items())[:3]]
+    results = GenerativeExtractor(replace(llm, max_tokens=500), extraction="triples", threads=2).extract(excerpts)
+    assert len(results) == 3
+    read = [result for result in results if isinstance(result, Extraction)]
+    assert read, results
+    assert all(mention.name for result in read for mention in result.mentions)
