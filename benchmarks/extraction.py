@@ -1,6 +1,6 @@
-"""Measure the tokens of extraction by a language model, in full and as triples, on the same chunks.
+"""Measure the tokens of extraction by a language model, and what merging entities does to retrieval.
 
-    python benchmarks/extraction.py --data DIR [--only tokens]
+    python benchmarks/extraction.py --data DIR [--only tokens resolution]
 
 - tokens: both kinds read the 1,890 passages of MuSiQue, one chunk each, and a stand-in for the model replies with the
   names and triples that a language model found in them (HippoRAG's OpenIE). The full reply adds to each name a type and
@@ -8,6 +8,9 @@
   the least that the prompt asks for, so that the share of the triples is an upper bound. Tokens are counted by the rule
   of the estimates (four characters) and by the WordPiece tokenizer of the embedded encoder. Writes `extraction.json`
   and `extraction.md`.
+- resolution: recall@10 of `ppr` and `hybrid` on MuSiQue (given triples, and offline extraction) and 2Wiki with each way
+  to merge entities (`Settings.resolve`), on all questions, beside the number of entities and the difference to merging
+  by normal forms alone with its p value (paired randomisation). Writes `resolution.json` and `resolution.md`.
 """
 
 from __future__ import annotations
@@ -16,13 +19,20 @@ import json
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 
-from harness import Record, arguments, parse, table, write_results
+import numpy as np
+from harness import MULTIHOP, SPACES, Record, Rows, arguments, p_value, parse, table, write_results
 
 from graphwright.data.datasets import read_dataset
 from graphwright.data.records import OpenieRecord, read_openie
-from graphwright.index.extraction import Excerpt
+from graphwright.evaluate.metrics import recall_at_k
+from graphwright.evaluate.statistics import paired_test
+from graphwright.graph.graph import Kind
+from graphwright.index.changes import Settings
+from graphwright.index.extraction import Excerpt, Extractor, LexicalExtractor, Precomputed
 from graphwright.index.generative import KINDS, extraction_prompt
+from graphwright.index_folder import Index
 from graphwright.models.budget import estimated_tokens
+from graphwright.models.cache import CachedEncoder
 from graphwright.models.embedded.encoder import MiniLM
 
 Count = Callable[[str], int]
@@ -97,7 +107,61 @@ def _triples_reply(record: OpenieRecord) -> str:
 
 
 REPLY_OF: dict[str, Callable[[OpenieRecord], str]] = {"full": _full_reply, "triples": _triples_reply}
-PARTS = {"tokens": tokens}
+
+
+RESOLUTION: dict[str, tuple[str, ...]] = {
+    "forms": (),
+    "aliases": ("aliases",),
+    "vectors": ("vectors",),
+    "aliases, vectors": ("aliases", "vectors"),
+}
+SETS = ("musique-openie", "musique-lexical", "2wiki-lexical")
+
+
+def resolution(options: Namespace) -> None:
+    """Measure recall@10 with each way to merge entities."""
+    known = Rows(options.work / "resolution.jsonl", "set", "merged by", "method")
+    for label in SETS:
+        _measure_set(options, label, known)
+    rows = list(known.rows.values())
+    header = ["set", "merged by", "entities", "method", "recall@10", "difference", "p"]
+    cells = [
+        (r["set"], r["merged by"], r["entities"], r["method"], f"{r['recall']:.2f}", f"{r['difference']:+.2f}", r["p"])
+        for r in rows
+    ]
+    page = "# Merging of entities\n\n" + table(header, cells)
+    write_results(options.out / "resolution.json", [{**r, "scores": None} for r in rows], page)
+
+
+def _measure_set(options: Namespace, label: str, known: Rows) -> None:
+    """Add the rows of a set; one with another merge is compared with the row of normal forms alone."""
+    name, extraction = MULTIHOP[label]
+    data = read_dataset(options.data / "multihop" / name)
+    documents, questions = list(data.documents(print)), [q for q in data.questions if q.gold]
+    extractor: Extractor = LexicalExtractor()
+    if extraction == "openie":
+        extractor = Precomputed.of(read_openie(options.data / "multihop" / name / "openie.jsonl", print))
+    encoder = CachedEncoder(MiniLM(), options.work / "vectors.sqlite")
+    for merged_by, resolve in RESOLUTION.items():
+        if (label, merged_by, "hybrid") in known:
+            continue
+        folder, settings = options.work / "resolution" / label / merged_by, Settings(embed=SPACES[:2], resolve=resolve)
+        index = Index(folder, encoder=encoder, extractor=extractor, settings=settings)
+        index.add(documents)
+        entities = int((index.graph.columns.kinds == Kind.ENTITY).sum())
+        for method in ("ppr", "hybrid"):
+            states = index.retrieve_many([q.text for q in questions], method, top_k=10)
+            ranked = [[passage.document for passage in state.passages or ()] for state in states]
+            scores = [100 * recall_at_k(r, set(q.gold), 10) for r, q in zip(ranked, questions, strict=True)]
+            base = known[label, "forms", method]["scores"] if resolve else scores
+            mean, difference = float(np.mean(scores)), float(np.mean(scores) - np.mean(base))
+            p = p_value(paired_test(scores, base) if scores != base else 1.0)
+            row = {"set": label, "merged by": merged_by, "entities": entities, "method": method}
+            known.add({**row, "recall": mean, "difference": difference, "p": p, "scores": scores})
+        index.close()
+
+
+PARTS = {"tokens": tokens, "resolution": resolution}
 
 
 def main() -> None:

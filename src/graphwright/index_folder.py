@@ -20,6 +20,7 @@ from graphwright.graph.evidence import html_table
 from graphwright.graph.graph import Graph
 from graphwright.index.build import build_from_chunks, create_graph_index, create_index
 from graphwright.index.changes import Changes, Problem, Progress, Settings, Source, checked_spaces
+from graphwright.index.derived import Derived
 from graphwright.index.extraction import Excerpt, Extractor, LexicalExtractor
 from graphwright.index.filter import Filter
 from graphwright.index.layout import IndexLayout, is_written, writer_lock
@@ -211,8 +212,8 @@ class Index:
                     f"{self.path} holds no document {filter}. Ids are paths from the folder that was read, or rows' "
                     f"own ids; metadata has the names {', '.join(names[:20]) or '(none)'}."
                 )
-            columns = store.columns(ids)
-        part = build_from_chunks(columns, self.settings, self._query_encoder, known=whole)
+            columns, derived = store.columns(ids), Derived(store.derived())
+        part = build_from_chunks(columns, self.settings, self._query_encoder, known=whole, derived=derived)
         with self._lock:
             self._filtered[key] = part
             if len(self._filtered) > _MAX_FILTERED:
@@ -400,6 +401,7 @@ class Index:
             "encoder": self.encoder,
             "extractors": self._store.extractors(),
             "pending": self._store.pending(),
+            "missing_values": int(self._store.setting("missing values") or 0),
             "folders": self._store.folders(),
             **({} if self.imported is None else {"imported": self.imported}),
             "settings": asdict(self.settings),

@@ -40,6 +40,15 @@ def index(
     embed: Annotated[str | None, "Texts with vectors, in a new index: passages (default), names, triples."] = None,
     openie: Annotated[Path | None, "File of entities and triples (openie.jsonl), to use instead of extraction."] = None,
     encoder: Encoder = None,
+    resolve: Annotated[
+        str | None,
+        "Ways to merge entities with different names, in a new index: aliases, vectors (needs --embed passages,names), "
+        "llm (a language model decides about these pairs).",
+    ] = None,
+    description_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, help="Tokens of an entity's descriptions above which they are summarised (default: 300)."),
+    ] = None,
     chunk_tokens: Annotated[
         int | None, typer.Option(min=16, help="Maximum tokens of a chunk, in a new index (default: 200).")
     ] = None,
@@ -58,6 +67,7 @@ def index(
     from graphwright.index.extraction import Precomputed
 
     options = {"chunk_tokens": chunk_tokens, "overlap": overlap, "embed": names_in(embed)}
+    options |= {"resolve": names_in(resolve), "description_tokens": description_tokens}
     settings = {name: value for name, value in options.items() if value is not None}
     if openie is not None and (model.llm or estimate):
         raise OptionError("--openie replaces extraction; leave out --llm and --estimate.")
@@ -301,6 +311,8 @@ def _change(
         return changes
     _show_notes(changes, index.path)
     summary = [f"{count:,} {name}" for name, count in counts.items() if count or name == "added"]
+    if changes.refined:
+        summary.append(f"{counted(changes.refined, 'value')} derived by the model")
     if changes.extracted:
         summary.append(f"{counted(changes.extracted, 'chunk')} read by the model")
     print(", ".join(summary))
@@ -322,6 +334,8 @@ def _details(changes: Changes) -> dict[str, Any]:
         "resumed": changes.resumed,
         "unsuitable": dict(changes.unsuitable),
         "extracted": changes.extracted,
+        "refined": changes.refined,
+        "unrefined": changes.unrefined,
         "pending": [
             {"document": document, "chunk": f"{document}#{position}", "reason": reason}
             for document, position, reason in changes.pending
@@ -355,6 +369,11 @@ def _show_notes(changes: Changes, into: Path) -> None:
         note(
             f"note: {reason} in {counted(count, 'document')}. Names cannot be recognised by capital letters there; "
             f"frequent terms are used instead, so the graph is weaker."
+        )
+    if changes.unrefined:
+        note(
+            f"note: {len(changes.unrefined):,} summaries of descriptions or decisions about names are missing; the "
+            f"offline rules take their place, and the next run tries again. The first: {clean(changes.unrefined[0])}"
         )
     if changes.pending:
         note(

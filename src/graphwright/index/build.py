@@ -19,11 +19,13 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import WRITTEN, Graph
 from graphwright.index.changes import Progress, Settings
 from graphwright.index.chunk_columns import ChunkColumns, texts_with_titles
+from graphwright.index.derived import Derived
 from graphwright.index.graph_import import ImportedGraph, import_graph
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.layout import IndexLayout
 from graphwright.index.merge import MergedChunks, synonyms
 from graphwright.index.name_index import MAX_NORMALISED, name_forms
+from graphwright.index.resolution import resolve
 from graphwright.index.snapshot import Snapshot, write_snapshot
 from graphwright.index.store import Store
 from graphwright.index.vector_index import VectorIndex
@@ -48,24 +50,26 @@ def build_from_chunks(
     *,
     known: Snapshot | None = None,
     revision: int = 0,
+    derived: Derived | None = None,
     usage: Usage | None = None,
     progress: Progress | None = None,
 ) -> Snapshot:
     """Build the graph of chunks and the indexes over it, as of `revision` of the store.
 
-    `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same. `usage`: the encoder's
-    work is added to it.
+    `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same. `derived`: values that a
+    language model derived from the merged graph; those that are used and missing are noted in it. `usage`: the
+    encoder's work is added to it.
     """
-    clock = _Clock()
-    merged = MergedChunks(chunks)
+    clock, derived = _Clock(), derived or Derived()
+    encode = _BlockEncoder(encoder, usage or Usage(), progress)
+    before = {} if known is None else _known_vectors(known)
+    merged = _merged(chunks, settings, encode, before, derived)
     texts = {"passages": chunks.texts_with_titles}
     if "names" in settings.embed:
         texts["names"] = merged.names
     if "triples" in settings.embed:
         texts["triples"] = merged.sentences
     clock.lap("merge")
-    encode = _BlockEncoder(encoder, usage or Usage(), progress)
-    before = {} if known is None else _known_vectors(known)
     vectors = {name: encode.new(name, column, before.get(name)) for name, column in texts.items()}
     clock.lap("encode")
     pairs = np.empty((0, 2), np.int64)
@@ -80,6 +84,25 @@ def build_from_chunks(
     spaces = {name: VectorIndex(matrix, rows[name], encoder) for name, matrix in vectors.items()}
     about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}
     return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds)
+
+
+def _merged(
+    chunks: ChunkColumns,
+    settings: Settings,
+    encode: _BlockEncoder,
+    known: dict[str, tuple[TextColumn, Floats]],
+    derived: Derived,
+) -> MergedChunks:
+    """Return the merged chunks, with entities resolved; vectors that this needs are added to the `known` ones."""
+    merged = MergedChunks(chunks, {}, derived, settings.description_tokens)
+    if not settings.resolve:
+        return merged
+    vectors = None
+    if "vectors" in settings.resolve:
+        vectors = encode.new("names", merged.names, known.get("names"))
+        known["names"] = merged.names, vectors
+    same = resolve(merged, vectors, settings.resolve, settings.synonym_threshold, derived)
+    return dataclasses.replace(merged, same=same)
 
 
 def build_from_graph(

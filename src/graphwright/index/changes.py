@@ -40,6 +40,7 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _LINE_NUMBER = re.compile(r":\d+$")
 _MAX_PATH = 1_000  # maximum characters of a text that may be a mistaken path
 SPACES = ("passages", "names", "triples")
+RESOLVERS = ("aliases", "vectors", "llm")
 Progress = Callable[[str, int, int], None]
 """Called with the name of the current work, the amount done and the total."""
 
@@ -50,17 +51,29 @@ class Settings(Checked):
 
     `chunk_tokens`, `overlap`: maximal tokens of a chunk, and of the text that two neighbouring chunks share.
     `embed`: the texts that are embedded: passages (always), names, triples.
-    `synonym_threshold`: minimal cosine of two names for a synonym edge; needs embedded names.
+    `synonym_threshold`: minimal cosine of two names for a synonym edge, or to be merged; needs embedded names.
+    `resolve`: further ways to merge entities with different names: aliases (stated by the text, and acronyms with their
+    expansion), vectors (of names whose words are compatible), llm (a language model decides about these pairs).
+    `description_tokens`: tokens of an entity's descriptions above which a language model, if one extracts, summarises
+    them; without one the first that fit stay.
     """
 
     chunk_tokens: Annotated[int, AtLeast(1)] = 200
     overlap: Annotated[int, AtLeast(0)] = 40
     embed: tuple[str, ...] = ("passages",)
     synonym_threshold: Annotated[float, AtLeast(-1)] = 0.9
+    resolve: tuple[str, ...] = ()
+    description_tokens: Annotated[int, AtLeast(1)] = 300
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_spaces(self.embed)
+        if unknown := [name for name in self.resolve if name not in RESOLVERS]:
+            raise OptionError(f"resolve={unknown[0]!r}: choose from {', '.join(RESOLVERS)}.")
+        if "vectors" in self.resolve and "names" not in self.embed:
+            raise OptionError("resolve=vectors compares vectors of names; embed names too: embed=passages,names.")
+        if tuple(self.resolve) == ("llm",):
+            raise OptionError("resolve=llm decides about pairs that others propose; add aliases, vectors or both.")
         if self.overlap >= self.chunk_tokens:
             raise OptionError(f"{self}: overlap must be less than chunk_tokens.")
 
@@ -80,7 +93,9 @@ class Changes:
     may contain them. `resumed`: documents that an interrupted run had stored can be searched only now. `unsuitable`:
     number of documents that the extractor does not support well, by reason. `extracted`: number of chunks that a
     deferred extractor read; `pending`: chunks that still wait for it, as (document, ordinal, reason). `seconds` by part
-    of the build, `texts`: number of embedded texts by kind, `usage` of models.
+    of the build, `refined`: number of values that a language model derived from the merged graph (summaries of
+    descriptions, decisions about names); `unrefined`: reasons why others are missing. `texts`: number of embedded texts
+    by kind, `usage` of models.
     """
 
     added: list[str] = field(default_factory=list)
@@ -94,6 +109,8 @@ class Changes:
     unsuitable: Counter[str] = field(default_factory=Counter)
     extracted: int = 0
     pending: list[tuple[str, int, str]] = field(default_factory=list)
+    refined: int = 0
+    unrefined: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)

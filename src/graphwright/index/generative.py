@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from threading import Lock
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked, OneOf
-from graphwright.errors import BudgetError, LLMResponseError, ModelError
+from graphwright.errors import LLMResponseError, ModelError
+from graphwright.index.derived import Refiner
 from graphwright.index.extraction import (
     Excerpt,
     Extraction,
@@ -25,7 +24,8 @@ from graphwright.index.extraction import (
     Relation,
     located,
 )
-from graphwright.models.protocols import LLM, Cancellation, Usage
+from graphwright.index.metered_calls import MeteredCalls
+from graphwright.models.protocols import LLM, Usage
 from graphwright.prompts.templates import checksum, data_line, messages
 from graphwright.text.names import normal_form
 
@@ -34,7 +34,6 @@ __all__ = ["KINDS", "ExtractionKind", "GenerativeExtractor", "extraction_prompt"
 _MAX_NAME = 200  # characters; a longer string is not a name
 _MAX_DESCRIPTION = 1_000  # characters
 _MAX_KEYWORDS = 10  # of one relation
-_MAX_UNANSWERED = 3  # calls in a row without a reply, after which the model counts as unreachable
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
@@ -92,6 +91,11 @@ class GenerativeExtractor(Checked):
         """The kind of extraction."""
         return KINDS[self.extraction]
 
+    @property
+    def refiner(self) -> Refiner:
+        """The same model, for the entities that the chunks' extractions are merged to."""
+        return Refiner(self.llm, threads=self.threads)
+
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
         """Return one extraction or failure per excerpt, in order.
 
@@ -103,22 +107,16 @@ class GenerativeExtractor(Checked):
 
     def extract_metered(self, excerpts: Sequence[Excerpt], usage: Usage) -> list[Extraction | ExtractionFailure]:
         """Do the same as `extract`, and add the model's work to `usage`."""
-        calls = _Calls(self.llm, self.kind, usage)
-        pool = ThreadPoolExecutor(self.threads, thread_name_prefix="extract")
-        with calls.cancel:
-            try:
-                tasks = [pool.submit(self._extract_one, excerpt, calls) for excerpt in excerpts]
-                return [task.result() for task in tasks]
-            finally:
-                calls.ended = calls.ended or "the extraction was ended"
-                pool.shutdown(wait=False, cancel_futures=True)
+        calls = MeteredCalls(self.llm, usage)
+        return calls.for_each(self._extract_one, excerpts, self.threads)
 
-    def _extract_one(self, excerpt: Excerpt, calls: _Calls) -> Extraction | ExtractionFailure:
+    def _extract_one(self, excerpt: Excerpt, calls: MeteredCalls) -> Extraction | ExtractionFailure:
         replies = _Replies(excerpt)
         try:
-            replies.add(calls.complete(*extraction_prompt(excerpt, self.kind)))
+            replies.add(calls.complete(self.kind.prompt, *extraction_prompt(excerpt, self.kind)))
             for _ in range(self.gleanings):
-                replies.add(calls.complete(*gleaning_prompt(excerpt, replies.extraction(), self.kind)))
+                prompts = gleaning_prompt(excerpt, replies.extraction(), self.kind)
+                replies.add(calls.complete(self.kind.prompt, *prompts))
         except ModelError as error:
             # A reply that does not fit the schema does not affect the other chunks.
             final = bool(calls.ended) and not isinstance(error, LLMResponseError)
@@ -141,43 +139,6 @@ def gleaning_prompt(excerpt: Excerpt, extraction: Extraction, kind: ExtractionKi
     passage = data_line({"title": excerpt.title, "text": excerpt.text})
     known = {"entities": [m.name for m in extraction.mentions], "relations": [r[:3] for r in extraction.relations]}
     return messages("extract_again", rules=rules, passage=passage, found=data_line(known))
-
-
-class _Calls:
-    """The calls of one extraction, shared by its threads; once further calls would fail too, `ended` says why."""
-
-    def __init__(self, llm: LLM, kind: ExtractionKind, usage: Usage) -> None:
-        from graphwright.prompts.replies import REPLIES  # commands that extract nothing need not load pydantic
-
-        self.cancel = Cancellation()
-        self.ended = ""
-        self._llm = llm
-        self._schema = REPLIES[kind.prompt]
-        self._usage = usage
-        self._lock = Lock()
-        self._unanswered = 0  # calls in a row without a reply
-
-    def complete(self, system: str, user: str) -> Any:
-        """Return the model's reply as an instance of the schema. Raises ModelError if there is none."""
-        if self.ended:
-            raise ModelError(self.ended)
-        try:
-            completion = self._llm.complete(system, user, schema=self._schema, cancel=self.cancel)
-        except ModelError as error:
-            with self._lock:
-                self._usage.add(error.usage or Usage())
-                answered = isinstance(error, BudgetError | LLMResponseError)
-                self._unanswered = 0 if answered else self._unanswered + 1
-                if isinstance(error, BudgetError):
-                    self.ended = f"the budget is exhausted: {error}"
-                    raise ModelError(self.ended) from error
-                if self._unanswered >= _MAX_UNANSWERED:
-                    self.ended = f"{_MAX_UNANSWERED} calls in a row got no reply, the last: {error}"
-            raise
-        with self._lock:
-            self._usage.add(completion.usage)
-            self._unanswered = 0
-        return completion.value
 
 
 class _Replies:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +21,8 @@ from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Ids32, Kind
 from graphwright.index.chunk_columns import ChunkColumns, PerChunk
+from graphwright.index.derived import Derived
+from graphwright.index.descriptions import description
 from graphwright.index.vector_index import normalised
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import distinct, phrases
@@ -28,7 +31,6 @@ from graphwright.models.protocols import Floats
 __all__ = ["MergedChunks", "near_pairs", "synonyms"]
 
 _MAX_TOPICS = 5  # a shorter name of more topics than this is too ambiguous
-_MAX_DESCRIPTIONS = 1200  # characters of descriptions of one entity
 _DIGITS = re.compile(r"\d+")
 
 
@@ -37,14 +39,29 @@ class MergedChunks:
     """One graph of many chunks. Chunks are nodes 0 to p - 1; entities follow in the order of first mention.
 
     Entities are numbered from 0 here: first those that chunks name, then shorter names that only occur as aliases of
-    topics.
+    topics. `same`: the form that takes the place of each form that is merged with another (see `resolve`). `derived`:
+    summaries of descriptions. `description_tokens`: as in Settings.
     """
 
     chunks: ChunkColumns
+    same: Mapping[str, str] = field(default_factory=dict)
+    derived: Derived = field(default_factory=Derived)
+    description_tokens: int = 300
 
     @cached_property
     def _forms(self) -> PerChunk[TextColumn]:
-        return self.chunks.strings("forms")
+        forms = self.chunks.strings("forms")
+        return PerChunk(self._resolved(forms.values), forms.indptr)
+
+    def _resolved(self, column: TextColumn) -> TextColumn:
+        """Return a column of forms in which merged forms are replaced."""
+        if not self.same:
+            return column
+        merged, replacing = TextColumn.of(self.same), TextColumn.of(self.same.values())
+        number = _numbered(TextColumn.joined((merged, column)))[0][len(merged) :].astype(np.int64)
+        at = np.where(number < len(merged), number, 2 * len(merged) + np.arange(len(column)))
+        both = TextColumn.joined((replacing, merged, column))
+        return both.gather(at)
 
     @cached_property
     def _numbering(self) -> tuple[Ids32, Ints]:
@@ -63,11 +80,12 @@ class MergedChunks:
     def _shorter(self) -> tuple[TextColumn, Ints, Ints]:
         """The shorter forms of topics, and pairs (shorter form, entity that it may mean), ascending."""
         aliases = self.chunks.strings("aliases")
-        number, first = _numbered(aliases.values)
+        values = self._resolved(aliases.values)
+        number, first = _numbered(values)
         form, entity = _distinct_pairs(number, self._topic[aliases.owner])
         specific = np.bincount(form, minlength=len(first)) <= _MAX_TOPICS
         pair = specific[form]
-        return aliases.values.gather(first[specific]), (np.cumsum(specific) - 1)[form[pair]], entity[pair]
+        return values.gather(first[specific]), (np.cumsum(specific) - 1)[form[pair]], entity[pair]
 
     @cached_property
     def forms(self) -> TextColumn:
@@ -81,7 +99,9 @@ class MergedChunks:
         """Pairs (entity that is a shorter name, entity that it may mean)."""
         shorter, form, entity = self._shorter
         both = TextColumn.joined((self.forms, shorter))
-        return _numbered(both)[0][len(self.forms) :][form].astype(np.int64), entity.astype(np.int64)
+        alias, full = _numbered(both)[0][len(self.forms) :][form].astype(np.int64), entity.astype(np.int64)
+        differ = alias != full
+        return alias[differ], full[differ]
 
     @cached_property
     def names(self) -> TextColumn:
@@ -102,7 +122,8 @@ class MergedChunks:
         """Pairs (chunk, entity) of topics and their aliases that occur in the text of a chunk."""
         topics = self.chunks.strings("topic_phrases").values
         topics = topics.gather(_numbered(topics)[1])
-        entity = _numbered(TextColumn.joined((self.forms, topics)))[0][len(self.forms) :].astype(np.int64)
+        both = TextColumn.joined((self.forms, self._resolved(topics)))
+        entity = _numbered(both)[0][len(self.forms) :].astype(np.int64)
         # An alias of too many topics is not searched for.
         specific = np.isin(entity, np.concatenate((self._topic, self._aliases[0])))
         topics, entity = topics.gather(np.flatnonzero(specific)), entity[specific]
@@ -122,6 +143,9 @@ class MergedChunks:
         new = extracted[at] != pairs if len(extracted) else np.ones(len(pairs), bool)
         owner, entity = np.concatenate((owner, chunk[new])), np.concatenate((entity, matched[new]))
         order = np.argsort(owner, kind="stable")
+        if self.same:  # two forms in one chunk may be one entity
+            _, first = np.unique(owner[order] * count + entity[order], return_index=True)
+            order = order[np.sort(first)]
         return owner[order], entity[order]
 
     @cached_property
@@ -150,8 +174,8 @@ class MergedChunks:
         for entity, rows in self._described_mentions(np.diff(descriptions.indptr) > 0).items():
             kinds = [kind for row in rows if (kind := types[row])]
             parts = dict.fromkeys(part for row in rows if (part := column[row]))
-            text = " ".join(_truncated(list(parts), _MAX_DESCRIPTIONS))
             kind = f" ({max(kinds, key=kinds.count)})" if kinds else ""
+            text = description(texts[entity] + kind, list(parts), self.description_tokens, self.derived)
             texts[entity] += kind + (f": {text}" if text else "")
         return TextColumn.of(texts)
 
@@ -218,17 +242,38 @@ class MergedChunks:
         order = np.lexsort((other, chunk))
         return chunk[order], other[order]
 
+    @cached_property
+    def _stated(self) -> tuple[Ids32, Ints, Ids32, Ints]:
+        """Heads, rows of the stored table, tails and chunks of the relations between two different entities."""
+        stated = self.chunks.numbers("relations", 4)
+        chunk, at = stated.owner, stated.values.astype(np.int64)
+        head, tail = (self._numbering[0][self._forms.indptr[chunk] + at[:, side]] for side in (0, 2))
+        differ = head != tail
+        return head[differ], at[differ], tail[differ], chunk[differ]
+
+    def statements(self) -> Iterator[tuple[int, str, int]]:
+        """Yield the relations between entities: head, label and tail."""
+        head, at, tail, chunk = self._stated
+        labels = self.chunks.strings("labels")
+        for h, label, t in zip(head.tolist(), (labels.indptr[chunk] + at[:, 1]).tolist(), tail.tolist(), strict=True):
+            yield h, labels.values[label], t
+
+    def statement_texts(self) -> Iterator[str]:
+        """Yield the text of each relation of `statements`."""
+        _, at, _, chunk = self._stated
+        texts = self.chunks.strings("texts")
+        yield from map(texts.values.__getitem__, (texts.indptr[chunk] + at[:, 3]).tolist())
+
     def _edges(self, synonyms: NDArray[np.int64]) -> tuple[TextColumn, Ids32, Ids32, Ids32, Ids32, Ids32]:
         """Return relations, and of all edges heads, relations, tails, sentences and chunks: int32 each."""
         p, chunks = len(self.chunks), self.chunks
-        labels, stated = chunks.strings("labels"), chunks.numbers("relations", 4)
+        labels = chunks.strings("labels")
         number, first = _numbered(labels.values)
         source, target = self._references
         # The last relation is named only if it occurs, so that a graph without links does not depend on it.
         own = TextColumn.of((ABOUT, MENTIONS, ALIAS, SYNONYM, *([REFERS] if len(source) else ())))
         about, mentions, alias, synonym, refers = range(len(first), len(first) + 5)
-        chunk, at = stated.owner, stated.values.astype(np.int64)
-        head, tail = (self._numbering[0][self._forms.indptr[chunk] + at[:, side]] for side in (0, 2))
+        head, at, tail, chunk = self._stated
         text = self._relation_texts[1][chunks.strings("texts").indptr[chunk] + at[:, 3]]
         owner, entity = self.mentions
         shorter, full = self._aliases
@@ -250,13 +295,15 @@ class MergedChunks:
         return (TextColumn.joined((labels.values.gather(first), own)), *columns)  # type: ignore[return-value]
 
     def _alias_nodes(self) -> tuple[TextColumn, Ints]:
-        """Return normal forms in order and the node of each: an entity's own form, and a topic's aliases."""
+        """Return normal forms in order and the node of each: an entity's forms, and a topic's aliases."""
         shorter, full = self._aliases
-        own = np.arange(len(self.forms))
-        rank = np.empty(len(own), np.int64)
-        rank[self.forms.order()] = own
-        at, node = _distinct_pairs(np.concatenate((rank, rank[shorter])), np.concatenate((own, full)))
-        return self.forms.gather(self.forms.order()[at]), len(self.chunks) + node
+        forms = TextColumn.joined((self.forms, TextColumn.of(self.same)))
+        merged_into = _numbered(TextColumn.joined((self.forms, TextColumn.of(self.same.values()))))[0]
+        order = forms.order()
+        rank = np.empty(len(forms), np.int64)
+        rank[order] = np.arange(len(forms))
+        at, node = _distinct_pairs(np.concatenate((rank, rank[shorter])), np.concatenate((merged_into, full)))
+        return forms.gather(order[at]), len(self.chunks) + node
 
 
 def _numbered(column: TextColumn) -> tuple[Ids32, Ints]:
@@ -270,12 +317,6 @@ def _distinct_pairs(first: NDArray[Any], second: NDArray[Any]) -> tuple[Ints, In
     size = int(second.max(initial=0)) + 1
     left, right = np.divmod(np.unique(first.astype(np.int64) * size + second), size)
     return left, right
-
-
-def _truncated(parts: list[str], characters: int) -> list[str]:
-    """Return the first parts that fit into a number of characters, at least one."""
-    total = np.cumsum([len(part) + 1 for part in parts])
-    return parts[: max(1, int(np.searchsorted(total, characters, "right")))]
 
 
 def synonyms(names: list[str], vectors: Floats, threshold: float) -> NDArray[np.int64]:

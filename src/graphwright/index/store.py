@@ -24,7 +24,7 @@ from graphwright.index.layout import is_free
 
 __all__ = ["SCHEMA", "ExtractedChunk", "Store", "StoredChunk"]
 
-SCHEMA = 5
+SCHEMA = 6
 
 _TABLES = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -37,6 +37,7 @@ CREATE TABLE chunks (
     start INTEGER NOT NULL, "end" INTEGER NOT NULL, text BLOB NOT NULL,
     extractor TEXT NOT NULL, pending TEXT, digest BLOB NOT NULL, {record}, PRIMARY KEY (document, ordinal)
 ) WITHOUT ROWID;
+CREATE TABLE derived (key BLOB PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX pending ON chunks (pending) WHERE pending IS NOT NULL;
 """
 _FIELDS = [f'"{name}"' for name in ChunkRecord._fields]
@@ -174,8 +175,24 @@ class Store:
     @property
     def build_settings(self) -> Settings:
         """The settings of the conversion of documents to a graph."""
-        values = json.loads(self.setting("settings") or "{}")
-        return Settings(**{**values, "embed": tuple(values.get("embed", ("passages",)))})
+        stored = json.loads(self.setting("settings") or "{}")
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+        }
+        return Settings(**values)
+
+    def derived(self) -> dict[bytes, str]:
+        """Return the values that a language model derived from the merged graph, by key."""
+        return dict(self._read("SELECT key, value FROM derived"))
+
+    def put_derived(self, values: Mapping[bytes, str]) -> None:
+        """Store derived values."""
+        self._db.executemany("INSERT OR REPLACE INTO derived VALUES (?, ?)", values.items())
+
+    def retain_derived(self, keys: Collection[bytes]) -> None:
+        """Delete the derived values of all other keys: they may quote removed text."""
+        unused = [(key,) for (key,) in self._read("SELECT key FROM derived") if key not in keys]
+        self._db.executemany("DELETE FROM derived WHERE key = ?", unused)
 
     def hashes(self, ids: Iterable[str]) -> dict[str, bytes]:
         """Return the content hashes of these documents by id; those that are not stored are left out."""

@@ -17,6 +17,7 @@ from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.graph.columns import Passages
 from graphwright.index.build import build_from_chunks
 from graphwright.index.changes import Changes, Problem, Progress, Source, is_new, possibly_present, read_sources
+from graphwright.index.derived import Derived, Refiner, Task
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.index.layout import IndexLayout
 from graphwright.index.snapshot import Snapshot, damaged_files, open_snapshot, write_snapshot
@@ -49,6 +50,7 @@ class Writer:
     extractor: Extractor
     progress: Progress | None = None
     changes: Changes = field(default_factory=Changes)
+    _derived: Derived | None = field(default=None, init=False)  # of the last build
 
     def add(self, sources: Iterable[Source] | Source) -> Changes:
         """Add documents, and replace those with a known id and other content."""
@@ -120,8 +122,10 @@ class Writer:
             remedy = "Run the interrupted command again, or graphwright verify --repair."
             return [Problem(f"{self.layout.path}: the snapshot is older than the stored documents.", remedy, True)]
         try:
-            # Vectors are taken from the snapshot, so nothing is encoded; their files have not changed.
-            rebuilt = build_from_chunks(self.store.columns(), self.store.build_settings, self.encoder, known=snapshot)
+            # Vectors are taken from the snapshot, whose files have not changed; only merged names are encoded.
+            derived = Derived(self.store.derived())
+            settings = self.store.build_settings
+            rebuilt = build_from_chunks(self.store.columns(), settings, self.encoder, known=snapshot, derived=derived)
         except (StoreError, ValueError, IndexError, sqlite3.Error) as error:
             return [Problem(f"{self.store.path}: the stored chunks cannot be merged ({error}).", _RESTORE)]
         columns, expected = snapshot.graph.columns, rebuilt.graph.columns
@@ -272,10 +276,11 @@ class Writer:
         return [chunk for chunk in pending if chunk.extractor != self.extractor.id]
 
     def _finish(self, chunks: Sequence[StoredChunk]) -> Changes:
-        """Read chunks with the extractor and publish again; then delete replies that may quote removed text."""
+        """Read chunks with the extractor, refine the graph, publish; delete replies that may quote removed text."""
         if chunks:
             self._extract_pending(chunks)
             self._refresh()
+        self._refine()
         if self.store.setting("delete replies") == "1":
             self.layout.delete_cache(self.layout.replies)
             with self.store.writing():
@@ -305,16 +310,58 @@ class Writer:
             final = any(failure.final for failure in failures)
         self._report("extract", done, len(chunks))
 
+    def _refine(self) -> None:
+        """Derive what the model can add to the merged graph, until nothing is missing or calls fail; publish it.
+
+        A value may need others before it: a summary of summaries, a description of names that were merged.
+        """
+        refiner = getattr(self.extractor, "refiner", None)
+        if refiner is None or self.store.setting("missing values") in (None, "0"):
+            return
+        derived = self._derived or self._missing_values()
+        while derived.missing and self._derive(refiner, list(derived.missing.values())):
+            self._refresh()
+            derived = self._derived or Derived()
+
+    def _missing_values(self) -> Derived:
+        """Return the derived values that an interrupted run left missing."""
+        self._build(None if self.store.setting("graph") else self._current())
+        return self._derived or Derived()
+
+    def _derive(self, refiner: Refiner, tasks: Sequence[Task]) -> bool:
+        """Derive values, each batch stored as soon as it is done; return whether any was derived."""
+        before, done, final = self.changes.refined, 0, False
+        self.changes.unrefined = []
+        while done < len(tasks) and not final:
+            self._report("refine", done, len(tasks))
+            batch = tasks[done : done + _CHUNKS]
+            results = dict(zip((task.key for task in batch), refiner.answers(batch, self.changes.usage), strict=True))
+            values = {key: value for key, value in results.items() if isinstance(value, str)}
+            failures = [value for value in results.values() if isinstance(value, ExtractionFailure)]
+            if values:
+                with self.store.writing():
+                    self.store.put_derived(values)
+                    self.store.set("revision", str(self.store.revision + 1))
+            self.changes.refined += len(values)
+            self.changes.unrefined += [failure.reason for failure in failures]
+            done += len(batch)
+            final = any(failure.final for failure in failures)
+        self._report("refine", done, len(tasks))
+        return self.changes.refined > before
+
+    def _current(self) -> Snapshot | None:
+        """Return the current snapshot, None if it is damaged."""
+        with suppress(StoreError):
+            return open_snapshot(self.layout.path / self.layout.current(), self.encoder)
+        return None
+
     def _refresh(self) -> int | None:
         """Publish a snapshot of the store unless the current one is up to date.
 
         Return the revision of the snapshot that was current until now, None if it was damaged.
         """
-        current: Snapshot | None = None
-        revision: int | None = None
-        with suppress(StoreError):
-            current = open_snapshot(self.layout.path / self.layout.current(), self.encoder)
-            revision = current.about.get("revision")
+        current = self._current()
+        revision: int | None = None if current is None else current.about.get("revision")
         if revision == self.store.revision:
             self.layout.clean()
             self.layout.delete_cache(self.layout.vectors)
@@ -333,12 +380,14 @@ class Writer:
         seconds = time.perf_counter() - start
         # New vectors are cached while they are computed, because that may take hours.
         encoder = CachedEncoder(self.encoder, self.layout.vectors)
+        self._derived = Derived(self.store.derived())
         snapshot = build_from_chunks(
             columns,
             self.store.build_settings,
             encoder,
             known=known,
             revision=self.store.revision,
+            derived=self._derived,
             usage=self.changes.usage,
             progress=self.progress,
         )
@@ -347,6 +396,10 @@ class Writer:
 
     def _publish(self, snapshot: Snapshot) -> None:
         start = time.perf_counter()
+        if self._derived is not None:  # before, so that a kill leaves nothing that the snapshot does not use
+            with self.store.writing():
+                self.store.retain_derived(self._derived.used)
+                self.store.set("missing values", str(len(self._derived.missing)))
         self.layout.publish(snapshot.about["revision"], lambda folder: write_snapshot(folder, snapshot))
         self.layout.delete_cache(self.layout.vectors)  # the snapshot contains them now
         self.store.checkpoint()

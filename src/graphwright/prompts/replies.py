@@ -131,6 +131,29 @@ class TriplesReply(BaseModel):
         return [ExtractedRelation(source=head, relation=label, target=tail) for head, label, tail in whole]
 
 
+class SameEntityReply(BaseModel):
+    """Whether two names mean the same thing (`same_entity`)."""
+
+    reason: Sentence = ""
+    same: bool
+
+    @property
+    def value(self) -> str:
+        """The decision as it is stored."""
+        return "yes" if self.same else "no"
+
+
+class DescriptionReply(BaseModel):
+    """One description in place of many (`describe`)."""
+
+    description: Paragraph
+
+    @property
+    def value(self) -> str:
+        """The description on one line."""
+        return " ".join(self.description.split())
+
+
 class KeywordsReply(BaseModel):
     """Names and themes of a question (`pathrag_keywords`)."""
 
@@ -255,6 +278,7 @@ REPLIES: dict[str, type[BaseModel]] = {
     "choose_again": ChoiceReply,
     "cluster": SummaryReply,
     "community": SummaryReply,
+    "describe": DescriptionReply,
     "extract": ExtractionReply,
     "extract_triples": TriplesReply,
     "helpful": RatingsReply,
@@ -263,6 +287,7 @@ REPLIES: dict[str, type[BaseModel]] = {
     "pathrag_keywords": KeywordsReply,
     "plan": PlansReply,
     "refine": RefineReply,
+    "same_entity": SameEntityReply,
     "vanilla": PlainAnswer,
 }
 """The reply of each prompt that asks for JSON, by the prompt's name."""
