@@ -33,6 +33,7 @@ __all__ = [
     "without_thoughts",
 ]
 
+_CUT = "length"  # why a reply ended that is longer than allowed
 _MAX_PROBLEMS = 8  # shown to the model; the first ones explain the others
 _MAX_SHOWN = 200  # characters of a reply in an error
 
@@ -59,6 +60,9 @@ Ask = Callable[[RawReply | None, str], RawReply]
 def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completion:
     """Ask a model, and once more where the reply does not fit the schema.
 
+    A reply that was cut off at its longest is not corrected: a model that repeats itself would do so again, and the
+    conversation, which has grown by the whole reply, may exceed the model's context.
+
     `name`: of the model, for errors. `usage`: filled by `ask`, and passed on with the completion or the error. Raises
     LLMResponseError where the corrected reply does not fit either, and whatever `ask` raises.
 
@@ -78,11 +82,11 @@ def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completi
                 raise LLMResponseError(f"{name} replied without any text{_ending(reply)}. {_REMEDY}")
             return Completion(without_thoughts(reply.text), None, usage)
         value = parse_reply(schema, reply.text)
-        if isinstance(value, Mismatch):
-            reply = ask(reply, _correction(reply, value))
+        if isinstance(value, Mismatch) and reply.finish != _CUT:
+            reply = ask(reply, _correction(value))
             value = parse_reply(schema, reply.text)
         if isinstance(value, Mismatch):
-            error = _misfit(reply, value, schema, name)
+            error = _misfit(reply, value, schema, name, corrected=reply is not first)
             error.text = reply.text if without_thoughts(reply.text).strip() else first.text
             raise error
     except ModelError as error:
@@ -91,11 +95,12 @@ def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completi
     return Completion(reply.text, value, usage)
 
 
-def _misfit(reply: RawReply, mismatch: Mismatch, schema: type[Any], name: str) -> LLMResponseError:
+def _misfit(reply: RawReply, mismatch: Mismatch, schema: type[Any], name: str, *, corrected: bool) -> LLMResponseError:
     line = " ".join(reply.text.split())
     beginning = line if len(line) <= _MAX_SHOWN else line[:_MAX_SHOWN] + " ..."
     return LLMResponseError(
-        f"{name} was asked for {schema.__name__} as JSON, then to correct its reply, which still does not fit"
+        f"{name} was asked for {schema.__name__} as JSON, "
+        f"{'then to correct its reply, which still does not fit' if corrected else 'but its reply does not fit'}"
         f"{_ending(reply)}: {'; '.join(mismatch.reason.splitlines())}. It begins with {beginning!r}. {_REMEDY}"
     )
 
@@ -226,10 +231,9 @@ def _problems(error: ValidationError) -> str:
     return "\n".join(lines) + (f"\nand {more} more" if more > 0 else "")
 
 
-def _correction(reply: RawReply, mismatch: Mismatch) -> str:
-    cut = "It was cut off because it was too long; write a shorter one.\n" if reply.finish == "length" else ""
+def _correction(mismatch: Mismatch) -> str:
     return (
-        f"Your reply does not fit the requested JSON schema:\n{cut}{mismatch.reason}\n"
+        f"Your reply does not fit the requested JSON schema:\n{mismatch.reason}\n"
         f"Reply with the corrected JSON object only."
     )
 

@@ -210,9 +210,17 @@ HALF = '{"name": "Styria", "kind": "river", "near": [{"name": "Graz", "kind": "c
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_half_a_json_is_not_taken_for_what_stands_inside_it(stream):
-    done, server = ask([Say(HALF, finish="length"), GRAZ], schema=Place, on_text=[].append if stream else None)
+    done, server = ask([Say(HALF), GRAZ], schema=Place, on_text=[].append if stream else None)
     assert done.value.name == "Graz"
-    assert "cut off because it was too long" in server.requests[1].json["messages"][-1]["content"]
+    assert "no complete JSON object" in server.requests[1].json["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_reply_that_is_cut_off_is_not_asked_for_again(stream):
+    exc, server = ask([Say(HALF, finish="length"), GRAZ], schema=Place, on_text=[].append if stream else None)
+    assert isinstance(exc, LLMResponseError) and exc.text == HALF and exc.usage.calls == 1
+    assert "it ended because of 'length'" in str(exc) and "correct" not in str(exc) and "max_tokens" in str(exc)
+    assert len(server.requests) == 1
 
 
 class Loose(BaseModel):

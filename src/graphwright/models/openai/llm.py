@@ -124,8 +124,7 @@ class OpenAILLM(OpenAIModel):
         def ask(previous: RawReply | None, correction: str) -> RawReply:
             if previous is None:
                 return self._ask(prompt, call)
-            if previous.finish != "length":  # a server that enforced the schema would not have sent this
-                self._learned.add("hidden schema")
+            self._learned.add("hidden schema")  # a server that enforced the schema would not have sent this
             return self._ask([*prompt, ("assistant", previous.text), ("user", correction)], call)
 
         return complete_with(ask, schema, repr(self.model), usage)
