@@ -10,17 +10,20 @@ import json
 import time
 import urllib.request
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import pytest
 from pydantic import BaseModel, Field
 from tests.cli.command import graphwright
 
+from graphwright import Index
 from graphwright.errors import LLMResponseError, ModelError
 from graphwright.index.extraction import Excerpt, Extraction
 from graphwright.index.generative import GenerativeExtractor
 from graphwright.models import OpenAILLM
 from graphwright.models.protocols import Cancellation
+from graphwright.operators.run import Run
 from graphwright.prompts.replies import REPLIES
 
 pytestmark = pytest.mark.real_model
@@ -116,3 +119,45 @@ def test_chunks_are_extracted(llm: OpenAILLM) -> None:
     read = [result for result in results if isinstance(result, Extraction)]
     assert read, results
     assert all(mention.name for result in read for mention in result.mentions)
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty documents of a sentence each."""
+    folder = tmp_path_factory.mktemp("towns")
+    for town, river in TOWNS.items():
+        (folder / f"{town}.txt").write_text(f"{town} is a town in Austria that lies on the {river}.", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def index(documents: Path, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    index = Index.create(tmp_path_factory.mktemp("offline") / "index")
+    index.add(documents)
+    return index
+
+
+def test_reply_that_is_cut_short_keeps_passages_and_time(llm: OpenAILLM, index: Index) -> None:
+    state = index.ask("Which river does Graz lie on?", "hybrid", top_k=3, llm=replace(llm, max_tokens=5))
+    assert state.passages and state.answer is not None
+    step = next(step for step in state.trace if step.operator.startswith("Generate"))
+    assert step.usage.calls == 1 and 0 < step.usage.completion_tokens <= 5 and step.seconds > 0
+    assert step.notes
+
+
+def test_reply_that_takes_too_long_keeps_passages_and_time(llm: OpenAILLM, index: Index) -> None:
+    slow = replace(llm, max_tokens=2000, timeout=0.2, retries=0)
+    state = index.ask("Which river does Linz lie on?", "hybrid", top_k=3, llm=slow)
+    assert state.passages and state.answer is not None
+    step = next(step for step in state.trace if step.operator.startswith("Generate"))
+    assert step.seconds > 0.1 and any("cut short" in note for note in step.notes)
+
+
+def test_answer_is_streamed_and_checked(llm: OpenAILLM, index: Index) -> None:
+    parts: list[str] = []
+    run = Run(on_text=parts.append)
+    state = index.ask("Which river does Steyr lie on?", "hybrid", top_k=3, run=run, llm=llm)
+    assert state.answer is not None and state.answer.text and parts
+    texts = {passage.text for passage in state.passages.top(3)} if state.passages else set()
+    assert all(any(cited.text in text for text in texts) for cited in state.answer.citations)
+    assert run.usage.calls >= 1 and run.usage.completion_tokens
