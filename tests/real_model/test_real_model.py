@@ -23,6 +23,7 @@ from graphwright.index.extraction import Excerpt, Extraction
 from graphwright.index.generative import GenerativeExtractor
 from graphwright.models import OpenAILLM
 from graphwright.models.protocols import Cancellation
+from graphwright.models.settings import SETTINGS
 from graphwright.operators.run import Run
 from graphwright.prompts.replies import REPLIES
 
@@ -161,3 +162,17 @@ def test_answer_is_streamed_and_checked(llm: OpenAILLM, index: Index) -> None:
     texts = {passage.text for passage in state.passages.top(3)} if state.passages else set()
     assert all(any(cited.text in text for text in texts) for cited in state.answer.citations)
     assert run.usage.calls >= 1 and run.usage.completion_tokens
+
+
+def test_twenty_documents_from_folder_to_answer(documents: Path, tmp_path: Path, address: str) -> None:
+    into = tmp_path / "index"
+    into.mkdir()
+    settings = f'[llm]\nmodel = "{MODEL}"\nbase_url = "{address}"\nmax_tokens = 60\nextraction = "triples"\n'
+    (into / SETTINGS).write_text(settings, encoding="utf-8")
+    indexed = graphwright("index", documents, "--into", into, "--json")
+    assert indexed.returncode == 0, indexed.stderr
+    assert json.loads(indexed.stdout)["added"] == len(TOWNS)
+    asked = graphwright("ask", "Which river does Graz lie on?", "--index", into, "--top-k", 3, "--json")
+    assert asked.returncode == 0, asked.stderr
+    reply = json.loads(asked.stdout)
+    assert reply["passages"] and reply["answer"] and reply["trace"]
