@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import pytest
 from tests.toys import CORPUS, FAMILY, corpus_index
@@ -146,6 +146,8 @@ class TimedLLM:
     def filled(self, kind: Any) -> Any:
         if hasattr(kind, "model_fields"):
             return {name: self.filled(of.annotation) for name, of in kind.model_fields.items()}
+        if get_origin(kind) is Annotated:
+            return self.filled(get_args(kind)[0])
         if get_origin(kind) is list:
             return [self.filled(get_args(kind)[0])]
         return {str: "Lothair II", bool: True, int: 1, float: 0.5}[kind]

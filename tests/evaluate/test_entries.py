@@ -159,3 +159,21 @@ def test_any_names_part_into_themselves(names: list[str]) -> None:
 def test_values_are_numbers_where_they_look_like_it() -> None:
     assert values("1,0.5,-2,True,None,fast,'a,b'") == (1, 0.5, -2, True, None, "fast", "a,b")
     assert values("{[]: 1}, 1)(2, " + "-" * 5000 + "1")[:2] == ("{[]: 1}", "1)(2")
+
+
+def test_a_method_is_compared_with_and_without_the_language_model() -> None:
+    snapshot, llm = corpus_index().snapshot, ScriptedLLM(["unused"])
+    listed = entries(["ppr@llm", "ppr@offline", "ppr", "wide = ppr(top_k=40) @ offline"])
+    assert [entry.name for entry in listed] == ["ppr@llm", "ppr@offline", "ppr", "wide"]
+    assert [entry.source for entry in listed] == ["ppr@llm", "ppr@offline", "ppr", "ppr(top_k=40)@offline"]
+    assert [repr(llm) in repr(entry.built(snapshot, llm)) for entry in listed] == [True, False, True, False]
+    assert [entry.name for entry in entries(["ppr@llm", "ppr@offline"], {"top_k": (5,)})] == [
+        "ppr(top_k=5)@llm",
+        "ppr(top_k=5)@offline",
+    ]
+    assert repr(listed[1].built(snapshot, llm)) == repr(listed[2].built(snapshot))
+    with pytest.raises(OptionError, match="ppr@llm needs a language model"):
+        listed[0].built(snapshot)
+    with pytest.raises(OptionError, match="vanilla needs llm"):
+        entries(["vanilla@offline"])[0].built(snapshot, llm)
+    assert [entry_of(entry.source) for entry in listed[:3]] == list(listed[:3])

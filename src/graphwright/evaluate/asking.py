@@ -18,6 +18,7 @@ from graphwright.data.questions import QuestionRecord
 from graphwright.errors import BudgetError, DataError, GraphwrightError, OptionError
 from graphwright.evaluate.measures import Measure, Outcome
 from graphwright.files import growing, whole_lines
+from graphwright.generate.citations import without_markers
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph, Kind
 from graphwright.index.snapshot import Snapshot
@@ -35,7 +36,6 @@ _DOCUMENTS, _ITEMS, _CITATIONS = 100, 5, 10  # that a row holds
 _ITEM_CHARACTERS = 400
 _COUNTS = ("texts", "tokens", "calls", "prompt_tokens", "completion_tokens")
 _REQUIRED = ("metrics", "seconds", "steps")
-_MARKER = re.compile(r"\s*\[\d+\]")  # of a citation
 
 
 class Asker:
@@ -130,7 +130,7 @@ class Asker:
             empty: Row = {"documents": [], "evidence": [], "answer": None}
             return {**empty, **self._measured(name, nothing, failed=True), "error": error}
         documents, answers = _documents(state), _answers(state)
-        text = "" if state.answer is None else state.answer.text
+        text = "" if state.answer is None or not state.answer.found else without_markers(state.answer.text)
         outcome = Outcome(question, state, graph, [name for name, _ in documents], answers, text, targets)
         return {
             "documents": documents[:_DOCUMENTS],
@@ -199,7 +199,10 @@ def _documents(state: State) -> list[tuple[str, float]]:
 
 
 def _answers(state: State) -> Sequence[str] | None:
-    """Return the short answers, or the text without citation markers; one answer a line over a graph without texts."""
+    """Return the short answers, or the text without markers; one answer a line over a graph without texts.
+
+    None where nothing was to be answered, and no answer for an abstention, which so counts 0 for every metric.
+    """
     answer = state.answer
     if answer is None:
         return None
@@ -207,7 +210,7 @@ def _answers(state: State) -> Sequence[str] | None:
         return ()
     if answer.short:
         return answer.short
-    text = _MARKER.sub("", answer.text).strip()
+    text = without_markers(answer.text)
     return tuple(filter(None, map(str.strip, text.splitlines()))) if state.graph.passages is None else (text,)
 
 
@@ -227,6 +230,7 @@ def _answer(answer: Answer, short: Sequence[str]) -> Row:
         "text": answer.text,
         "short": list(short),
         "found": answer.found,
+        "verified": answer.verified,
         "citations": [cited.to_dict() for cited in answer.citations[:_CITATIONS]],
     }
 

@@ -23,6 +23,8 @@ __all__ = ["Builder", "Entry", "checked_grid", "entries", "entry_of", "plain", "
 Builder = Callable[[Snapshot], Operator]
 """A function from a snapshot to a pipeline."""
 
+_ON, _OFFLINE = "llm", "offline"
+_MODEL = re.compile(rf"(.*?)\s*@\s*({_ON}|{_OFFLINE})", re.DOTALL)
 _CALL = re.compile(r"([\w-]+)\s*\((.*)\)", re.DOTALL)
 _LABELLED = re.compile(r"([\w][\w .+-]*?)\s*=(?!=)\s*(.+)", re.DOTALL)
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\s+""", re.DOTALL)  # outside of quotes
@@ -34,7 +36,9 @@ class Entry:
     """One method of a comparison, under its name.
 
     `method`: a name of the registry, an expression, or a function from a snapshot to an operator; `options`: the
-    arguments of a registered method; `of`: the entry that a grid made this one from; `swept`: the options of the grid.
+    arguments of a registered method; `of`: the entry that a grid made this one from; `swept`: the options of the grid;
+    `model`: "llm" for a method that needs the run's language model, "offline" for one that does without it, "" for one
+    that takes it where there is one.
     """
 
     name: str
@@ -42,13 +46,18 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=dict)
     of: str = ""
     swept: tuple[str, ...] = ()
+    model: str = ""
 
     @property
     def source(self) -> str:
         """The text that makes this entry; empty for functions, and for options that are objects."""
         if not isinstance(self.method, str) or not all(map(plain, self.options.values())):
             return ""
-        return _call(self.method, self.options)
+        return self.call(self.options)
+
+    def call(self, options: Mapping[str, Any]) -> str:
+        """Return the text of this entry with these options."""
+        return _call(str(self.method), options) + (f"@{self.model}" if self.model else "")
 
     @property
     def takes(self) -> Sequence[str] | None:
@@ -63,6 +72,9 @@ class Entry:
         """
         if not isinstance(self.method, str):
             return self.method(snapshot)
+        if self.model == _ON and llm is None:
+            raise OptionError(f"{self.name} needs a language model; give llm=..., or --llm MODEL, or leave out @{_ON}.")
+        llm = None if self.model == _OFFLINE else llm
         if self.takes is None:
             return read_expression(self.method, snapshot, **({} if llm is None else {"llm": llm}))
         own = {"llm": llm} if llm is not None and "llm" in self.takes else {}
@@ -71,7 +83,7 @@ class Entry:
         except GraphwrightError:
             raise
         except (TypeError, ValueError, AttributeError) as error:
-            call = _call(self.method, self.options)
+            call = self.call(self.options)
             raise OptionError(f"{call} cannot be built: {error}. Check the values of its options.") from error
 
 
@@ -81,7 +93,8 @@ def entries(
     """Return the methods to compare, each under its own name.
 
     `methods`: names of the registry, `ppr`, with options, `ppr(restart=0.5)`, expressions (see `read_expression`), each
-    optionally after a label, `wide = ppr(top_k=40)`; functions, under their own name; entries. `sweep`: values of
+    optionally after a label, `wide = ppr(top_k=40)`, and before `@llm` or `@offline`, so that a method is compared with
+    and without the run's language model; functions, under their own name; entries. `sweep`: values of
     options, named alone or with their method, `ppr.restart`: a method with such options becomes one entry for every
     combination of values.
 
@@ -184,11 +197,13 @@ def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
     text = _SPACES.sub(lambda match: match[1] or " ", method).strip()
     labelled = None if name else _LABELLED.fullmatch(text)
     label, source = (labelled[1], labelled[2]) if labelled else (name, text)
-    call = _CALL.fullmatch(source)
+    suffixed = _MODEL.fullmatch(source)
+    source, model = (suffixed[1], suffixed[2]) if suffixed else (source, "")
+    call, options = _CALL.fullmatch(source), dict[str, Any]()
     if call and call[1] in METHODS:
-        options = literals(source, call[2])
-        return _checked(Entry(label or _call(call[1], options), call[1], options))
-    return _checked(Entry(label or source, source))
+        source, options = call[1], literals(source, call[2])
+    entry = Entry(label, source, options, model=model)
+    return _checked(replace(entry, name=label or entry.call(options)))
 
 
 def _checked(entry: Entry) -> Entry:
@@ -236,8 +251,8 @@ def _variants(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> Iterator[Entry
     for combination in product(*swept.values()):
         varied = dict(zip(swept, combination, strict=True))
         options = {**entry.options, **varied}
-        unlabelled = entry.name == _call(str(entry.method), entry.options)
-        name = _call(str(entry.method), options) if unlabelled else _call(entry.name, varied)
+        unlabelled = entry.name == entry.call(entry.options)
+        name = entry.call(options) if unlabelled else _call(entry.name, varied)
         yield replace(entry, name=name, options=options, of=entry.name, swept=tuple(swept))
 
 

@@ -9,11 +9,12 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, create_model, field_validator
+from pydantic import BaseModel, Field, create_model, field_validator
 
 from graphwright.evaluate.metrics import normalised, token_f1
 from graphwright.models.protocols import LLM
 from graphwright.operators.run import Run
+from graphwright.prompts.replies import Sentence
 from graphwright.prompts.templates import data_line, messages
 
 __all__ = ["DIMENSIONS", "Grade", "Judge", "ModelJudge", "OverlapJudge", "Verdict"]
@@ -26,9 +27,11 @@ DIMENSIONS: Mapping[str, str] = MappingProxyType(
         "logicality": "How sound is the reasoning: does each conclusion follow, without gaps or contradictions?",
         "coherence": "How well do the sentences of the answer connect and lead from one to the next?",
         "relevance": "How closely does the answer address the question, without irrelevant content?",
+        "overall": "Which answer serves the person who asked better, all things considered?",
     }
 )
-"""Dimensions on which two answers are compared: three of GraphRAG and LightRAG, three more of PathRAG."""
+"""Dimensions on which two answers are compared: three of GraphRAG and LightRAG, three more of
+PathRAG, and the whole."""
 
 _SHOWN = 8_000  # characters of an answer that a model reads
 _WHY = 300  # characters of a reason
@@ -71,7 +74,7 @@ class Judge(Protocol):
 class Grade(BaseModel):
     """Reply of a model about one answer."""
 
-    why: str
+    why: Sentence
     right: bool
 
 
@@ -142,9 +145,10 @@ def _comparison(dimensions: tuple[str, ...]) -> type[Any]:
 
     name: Any = Literal[dimensions]
     winner: Any = Literal[tuple(_VALUES)]
-    verdict = create_model("DimensionVerdict", dimension=(name, ...), why=(str, ...), winner=(winner, ...))
+    verdict = create_model("DimensionVerdict", dimension=(name, ...), why=(Sentence, ...), winner=(winner, ...))
     validators: Any = {"complete": field_validator("verdicts")(complete)}
-    return create_model("Comparison", __validators__=validators, verdicts=(list[verdict], ...))  # type: ignore[valid-type]
+    most = Field(json_schema_extra={"maxItems": len(dimensions)})
+    return create_model("Comparison", __validators__=validators, verdicts=(list[verdict], most))  # type: ignore[valid-type]
 
 
 def _short(why: str) -> str:
