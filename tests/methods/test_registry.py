@@ -11,7 +11,7 @@ from graphwright.generate import Quote, ReadSpans
 from graphwright.generate.prompts import PassagePrompt
 from graphwright.methods import registry
 from graphwright.methods.registry import METHODS, Method, pipeline, retrieval_part
-from graphwright.models import MiniLMReader
+from graphwright.models import MiniLMReader, ScriptedLLM
 from graphwright.operators.operator import Then
 from graphwright.operators.run import ModelMemory, Run
 
@@ -110,3 +110,15 @@ def test_the_package_is_the_registry() -> None:
     assert set(methods) == set(METHODS) and len(methods) == len(METHODS)
     assert methods["ppr"](snapshot, top_k=3) == pipeline("ppr", snapshot, top_k=3)
     assert "pprr" not in methods
+
+
+def test_every_method_shows_a_model_what_is_asked_for() -> None:
+    llm = ScriptedLLM(["unused"])
+    for name, method in METHODS.items():
+        if "context_tokens" in method.options:
+            shown = repr(pipeline(name, SNAPSHOT, llm=llm, context_passages=3, context_tokens=900))
+            assert "passages=3, tokens=900" in shown, name
+            assert "tokens=" not in repr(pipeline(name, SNAPSHOT, llm=llm)).replace("max_tokens=", ""), name
+    assert "context_tokens" not in METHODS["vanilla"].options
+    with pytest.raises(OptionError, match="tokens is 10"):
+        pipeline("ppr", SNAPSHOT, llm=llm, context_tokens=10)

@@ -31,7 +31,7 @@ from graphwright.operators.state import Anchor, Answer, Question, State, Step
 if TYPE_CHECKING:
     from graphwright.cli.options import AnswerModelOptions, QueryOptions
 
-__all__ = ["ask", "open_index", "retrieve", "run_demo", "show_explanation"]
+__all__ = ["ask", "open_index", "retrieve", "run_demo", "show_explanation", "usage_line"]
 
 _TEXT_WIDTH = 200  # characters of a passage
 _ANSWER_PASSAGES, _RETRIEVED_PASSAGES = 5, 10  # shown on a terminal, unless --top-k is given
@@ -74,6 +74,22 @@ def ask(folder: Path, question: str, query: QueryOptions, model: AnswerModelOpti
     if live:
         print("\n")
     _show(state, index, query, _ANSWER_PASSAGES)
+    if settings is not None:
+        note(usage_line(state))
+
+
+def usage_line(state: State) -> str:
+    """Return the tokens, calls, seconds and cost of an answer by a language model, on one line.
+
+    >>> from graphwright import Graph, start
+    >>> usage_line(start("?", Graph.from_triples([])))
+    '0 + 0 tokens, 0 calls, 0.0 s'
+    """
+    usage = state.usage
+    tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
+    seconds = sum(step.seconds for step in state.trace)
+    cost = f", cost {usage.cost:.4g}" if usage.cost else ""
+    return f"{tokens}, {counted(usage.llm_calls, 'call')}, {seconds:.1f} s{cost}"
 
 
 def retrieve(folder: Path, question: str, query: QueryOptions) -> None:
@@ -116,14 +132,16 @@ def show_state(state: State, top_k: int, *, explain: bool = False) -> None:
 
 
 def _show_answer(console: Console, state: State, answer: Answer) -> None:
-    if answer.found and not answer.citations:
-        note("note: no statement of this answer could be verified in the documents.")
+    if answer.found and not answer.verified:
+        part = "not every" if answer.citations else "no"
+        note(f"unverified: {part} statement of this answer could be verified in the documents.")
     # A quoted answer consists of its citations; a written one has its own markers.
     quoted = answer.text == " ".join(citation.text for citation in answer.citations)
     text = Text("" if quoted else clean(answer.text), "bold")
     for number, citation in enumerate(answer.citations if quoted else (), 1):
         text.append(f"{clean(citation.text)} ", "bold").append(f"[{number}]  ", "cyan")
     text.highlight_regex(r"\[\d+\]", "cyan")
+    text.highlight_regex(r"\[unsupported\]", "red")
     console.print(text)
     console.print()
     passages = state.graph.passages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -41,6 +42,13 @@ class ModelOptions:
     prices: Annotated[str | None, "Price of a million input and output tokens, such as 0.15,0.60."] = None
     max_tokens: Annotated[int | None, typer.Option(min=0, help="Maximum number of LLM tokens.")] = None
     max_cost: Annotated[float | None, typer.Option(min=0, help="Maximum cost of the LLM.")] = None
+    timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds for one reply of the LLM.")] = None
+    max_completion_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens of one reply of the LLM, with its hidden thoughts.")
+    ] = None
+    reasoning_effort: Annotated[str | None, "Effort of a reasoning model, such as low."] = None
+    llm_seed: Annotated[int | None, "Random seed of the LLM."] = None
+    extra_body: Annotated[str | None, "More fields of each LLM request, as JSON."] = None
 
     def settings(self, folder: Path | None) -> LLMSettings | None:
         """Return the settings of the language model: the options, else the settings.toml of the index folder.
@@ -61,10 +69,18 @@ class ModelOptions:
                 settings, prompt_price=None, completion_price=None, prompt_rate=None, completion_rate=None
             )
         settings = replace(settings, model=self.llm or settings.model, base_url=self.base_url or settings.base_url)
+        settings = replace(settings, **self._changes())
         if self.prices is None:
             return settings
         prompt_price, completion_price = _two_numbers("--prices", self.prices, "a million tokens: 0.15,0.60")
         return replace(settings, prompt_price=prompt_price, completion_price=completion_price)
+
+    def _changes(self) -> dict[str, Any]:
+        """Return the settings that are given as options."""
+        names = {"timeout", "max_completion_tokens", "reasoning_effort"}
+        given = {name: getattr(self, name) for name in names} | {"seed": self.llm_seed}
+        given["extra_body"] = None if self.extra_body is None else _object(self.extra_body)
+        return {name: value for name, value in given.items() if value is not None}
 
     def client(self, settings: LLMSettings, folder: Path) -> LLM:
         """Return a client of the language model that stays in the budget and caches replies in the index folder."""
@@ -85,6 +101,16 @@ def _two_numbers(option: str, text: str, unit: str) -> tuple[float, float]:
     except ValueError:
         raise OptionError(f"{option} is {text!r}; give two numbers, for input and output, in {unit}") from None
     return first, second
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise OptionError(f"--extra-body is {text!r}; give a JSON object, such as '{{\"top_p\": 0.9}}'.")
+    return value
 
 
 @dataclass(frozen=True)

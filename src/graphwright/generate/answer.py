@@ -8,7 +8,15 @@ from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Constraint, Has
 from graphwright.generate.citations import Place, best_passages, citation, locate, supported
-from graphwright.generate.prompts import CONTEXT_PASSAGES, PassagePrompt, filled, instructions, passages_in
+from graphwright.generate.prompts import (
+    CONTEXT_PASSAGES,
+    CONTEXT_TOKENS,
+    MIN_TOKENS,
+    filled,
+    instructions,
+    passage_lines,
+    passages_in,
+)
 from graphwright.generate.readers import NOTHING, answered, read_answer
 from graphwright.models.protocols import LLM, Reader
 from graphwright.models.structured import plain_text, without_thoughts
@@ -194,6 +202,7 @@ class AnswerIfEnough(Operator):
 
     model: Annotated[LLM, Has("a language model, with complete", "complete")]
     passages: Annotated[int, AtLeast(1)] = CONTEXT_PASSAGES
+    tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
     needs = ("passages",)
     gives = ("answer",)
 
@@ -201,7 +210,7 @@ class AnswerIfEnough(Operator):
         """Set the answer, or leave the state unchanged."""
         if not best_passages(state, 1):
             return state
-        prompt = filled("bubblerag_enough", state, passages=PassagePrompt(self.passages).lines(state).values())
+        prompt = filled("bubblerag_enough", state, passages=passage_lines(state, self.passages, self.tokens).values())
         answer = _written(self.model, state.with_(prompt=prompt), run, self.passages, Draft(None))
         if answer is None or not answer.verified:
             run.note("the first passages are not enough")

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from graphwright.errors import NeedsError, OptionError, meant
+from graphwright.generate.context import with_context
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import bm25, cot, hybrid, multihop_rerank, ppr, rerank, vanilla, vector
 from graphwright.methods.papers.bubblerag import bubblerag
@@ -43,7 +44,8 @@ class Method:
     def __call__(self, snapshot: Snapshot, **options: Any) -> Operator:
         """Return the pipeline over a snapshot.
 
-        Raises OptionError if an argument without a default is missing, or a number is none.
+        `context_passages`, `context_tokens`: what it shows a language model, if not the passages and tokens that all
+        methods show. Raises OptionError if an argument without a default is missing, or a number is none.
         """
         missing = [name for name in self.required if options.get(name) is None]
         if missing:
@@ -58,7 +60,8 @@ class Method:
                 raise OptionError(
                     f"{self.name}: {argument.name} is {value!r}; it must be {name} (default: {argument.default!r})."
                 )
-        return self.build(snapshot, **options)
+        context = {name: options.pop(f"context_{name}", None) for name in ("passages", "tokens")}
+        return with_context(self.build(snapshot, **options), **context)
 
     @property
     def about(self) -> str:
@@ -68,7 +71,9 @@ class Method:
     @property
     def options(self) -> dict[str, Any]:
         """Its arguments with their defaults, None for a required one."""
-        return {p.name: None if p.default is p.empty else p.default for p in self._arguments}
+        own = {p.name: None if p.default is p.empty else p.default for p in self._arguments}
+        shows = "llm" in own and "llm" not in self.required
+        return own | (dict.fromkeys(("context_passages", "context_tokens")) if shows else {})
 
     @property
     def required(self) -> tuple[str, ...]:

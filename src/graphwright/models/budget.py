@@ -146,7 +146,8 @@ class BudgetedLLM(Checked):
     def _max_usage(self, system: str, user: str, schema: Schema) -> tuple[int, int]:
         """Return the most tokens that a call is estimated to read and to write."""
         prompt = estimated_tokens(system) + estimated_tokens(user)
-        reply = getattr(_innermost(self.llm), "max_tokens", None) or 0
+        model = _innermost(self.llm)
+        reply = getattr(model, "longest", None) or getattr(model, "max_tokens", None) or 0
         if schema is None:
             return prompt, reply
         prompt += estimated_tokens(schema_text(schema))

@@ -43,9 +43,9 @@ Floats = NDArray[np.float32]
 class Usage:
     """Work that models did.
 
-    `texts` and `tokens` count the input of encoders; `prompt_tokens` and `completion_tokens` that of language models;
-    `cost` is money, in the currency of the model's prices. `saved`: seconds of work that was reused from another
-    pipeline of the same comparison.
+    `texts` and `tokens` count the input of encoders; `prompt_tokens` and `completion_tokens` that of language models,
+    `llm_calls` their calls; `cost` is money, in the currency of the model's prices. `saved`: seconds of work that was
+    reused from another pipeline of the same comparison.
 
     >>> usage = Usage(texts=2)
     >>> usage.add(Usage(texts=3, tokens=9))
@@ -57,6 +57,7 @@ class Usage:
     texts: int = 0
     tokens: int = 0
     seconds: float = 0.0
+    llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0

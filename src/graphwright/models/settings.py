@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -43,10 +43,12 @@ class LLMSettings(Checked):
 
     `base_url`: of an OpenAI-compatible server; None is OpenAI. `timeout`: seconds for one reply.
     `requests_per_minute`, `tokens_per_minute`: limits of the server; None is no limit. `concurrency`: requests at a
-    time. `max_tokens`: of one reply. `prompt_price`, `completion_price`: price of a million tokens, both or neither.
-    `prompt_rate`, `completion_rate`: tokens a second that the server reads and writes, over all requests at a time,
-    both or neither; estimates of hours need them. `extraction`: "full", or "triples" for names and triples only.
-    `gleanings`: extra extraction passes over a chunk, to find what was missed. Raises OptionError for a wrong value.
+    time. `max_tokens`: of one reply. `reasoning_effort`, `max_completion_tokens`, `seed`, `extra_body`: see OpenAILLM;
+    in the file `extra_body` is a section [llm.extra_body]. `prompt_price`, `completion_price`: price of a million
+    tokens, both or neither. `prompt_rate`, `completion_rate`: tokens a second that the server reads and writes, over
+    all requests at a time, both or neither; estimates of hours need them. `extraction`: "full", or "triples" for names
+    and triples only. `gleanings`: extra extraction passes over a chunk, to find what was missed. Raises OptionError for
+    a wrong value.
 
     >>> LLMSettings("qwen2.5:7b", "http://localhost:11434/v1", concurrency=2).concurrency
     2
@@ -60,6 +62,10 @@ class LLMSettings(Checked):
     concurrency: Annotated[int, Between(1, 10_000)] = 8
     max_tokens: Annotated[int, Between(1, 10**9)] = 2048
     temperature: Annotated[float, Between(0, 2)] = 0.0
+    reasoning_effort: Annotated[str | None, _TEXT] = None
+    max_completion_tokens: Annotated[int | None, Between(1, 10**9)] = None
+    seed: Annotated[int | None, Between(-(2**63), 2**63 - 1)] = None
+    extra_body: Mapping[str, Any] | None = field(default=None, hash=False)
     prompt_price: Annotated[float | None, Between(0, 10**9)] = None
     completion_price: Annotated[float | None, Between(0, 10**9)] = None
     prompt_rate: Annotated[float | None, Between(0, 10**9, open_low=True)] = None

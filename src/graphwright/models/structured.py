@@ -261,8 +261,10 @@ def _schema_text(schema: type[Any]) -> str:
     return json.dumps(schema.model_json_schema(), ensure_ascii=False, separators=(",", ":"))
 
 
-def strict_schema(schema: type[Any]) -> dict[str, Any]:
+def strict_schema(schema: type[Any], *, limits: bool = True) -> dict[str, Any]:
     """Return a JSON schema in the form that servers enforce: all properties required, no others, no defaults.
+
+    `limits`: keep the limits of texts and lists, which some servers refuse.
 
     >>> from pydantic import BaseModel
     >>> class Place(BaseModel):
@@ -290,4 +292,14 @@ def strict_schema(schema: type[Any]) -> dict[str, Any]:
     if "$ref" in result:  # a recursive model; servers require an object at the root
         result = result["$defs"][result["$ref"].rpartition("/")[2]] | result
         del result["$ref"]
-    return result
+    return result if limits else _unlimited(result)
+
+
+def _unlimited(schema: Any) -> Any:
+    """Return a JSON schema without limits of texts and lists."""
+    if isinstance(schema, list):
+        return [_unlimited(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    limits = {"maxLength", "maxItems", "minItems"} if isinstance(schema.get("type"), str) else set[str]()
+    return {name: _unlimited(part) for name, part in schema.items() if name not in limits}

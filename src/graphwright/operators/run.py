@@ -172,10 +172,13 @@ class Run:
         try:
             completion = llm.complete(system, user, schema=schema, on_text=on_text, cancel=self.cancel)
         except ModelError as error:
-            self.usage.add(error.usage or Usage())
+            self._add_reply(error.usage or Usage())
             raise
-        self.usage.add(completion.usage)
+        self._add_reply(completion.usage)
         return completion
+
+    def _add_reply(self, usage: Usage) -> None:
+        self.usage.add(replace(usage, llm_calls=usage.calls))
 
     def reply(self, llm: LLM, prompt: str, **values: str) -> Any | None:
         """Return the reply to a prompt as an instance of its schema; None, with a note, where there is none.

@@ -239,7 +239,7 @@ class State:
         return html_table(self.question.text, ("step", "seconds", *names), rows) + answer
 
 
-_USAGE = ("calls", "texts", "tokens", "prompt_tokens", "completion_tokens", "cost")
+_USAGE = ("calls", "texts", "tokens", "llm_calls", "prompt_tokens", "completion_tokens", "cost")
 
 
 def start(

@@ -37,6 +37,7 @@ from graphwright.models.openai.client import HTTPStatusError
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM, Cancellation
 from graphwright.models.structured import Mismatch, parse_reply, strict_schema
+from graphwright.prompts.replies import REPLIES
 
 KEY = "sk-very-secret-0123456789"
 QUICK = {"timeout": 0.5, "retries": 0}
@@ -727,3 +728,61 @@ def test_counts_that_are_none_are_estimated():
     counts = {"prompt_tokens": -1, "completion_tokens": True}
     done, _ = ask([{"choices": [{"message": {"content": "ok"}}], "usage": counts}])
     assert (done.usage.prompt_tokens, done.usage.completion_tokens) == (5, 1)
+
+
+# Reasoning models, and limits of schemas
+
+
+def test_options_of_reasoning_models_are_sent():
+    options = {"reasoning_effort": "low", "max_completion_tokens": 900, "seed": 7, "extra_body": {"top_k": 1}}
+    with LLMServer(["ok"]) as server:
+        llm = OpenAILLM("m", server.url, **options)
+        llm.complete("", "a")
+        OpenAILLM("m", server.url).complete("", "a")
+    sent, plain = (request.json for request in server.requests)
+    assert sent["reasoning_effort"] == "low" and sent["seed"] == 7 and sent["top_k"] == 1
+    assert sent["max_completion_tokens"] == 900 and "max_tokens" not in sent
+    assert not {"reasoning_effort", "seed", "max_completion_tokens", "top_k"} & plain.keys()
+    assert "reasoning_effort=low max_completion_tokens=900 seed=7 extra_body=" in llm.id
+    assert hash(llm) == hash(pickle.loads(pickle.dumps(llm))) and pickle.loads(pickle.dumps(llm)) == llm
+
+
+def test_a_server_that_knows_no_seed_and_no_effort_is_asked_without():
+    def behave(asked):
+        return error(400, f"Unsupported parameter: {name}") if (name := next(known(asked), None)) else "ok"
+
+    def known(asked):
+        return (name for name in ("seed", "reasoning_effort") if name in asked)
+
+    with LLMServer(behave) as server:
+        llm = OpenAILLM("m", server.url, seed=1, reasoning_effort="high")
+        assert [llm.complete("", "a").text for _ in range(2)] == ["ok", "ok"]
+    assert len(server.requests) == 4  # what was refused is not sent again
+
+
+@pytest.mark.parametrize("reply", [f"<think>Lyon? {{}}</think>{GRAZ}", f"It may be Lyon.</think>\n{GRAZ}"])
+def test_thoughts_are_no_part_of_a_reply(reply):
+    done, _ = ask([reply], schema=Place)
+    assert done.value.name == "Graz"
+    done, _ = ask(["<think>Lyon?</think>\nGraz."])
+    assert done.text == "Graz."
+
+
+def test_a_thought_without_an_end_is_no_reply():
+    exc, server = ask([f"<think>It may be {GRAZ}"], schema=Place)
+    assert isinstance(exc, LLMResponseError) and len(server.requests) == 2
+    exc, _ = ask(["<think>It may be Graz"])
+    assert isinstance(exc, LLMResponseError) and "without any text" in str(exc)
+
+
+def test_a_server_that_refuses_limits_in_a_schema_gets_one_without():
+    def behave(asked):
+        refused = "maxLength" in str(asked["response_format"])
+        return error(400, "Invalid schema: 'maxLength' is not permitted.") if refused else '{"summary": "Short."}'
+
+    with LLMServer(behave) as server:
+        llm = OpenAILLM("m", server.url)
+        assert [llm.complete("", "a", schema=REPLIES["community"]).value.summary for _ in range(2)] == ["Short."] * 2
+    assert [request.json["response_format"]["type"] for request in server.requests] == ["json_schema"] * 3
+    limited, bare, _ = (request.json["response_format"]["json_schema"]["schema"] for request in server.requests)
+    assert limited["properties"]["summary"]["maxLength"] == 3_000 and "maxLength" not in str(bare)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Annotated, Any
@@ -30,7 +31,10 @@ _BYTES_PER_TOKEN = 16  # of text; the longest usual tokens have fewer
 _BYTES_PER_EVENT = 1_024  # of the event that streams one token
 _TIMED_OUT = {408, 504, 524}  # sent by a proxy, while the model behind it may have written
 # Parameters that some servers refuse, and the words by which their errors name them.
+_LIMITS = ("maxlength", "maxitems", "minitems")  # of JSON schemas, in lower case
 _OPTIONAL = {
+    "seed": ("seed",),
+    "reasoning_effort": ("reasoning_effort", "reasoning effort"),
     "max_tokens": ("max_tokens",),
     "temperature": ("temperature",),
     "stream_options": ("stream_options", "include_usage"),
@@ -43,6 +47,9 @@ def _refused(error: HTTPStatusError, body: dict[str, Any]) -> str | None:
     message = error.body.lower()
     if error.status not in (400, 404, 422) or "context length" in message or "context_length" in message:
         return None
+    schema = str(body.get("response_format", "")).lower()
+    if any(word in message and word in schema for word in _LIMITS):
+        return "limits"  # of the schema; the next request has none
     for name, words in _OPTIONAL.items():
         if name in body and any(word in message for word in words):
             return str(body[name]["type"]) if name == "response_format" else name
@@ -64,7 +71,11 @@ class _Call:
 class OpenAILLM(OpenAIModel):
     """A language model behind a server with the interface of OpenAI.
 
-    `max_tokens`: the longest reply. `prices`: for the cost of each call. The other arguments are those of OpenAIModel.
+    `max_tokens`: the longest reply. `prices`: for the cost of each call. For reasoning models: `reasoning_effort`, as
+    "low" or "none"; `max_completion_tokens`, the longest reply together with its hidden thoughts, sent in place of
+    `max_tokens`. `seed`: for servers that sample by one. `extra_body`: more fields of each request, as
+    {"chat_template_kwargs": {"enable_thinking": False}}; they replace ours of the same name. The other arguments are
+    those of OpenAIModel. Thoughts in `<think>` are never shown or read as an answer.
 
     A schema is enforced by the server; else the server enforces JSON and the prompt holds the schema; else the prompt
     alone asks for it. The first form that the server accepts is remembered, as are other parameters that it refuses.
@@ -86,6 +97,10 @@ class OpenAILLM(OpenAIModel):
     _: KW_ONLY
     max_tokens: Annotated[int, AtLeast(1)] = 2048
     temperature: Annotated[float, Between(0, 2)] = 0.0
+    reasoning_effort: str | None = None
+    max_completion_tokens: Annotated[int | None, AtLeast(1)] = None
+    seed: int | None = None
+    extra_body: Mapping[str, Any] | None = field(default=None, hash=False)
     prices: Prices | None = None
     # Parameters that the server refused, and "hidden schema" where the model does not see the schema that it enforces.
     _learned: set[str] = field(default_factory=set, init=False, compare=False)
@@ -94,7 +109,15 @@ class OpenAILLM(OpenAIModel):
     def id(self) -> str:
         """The model, its server, and whatever else changes its replies."""
         place = self.model if self._connection.url is None else f"{self.model}@{self._connection.url}"
-        return f"{place} max_tokens={self.max_tokens} temperature={self.temperature}"
+        own = {name: getattr(self, name) for name in ("reasoning_effort", "max_completion_tokens", "seed")}
+        own["extra_body"] = None if self.extra_body is None else json.dumps(self.extra_body, sort_keys=True)
+        given = "".join(f" {name}={value}" for name, value in own.items() if value is not None)
+        return f"{place} max_tokens={self.max_tokens} temperature={self.temperature}{given}"
+
+    @property
+    def longest(self) -> int:
+        """The most tokens that the server may write for one reply, thoughts included."""
+        return self.max_completion_tokens or self.max_tokens
 
     def complete(
         self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
@@ -147,15 +170,24 @@ class OpenAILLM(OpenAIModel):
 
     def _body(self, prompt: list[tuple[str, str]], call: _Call, learned: set[str]) -> dict[str, Any]:
         messages = [{"role": role, "content": sendable(text)} for role, text in prompt]
-        limit = "max_completion_tokens" if "max_tokens" in learned else "max_tokens"
-        body: dict[str, Any] = {"model": self.model, limit: self.max_tokens}
+        thinks = self.max_completion_tokens is not None or "max_tokens" in learned
+        body: dict[str, Any] = {
+            "model": self.model,
+            "max_completion_tokens" if thinks else "max_tokens": self.longest,
+        }
+        options = {"seed": self.seed, "reasoning_effort": self.reasoning_effort}
+        body |= {name: value for name, value in options.items() if value is not None and name not in learned}
         if "temperature" not in learned:
             body["temperature"] = self.temperature
         if call.schema is not None:
             if learned & {"json_schema", "hidden schema"}:
                 messages[0]["content"] = "\n\n".join(filter(None, (messages[0]["content"], schema_prompt(call.schema))))
             if "json_schema" not in learned:
-                shape = {"name": call.schema.__name__[:64], "schema": strict_schema(call.schema), "strict": True}
+                shape = {
+                    "name": call.schema.__name__[:64],
+                    "schema": strict_schema(call.schema, limits="limits" not in learned),
+                    "strict": True,
+                }
                 body["response_format"] = {"type": "json_schema", "json_schema": shape}
             elif "json_object" not in learned:
                 body["response_format"] = {"type": "json_object"}
@@ -164,6 +196,8 @@ class OpenAILLM(OpenAIModel):
             if "stream_options" not in learned:
                 body["stream_options"] = {"include_usage": True}
         body["messages"] = [message for message in messages if message["content"] or message["role"] != "system"]
+        if self.extra_body:
+            body["extra_body"] = dict(self.extra_body)
         return body
 
     def _send(self, body: dict[str, Any], call: _Call) -> RawReply:
@@ -180,7 +214,7 @@ class OpenAILLM(OpenAIModel):
                 if _charged(error, reply):  # the count is unknown, so the most that it can be
                     # Some servers ignore max_tokens.
                     written = reply.written if isinstance(error, LLMResponseError) else 0
-                    self._count(call.usage, prompt, max(written, self.max_tokens), started)
+                    self._count(call.usage, prompt, max(written, self.longest), started)
                 raise
             tokens = reply.prompt_tokens or prompt, reply.completion_tokens or estimated_tokens(reply.text)
             self._count(call.usage, *tokens, started)
@@ -190,10 +224,10 @@ class OpenAILLM(OpenAIModel):
             "chat.completions",
             body,
             read,
-            tokens=prompt + self.max_tokens,
-            max_bytes=self.max_tokens * per_token + _SLACK,
+            tokens=prompt + self.longest,
+            max_bytes=self.longest * per_token + _SLACK,
             cancel=call.cancel,
-            allow=partial(call.allow, prompt, self.max_tokens),
+            allow=partial(call.allow, prompt, self.longest),
         )
 
     def _count(self, usage: Usage, prompt: int, written: int, started: float) -> None:
