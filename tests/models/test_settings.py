@@ -34,11 +34,21 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         completion_rate = 100.5
         extraction = "triples"
         gleanings = 1
+        reasoning_effort = "low"
+        max_completion_tokens = 900
+        seed = 7
+        [llm.extra_body]
+        chat_template_kwargs = {enable_thinking = false}
     """
     settings = read_settings(written(tmp_path, f"[llm]{lines}"))
+    thinking = {"reasoning_effort": "low", "max_completion_tokens": 900, "seed": 7}
+    body = {"chat_template_kwargs": {"enable_thinking": False}}
     speed = {"prompt_rate": 2000, "completion_rate": 100.5, "extraction": "triples", "gleanings": 1}
     address = "https://[::1]:8000/a/v1"
-    assert settings == LLMSettings("qwen2.5:7b", address, 0.5, 60, 90_000, 2, 99, 1.0, 0.15, 0.0, **speed)
+    options = {"prompt_price": 0.15, "completion_price": 0.0, **speed, **thinking, "extra_body": body}
+    assert settings == LLMSettings("qwen2.5:7b", address, 0.5, 60, 90_000, 2, 99, 1.0, **options)
+    llm = settings.llm()
+    assert {name: getattr(llm, name) for name in thinking} == thinking and llm.extra_body == body
 
 
 def test_no_file_and_no_section_are_no_settings(tmp_path: Path) -> None:
