@@ -119,6 +119,7 @@ def test_the_expression_is_that_of_the_paper() -> None:
         assert f"{step.format(repr(llm))} >> " in f"{with_model} >> "
     assert with_model.count(repr(llm)) == len(STEPS) and f"HybridPrompt() >> Generate({llm!r}, twin=" in with_model
     options = {"top_k", "n", "hops", "budget", "alpha", "depth", "groups", "pieces", "llm"}
+    options |= {"context_passages", "context_tokens"}
     assert set(METHODS["bubblerag"].options) == options
 
 
