@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph, Kind
+from graphwright.index.relation_index import is_naming, relation_phrase
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.text.names import aliases_of, normal_form
 
@@ -94,17 +96,48 @@ def _built(columns: Columns) -> NameIndex:
 
 
 def name_forms(columns: Columns, ids: Mapping[int, str] | None = None) -> tuple[TextColumn, Ints]:
-    """Return the normal forms of nodes' names in order, and the node of each; `ids` are further names of nodes."""
+    """Return the normal forms of nodes' names in order, and the node of each.
+
+    `ids`: further names of nodes. So are the tails of naming relations ("alt label", "also known as", "label"); a node
+    that is nothing but such a name is not a thing that can be named.
+    """
     own = [normal_form(name) for name in columns.names]
-    known, ids = set(own), ids or {}
+    known, further, names_only = set(own), _names_stated(columns), _only_names(columns)
+    for node, name in (ids or {}).items():
+        further.setdefault(node, []).append(name)
     forms: list[str] = []
     nodes: list[int] = []
-    for node in np.flatnonzero(columns.kinds != Kind.CHUNK).tolist():
+    for node in np.flatnonzero((columns.kinds != Kind.CHUNK) & ~names_only).tolist():
         aliases = [alias for alias in aliases_of(columns.names[node]) if alias not in known]
-        node_forms = dict.fromkeys((own[node], *aliases, normal_form(ids[node]) if node in ids else ""))
+        node_forms = dict.fromkeys((own[node], *aliases, *map(normal_form, further.get(node, ()))))
         node_forms.pop("", None)
         forms += node_forms
         nodes += [node] * len(node_forms)
     column = TextColumn.of(forms)
     order = column.order()  # equal forms stay ordered by node
     return column.gather(order), np.array(nodes, np.int64)[order]
+
+
+def _naming_edges(columns: Columns) -> Ints:
+    """Return the edges from a node to one of its names."""
+    naming = [i for i, relation in enumerate(columns.relations) if is_naming(relation_phrase(relation))]
+    return np.flatnonzero(np.isin(columns.relation, naming)) if naming else np.empty(0, np.int64)
+
+
+def _names_stated(columns: Columns) -> dict[int, list[str]]:
+    """Return the names of each node that edges state."""
+    names: dict[int, list[str]] = {}
+    for edge in _naming_edges(columns).tolist():
+        names.setdefault(int(columns.heads[edge]), []).append(columns.names[int(columns.tails[edge])])
+    return names
+
+
+def _only_names(columns: Columns) -> NDArray[np.bool_]:
+    """Return which nodes are the tails of naming edges and have no other edge."""
+    edges, count = _naming_edges(columns), len(columns.names)
+    if not len(edges):
+        return np.zeros(count, bool)
+    naming = np.bincount(columns.tails[edges], minlength=count)
+    degree = np.bincount(columns.heads, minlength=count) + np.bincount(columns.tails, minlength=count)
+    only: NDArray[np.bool_] = (naming > 0) & (naming == degree)
+    return only

@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 from graphwright.constraints import Between
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.index.name_index import NameIndex, name_index_of
+from graphwright.index.relation_index import relation_index_of
 from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.kernels.ranking import top
+from graphwright.operators.anchors.ordinary_mentions import Mention, ordinary_mentions
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import name_words
 from graphwright.operators.state import Anchor, State
 from graphwright.text.names import ARTICLES, normal_form
+from graphwright.text.question_form import question_form, tokens
 from graphwright.text.words import words
 
 __all__ = ["AnchorSearch", "LinkEntities", "is_name"]
@@ -37,17 +40,15 @@ NameScores = Callable[[str], NDArray[np.float64]]
 """Similarity of a text to each name."""
 
 
-Mention = tuple[int, int, Anchor]
-"""The first and the last word of a mention in the question, and its anchor."""
-
-
 @dataclass(frozen=True, repr=False)
 class LinkEntities(Operator):
     """Link the entities that the question names: exactly or by alias, else by spelling, else by vector.
 
     The longest names win. A capitalised or quoted phrase that equals no name or alias is compared by spelling (`fuzzy`:
     least similarity; 1 disables it), then, if `names` is given, by the vectors of names (`near`: least cosine). An
-    anchor's weight is the confidence of the link. A state whose anchors have nodes is returned unchanged.
+    anchor's weight is the confidence of the link. `ordinary`: link words without capitals, plurals and parts of names
+    too (see `ordinary_mentions`), but not the noun that says what is asked for. A state whose anchors have nodes is
+    returned unchanged.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.operators.state import start
@@ -60,6 +61,7 @@ class LinkEntities(Operator):
     names: VectorIndex | None = None
     fuzzy: Annotated[float, Between(0, 1)] = 0.86
     near: Annotated[float, Between(-1, 1)] = 0.8
+    ordinary: bool = False
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
@@ -68,7 +70,13 @@ class LinkEntities(Operator):
             return state
         index = name_index_of(state.graph.columns)
         mentions = list(_exact(state.question.text, index, state))
+        if self.ordinary:
+            mentions = _without_nouns(state, mentions)
         mentions += self._inexact(state, run, index, mentions)
+        if self.ordinary:
+            offsets = [match.span() for match in _WORD.finditer(state.question.text)]
+            spans = [(offsets[first][0], offsets[last][1]) for first, last, _ in mentions]
+            mentions += list(ordinary_mentions(state, index, self.fuzzy, spans))
         return state.with_(anchors=tuple(anchor for _, _, anchor in sorted(mentions, key=itemgetter(0))))
 
     def _inexact(self, state: State, run: Run, index: NameIndex, exact: Sequence[Mention]) -> Iterator[Mention]:
@@ -113,6 +121,25 @@ def _exact(question: str, index: NameIndex, state: State) -> Iterator[Mention]:
             yield position, position + extra, Anchor(texts[extra].rstrip("."), nodes)
             position += extra
         position += 1
+
+
+def _without_nouns(state: State, mentions: Sequence[Mention]) -> list[Mention]:
+    """Return the mentions without a common noun that says what is asked for: "moon" in "What is the biggest moon?"."""
+    words_of = tokens(state.question.text)
+    noun = question_form([token.word for token in words_of]).noun
+    if not noun:
+        return list(mentions)
+    offsets = [match.span() for match in _WORD.finditer(state.question.text)]
+    start, end = words_of[noun[0]].start, words_of[noun[-1]].end
+    classes = relation_index_of(state.graph.columns).classes
+
+    def is_noun(mention: Mention) -> bool:
+        (first, _), (_, last), anchor = offsets[mention[0]], offsets[mention[1]], mention[2]
+        if not anchor.text.islower() or first < start or last > end:
+            return False
+        return bool(np.isin(anchor.nodes, classes).any()) or (last == end and anchor.text.isalpha())
+
+    return [mention for mention in mentions if not is_noun(mention)]
 
 
 def _candidates(question: str, used: set[int]) -> Iterator[tuple[int, int, str]]:

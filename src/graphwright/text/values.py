@@ -1,0 +1,66 @@
+"""Values of literals: dates, numbers with or without a unit, and their order."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+__all__ = ["Value", "value_of"]
+
+
+class Value(NamedTuple):
+    """A date or a number that a text stands for; a date counts in years."""
+
+    kind: Literal["date", "number"]
+    amount: float
+    precision: float
+    """The length of what a date may mean: a year (1.0), a month, a day."""
+
+
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTH = "(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\\.?"
+_NUMBER = r"[-+−]?\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?|[-+−]?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_DATES = [
+    re.compile(r"(?P<year>-?\d{4})-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2}))?(?:[t ]\d.*)?"),
+    re.compile(r"(?P<day>\d{1,2})[./](?P<month>\d{1,2})[./](?P<year>\d{4})"),
+    re.compile(rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)? )?{_MONTH},? (?P<year>\d{{3,4}})"),
+    re.compile(rf"{_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>\d{{3,4}})"),
+    re.compile(r"(?:c\. ?|ca\.? ?)?(?P<year>[12]\d{3})"),
+    re.compile(r"(?P<year>\d{1,4}) ?(?P<era>bce?|ce|ad)"),
+]
+# A number, perhaps after a currency sign, and a unit of at most two words after it.
+_AMOUNT = re.compile(rf"[~≈<>]?\s?[$€£¥]?\s?(?P<number>{_NUMBER})\s?(?P<unit>%|[^\d\s]{{1,12}}(?: [^\d\s]{{1,12}})?)?")
+_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+
+
+def value_of(text: str) -> Value | None:
+    """Return the date or the number that a text is, None for any other text.
+
+    A number from 1000 to 2999 without a unit is a year.
+
+    >>> value_of("1985-03-20").kind, value_of("20 March 851").kind, value_of("1999")
+    ('date', 'date', Value(kind='date', amount=1999.0, precision=1.0))
+    >>> value_of("453 km").amount, value_of("1,250,000").amount, value_of("3rd Rock"), value_of("Graz")
+    (453.0, 1250000.0, None, None)
+    """
+    folded = text.strip().casefold()
+    if len(folded) > 40 or not any(map(str.isdigit, folded)):
+        return None
+    for pattern in _DATES:
+        if match := pattern.fullmatch(folded):
+            return _date(match.groupdict())
+    match = _AMOUNT.fullmatch(folded)
+    if match is None or re.match(r"(?:st|nd|rd|th)\b", folded[match.end("number") :]):
+        return None
+    number = float(re.sub(r"[,\u00a0\u202f]", "", match["number"]).replace("−", "-"))
+    return Value("number", number * _SCALES.get((match["unit"] or "").split(" ")[0], 1.0), 0.0)
+
+
+def _date(parts: dict[str, str | None]) -> Value | None:
+    year = int(parts["year"] or 0) * (-1 if (parts.get("era") or "").startswith("b") else 1)
+    name, day = parts.get("name"), parts.get("day")
+    month = _MONTHS.index(name) + 1 if name else int(parts.get("month") or 0)
+    if month > 12 or int(day or 0) > 31:
+        return None
+    amount = year + max(month - 1, 0) / 12 + max(int(day or 1) - 1, 0) / 372
+    return Value("date", amount, 1 / 372 if day else 1 / 12 if month else 1.0)
