@@ -48,6 +48,7 @@ from graphwright.generate import (
     FlatPrompt,
     Generate,
     GlobalEdges,
+    GraphAnswer,
     PathPrompt,
     ReportPrompt,
     TargetAnswer,
@@ -65,6 +66,8 @@ from graphwright.models import HashEncoder, HashSparseEncoder, MiniLMReader, Ove
 from graphwright.models.protocols import Completion
 from graphwright.operators import (
     BM25,
+    AskedClass,
+    AskedPaths,
     Choose,
     CommunityOf,
     CommunitySearch,
@@ -75,6 +78,7 @@ from graphwright.operators import (
     EntityGraph,
     EntitySearch,
     Explore,
+    Extremes,
     Feedback,
     FollowUp,
     Frontier,
@@ -122,6 +126,7 @@ from graphwright.operators import (
     TripleSearch,
     Unseen,
     WithEdges,
+    Without,
     WordSearch,
 )
 from graphwright.operators.anchors.group_anchors import GroupAnchors
@@ -364,6 +369,12 @@ def every_operator() -> list[Operator]:
         Triples() >> Rerank(HashEncoder()) % 60 >> Chains() >> MergeChains(),
         ChainPrompt(passages=2),
         ChainAnswer(HashEncoder()),
+        AskedPaths(HashEncoder()),
+        AskedPaths(HashEncoder(), hops=1),
+        AskedClass(HashEncoder()),
+        Without(HashEncoder()),
+        Extremes(HashEncoder()),
+        GraphAnswer(HashEncoder()),
         GRanker(OverlapCrossEncoder()),
         GRanker(OverlapCrossEncoder(), alpha=0.5),
         STeX(SNAPSHOT.passages),
