@@ -150,11 +150,11 @@ def test_the_command_imports_asks_and_says_what_was_left_out(tmp_path):
     assert json.loads(given.stdout)["answer"].splitlines()[:2] == ["William Dieterle", "Bette Davis"]
     unknown = graphwright("ask", "Who?", "--index", index, "--entity", "Juárez")
     assert unknown.returncode == 1 and "'Juarez'" in unknown.stderr and "Traceback" not in unknown.stderr
-    for name, method in (("default", ()), ("rog", ("--method", "rog")), ("ppr", ("--method", "ppr"))):
+    for name, method in (("default", ()), ("graph", ("--method", "graph")), ("ppr", ("--method", "ppr"))):
         to = tmp_path / f"{name}.json"
         done = graphwright("export", "--index", index, "-q", "Who directed Kismet?", "--to", to, *method)
         assert done.returncode == 0, done.stderr
-    assert (tmp_path / "default.json").read_bytes() == (tmp_path / "rog.json").read_bytes()
+    assert (tmp_path / "default.json").read_bytes() == (tmp_path / "graph.json").read_bytes()
     assert (tmp_path / "default.json").read_bytes() != (tmp_path / "ppr.json").read_bytes()
     info = json.loads(graphwright("info", index, "--json").stdout)
     assert info["nodes"] == 8 and info["imported"]["malformed"] == 1

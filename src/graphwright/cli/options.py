@@ -27,7 +27,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Estimate = Annotated[bool, "Print the estimated cost, and change nothing."]
 Method = Annotated[
     str | None,
-    typer.Option("--method", "-m", help="Retrieval method, see 'graphwright methods' (default: ppr; graphs: rog)."),
+    typer.Option("--method", "-m", help="Retrieval method, see 'graphwright methods' (default: ppr; graphs: graph)."),
 ]
 BaseUrl = Annotated[str | None, "OpenAI-compatible server (default: OpenAI), as http://localhost:11434/v1."]
 Encoder = Annotated[str | None, "Encoder of a new index: minilm (embedded, default), sbert:NAME or openai:MODEL@URL."]

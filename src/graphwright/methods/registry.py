@@ -11,6 +11,7 @@ from typing import Any
 from graphwright.errors import NeedsError, OptionError, meant
 from graphwright.generate.context import with_context
 from graphwright.index.snapshot import Snapshot
+from graphwright.methods.graph import graph
 from graphwright.methods.house import bm25, cot, hybrid, multihop_rerank, ppr, rerank, vanilla, vector
 from graphwright.methods.papers.bubblerag import bubblerag
 from graphwright.methods.papers.fastinsight import fastinsight, fastinsight_entities
@@ -105,6 +106,7 @@ _BUILDERS: Mapping[str, Callable[..., Operator]] = {
     "g-retriever": g_retriever,
     "rerank": rerank,
     "multihop-rerank": multihop_rerank,
+    "graph": graph,
     "gar": gar,
     "fastinsight": fastinsight,
     "fastinsight-entities": fastinsight_entities,
@@ -125,7 +127,7 @@ METHODS = {name: Method(name, build) for name, build in _BUILDERS.items()}
 
 def default_method(*, imported: bool) -> str:
     """Return the name of the method that is used if none is given: over documents, or over an imported graph."""
-    return "rog" if imported else "ppr"
+    return "graph" if imported else "ppr"
 
 
 def method_named(name: str) -> Method:

@@ -1,0 +1,153 @@
+"""Answer from walks of a graph without a language model: names, a count, yes or no, or that it is not recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from graphwright.constraints import Has
+from graphwright.generate.citations import PathWriter
+from graphwright.generate.readers import answered
+from graphwright.graph.evidence import Piece
+from graphwright.graph.graph import Graph
+from graphwright.index.relation_index import LABELS, relation_index_of
+from graphwright.models.protocols import Encoder
+from graphwright.operators.operator import Operator
+from graphwright.operators.paths.asked_truth import judged
+from graphwright.operators.paths.relation_match import Reading, read_state
+from graphwright.operators.run import Run
+from graphwright.operators.state import Answer, Citation, State
+from graphwright.text.values import value_of
+
+__all__ = ["GraphAnswer"]
+
+_LISTED = 50  # names in the text
+_CITED = 100
+
+
+@dataclass(frozen=True, repr=False)
+class GraphAnswer(Operator):
+    """Answer with the names that the walks of the evidence end at, in the form that the question asks for.
+
+    "How many" gives their number, unless they are a number; a yes/no question gives yes with the walk that shows it, or
+    no where the graph records otherwise (it counts as complete for a relation of which it records something). After a
+    comparison the literal that was compared is shown, and the answer is what has it. Without evidence the text says
+    what the graph does not record, with the nearest relation of the entity, or which name it does not have; `found` is
+    False. Each citation has the walk as its path.
+
+    >>> from graphwright import Graph, start
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators import AskedPaths
+    >>> graph = Graph.from_triples([("Ida", "child", "Udo"), ("Ida", "child", "Eva"), ("Udo", "born in", "Graz")])
+    >>> method = AskedPaths(HashEncoder()) >> GraphAnswer(HashEncoder())
+    >>> method(start("How many children does Ida have?", graph, entities=["Ida"])).answer.text
+    '2: Udo, Eva'
+    >>> method(start("Was Udo born in Graz?", graph, entities=["Udo", "Graz"])).answer.text
+    'Yes: Udo – born in – Graz.'
+    """
+
+    encoder: Annotated[Encoder, Has("an encoder, with encode", "encode")]
+    needs = ("evidence|anchors",)
+    gives = ("answer",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer."""
+        reading = read_state(state, run, self.encoder)
+        if missing := _unknown_name(state, reading):
+            return answered(state, run, Answer(f"The graph has no {missing!r}.", found=False))
+        if reading.form.asks == "truth":
+            return answered(state, run, self._truth(state, reading) or _not_recorded(state, reading))
+        items = list(state.items)[:_CITED]
+        return answered(state, run, _listed(state.graph, reading, items) if items else _not_recorded(state, reading))
+
+    def _truth(self, state: State, reading: Reading) -> Answer | None:
+        """Return yes or no, None where the graph decides neither."""
+        verdict = judged(state.graph, reading)
+        if verdict is None:
+            return None
+        graph = state.graph
+        citations = tuple(_citation(graph, piece, int(piece[0][-1])) for piece in verdict.shown[:_CITED])
+        walks = "; ".join(" – ".join(cited.path) for cited in citations[:5])
+        if verdict.yes:
+            return Answer(f"Yes: {walks}.", ("yes",), citations)
+        return Answer(f"No. The graph records: {walks}.", ("no",), citations)
+
+
+def _listed(graph: Graph, reading: Reading, items: Sequence[Piece]) -> Answer:
+    """Return the answer of the ends of walks, or of what has the compared literal: each name once."""
+    compared = reading.form.measure is not None
+    ends = {_name(graph, end): (piece, end) for piece in reversed(items) for end in [_end(graph, piece, compared)]}
+    ends = dict(reversed(ends.items()))
+    citations = tuple(_citation(graph, piece, end) for piece, end in ends.values())
+    names = ", ".join(list(ends)[:_LISTED]) + (", …" if len(ends) > _LISTED else "")
+    if reading.form.asks == "count" and not (len(ends) == 1 and value_of(next(iter(ends)))):
+        return Answer(f"{len(ends)}: {names}", (str(len(ends)),), citations)
+    if compared:
+        values = {_name(graph, end): graph.names[int(piece[0][-1])] for piece, end in ends.values()}
+        names = ", ".join(f"{name} ({values[name]})" if values[name] != name else name for name in list(ends)[:_LISTED])
+    return Answer(names, tuple(ends), citations)
+
+
+def _end(graph: Graph, piece: Piece, compared: bool) -> int:
+    """Return the node that an item answers with: its last, or the one before the literal that was compared."""
+    nodes = piece[0]
+    if compared and len(nodes) > 1 and value_of(graph.names[int(nodes[-1])]) is not None:
+        return int(nodes[-2])
+    return int(nodes[-1])
+
+
+def _name(graph: Graph, node: int) -> str:
+    """Return the name that a node is shown by: its label where the graph has one, else its own."""
+    relations = relation_index_of(graph.columns)
+    labels = relations.of_role(LABELS)
+    if len(labels):
+        own = graph.columns.out.row(node)
+        own = own[np.isin(graph.columns.relation[own], labels)]
+        if len(own):
+            return graph.names[int(graph.columns.tails[own[0]])]
+    return graph.names[node]
+
+
+def _citation(graph: Graph, piece: Piece, end: int) -> Citation:
+    name = _name(graph, end)
+    return Citation("", name, 0, len(name), name, PathWriter(graph).path(*piece))
+
+
+def _unknown_name(state: State, reading: Reading) -> str:
+    """Return a name that the graph does not have: capitalised words after the first that no mention has."""
+    text, asked = state.question.text, {at for own in reading.asked.values() for at in own}
+    capital = [text[token.start].isupper() for token in reading.tokens]
+    if len(reading.content) > 2 and all(capital[at] for at in reading.content if at):  # capitals mean nothing
+        return ""
+    run: list[int] = []
+    for at in range(1, len(capital) + 1):
+        if at < len(capital) and capital[at] and at not in asked:
+            run.append(at)
+        elif run and reading.mentioned.isdisjoint(run) and not reading.form.grammar.issuperset(run):
+            return text[reading.tokens[run[0]].start : reading.tokens[run[-1]].end]
+        else:
+            run = []
+    return ""
+
+
+def _not_recorded(state: State, reading: Reading) -> Answer:
+    """Return that the graph does not say it, with the nearest relation of the entity."""
+    graph = state.graph
+    if not reading.anchors:
+        names = _unknown_name(state, reading)
+        text = f"The graph has no {names!r}." if names else "The question names nothing that the graph has."
+        return Answer(text, found=False)
+    node = int(max(reading.anchors, key=lambda anchor: anchor.weight).seeds(graph)[0])
+    c = graph.columns
+    own = np.unique(c.relation[np.concatenate((c.out.row(node), c.into.row(node)))])
+    if not len(own):
+        return Answer(f"The graph does not say: it records nothing of {_name(graph, node)}.", found=False)
+    nearest = int(own[int(reading.sentence[own].argmax())])
+    return Answer(
+        f"The graph does not say. The nearest that it records of {_name(graph, node)} is "
+        f"{reading.relations.phrases[nearest]!r}.",
+        found=False,
+    )

@@ -1,0 +1,138 @@
+"""Asking a graph: the method `graph` on small graphs of different domains, with the embedded encoder."""
+
+from functools import cache
+
+import pytest
+
+from graphwright import Graph, start
+from graphwright.index.build import build_from_graph
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.registry import default_method, pipeline
+from graphwright.models.registry import EMBEDDED, encoder_of
+from graphwright.operators.state import Answer
+
+PACKAGES = [
+    ("gimp", "depends on", "gtk"),
+    ("inkscape", "depends on", "gtk"),
+    ("sketch", "depends on", "gimp"),
+    ("gtk", "depends on", "glib"),
+    ("gtk", "conflicts with", "qtcurve"),
+    ("gimp", "license", "GPL"),
+    ("gtk", "license", "LGPL"),
+    ("gimp", "maintainer", "Ari Pollak"),
+    ("gimp", "release date", "2023-02-21"),
+    ("gimp", "installed size in MB", "22"),
+    ("gtk", "installed size in MB", "9"),
+    ("inkscape", "installed size in MB", "140"),
+]
+PEOPLE = [
+    ("Ada", "born in", "Graz"),
+    ("Ada", "date of birth", "1901-05-01"),
+    ("Ada", "spouse", "Otto"),
+    ("Otto", "date of birth", "1899-01-30"),
+    ("Otto", "born in", "Linz"),
+    ("Graz", "located in", "Styria"),
+    ("Styria", "located in", "Austria"),
+    ("Ada", "mother", "Berta"),
+    ("Berta", "mother", "Clara"),
+    ("Berta", "born in", "Wien"),
+    ("Ada", "also known as", "Adele of Graz"),
+]
+RIVERS = [
+    ("Mur", "type", "river"),
+    ("Enns", "type", "river"),
+    ("Drava", "type", "river"),
+    ("Graz", "type", "city"),
+    ("Mur", "length", "453 km"),
+    ("Enns", "length", "254 km"),
+    ("Drava", "length", "710 km"),
+    ("Mur", "flows into", "Drava"),
+    ("Graz", "lies on", "Mur"),
+    ("Graz", "population", "291,007"),
+    ("Mur", "source", "Murwinkel"),
+    ("Enns", "flows into", "Danube"),
+]
+GRAPHS = {"packages": PACKAGES, "people": PEOPLE, "rivers": RIVERS}
+
+
+@cache
+def snapshot(name: str) -> Snapshot:
+    return build_from_graph(Graph.from_triples(GRAPHS[name]), encoder_of(EMBEDDED), embed=())
+
+
+def ask(name: str, question: str) -> Answer:
+    ix = snapshot(name)
+    answer = pipeline("graph", ix)(start(question, ix.graph)).answer
+    assert answer is not None
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("graph", "question", "short"),
+    [
+        ("packages", "What does gimp depend on?", ["gtk"]),
+        ("packages", "What depends on gimp?", ["sketch"]),
+        ("packages", "Which packages conflict with qtcurve?", ["gtk"]),
+        ("packages", "When was gimp released?", ["2023-02-21"]),
+        ("packages", "Who maintains gimp?", ["Ari Pollak"]),
+        ("packages", "What is the license of the package that inkscape depends on?", ["LGPL"]),
+        ("packages", "how many packages depend on gtk", ["2"]),
+        ("people", "Where was Ada born?", ["Graz"]),
+        ("people", "When was Ada born?", ["1901-05-01"]),
+        ("people", "Who is Ada's mother?", ["Berta"]),
+        ("people", "Who is the mother of the mother of Ada?", ["Clara"]),
+        ("people", "Where was Ada's mother born?", ["Wien"]),
+        ("people", "Who is Ada's wife?", ["Otto"]),
+        ("people", "Where was Adele of Graz born?", ["Graz"]),
+        ("people", "Who was born first, Ada or Otto?", ["Otto"]),
+        ("rivers", "How long is the Mur?", ["453 km"]),
+        ("rivers", "how long is the dravva", ["710 km"]),
+        ("rivers", "What is the longest river?", ["Drava"]),
+        ("rivers", "Which rivers are longer than 300 km?", ["Mur", "Drava"]),
+        ("rivers", "How many rivers are there?", ["3"]),
+        ("rivers", "Which rivers have no source?", ["Enns", "Drava"]),
+        ("rivers", "Which rivers do not flow into the Danube?", ["Mur", "Drava"]),
+    ],
+)
+def test_plain_questions_have_the_short_answers_of_the_graph(graph: str, question: str, short: list[str]) -> None:
+    answer = ask(graph, question)
+    assert sorted(answer.short) == sorted(short) and answer.found and answer.citations
+
+
+@pytest.mark.parametrize(
+    ("question", "short", "path"),
+    [
+        ("Was Ada born in Graz?", "yes", ("Ada", "born in", "Graz")),
+        (
+            "Was Ada born in Austria?",
+            "yes",
+            ("Ada", "born in", "Graz", "located in", "Styria", "located in", "Austria"),
+        ),
+        ("Was Otto born in Graz?", "no", ("Otto", "born in", "Linz")),
+    ],
+)
+def test_yes_and_no_have_the_walk_that_shows_them(question: str, short: str, path: tuple[str, ...]) -> None:
+    answer = ask("people", question)
+    assert answer.short == (short,) and answer.citations[0].path == path
+
+
+@pytest.mark.parametrize(
+    ("graph", "question", "part"),
+    [
+        ("packages", "What is the price of gimp?", "The graph does not say"),
+        ("packages", "What does glib depend on?", "The graph does not say"),
+        ("packages", "Where does gimp live?", "The graph does not say"),
+        ("people", "When was Clara born?", "The graph does not say"),
+        ("people", "When was Napoleon born?", "'Napoleon'"),
+        ("people", "What is the phone number of Ada?", "The graph does not say"),
+        ("rivers", "Who discovered the Mur?", "The graph does not say"),
+        ("rivers", "How deep is the Enns?", "The graph does not say"),
+    ],
+)
+def test_what_is_not_recorded_is_not_replaced_by_another_relation(graph: str, question: str, part: str) -> None:
+    answer = ask(graph, question)
+    assert not answer.found and answer.short == () and part in answer.text
+
+
+def test_it_is_the_default_over_an_imported_graph() -> None:
+    assert default_method(imported=True) == "graph"
