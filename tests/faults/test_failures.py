@@ -80,7 +80,7 @@ def snapshot_of(folder: Path) -> Path:
     "stop, largest, message",
     [
         (None, 20_000, r"cannot be written \(.*\)\. Free some space"),
-        (None, 200_000, r"index\.sqlite could not be written .*nothing was changed\. Is the disk full"),
+        (None, 240_000, r"index\.sqlite could not be written .*nothing was changed\. Is the disk full"),
         (("after commit index.sqlite", 1), 20_000, r"index\.sqlite cannot be opened now .*Is the disk full"),
         (("after commit index.sqlite", 1), 40_000, r"The cache of vectors .*vectors\.sqlite cannot be used"),
         (("before write heads.npy", 1), 40_000, r"queries still use the previous snapshot\. Free some space"),

@@ -118,6 +118,7 @@ class Generate(Operator):
     `passages`: the number of passages that a reader reads, and that a model may cite if its prompt numbers none.
 
     >>> from graphwright import Graph, start
+    >>> from graphwright.generate import PassagePrompt
     >>> from graphwright.graph import Ranking
     >>> from graphwright.models.fake import ScriptedLLM
     >>> quotes = '[{"passage": 1, "quote": "Graz in Austria"}]'

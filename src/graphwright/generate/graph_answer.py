@@ -41,9 +41,9 @@ class GraphAnswer(Operator):
     >>> from graphwright import Graph, start
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators import AskedPaths
-    >>> graph = Graph.from_triples([("Ida", "child", "Udo"), ("Ida", "child", "Eva"), ("Udo", "born in", "Graz")])
+    >>> graph = Graph.from_triples([("Ida", "pupil", "Udo"), ("Ida", "pupil", "Eva"), ("Udo", "born in", "Graz")])
     >>> method = AskedPaths(HashEncoder()) >> GraphAnswer(HashEncoder())
-    >>> method(start("How many children does Ida have?", graph, entities=["Ida"])).answer.text
+    >>> method(start("How many pupils does Ida have?", graph, entities=["Ida"])).answer.text
     '2: Udo, Eva'
     >>> method(start("Was Udo born in Graz?", graph, entities=["Udo", "Graz"])).answer.text
     'Yes: Udo – born in – Graz.'

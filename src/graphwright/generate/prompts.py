@@ -131,7 +131,7 @@ class HybridPrompt(Operator):
     >>> from graphwright.graph import Ranking
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "died in", "851")])
     >>> state = start("Who?", graph, evidence=Evidence.of_edges([0, 1])).with_(passages=Ranking.of([1], [1.0]))
-    >>> print("\n".join(HybridPrompt()(state).prompt.splitlines()[-3:]))
+    >>> print(*HybridPrompt()(state).prompt.splitlines()[-3:], sep=chr(10))
     {"triple": ["Lothair II", "mother", "Ermengarde"]}
     {"triple": ["Ermengarde", "died in", "851"]}
     {"passage": 1, "title": "", "text": "Lothair II mother Ermengarde. Ermengarde died in 851."}

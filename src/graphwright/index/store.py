@@ -189,10 +189,9 @@ class Store:
         """Store derived values."""
         self._db.executemany("INSERT OR REPLACE INTO derived VALUES (?, ?)", values.items())
 
-    def retain_derived(self, keys: Collection[bytes]) -> None:
-        """Delete the derived values of all other keys: they may quote removed text."""
-        unused = [(key,) for (key,) in self._read("SELECT key FROM derived") if key not in keys]
-        self._db.executemany("DELETE FROM derived WHERE key = ?", unused)
+    def delete_derived(self, keys: Iterable[bytes]) -> None:
+        """Delete the derived values of these keys."""
+        self._db.executemany("DELETE FROM derived WHERE key = ?", [(key,) for key in keys])
 
     def hashes(self, ids: Iterable[str]) -> dict[str, bytes]:
         """Return the content hashes of these documents by id; those that are not stored are left out."""

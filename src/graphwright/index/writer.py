@@ -394,12 +394,19 @@ class Writer:
         self.changes.seconds = {"read": seconds, **snapshot.seconds}
         return snapshot
 
+    def _store_derived(self, derived: Derived) -> None:
+        """Delete the derived values that the graph does not use, which may quote removed text; count the missing."""
+        unused = [key for key in self.store.derived() if key not in derived.used]
+        missing = str(len(derived.missing))
+        if unused or missing != (self.store.setting("missing values") or "0"):
+            with self.store.writing():
+                self.store.delete_derived(unused)
+                self.store.set("missing values", missing)
+
     def _publish(self, snapshot: Snapshot) -> None:
         start = time.perf_counter()
         if self._derived is not None:  # before, so that a kill leaves nothing that the snapshot does not use
-            with self.store.writing():
-                self.store.retain_derived(self._derived.used)
-                self.store.set("missing values", str(len(self._derived.missing)))
+            self._store_derived(self._derived)
         self.layout.publish(snapshot.about["revision"], lambda folder: write_snapshot(folder, snapshot))
         self.layout.delete_cache(self.layout.vectors)  # the snapshot contains them now
         self.store.checkpoint()

@@ -243,7 +243,10 @@ def test_after_an_unusable_reply_the_paths_stay_in_order_and_the_trace_notes_it(
         neighbours = graph.adjacency.row(graph.id("Lothair II")).tolist()
         assert [nodes[-1] for nodes, _ in state.evidence] == neighbours
         assert state.evidence.scores.tolist() == [1 / rank for rank in range(1, len(neighbours) + 1)]
-        assert state.trace[-1].notes == ("the model's reply did not fit the schema; the step was done without a model",)
+        assert state.trace[-1].notes == (
+            "the model's reply did not fit the schema",
+            "the step was done without a model",
+        )
 
 
 def test_a_language_model_refines_what_an_encoder_found() -> None:

@@ -68,7 +68,10 @@ def test_after_an_unusable_reply_the_relation_paths_stay_and_the_trace_notes_it(
     ready = RelationPaths(2)(start("Whom?", FILMS, entities=["Heat"]))
     state = Plan(ScriptedLLM(["no", '{"plans": "directed by"}']))(ready)
     assert same(state.evidence, ready.evidence)
-    assert state.trace[-1].notes == ("the model's reply did not fit the schema; the step was done without a model",)
+    assert state.trace[-1].notes == (
+        "the model's reply did not fit the schema",
+        "the step was done without a model",
+    )
     cut = (Plan(ScriptedLLM(["no", "no"])) % 1)(ready).evidence
     assert ready.evidence is not None and same(cut, ready.evidence.top(1))
 

@@ -48,7 +48,10 @@ def test_invalid_numbers_are_ignored_and_noted() -> None:
 def test_without_a_usable_reply_the_order_stays() -> None:
     state = asked(ScriptedLLM(["the second", "the second!"]), 3, k=2)
     assert state.evidence is not None and state.evidence.edges.tolist() == [0, 1]
-    assert state.trace[-1].notes == ("the model's reply did not fit the schema; the step was done without a model",)
+    assert state.trace[-1].notes == (
+        "the model's reply did not fit the schema",
+        "the step was done without a model",
+    )
 
 
 def test_more_items_than_a_prompt_shows_are_selected_in_rounds() -> None:
