@@ -268,6 +268,15 @@ class Reader(Protocol):
         ...
 
 
+@runtime_checkable
+class AnsweringReader(Reader, Protocol):
+    """A reader that also tells whether passages answer a question at all, be it at length."""
+
+    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
+        """Return the probability that the passages answer the question: 0 to 1."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """The reply of a language model.
