@@ -13,7 +13,7 @@ from tests.toys import CORPUS, corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
-from graphwright.generate import Generate, Quote, ReadSpans
+from graphwright.generate import Abstain, Generate, Quote, ReadSpans
 from graphwright.graph import Ranking
 from graphwright.models import HashEncoder, MiniLMReader
 from graphwright.models.protocols import PassageText, Span
@@ -183,3 +183,32 @@ def test_the_embedded_reader_answers_a_question_of_one_step() -> None:
     state = state.with_(passages=Ranking.of([GRAPH.id("erstein#0"), GRAPH.id("bread#0")], [2, 1]))
     answer = Generate(MiniLMReader())(state).answer
     assert answer is not None and "1525" in answer.short[0] and answer.citations[0].document == "erstein"
+
+
+@dataclass(frozen=True)
+class Doubtful(Scripted):
+    """A reader that tells how probable an answer is."""
+
+    probability: float = 0.2
+
+    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
+        return self.probability
+
+
+def test_it_abstains_where_no_answer_is_probable_and_names_the_nearest_passage() -> None:
+    state = ranked("erstein", "bread")
+    after = Abstain(Doubtful(()), threshold=0.5)(state)
+    assert after.answer is not None and not after.answer.found and after.answer.short == ()
+    assert after.answer.text.startswith("Nothing in the documents answers this. The nearest passage is in erstein")
+    assert "0.20" in after.trace[-1].notes[0]
+    step = Abstain(Doubtful((), probability=0.6), threshold=0.5)
+    assert step(state).answer is None and step.after(frozenset({"passages"})) == {"passages"}
+
+
+def test_a_sentence_that_a_reader_points_at_is_quoted_first() -> None:
+    state = ranked("ermengarde", "erstein")
+    assert GRAPH.passages is not None
+    text = next(str(d["text"]) for d in CORPUS if d["id"] == "erstein")
+    sentence = text.split(". ")[-1]
+    quote = Quote(ENCODER, sentences=1, threshold=-1.0, reader=Scripted((sentence[:20],), score=5.0))
+    assert (answer := quote(state).answer) is not None and answer.citations[0].text.startswith(sentence[:20])

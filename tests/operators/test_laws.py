@@ -57,7 +57,7 @@ from graphwright.generate import (
 )
 from graphwright.generate.answer import AnswerIfEnough
 from graphwright.generate.prompts import HybridPrompt, PassagePrompt
-from graphwright.generate.readers import Quote, ReadSpans
+from graphwright.generate.readers import Abstain, Quote, ReadSpans
 from graphwright.graph.graph import Kind
 from graphwright.index import SparseIndex
 from graphwright.index.vector_index import joined
@@ -140,6 +140,17 @@ from graphwright.operators.state import State
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
 SEARCH = VectorSearch(SNAPSHOT.passages)
+
+
+@dataclass(frozen=True)
+class Doubtful:
+    """A reader that finds no answer."""
+
+    def read(self, question: str, passages: object) -> list[object]:
+        return []
+
+    def answerable(self, question: str, passages: object) -> float:
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -326,6 +337,7 @@ def every_operator() -> list[Operator]:
         ToPassages(),
         Quote(SNAPSHOT.encoder),
         ReadSpans(MiniLMReader(), threshold=0.1),
+        Abstain(Doubtful()),
         Generate(MiniLMReader()),
         Generate(Burned()),
         PassagePrompt(passages=2),

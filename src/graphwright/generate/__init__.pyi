@@ -11,6 +11,7 @@ from .prompts import HybridPrompt as HybridPrompt
 from .prompts import PassagePrompt as PassagePrompt
 from .prompts import ReportPrompt as ReportPrompt
 from .prompts import TreeReports as TreeReports
+from .readers import Abstain as Abstain
 from .readers import ChainAnswer as ChainAnswer
 from .readers import Quote as Quote
 from .readers import ReadSpans as ReadSpans

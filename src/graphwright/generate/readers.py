@@ -15,14 +15,24 @@ from graphwright.graph.evidence import Evidence, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Bundle, bundle_of
 from graphwright.index.vector_index import normalised
-from graphwright.models.protocols import Encoder, Floats, PassageText, Reader
+from graphwright.models.protocols import AnsweringReader, Encoder, Floats, PassageText, Reader
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
 
-__all__ = ["NOTHING", "NO_TARGET", "ChainAnswer", "Quote", "ReadSpans", "TargetAnswer", "answered", "read_answer"]
+__all__ = [
+    "NOTHING",
+    "NO_TARGET",
+    "Abstain",
+    "ChainAnswer",
+    "Quote",
+    "ReadSpans",
+    "TargetAnswer",
+    "answered",
+    "read_answer",
+]
 
 NOTHING = "Nothing in the documents answers this."
 NO_TARGET = "No path from the entities of the question leads to an answer."
@@ -63,11 +73,57 @@ class ReadSpans(Operator):
 
 
 @dataclass(frozen=True, repr=False)
+class Abstain(Operator):
+    """Say that the passages do not answer the question where a reader thinks so; else leave the state unchanged.
+
+    That is where the reader's probability of an answer, of any length, is below `threshold`. The text names the nearest
+    passage as such. `passages`: the number of passages that are read.
+
+    >>> from graphwright import Graph, start
+    >>> from graphwright.graph import Ranking
+    >>> class Doubtful:
+    ...     def read(self, question, passages):
+    ...         return []
+    ...     def answerable(self, question, passages):
+    ...         return 0.1
+    >>> state = start("Who plays the trombone?", Graph.from_triples([("Graz lies on the Mur.", "r", "b")]))
+    >>> Abstain(Doubtful())(state.with_(passages=Ranking.of([0], [1]))).answer.found
+    False
+    """
+
+    reader: Annotated[AnsweringReader, Has("a reader that tells whether passages answer a question", "answerable")]
+    threshold: Annotated[float, Between(0, 1)] = 0.5
+    passages: Annotated[int, AtLeast(1)] = 8
+    needs = ("passages",)
+    gives = ("answer",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer, or leave the state unchanged."""
+        nodes = best_passages(state, self.passages)
+        texts = [passage_text(state.graph, node) for node in nodes]
+        probability = run.answerable(self.reader, state.question.text, texts)
+        run.note(f"the passages answer the question with a probability of {probability:.2f}")
+        if probability >= self.threshold:
+            return state
+        text = NOTHING
+        if nodes:
+            nearest = citation(state, nodes[0], 0, len(texts[0].text))
+            title = f" ({texts[0].title})" if texts[0].title else ""
+            text = f"{NOTHING} The nearest passage is in {nearest.document}{title}."
+        return answered(state, run, Answer(text, found=False))
+
+    def after(self, fields: frozenset[str]) -> frozenset[str]:
+        """Return the fields that are set in either case."""
+        return fields
+
+
+@dataclass(frozen=True, repr=False)
 class Quote(Operator):
     """Answer with the sentences of the best passages that are nearest to the question and together hold its words.
 
     Sentences are chosen one by one. Each counts by its cosine with the question, by the share of the question's words
-    that it adds to those chosen before (rare words weigh more), and by up to `rank` for the rank of its passage.
+    that it adds to those chosen before (rare words weigh more), by up to `rank` for the rank of its passage, and by the
+    best score of a `reader`'s spans in it, where there is a reader.
     Sentences are read with the title of their document. Questions are not quoted, as in a list of questions and
     answers: they are read with the sentence that follows. Headings and table rows are quoted only if there is nothing
     else.
@@ -88,6 +144,7 @@ class Quote(Operator):
     sentences: Annotated[int, AtLeast(1)] = 3
     threshold: Annotated[float, Between(-1, 1)] = 0.3
     rank: Annotated[float, AtLeast(0)] = 0.3
+    reader: Annotated[Reader | None, Has("a reader, with read", "read")] = None
     needs = ("passages",)
     gives = ("answer",)
 
@@ -97,7 +154,7 @@ class Quote(Operator):
         texts = [passage_text(state.graph, node) for node in nodes]
         chosen = self.sentences_of(state.question.text, texts, run)
         citations = tuple(citation(state, nodes[s.passage], s.start, s.end) for s in chosen)
-        text = " ".join(cited.text for cited in citations)
+        text = " ".join(" ".join(cited.text.split()) for cited in citations)
         return answered(state, run, Answer(text, citations=citations) if citations else Answer(NOTHING, found=False))
 
     def sentences_of(self, question: str, passages: Sequence[PassageText], run: Run) -> list[Sentence]:
@@ -109,8 +166,18 @@ class Quote(Operator):
         texts = [_with_title(passages[s.passage], s) for s in sentences]
         vectors = run.encode(self.encoder, [question, *texts])
         prior = self.rank * np.array([1 - s.passage / len(passages) for s in sentences])
+        prior += self._read(question, passages, sentences, run)
         order = _greedy(vectors[1:] @ vectors[0], prior, question, texts, self.sentences, self.threshold)
         return [sentences[at] for at in order]
+
+    def _read(self, question: str, passages: Sequence[PassageText], sentences: Sequence[Sentence], run: Run) -> Scores:
+        """Return the best score of the reader's spans in each sentence, 0 without a reader: float64[n]."""
+        scores = np.zeros(len(sentences))
+        for span in run.read(self.reader, question, passages) if self.reader is not None else ():
+            for at, sentence in enumerate(sentences):
+                if sentence.passage == span.passage and sentence.start < span.end and span.start < sentence.end:
+                    scores[at] = max(scores[at], span.score)
+        return scores
 
 
 @dataclass(frozen=True, repr=False)

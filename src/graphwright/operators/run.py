@@ -15,6 +15,7 @@ import numpy as np
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
 from graphwright.models.protocols import (
     LLM,
+    AnsweringReader,
     Cancellation,
     Completion,
     CrossEncoder,
@@ -158,6 +159,10 @@ class Run:
             return []
         spans: list[Span] = call_metered(self.usage, reader, "read", question, passages)
         return spans
+
+    def answerable(self, reader: AnsweringReader, question: str, passages: Sequence[PassageText]) -> float:
+        """Return a reader's probability that the passages answer the question; 0 without passages."""
+        return float(call_metered(self.usage, reader, "answerable", question, passages)) if passages else 0.0
 
     def complete(
         self,
