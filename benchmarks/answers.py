@@ -91,8 +91,8 @@ def calibration_error(score: NDArray[np.float64], right: NDArray[np.bool_]) -> f
 
 def page(results: Record) -> str:
     """Return the tables."""
-    header = ("set", "questions", "F1 (95 %)", "exact match", "answered, %", "of these right, %")
-    header += ("F1 if always answered", "answered without gold, %", "calibration error")
+    header = ["set", "questions", "F1 (95 %)", "exact match", "answered, %", "of these right, %"]
+    header += ["F1 if always answered", "answered without gold, %", "calibration error"]
     rows = [
         [
             name,

@@ -113,11 +113,9 @@ def main() -> None:
     rows, right = (np.concatenate([part[side] for part in parts]).astype(float) for side in (0, 1))
     decided = [part[2:] for part in parts if part[3] is not None]
     answers = np.array([part[1] for part in decided], float)
-    for name, names, weights in (
-        ("confidence", FEATURES, fitted(rows, right)),
-        ("answerable", ANSWER_FEATURES, fitted(np.stack([part[0] for part in decided]).astype(float), answers)),
-    ):
-        settings[name] = {feature: round(float(weight), 5) for feature, weight in zip(names, weights, strict=True)}
+    passages = np.stack([part[0] for part in decided]).astype(float)
+    settings["confidence"] = dict(zip(FEATURES, fitted(rows, right).round(5).tolist(), strict=True))
+    settings["answerable"] = dict(zip(ANSWER_FEATURES, fitted(passages, answers).round(5).tolist(), strict=True))
     (given.reader / "model.json").write_text(json.dumps(settings, indent=1) + "\n", "utf-8")
     print(json.dumps({"questions": len(parts) // 2, "candidates": len(rows), "right": int(right.sum())}))
 

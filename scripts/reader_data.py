@@ -12,7 +12,7 @@ import hashlib
 import json
 import random
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,11 +91,12 @@ class Words:
 
     def near(self, question: str, k: int = 8, most: int = 400) -> list[Text]:
         """Return the k passages that share most of the question's rare words."""
-        scores: Counter[int] = Counter()
+        scores: dict[int, float] = defaultdict(float)
         for word in sorted(words_of(question)):
             numbers = self.by_word.get(word, ())
             if 0 < len(numbers) <= most:
-                scores.update(dict.fromkeys(numbers, 1.0 / (1 + len(numbers)) ** 0.5))  # type: ignore[arg-type]
+                for number in numbers:
+                    scores[number] += (1 + len(numbers)) ** -0.5
         best = sorted(scores, key=lambda number: (-scores[number], number))[:k]
         return [self.passages[number] for number in best]
 

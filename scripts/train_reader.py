@@ -227,7 +227,8 @@ class Training:
         keep = min(AVERAGE, self.step / (self.step + 10))
         with torch.no_grad():
             torch._foreach_lerp_(list(self.mean.values()), list(self.net.state_dict().values()), 1 - keep)
-        return loss.item()
+        value: float = loss.item()
+        return value
 
     def save(self, file: Path, averaged: bool = False) -> None:
         """Write the weights in half precision, at once or not at all."""
