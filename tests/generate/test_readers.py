@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import start
+from graphwright import Graph, start
 from graphwright.errors import OptionError
 from graphwright.generate import Abstain, Generate, Quote, ReadSpans
 from graphwright.graph import Ranking
@@ -201,6 +201,8 @@ def test_it_abstains_where_no_answer_is_probable_and_names_the_nearest_passage()
     assert after.answer is not None and not after.answer.found and after.answer.short == ()
     assert after.answer.text.startswith("Nothing in the documents answers this. The nearest passage is in erstein")
     assert "0.20" in after.trace[-1].notes[0]
+    plain = start("Who?", Graph.from_triples([("Graz", "on", "Mur")])).with_(passages=Ranking.of([0], [1]))
+    assert Abstain(Doubtful(()))(plain).answer.text.endswith("The nearest passage is in Graz.")  # type: ignore[union-attr]
     step = Abstain(Doubtful((), probability=0.6), threshold=0.5)
     assert step(state).answer is None and step.after(frozenset({"passages"})) == {"passages"}
 

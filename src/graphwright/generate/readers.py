@@ -105,11 +105,7 @@ class Abstain(Operator):
         run.note(f"the passages answer the question with a probability of {probability:.2f}")
         if probability >= self.threshold:
             return state
-        text = NOTHING
-        if nodes:
-            nearest = citation(state, nodes[0], 0, len(texts[0].text))
-            title = f" ({texts[0].title})" if texts[0].title else ""
-            text = f"{NOTHING} The nearest passage is in {nearest.document}{title}."
+        text = f"{NOTHING} The nearest passage is in {_place(state.graph, nodes[0])}." if nodes else NOTHING
         return answered(state, run, Answer(text, found=False))
 
     def after(self, fields: frozenset[str]) -> frozenset[str]:
@@ -293,6 +289,14 @@ def read_answer(reader: Reader, state: State, run: Run, passages: int, threshold
     short = span.text or text[span.start : span.end]
     run.note(f"the span has a score of {span.score:.2f}")
     return Answer(short, (short,), (citation(state, nodes[span.passage], start, end),))
+
+
+def _place(graph: Graph, node: int) -> str:
+    """Return the document of a passage with its title; the name of a node that is no passage."""
+    passage = None if graph.passages is None else graph.passages.of(node)
+    if passage is None:
+        return graph.names[node]
+    return f"{passage.document} ({passage.title})" if passage.title else passage.document
 
 
 def _greedy(
