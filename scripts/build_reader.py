@@ -24,7 +24,8 @@ from onnx import TensorProto, helper
 from reader_data import NONE, Example, Text
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
-from train_reader import KINDS, Encoded, Layer, encode
+from train_reader import KINDS, Encoded, encode
+from train_reading import Layer
 
 from graphwright.models import MiniLM
 
@@ -34,6 +35,7 @@ NEAREST = 4  # passages of each of the demo's questions that ranges are taken ov
 
 def published_names(trained: dict[str, Array], words: Array) -> dict[str, Array]:
     """Return the weights under the names that Builder reads."""
+    names = dict((*Layer.PARTS, *Layer.NORMS))
     weights = {"embeddings.word_embeddings.weight": words}
     embeddings = {"positions": "position_embeddings.weight", "types": "token_type_embeddings.weight"}
     embeddings |= {"norm.weight": "LayerNorm.weight", "norm.bias": "LayerNorm.bias"}
@@ -43,7 +45,7 @@ def published_names(trained: dict[str, Array], words: Array) -> dict[str, Array]
             weights[f"embeddings.{embeddings[name]}"] = array
         elif name.startswith("layers."):
             _, number, attribute, kind = name.split(".")
-            weights[f"encoder.layer.{number}.{Layer.PARTS[attribute]}.{kind}"] = array
+            weights[f"encoder.layer.{number}.{names[attribute]}.{kind}"] = array
         else:
             weights[name] = array
     return weights

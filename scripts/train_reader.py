@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,6 +36,7 @@ from reader_data import FAMILIES, NONE, SEVERAL, SPAN, Example, chained_examples
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 from torch import nn
+from train_reading import Layer
 
 CLS, SEP = 101, 102
 MAX_TOKENS, MAX_QUESTION, SINGLE = 384, 64, 256
@@ -48,30 +49,10 @@ KINDS = 5
 CHECKPOINT = Path(__file__).parent / "checkpoints/open.safetensors"  # where a first run begins
 
 
-class Layer(nn.Module):  # type: ignore[misc, unused-ignore]
-    """A layer of BERT that begins as one of the encoder's."""
+class ReaderLayer(Layer):
+    """A layer of BERT that begins as one of the encoder's, with dropout."""
 
-    PARTS: ClassVar[dict[str, str]] = {
-        "query": "attention.self.query",
-        "key": "attention.self.key",
-        "value": "attention.self.value",
-        "mixed": "attention.output.dense",
-        "wide": "intermediate.dense",
-        "narrow": "output.dense",
-        "after_mixed": "attention.output.LayerNorm",
-        "after_narrow": "output.LayerNorm",
-    }
-
-    def __init__(self, weights: dict[str, Any], number: int) -> None:
-        super().__init__()
-        for attribute, name in self.PARTS.items():
-            weight = torch.tensor(weights[f"encoder.layer.{number}.{name}.weight"])
-            made = nn.Linear(weight.shape[1], weight.shape[0]) if weight.ndim == 2 else nn.LayerNorm(HIDDEN, eps=1e-12)
-            made.weight.data = weight
-            made.bias.data = torch.tensor(weights[f"encoder.layer.{number}.{name}.bias"])
-            setattr(self, attribute, made)
-
-    def forward(self, x: torch.Tensor, mask: torch.Tensor, dropout: float) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, mask: torch.Tensor, dropout: float = 0.0) -> torch.Tensor:
         """Return the states after the layer; plain products of batches are faster here than fused attention."""
         batch, length, _ = x.shape
 
@@ -99,7 +80,7 @@ class ReaderNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
         self.norm = nn.LayerNorm(HIDDEN, eps=1e-12)
         self.norm.weight.data = torch.tensor(weights["embeddings.LayerNorm.weight"])
         self.norm.bias.data = torch.tensor(weights["embeddings.LayerNorm.bias"])
-        self.layers = nn.ModuleList(Layer(weights, number) for number in range(LAYERS))
+        self.layers = nn.ModuleList(ReaderLayer(weights, number) for number in range(LAYERS))
         self.spans, self.kind = nn.Linear(HIDDEN, 2), nn.Linear(HIDDEN, KINDS)
         for head in (self.spans, self.kind):
             nn.init.normal_(head.weight, std=0.02)

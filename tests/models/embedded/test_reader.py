@@ -7,6 +7,7 @@ import pytest
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.embedded import reader as module
+from graphwright.models.embedded.cross_encoder import normalised
 from graphwright.models.embedded.reader import (
     ANSWER_FEATURES,
     FEATURES,
@@ -15,7 +16,6 @@ from graphwright.models.embedded.reader import (
     answer_features,
     candidates,
     features,
-    normalised,
 )
 from graphwright.models.protocols import AnsweringReader, PassageText, Usage
 

@@ -26,7 +26,7 @@ from graphwright.models.embedded.encoder import (
 )
 from graphwright.models.protocols import Floats, PassageText, Span, Usage, refuse_text
 
-__all__ = ["MATCHES", "Match", "MiniLMCrossEncoder", "MiniLMReader", "joint_input"]
+__all__ = ["MATCHES", "Match", "MiniLMCrossEncoder", "MiniLMReader", "joint_input", "normalised", "whole_words"]
 
 MATCHES = 14  # features of a match
 _WINDOW, _STEP = 40, 20  # tokens: about two sentences
@@ -280,7 +280,7 @@ class MiniLMReader(Checked):
             return []
         scores = MiniLMCrossEncoder().head(np.stack([reading.latent for reading in readings]))
         candidates = [
-            _Candidate(logit + _RELEVANCE * score, number, *_whole_words(passages[number].text, begin, end))
+            _Candidate(logit + _RELEVANCE * score, number, *whole_words(passages[number].text, begin, end))
             for number, (reading, score) in enumerate(zip(readings, scores.tolist(), strict=True))
             for logit, begin, end in self._best(reading, len(texts[number]) - len(passages[number].text))
         ]
@@ -311,7 +311,7 @@ class MiniLMReader(Checked):
         totals: dict[str, float] = {}
         best: dict[str, tuple[float, int, int, int]] = {}
         for share, (_, passage, begin, end) in zip(shares.tolist(), candidates, strict=True):
-            answer = _normalised(passages[passage].text[begin:end])
+            answer = normalised(passages[passage].text[begin:end])
             totals[answer] = totals.get(answer, 0.0) + share
             best[answer] = max(best.get(answer, (-1.0, 0, 0, 0)), (share, -passage, -begin, end))
         ranked = sorted(totals, key=lambda answer: (-totals[answer], -best[answer][1], -best[answer][2]))
@@ -330,7 +330,7 @@ def _span_logits(begin: Floats, end: Floats, max_tokens: int) -> NDArray[np.floa
     return logits
 
 
-def _whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
+def whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
     """Return a span extended to whole words, where words are separated by spaces."""
     while begin > 0 and text[begin - 1].isalnum() and text[begin].isalnum() and text[begin - 1] < _UNSPACED:
         begin -= 1
@@ -339,7 +339,7 @@ def _whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
     return begin, end
 
 
-def _normalised(text: str) -> str:
+def normalised(text: str) -> str:
     """Return the letters and digits of a span, lower case, without a leading article."""
     words = re.findall(r"\w+", text.lower())
     return " ".join(words[1:] if words[:1] in (["the"], ["a"], ["an"]) and len(words) > 1 else words)

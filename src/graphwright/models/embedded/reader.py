@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError
-from graphwright.models.embedded.cross_encoder import network
+from graphwright.models.embedded.cross_encoder import network, normalised, whole_words
 from graphwright.models.embedded.encoder import loaded, open_graph, side_by_side, tokenise
 from graphwright.models.protocols import Floats, PassageText, Span, Usage
 
@@ -31,7 +30,6 @@ __all__ = [
     "answer_features",
     "candidates",
     "features",
-    "normalised",
 ]
 
 _CLS, _SEP = 101, 102
@@ -39,7 +37,6 @@ _MAX_TOKENS, _MAX_QUESTION, _ALONE = 384, 62, 256  # of an input, of a question,
 _SPANS = 6  # candidates of one input
 _REMEMBERED = 8  # questions
 _NONE, _SPAN, _YES, _NO, _SEVERAL = range(5)
-_UNSPACED = "\u0e00"  # scripts from here on put no space between words, Thai the first
 
 
 class Reading(NamedTuple):
@@ -169,17 +166,11 @@ class _Tokens:
             ids += [*tokens[: room - 1], _SEP]
         types = [0] * begin + [1] * (len(ids) - begin)
         spans, kind = network.run(ids, types)
-        best = _best_spans(spans[begin:], places, max_tokens)
-        return len(ids), Reading(members, _log_softmax(kind), [self._whole_words(span) for span in best])
-
-    def _whole_words(self, span: tuple[float, int, int, int]) -> tuple[float, int, int, int]:
-        score, number, begin, end = span
-        text = self.texts[number]
-        while begin > 0 and text[begin - 1].isalnum() and text[begin].isalnum() and text[begin - 1] < _UNSPACED:
-            begin -= 1
-        while end < len(text) and text[end].isalnum() and text[end - 1].isalnum() and text[end] < _UNSPACED:
-            end += 1
-        return score, number, begin, end
+        best = [
+            (score, number, *whole_words(self.texts[number], first, last))
+            for score, number, first, last in _best_spans(spans[begin:], places, max_tokens)
+        ]
+        return len(ids), Reading(members, _log_softmax(kind), best)
 
 
 def _whole(passage: PassageText) -> str:
@@ -303,12 +294,6 @@ def features(question: str, proposed: Sequence[Candidate], readings: Sequence[Re
         [any(character.isdigit() for character in candidate.text) for candidate in proposed],
     ]
     return np.stack([np.asarray(column, np.float32) for column in columns], axis=1)
-
-
-def normalised(text: str) -> str:
-    """Return the letters and digits of a span, lower case, without a leading article."""
-    words = re.findall(r"\w+", text.lower())
-    return " ".join(words[1:] if words[:1] in (["the"], ["a"], ["an"]) and len(words) > 1 else words)
 
 
 def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -> Span:
