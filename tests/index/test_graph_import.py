@@ -116,6 +116,7 @@ def test_labels_of_n_triples_are_names_and_english_ones_go_first(tmp_path):
     result = read(tmp_path, tmp_path / "kb.nt")
     assert triples_of(result) == [("Graz 1", "lies in", "Styria")]
     assert result.ids == {0: "http://x/Graz_1", 1: "http://x/Q1"}
+    assert result.labels == {1: ["Steiermark"]}
 
 
 def test_names_of_another_file_are_those_of_nodes_and_relations(tmp_path):

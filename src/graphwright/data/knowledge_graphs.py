@@ -137,6 +137,8 @@ class Delimited(Dump):
 class NTriples(Dump):
     """RDF as N-Triples. A node is named by rdfs:label or the like, else by the last part of its IRI.
 
+    Of several labels the name is one in English or without a language; the others are further names of the node.
+
     A literal is a node named by its text; its language and type are left out. The query calls `unescaped`.
     """
 

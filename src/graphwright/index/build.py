@@ -111,20 +111,22 @@ def build_from_graph(
     *,
     embed: Sequence[str] | None = None,
     ids: Mapping[int, str] | None = None,
+    labels: Mapping[int, Sequence[str]] | None = None,
     progress: Progress | None = None,
 ) -> Snapshot:
     """Build the indexes over a graph without passages; its nodes take their place.
 
     `embed`: which of names, triples (one per edge) and passages (a node's triples as text) are embedded; by default
-    names, if the graph has at most MAX_NAMES_EMBEDDED nodes. `ids`: the ids that nodes had in a file, which
-    questions may use as names too. Beyond MAX_NORMALISED nodes a name is found only in its exact spelling, and beyond
-    MAX_TRIPLES_INDEXED edges passages are not indexed by words: either would take longer than all other work.
+    names, if the graph has at most MAX_NAMES_EMBEDDED nodes. `ids`, `labels`: the ids that nodes had in a file, and
+    their further labels, which questions may use as names too. Beyond MAX_NORMALISED nodes a name is found only in its
+    exact spelling, and beyond MAX_TRIPLES_INDEXED edges passages are not indexed by words: either would take longer
+    than all other work.
     """
     clock = _Clock()
     if embed is None:
         embed = ("names",) if len(graph) <= MAX_NAMES_EMBEDDED else ()
     if len(graph) <= MAX_NORMALISED and not len(graph.columns.aliases):
-        forms, nodes = name_forms(graph.columns, ids or {})
+        forms, nodes = name_forms(graph.columns, ids, labels)
         graph = Graph(dataclasses.replace(graph.columns, aliases=forms, alias_node=nodes))
     clock.lap("forms of names")
     texts: dict[str, Callable[[], Sequence[str]]] = {
@@ -264,7 +266,9 @@ def create_graph_index(
         else:
             imported = import_graph(files, scratch, names=names, max_malformed=max_malformed, progress=progress)
         graph = Graph(imported.columns)
-        snapshot = build_from_graph(graph, model, embed=embed, ids=imported.ids, progress=progress)
+        snapshot = build_from_graph(
+            graph, model, embed=embed, ids=imported.ids, labels=imported.labels, progress=progress
+        )
         seconds = {**imported.seconds, **snapshot.seconds}
         about = {
             "files": [str(file.path.resolve()) for file in files],

@@ -19,6 +19,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32
 from graphwright.graph.storage import load_array
 from graphwright.index.changes import Progress
+from graphwright.index.name_index import MAX_NORMALISED
 from graphwright.kernels.numbering import Numbering
 
 __all__ = ["ImportedGraph", "import_graph"]
@@ -34,12 +35,14 @@ _SALTS = 8
 class ImportedGraph:
     """Columns of a graph that was read from files.
 
-    `ids`: the id that a node had in the file, by node number, where it differs from its name. `malformed`: the number
-    of rows that were left out, with the first of them in `examples`. `seconds` by part of the work.
+    `ids`: the id that a node had in the file, by node number, where it differs from its name. `labels`: the further
+    labels of a node, such as those in other languages. `malformed`: the number of rows that were left out, with the
+    first of them in `examples`. `seconds` by part of the work.
     """
 
     columns: Columns
     ids: Mapping[int, str] = field(default_factory=dict)
+    labels: Mapping[int, Sequence[str]] = field(default_factory=dict)
     malformed: int = 0
     examples: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -138,7 +141,8 @@ class _Reader:
         labels, _ = self._named("relations", code, relations, labelled)
         kinds = np.zeros(len(names), np.uint8)
         columns = Columns(names=names, heads=heads, tails=tails, relation=relation, relations=labels, kinds=kinds)
-        return ImportedGraph(columns, ids, self.malformed, self.examples[:_MAX_EXAMPLES], self.seconds)
+        further = self._further_labels(code, nodes) if labelled else {}
+        return ImportedGraph(columns, ids, further, self.malformed, self.examples[:_MAX_EXAMPLES], self.seconds)
 
     def _hash(self, salt: int) -> Callable[[str], str]:
         # A prefix changes every step of a hash; a suffix might not.
@@ -254,11 +258,26 @@ class _Reader:
             ]
         if labels:
             with self._timed("collect names"):
+                self.db.execute(f"CREATE OR REPLACE TABLE all_labels AS {' UNION ALL '.join(labels)}")
                 self.db.execute(
                     "CREATE OR REPLACE TABLE labels AS SELECT id, arg_min(name, (rank, name)) AS name "
-                    f"FROM ({' UNION ALL '.join(labels)}) GROUP BY id"
+                    "FROM all_labels GROUP BY id"
                 )
         return bool(labels)
+
+    def _further_labels(self, code: Callable[[str], str], numbers: Numbering) -> dict[int, list[str]]:
+        """Return the labels of nodes that are not their names, sorted; none for a graph whose names are not folded."""
+        further: dict[int, list[str]] = {}
+        if len(numbers) > MAX_NORMALISED:
+            return further
+        rows = self.db.execute(
+            f"SELECT DISTINCT {code('a.id')} AS code, a.name AS name FROM all_labels AS a "
+            "JOIN terms ON terms.name = a.id JOIN labels ON labels.id = a.id WHERE a.name <> labels.name "
+            "ORDER BY a.name"
+        ).fetchnumpy()
+        for node, name in zip(numbers.find(rows["code"]).tolist(), rows["name"], strict=True):
+            further.setdefault(node, []).append(name)
+        return further
 
     def _numbered(self, count: int) -> tuple[Ids32, Ids32, Ids32, Numbering, Numbering]:
         """Number nodes and relations by first appearance; return the columns of edges, and both numberings."""

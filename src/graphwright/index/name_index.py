@@ -95,16 +95,21 @@ def _built(columns: Columns) -> NameIndex:
     return NameIndex(*name_forms(columns))
 
 
-def name_forms(columns: Columns, ids: Mapping[int, str] | None = None) -> tuple[TextColumn, Ints]:
+def name_forms(
+    columns: Columns, ids: Mapping[int, str] | None = None, labels: Mapping[int, Sequence[str]] | None = None
+) -> tuple[TextColumn, Ints]:
     """Return the normal forms of nodes' names in order, and the node of each.
 
-    `ids`: further names of nodes. So are the tails of naming relations ("alt label", "also known as", "label"); a node
-    that is nothing but such a name is not a thing that can be named.
+    `ids`, `labels`: further names of nodes; a label that is the name of another node means that one. So are the tails
+    of naming relations ("alt label", "also known as", "label"); a node that is nothing but such a name is not a thing
+    that can be named.
     """
     own = [normal_form(name) for name in columns.names]
     known, further, names_only = set(own), _names_stated(columns), _only_names(columns)
     for node, name in (ids or {}).items():
         further.setdefault(node, []).append(name)
+    for node, others in (labels or {}).items():
+        further.setdefault(node, []).extend(name for name in others if normal_form(name) not in known)
     forms: list[str] = []
     nodes: list[int] = []
     for node in np.flatnonzero((columns.kinds != Kind.CHUNK) & ~names_only).tolist():
