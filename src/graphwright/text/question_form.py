@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from graphwright.text.languages import in_english
 from graphwright.text.names import ARTICLES, name_words
 from graphwright.text.words import STOP_WORDS
 
@@ -14,12 +15,14 @@ __all__ = [
     "DIMENSIONS",
     "IDENTITY",
     "Measure",
+    "UNITS_OF_TIME",
     "QuestionForm",
     "Token",
     "content",
     "inflections_match",
     "question_form",
     "tokens",
+    "translated",
 ]
 
 Asks = Literal["person", "time", "place", "count", "amount", "truth", "thing"]
@@ -69,14 +72,14 @@ class QuestionForm:
 _TOKEN = re.compile(r"['’]s\b|\d+(?:[.,]\d+)*|[^\W_]+")
 _INTERROGATIVES: dict[str, Asks] = {
     "who": "person", "whom": "person", "whose": "person", "when": "time", "where": "place", "which": "thing",
-    "what": "thing", "how": "thing", "why": "thing",
+    "what": "thing", "how": "thing", "why": "thing", "how many": "count", "how much": "amount",
 }  # fmt: skip
 _AUXILIARIES = frozenset(
     "is are was were be been do does did has have had can could will would shall should may might must".split()
 )
 _NEGATIONS = frozenset("no not never without none nor neither lack lacks lacking".split())
 _COPULAS = frozenset("is are was were".split())
-_UNITS_OF_TIME = frozenset("year date day month century decade time".split())
+UNITS_OF_TIME = frozenset("year date day month century decade time".split())
 IDENTITY = frozenset("same share shares shared sharing common also other else another too both co".split())
 """Words that lead from a thing back to others like it: "films with the same director"."""
 _REQUESTS = frozenset(
@@ -118,6 +121,23 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
+def translated(question: str, words: Sequence[Token], mentioned: frozenset[int] = frozenset()) -> list[Token] | None:
+    """Return the words of a German, French or Spanish question, function words in English; None for an English one.
+
+    `mentioned`: positions of words that name entities; they are not translated.
+
+    >>> [token.word for token in translated("Wo ist Graz?", tokens("Wo ist Graz?")) or []]
+    ['where', 'is', 'graz']
+    """
+    free = [at for at in range(len(words)) if at not in mentioned]
+    raw = [question[words[at].start : words[at].end].casefold() for at in free]
+    english = in_english([words[at].word for at in free], raw)
+    if english is None:
+        return None
+    own = dict(zip(free, english, strict=True))
+    return [token._replace(word=own.get(at, token.word)) for at, token in enumerate(words)]
+
+
 def question_form(words: Sequence[str], mentioned: frozenset[int] = frozenset()) -> QuestionForm:
     """Return the form of a question from its words; `mentioned`: positions of words that name entities.
 
@@ -154,7 +174,7 @@ def _asked(words: Sequence[str], free: Sequence[int]) -> tuple[Asks, set[int]]:
             return "count", {at, at + 1}
         amount = following == "much" or following in DIMENSIONS
         return ("amount" if amount else "thing"), ({at, at + 1} if following == "much" else {at})
-    if words[at] in ("which", "what") and _singular(following) in _UNITS_OF_TIME:
+    if words[at] in ("which", "what") and _singular(following) in UNITS_OF_TIME:
         return "time", {at}
     return _INTERROGATIVES[words[at]], {at}
 
@@ -179,7 +199,7 @@ def _noun(words: Sequence[str], free: Sequence[int], used: set[int]) -> tuple[in
         and words[start] not in STOP_WORDS
     ):
         start += 1
-    if (words[at] not in ("which", "what", "how") or not _COPULAS.isdisjoint(skipped)) and start == first:
+    if (words[at] not in ("which", "what", "how", "how many") or not _COPULAS.isdisjoint(skipped)) and start == first:
         return ()  # in "what is the capital of", the noun is a relation
     end = start
     while end < len(words) and end in free and end not in used:

@@ -23,7 +23,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import name_words
 from graphwright.operators.state import Anchor, State
 from graphwright.text.names import ARTICLES, normal_form
-from graphwright.text.question_form import question_form, tokens
+from graphwright.text.question_form import question_form, tokens, translated
 from graphwright.text.words import words
 
 __all__ = ["AnchorSearch", "LinkEntities", "is_name"]
@@ -126,6 +126,7 @@ def _exact(question: str, index: NameIndex, state: State) -> Iterator[Mention]:
 def _without_nouns(state: State, mentions: Sequence[Mention]) -> list[Mention]:
     """Return the mentions without a common noun that says what is asked for: "moon" in "What is the biggest moon?"."""
     words_of = tokens(state.question.text)
+    words_of = translated(state.question.text, words_of) or words_of
     noun = question_form([token.word for token in words_of]).noun
     if not noun:
         return list(mentions)

@@ -11,7 +11,7 @@ from graphwright.index.name_index import NameIndex
 from graphwright.index.relation_index import relation_index_of
 from graphwright.operators.search.nearest import name_words
 from graphwright.operators.state import Anchor, State
-from graphwright.text.question_form import Token, inflections_match, question_form, tokens
+from graphwright.text.question_form import Token, inflections_match, question_form, tokens, translated
 from graphwright.text.words import NOT_NAMES, words
 
 __all__ = ["Mention", "ordinary_mentions"]
@@ -64,6 +64,7 @@ def _inside(token: Token, spans: Sequence[tuple[int, int]]) -> bool:
 
 def _free(state: State, question: Sequence[Token]) -> set[int]:
     """Return the positions of words that may name something."""
+    question = translated(state.question.text, question) or question
     form = question_form([token.word for token in question])
     relations = relation_index_of(state.graph.columns)
     classes = [part for name in state.graph.names.take(relations.classes) for part in words(name)]

@@ -17,6 +17,7 @@ from graphwright.index.vector_index import normalised
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
+from graphwright.text.languages import are_cognates
 from graphwright.text.names import normal_form
 from graphwright.text.question_form import (
     DIMENSIONS,
@@ -26,6 +27,7 @@ from graphwright.text.question_form import (
     inflections_match,
     question_form,
     tokens,
+    translated,
 )
 
 __all__ = ["Reading", "read_state"]
@@ -166,6 +168,8 @@ def _read(state: State, run: Run, encoder: Encoder) -> Reading:
         for anchor, span in zip(anchors, spans, strict=True)
     ]
     mentioned = frozenset(at for span in spans for at in span)
+    english = translated(state.question.text, words, mentioned)
+    words = words if english is None else tuple(english)
     form = question_form([token.word for token in words], mentioned)
     named = {at for at, token in enumerate(words) if at and state.question.text[token.start].isupper()}
     if form.measure is not None and named.intersection(form.measure.words):
@@ -173,8 +177,10 @@ def _read(state: State, run: Run, encoder: Encoder) -> Reading:
     if form.measure is not None and len(anchors) == 1 and _is_named(words, form, relations):
         form = replace(form, measure=None, grammar=form.grammar - {*form.measure.words})
     positions = content([token.word for token in words], form, mentioned)
-    lexical = dict(_lexical(words, form, positions, relations))
+    lexical = dict(_lexical(words, form, positions, relations, english is not None))
     cosines, nearness, sentence = _by_meaning(state, run, encoder, words, positions, mentioned, relations)
+    if english is not None:  # the encoder is not asked for the meaning of words of other languages
+        cosines, nearness, sentence = np.zeros_like(cosines), np.zeros_like(nearness), np.zeros_like(sentence)
     return Reading(words, form, anchors, tuple(spans), relations, lexical, cosines, nearness, sentence)
 
 
@@ -210,7 +216,7 @@ def _with_type(words: Sequence[Token], span: tuple[int, ...], seeds: Ints, relat
 
 
 def _lexical(
-    words: Sequence[Token], form: QuestionForm, positions: Sequence[int], relations: RelationIndex
+    words: Sequence[Token], form: QuestionForm, positions: Sequence[int], relations: RelationIndex, foreign: bool
 ) -> Iterator[tuple[int, dict[int, set[int]]]]:
     """Yield for each position the relations that it matches by word forms or spelling, with their words."""
     alternatives = {at: [words[at].word, *DIMENSIONS.get(words[at].word, ("",))[0].split()] for at in positions}
@@ -221,15 +227,18 @@ def _lexical(
             alternatives[interrogative] = _IMPLIED[form.asks].split()
     for at, own in alternatives.items():
         matches: dict[int, set[int]] = {}
-        for word in _matching(own, relations):
+        for word in _matching(own, relations, foreign):
             for relation in relations.by_word[word]:
                 matches.setdefault(relation, set()).add(relations.words[relation].index(word))
         if matches:
             yield at, matches
 
 
-def _matching(alternatives: Sequence[str], relations: RelationIndex) -> list[str]:
-    """Return the words of relations that are forms of some word; else those that are spelled alike."""
+def _matching(alternatives: Sequence[str], relations: RelationIndex, foreign: bool) -> list[str]:
+    """Return the words of relations that are forms of some word; else those that are spelled alike.
+
+    `foreign`: whether the words are of another language; then those of the same origin count too.
+    """
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
@@ -239,7 +248,8 @@ def _matching(alternatives: Sequence[str], relations: RelationIndex) -> list[str
         return forms
     slips = 1 if len(alternatives[0]) < 8 else 2
     near = process.extract(alternatives[0], known, scorer=OSA.distance, score_cutoff=slips, limit=2)
-    return [word for word, _, _ in near if word[0] == alternatives[0][0]]
+    alike = [word for word, _, _ in near if word[0] == alternatives[0][0]]
+    return alike or ([word for word in known if are_cognates(alternatives[0], word)] if foreign else [])
 
 
 _vectors: SnapshotCache[Floats] = SnapshotCache()
