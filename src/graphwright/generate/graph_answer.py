@@ -16,7 +16,7 @@ from graphwright.graph.graph import Graph
 from graphwright.index.relation_index import LABELS, relation_index_of
 from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import Operator
-from graphwright.operators.paths.asked_truth import judged
+from graphwright.operators.paths.asked_truth import compared, judged
 from graphwright.operators.paths.relation_match import Reading, read_state
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
@@ -59,18 +59,22 @@ class GraphAnswer(Operator):
         if missing := _unknown_name(state, reading):
             return answered(state, run, Answer(f"The graph has no {missing!r}.", found=False))
         if reading.form.asks == "truth":
-            return answered(state, run, self._truth(state, reading) or _not_recorded(state, reading))
+            return answered(state, run, self._truth(state, run, reading) or _not_recorded(state, reading))
         items = list(state.items)[:_CITED]
         return answered(state, run, _listed(state.graph, reading, items) if items else _not_recorded(state, reading))
 
-    def _truth(self, state: State, reading: Reading) -> Answer | None:
+    def _truth(self, state: State, run: Run, reading: Reading) -> Answer | None:
         """Return yes or no, None where the graph decides neither."""
-        verdict = judged(state.graph, reading)
+        is_comparison = reading.form.measure is not None and reading.form.measure.limit
+        verdict = compared(state, run, self.encoder, reading) if is_comparison else judged(state.graph, reading)
         if verdict is None:
             return None
         graph = state.graph
         citations = tuple(_citation(graph, piece, int(piece[0][-1])) for piece in verdict.shown[:_CITED])
         walks = "; ".join(" – ".join(cited.path) for cited in citations[:5])
+        if not citations:
+            name = _name(graph, int(reading.anchors[0].seeds(graph)[0]))
+            return Answer(f"No: {verdict.reason} {name}.", ("no",))
         if verdict.yes:
             return Answer(f"Yes: {walks}.", ("yes",), citations)
         return Answer(f"No. The graph records: {walks}.", ("no",), citations)
@@ -146,6 +150,8 @@ def _not_recorded(state: State, reading: Reading) -> Answer:
     if not len(own):
         return Answer(f"The graph does not say: it records nothing of {_name(graph, node)}.", found=False)
     nearest = int(own[int(reading.sentence[own].argmax())])
+    if not reading.sentence[nearest]:  # the question is in another language
+        return Answer(f"The graph does not say what is asked of {_name(graph, node)}.", found=False)
     return Answer(
         f"The graph does not say. The nearest that it records of {_name(graph, node)} is "
         f"{reading.relations.phrases[nearest]!r}.",

@@ -11,8 +11,9 @@ from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
+from graphwright.operators.paths.asked_extremes import Extremes
 from graphwright.operators.paths.asked_paths import AskedPaths
-from graphwright.operators.paths.asked_sets import AskedClass, Extremes, Without
+from graphwright.operators.paths.asked_sets import AskedClass, Without
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import StatementGraph
 

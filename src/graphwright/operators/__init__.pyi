@@ -28,9 +28,9 @@ from .operator import Keep as Keep
 from .operator import Operator as Operator
 from .operator import Ranker as Ranker
 from .operator import Then as Then
+from .paths.asked_extremes import Extremes as Extremes
 from .paths.asked_paths import AskedPaths as AskedPaths
 from .paths.asked_sets import AskedClass as AskedClass
-from .paths.asked_sets import Extremes as Extremes
 from .paths.asked_sets import Without as Without
 from .paths.beam import BeamSearch as BeamSearch
 from .paths.beam import Explore as Explore

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from graphwright.graph.evidence import Ints, Piece
 from graphwright.graph.graph import Graph
+from graphwright.models.protocols import Encoder
 from graphwright.operators.paths.answer_types import AnswerType
+from graphwright.operators.paths.asked_extremes import Extremes, limit_of, sign_of
 from graphwright.operators.paths.plans import Plan, plans_from
 from graphwright.operators.paths.relation_match import Reading
-from graphwright.text.question_form import inflections_match
+from graphwright.operators.paths.truth_of_one import Verdict, about_one, walks_of
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
 from graphwright.text.values import value_of
 
-__all__ = ["Verdict", "judged"]
+__all__ = ["compared", "judged"]
 
 _WITHIN = frozenset(
     [
@@ -37,13 +40,6 @@ _WITHIN = frozenset(
 _HOPS = 3
 
 
-class Verdict(NamedTuple):
-    """Yes or no, and the walks that show it."""
-
-    yes: bool
-    shown: list[Piece]
-
-
 def judged(graph: Graph, reading: Reading) -> Verdict | None:
     """Return the verdict on a yes/no question; None where the graph records nothing that decides it.
 
@@ -56,7 +52,7 @@ def judged(graph: Graph, reading: Reading) -> Verdict | None:
     kind = AnswerType("thing")
     plans = [[p for node in own.tolist() for p in plans_from(graph, node, reading, kind, _HOPS)] for own in nodes]
     if len(nodes) == 1:
-        return _about_one(graph, reading, plans[0])
+        return about_one(graph, reading, int(nodes[0][0]), plans[0])
     for own, others in ((plans[0], nodes[1]), (plans[1], nodes[0])):
         if walk := _reaching(graph, own, others):
             return Verdict(True, [walk])
@@ -66,18 +62,34 @@ def judged(graph: Graph, reading: Reading) -> Verdict | None:
         if (walk := _contained(graph, own, others)) or (reading.unmatched and (walk := _next_to(graph, own, others))):
             return Verdict(True, [walk])
     leading = [[p for p in own if p.score > 0 and not _to_values(graph, p)] for own in plans]
-    return next((Verdict(False, _walks(graph, own)) for own in leading if own), None)
+    return next((Verdict(False, walks_of(graph, own)) for own in leading if own), None)
+
+
+def compared(state: State, run: Run, encoder: Encoder, reading: Reading) -> Verdict | None:
+    """Return the verdict on "is A older than B" or "is A longer than 300 km"; None where a value is missing.
+
+    The adjective gives the attribute and the direction. The first thing named is the subject.
+    """
+    measure, graph = reading.form.measure, state.graph
+    spans = [(span[0], anchor) for anchor, span in zip(reading.anchors, reading.spans, strict=True) if span]
+    if measure is None or not measure.limit or reading.form.negated >= 0:
+        return None
+    named = [anchor for _, anchor in sorted(spans, key=lambda pair: pair[0])]
+    items = [(anchor.seeds(graph)[:1], np.empty(0, np.int64)) for anchor in named]
+    valued = list(Extremes(encoder).by_attribute(state, run, reading, measure, items))
+    if len(named) == 1 and len(valued) == 1 and (limit := limit_of(graph, reading, measure)) is not None:
+        return Verdict(sign_of(measure, valued) * (valued[0][1].amount - limit.amount) > 0, [valued[0][0]])
+    if len(named) != 2 or [int(nodes[0]) for (nodes, _), _ in valued] != [int(nodes[0]) for nodes, _ in items]:
+        return None
+    (first, a), (second, b) = valued
+    if a.kind != b.kind:
+        return None
+    return Verdict(sign_of(measure, valued) * (a.amount - b.amount) > 0, [first, second])
 
 
 def _to_values(graph: Graph, plan: Plan) -> bool:
     """Return whether a plan leads to numbers or dates."""
     return value_of(graph.names[int(graph.at(plan.path.ends[:1])[0])]) is not None
-
-
-def _walks(graph: Graph, plans: Sequence[Plan]) -> list[Piece]:
-    """Return the walks of the best plan."""
-    nodes, edges = plans[0].path.walks()
-    return list(zip(graph.at(nodes), graph.edges[edges], strict=True))
 
 
 def _reaching(graph: Graph, plans: Sequence[Plan], targets: Ints) -> Piece | None:
@@ -92,7 +104,7 @@ def _reaching(graph: Graph, plans: Sequence[Plan], targets: Ints) -> Piece | Non
 
 def _contained(graph: Graph, plans: Sequence[Plan], targets: Ints) -> Piece | None:
     """Return a walk of a plan, followed by edges of containment to one of the targets."""
-    for walk in _walks(graph, plans) if plans else ():
+    for walk in walks_of(graph, plans) if plans else ():
         nodes, edges = [int(walk[0][-1])], list[int]()
         before: dict[int, tuple[int, int]] = {}
         for _ in range(_HOPS):
@@ -110,7 +122,7 @@ def _contained(graph: Graph, plans: Sequence[Plan], targets: Ints) -> Piece | No
 
 def _next_to(graph: Graph, plans: Sequence[Plan], targets: Ints) -> Piece | None:
     """Return a walk of a plan, followed by any edge to one of the targets."""
-    for nodes, edges in _walks(graph, plans) if plans else ():
+    for nodes, edges in walks_of(graph, plans) if plans else ():
         for target in targets.tolist():
             joining = graph.edges_between(int(nodes[-1]), target)
             if len(joining):
@@ -137,27 +149,6 @@ def _same_ends(graph: Graph, reading: Reading, plans: Sequence[Sequence[Plan]]) 
         if _to_values(graph, first[ways]):
             continue
         shared = np.intersect1d(first[ways].path.ends, second[ways].path.ends)
-        walks = [*_walks(graph, [first[ways]]), *_walks(graph, [second[ways]])]
+        walks = [*walks_of(graph, [first[ways]]), *walks_of(graph, [second[ways]])]
         return Verdict(bool(len(shared)), walks)
     return None
-
-
-def _about_one(graph: Graph, reading: Reading, plans: Sequence[Plan]) -> Verdict | None:
-    """Return whether an entity has the value that the question's words name; without such words, whether it has any."""
-    plans = sorted(plans, key=lambda plan: -plan.score)
-    if not plans or plans[0].score <= 0:
-        return None
-    walks, way = _walks(graph, plans), plans[0].path.ways[-1]
-    asked = {at for own in reading.asked.values() for at in own}
-    others = [reading.words[at] for at in reading.content if at not in asked]
-    if not others:
-        return Verdict(True, walks)
-    matching = [walk for walk in walks if _names(graph, int(walk[0][-1]), others)]
-    if matching:
-        return Verdict(True, matching)
-    values = np.unique(reading.relations.ends_of(way >> 1)[way & 1])
-    return Verdict(False, walks) if any(_names(graph, int(value), others) for value in values.tolist()) else None
-
-
-def _names(graph: Graph, node: int, words: Sequence[str]) -> bool:
-    return any(inflections_match(word, part) for word in words for part in graph.names[node].casefold().split())
