@@ -94,7 +94,22 @@ LIBRARY = [
     ("Central Library", "owns", "Emma"),
     ("East Library", "owns", "Ulysses"),
 ]
-GRAPHS = {"packages": PACKAGES, "people": PEOPLE, "rivers": RIVERS, "club": CLUB, "library": LIBRARY}
+TOWN = [
+    ("Ring Road", "terminus", "Harbour"),
+    ("Ring Road", "length in km", "12"),
+    ("Ring Road", "maintained by", "County Works"),
+    ("Ring Road", "opened", "1931"),
+    ("Moonrise", "type", "engraving"),
+    ("Moonrise", "creator", "Rosa Lind"),
+    ("Moonrise", "material", "paper"),
+    ("Moonrise", "depicts", "Harbour"),
+    ("Rose Garden", "award won", "Golden Prize for Best Garden"),
+    ("Palm House", "award won", "Golden Prize for Best Garden"),
+    ("Palm House", "award won", "Silver Prize for Best Garden"),
+    ("Marlow Bakery", "speciality", "rye bread"),
+    ("Marlow Bakery", "opened", "1988"),
+]
+GRAPHS = {"packages": PACKAGES, "people": PEOPLE, "rivers": RIVERS, "club": CLUB, "library": LIBRARY, "town": TOWN}
 
 
 @cache
@@ -137,6 +152,10 @@ def ask(name: str, question: str) -> Answer:
         ("rivers", "Which rivers have no source here?", ["Enns", "Drava"]),
         ("library", "Which books are not on a shelf of the upper floor?", ["Emma"]),
         ("library", "Which libraries do not have books by James Joyce?", ["Central Library"]),
+        ("town", "Where does the Ring Road end?", ["Harbour"]),
+        ("town", "Who engraved Moonrise?", ["Rosa Lind"]),
+        ("town", "How many Golden Prizes for Best Garden winners are there?", ["2"]),
+        ("town", "speciality of the famous bakary", ["rye bread"]),
     ],
 )
 def test_plain_questions_have_the_short_answers_of_the_graph(graph: str, question: str, short: list[str]) -> None:
@@ -229,6 +248,8 @@ def test_labels_in_other_languages_name_a_node(tmp_path: Path) -> None:
         ("people", "Is Clara older than Otto?", "The graph does not say"),
         ("club", "Did Nora and her coach retire on the same day?", "The graph does not say"),
         ("club", "Does Sporthalle swim?", "The graph does not say"),
+        ("town", "Who bought Moonrise?", "The graph does not say"),
+        ("town", "Who walked the Ring Road?", "The graph does not say"),
     ],
 )
 def test_what_is_not_recorded_is_not_replaced_by_another_relation(graph: str, question: str, part: str) -> None:

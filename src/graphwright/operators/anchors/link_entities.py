@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
 from typing import Annotated
 
@@ -30,6 +31,7 @@ __all__ = ["AnchorSearch", "LinkEntities", "is_name"]
 
 _WORD = re.compile(r"\w+(?:[.'’&-]\w+)*\.?")
 _QUOTED = re.compile(r"\"[^\"]{2,80}\"|“[^”]{2,80}”|„[^“”]{2,80}[“”]|«[^»]{2,80}»")
+_JOINING = frozenset(["of", "for", "in", "at", "on", "and", "to", "the"])
 _NAME_WORDS = 12  # the most words of a name
 _SPELLING = 0.8  # least similarity of a name that is spelled differently
 _NONE = np.empty(0, np.int64)
@@ -82,7 +84,9 @@ class LinkEntities(Operator):
     def _inexact(self, state: State, run: Run, index: NameIndex, exact: Sequence[Mention]) -> Iterator[Mention]:
         """Yield the mentions that match a name by spelling or by vector."""
         used = {position for first, last, _ in exact for position in range(first, last + 1)}
-        for first, last, text in _candidates(state.question.text, used):
+        for first, last, text in _joined(state.question.text, list(_candidates(state.question.text, used))):
+            if used.intersection(range(first, last + 1)):
+                continue
             form = index.form(text)
             by_spelling = len(form) > 3 and self.fuzzy < 1
             nodes, confidence = index.near(form, self.fuzzy) if by_spelling else (_NONE, 0.0)
@@ -90,6 +94,7 @@ class LinkEntities(Operator):
                 nodes, confidence = self._by_vector(text, run)
             nodes = nodes[state.graph.holds(nodes)]
             if len(nodes):
+                used.update(range(first, last + 1))
                 yield first, last, Anchor(text, nodes, weight=confidence)
 
     def _by_vector(self, text: str, run: Run) -> tuple[Ints, float]:
@@ -153,6 +158,17 @@ def _candidates(question: str, used: set[int]) -> Iterator[tuple[int, int, str]]
             yield inside[0], inside[-1], question[offsets[inside[0]][0] : offsets[inside[-1]][1]]
             used.update(inside)
     yield from _capitalised(question, offsets, used)
+
+
+def _joined(question: str, candidates: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """Yield phrases that small words join ("Order of the Golden Fleece"), each pair before its parts."""
+    offsets = [match.span() for match in _WORD.finditer(question)]
+    ordered = sorted(candidates)
+    for (first, last, _), (start, end, _) in pairwise(ordered):
+        between = question[offsets[last][1] : offsets[start][0]].casefold().split()
+        if 0 < len(between) <= 2 and _JOINING.issuperset(between):
+            yield first, end, question[offsets[first][0] : offsets[end][1]].rstrip(".?!,")
+    yield from candidates
 
 
 def _capitalised(question: str, offsets: Offsets, used: set[int]) -> Iterator[tuple[int, int, str]]:

@@ -22,6 +22,7 @@ Mention = tuple[int, int, Anchor]
 _MIN_LETTERS = 5  # letters of a name that may be misspelt
 _MAX_NODES = 3  # nodes that a part of a name may stand for
 _LONGEST = 6  # words of a name
+_MAX_SPELLINGS = 20_000  # words with the same first letter that are compared
 _MAX_COMPARED = 50  # names with the same words, of which the shortest are meant
 
 
@@ -97,8 +98,28 @@ def _nodes_of(
         nodes, similarity = index.near(index.form(" ".join(name)), fuzzy)
         nodes = nodes[graph.holds(nodes)]
     if not len(nodes) and not exact:
-        nodes, similarity = _with_words(words(" ".join(name)), state, whole), 0.5
+        parts = words(" ".join(name))
+        nodes, similarity = _with_words(parts, state, whole), 0.5
+        if not len(nodes) and fuzzy < 1 and (spelled := _spelled(parts, state)) != parts:
+            nodes = _with_words(spelled, state, whole)
     return nodes, similarity
+
+
+def _spelled(parts: Sequence[str], state: State) -> list[str]:
+    """Return words with those that no name has as the name's word that differs by one letter, if one does."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
+
+    word_index, spelled = name_words(state.graph.columns), list[str]()
+    order = np.arange(len(word_index.vocabulary))
+    for part in parts:
+        if len(part) >= _MIN_LETTERS and not len(word_index.postings(part)[0]):
+            first, last = word_index.vocabulary.ends(part[:1], order, prefix=True)
+            block = word_index.vocabulary.take(order[first : min(last, first + _MAX_SPELLINGS)])
+            near = process.extract(part, block, scorer=OSA.distance, score_cutoff=1, limit=2)
+            part = near[0][0] if len(near) == 1 else part
+        spelled.append(part)
+    return spelled
 
 
 def _with_words(parts: Sequence[str], state: State, whole: bool) -> Ints:

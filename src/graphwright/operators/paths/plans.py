@@ -13,11 +13,14 @@ from graphwright.graph.walks import RelationPath, Ways, extension_cost, extensio
 from graphwright.operators.paths.answer_types import AnswerType
 from graphwright.operators.paths.relation_match import BY_PRESENCE, BY_SENTENCE, Reading
 from graphwright.text.names import ARTICLES
-from graphwright.text.question_form import DIMENSIONS, IDENTITY
+from graphwright.text.question_form import DIMENSIONS, IDENTITY, inflections_match
 from graphwright.text.values import value_of
 
 __all__ = ["Plan", "plans_from"]
 
+BY_BOTH, _CLEAR = 0.8, 0.2
+"""Least sum of the cosines of the question and of a word with a relation that both are nearest to, and its least
+distance from the next relation of the entity."""
 _HOP = 0.1  # cost of a hop: of two plans that the words ask for alike, the shorter
 _REPEATED = 0.3  # credit of a word that a hop has already
 _UNNAMED = 0.2  # cost of a relation whose words the question has none of but one
@@ -42,8 +45,9 @@ def plans_from(graph: Graph, node: int, reading: Reading, kind: AnswerType, hops
     if not plans and not reading.lacking and kind.asks in ("person", "time"):
         plans = [longer for plan in named for longer in _completed(graph, plan, reading.unmatched, reading, kind)]
     # A relation that is named, or a measure, is not replaced by another one that is near to the question.
-    if not plans and not any(at in reading.lexical or reading.words[at] in DIMENSIONS for at in reading.content):
-        plans = list(_by_sentence(graph, node, reading, kind))
+    others = [at for at in reading.content if reading.words[at] not in DIMENSIONS]
+    if not plans and not any(at in reading.lexical for at in reading.content) and (others or not reading.content):
+        plans = list(_by_sentence(graph, node, reading, kind)) or list(_made(graph, node, reading, kind))
     plans = plans or list(_implied(graph, node, span, reading, kind))
     return sorted(plans, key=lambda plan: -plan.score)
 
@@ -170,11 +174,55 @@ def _expected(words: Sequence[str], voice: str, at: int, near: Sequence[int]) ->
 
 
 def _by_sentence(graph: Graph, node: int, reading: Reading, kind: AnswerType) -> Iterator[Plan]:
-    """Yield the one-hop plans that are nearest to the question in meaning, without a word that names the relation."""
-    for path in extensions(graph, path_from(graph, node), labelled_edges(graph)):
-        cosine = float(reading.sentence[path.ways[0] >> 1])
-        if cosine >= BY_SENTENCE and kind.accepts(graph, path):
+    """Yield the one-hop plans that are nearest to the question in meaning, without a word that names the relation.
+
+    Beside an adjective of measure ("how long is it cooked") the relation must be the one nearest to another word too.
+    """
+    paths = extensions(graph, path_from(graph, node), labelled_edges(graph))
+    others = [at for at in reading.content if reading.words[at] not in DIMENSIONS]
+    nearest = {int(reading.nearness[at].argmax()) for at in others}
+    verbs = [at for at in others if at not in reading.form.noun and reading.form.asks != "truth"]
+    agreed = _agreed(reading, {path.ways[0] >> 1 for path in paths}, verbs)
+    for path in paths:
+        relation = path.ways[0] >> 1
+        cosine = float(reading.sentence[relation])
+        if len(others) < len(reading.content) and relation not in nearest:
+            continue
+        if (cosine >= BY_SENTENCE or relation == agreed) and kind.accepts(graph, path):
             yield Plan(path, cosine)
+
+
+def _agreed(reading: Reading, relations: set[int], words: Sequence[int]) -> int:
+    """Return the relation of an entity that the question and one of its words are both nearest to, -1 if none is."""
+    own = np.array(sorted(relations), np.int64)
+    if len(own) < 2 or not words:
+        return -1
+    of_words = reading.nearness[list(words)][:, own].max(axis=0)
+    both = reading.sentence[own] + of_words
+    first, second = np.argsort(-both, kind="stable")[:2]
+    agree = int(of_words.argmax()) == int(reading.sentence[own].argmax()) == int(first)
+    is_clear = both[first] >= BY_BOTH and both[first] - both[second] >= _CLEAR
+    return int(own[first]) if agree and is_clear else -1
+
+
+def _made(graph: Graph, node: int, reading: Reading, kind: AnswerType) -> Iterator[Plan]:
+    """Yield the plan to the maker of a thing, where the verb is that of its class: who painted a painting.
+
+    The object of such a verb is its product (an effected object), and its subject the maker: the only relation of the
+    thing that is named by an agent noun ("creator").
+    """
+    classes = graph.columns.out.row(node)
+    classes = classes[np.isin(graph.columns.relation[classes], reading.relations.types)]
+    names = {
+        word for edge in classes.tolist() for word in graph.names[int(graph.columns.tails[edge])].casefold().split()
+    }
+    verbs = [reading.words[at] for at in reading.content]
+    if kind.asks != "person" or len(verbs) != 1 or not any(inflections_match(verbs[0], name) for name in names):
+        return
+    paths = [p for p in extensions(graph, path_from(graph, node), labelled_edges(graph)) if p.ways[0] & 1]
+    makers = [p for p in paths if reading.relations.voice(p.ways[0] >> 1) == "agent" and kind.accepts(graph, p)]
+    if len(makers) == 1:
+        yield Plan(makers[0], BY_SENTENCE)
 
 
 def _implied(graph: Graph, node: int, span: Sequence[int], reading: Reading, kind: AnswerType) -> Iterator[Plan]:
