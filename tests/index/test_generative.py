@@ -309,8 +309,8 @@ def test_a_server_receives_the_schema_of_triples_with_its_limits_and_one_request
         assert request.json["messages"][0]["content"] == messages("extract_triples", passage="")[0]
         properties = request.json["response_format"]["json_schema"]["schema"]["properties"]
         row = properties["triples"]["items"]
-        assert properties["triples"]["maxItems"] == properties["names"]["maxItems"] == 40
-        assert (row["minItems"], row["maxItems"], row["items"]["maxLength"]) == (3, 3, 120)
+        assert (properties["triples"]["maxItems"], properties["names"]["maxItems"]) == (20, 10)
+        assert (row["minItems"], row["maxItems"], row["items"]["maxLength"]) == (3, 3, 80)
 
 
 def test_a_bad_reply_about_triples_is_repaired_once_then_the_chunk_fails() -> None:

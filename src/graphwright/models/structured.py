@@ -264,7 +264,7 @@ def _schema_text(schema: type[Any]) -> str:
 def strict_schema(schema: type[Any], *, limits: bool = True) -> dict[str, Any]:
     """Return a JSON schema in the form that servers enforce: all properties required, no others, no defaults.
 
-    `limits`: keep the limits of texts and lists, which some servers refuse.
+    `limits`: keep the limits of texts, lists and numbers, which some servers refuse.
 
     >>> from pydantic import BaseModel
     >>> class Place(BaseModel):
@@ -296,10 +296,10 @@ def strict_schema(schema: type[Any], *, limits: bool = True) -> dict[str, Any]:
 
 
 def _unlimited(schema: Any) -> Any:
-    """Return a JSON schema without limits of texts and lists."""
+    """Return a JSON schema without limits of texts, lists and numbers."""
     if isinstance(schema, list):
         return [_unlimited(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    limits = {"maxLength", "maxItems", "minItems"} if isinstance(schema.get("type"), str) else set[str]()
+    limits = {"maxLength", "maxItems", "minItems", "maximum", "minimum"} if isinstance(schema.get("type"), str) else ()
     return {name: _unlimited(part) for name, part in schema.items() if name not in limits}

@@ -1,4 +1,8 @@
-"""Replies that prompts ask for, as pydantic models; imported when a language model is first used."""
+"""Replies that prompts ask for, as pydantic models; imported when a language model is first used.
+
+Each has limits, so that a reply that keeps them ends by itself before `max_tokens` of OpenAILLM: at most 6,144
+characters, three a token. Only descriptions of everything that a passage names (`extract`) may take more.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +50,23 @@ class AtMost:
         return value[: self.limit] if isinstance(value, list) else value
 
 
-Name = Annotated[str, AtMost(120)]
+def _at_most(items: int) -> Any:
+    """Return a limit of a list that a server's grammar enforces; a longer list of another server is read whole."""
+    return Field(json_schema_extra={"maxItems": items})
+
+
+Name = Annotated[str, AtMost(80)]
 """A name, a keyword, or another few words."""
 Sentence = Annotated[str, AtMost(400)]
 """One sentence or two."""
 Paragraph = Annotated[str, AtMost(1_500)]
 """Several sentences."""
-Numbers = Annotated[list[int], AtMost(100)]
+Number = Annotated[int, Field(json_schema_extra={"minimum": 0, "maximum": 9_999})]
+"""Number of a thing that a prompt lists."""
+Numbers = Annotated[list[Number], AtMost(100)]
 """Numbers of things that a prompt lists."""
+Some = Annotated[list[Number], _at_most(20)]
+"""Numbers of a few of them."""
 Names = Annotated[list[Name], AtMost(20)]
 """A short list of names."""
 
@@ -70,19 +83,16 @@ class PlainAnswer(BaseModel):
 class QuotedPassage(BaseModel):
     """A quote from a passage, by number."""
 
-    passage: int
-    quote: Sentence
+    passage: Number
+    quote: Annotated[str, AtMost(250)]
 
 
 class WrittenAnswer(PlainAnswer):
     """An answer from passages, with the quotes that its markers number (`answer`)."""
 
-    citations: Annotated[list[QuotedPassage], AtMost(12)]
-
-
-def _at_most(items: int) -> Any:
-    """Return a limit of a list that a server's grammar enforces; a longer list of another server is read whole."""
-    return Field(json_schema_extra={"maxItems": items})
+    reasoning: Annotated[str, AtMost(600)] = ""
+    text: Annotated[str, AtMost(1_200)]
+    citations: Annotated[list[QuotedPassage], _at_most(8)]
 
 
 class ExtractedEntity(BaseModel):
@@ -116,8 +126,8 @@ _Triple = Annotated[list[Name], Field(json_schema_extra={"minItems": 3, "maxItem
 class TriplesReply(BaseModel):
     """Triples of a passage, and its names that are in none (`extract_triples`)."""
 
-    triples: Annotated[list[_Triple], _at_most(40)]
-    names: Annotated[list[Name], _at_most(40)] = []
+    triples: Annotated[list[_Triple], _at_most(20)]
+    names: Annotated[list[Name], _at_most(10)] = []
 
     @property
     def entities(self) -> list[ExtractedEntity]:
@@ -172,7 +182,7 @@ class LatentKeywordsReply(BaseModel):
 class Constraint(BaseModel):
     """A keyword, by number, and its specific wording."""
 
-    keyword: int
+    keyword: Number
     text: Name
 
 
@@ -185,8 +195,8 @@ class ConstraintsReply(BaseModel):
 class Match(BaseModel):
     """A keyword and the entries that it may mean, all by number."""
 
-    keyword: int
-    entries: Numbers
+    keyword: Number
+    entries: Some
 
 
 class MatchesReply(BaseModel):
@@ -199,7 +209,7 @@ class Group(BaseModel):
     """Candidates, by number, that mean one thing, and the weight of that."""
 
     intent: Name
-    numbers: Numbers
+    numbers: Some
     weight: float
 
 
@@ -225,8 +235,8 @@ class ChoiceReply(BaseModel):
 class Rating(BaseModel):
     """Helpfulness of a summary, by number, from 0 to 100."""
 
-    number: int
-    helpful: int
+    number: Number
+    helpful: Number
 
 
 class RatingsReply(BaseModel):
@@ -244,7 +254,7 @@ class SummaryReply(BaseModel):
 class PlansReply(BaseModel):
     """Relation paths that may lead to an answer (`plan`)."""
 
-    plans: Annotated[list[Annotated[list[Name], AtMost(8)]], AtMost(20)]
+    plans: Annotated[list[Annotated[list[Name], AtMost(6)]], AtMost(10)]
 
 
 class RefineReply(BaseModel):

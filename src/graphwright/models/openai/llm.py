@@ -31,7 +31,7 @@ _BYTES_PER_TOKEN = 16  # of text; the longest usual tokens have fewer
 _BYTES_PER_EVENT = 1_024  # of the event that streams one token
 _TIMED_OUT = {408, 504, 524}  # sent by a proxy, while the model behind it may have written
 # Parameters that some servers refuse, and the words by which their errors name them.
-_LIMITS = ("maxlength", "maxitems", "minitems")  # of JSON schemas, in lower case
+_LIMITS = ("maxlength", "maxitems", "minitems", "maximum", "minimum")  # of JSON schemas, in lower case
 _OPTIONAL = {
     "seed": ("seed",),
     "reasoning_effort": ("reasoning_effort", "reasoning effort"),
