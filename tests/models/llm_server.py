@@ -108,6 +108,22 @@ def silent(handler: Handler) -> None:
     handler.close_connection = True
 
 
+@dataclass
+class Waiting:
+    """Never answer; `left` is set when the client closes the connection."""
+
+    left: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(self, handler: Handler) -> None:
+        handler.connection.settimeout(0.02)
+        while not handler.server.closing.is_set():
+            with suppress(TimeoutError):
+                if not handler.connection.recv(1):
+                    self.left.set()
+                    break
+        handler.close_connection = True
+
+
 def hang_up(handler: Handler) -> None:
     """Close the connection without an answer."""
     handler.close_connection = True
@@ -160,6 +176,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if len(body) < int(self.headers["Content-Length"]):  # the client has hung up
+            self.close_connection = True
+            return
         self.asked = json.loads(body)
         answer = self.server.answer(Request(self.path, {k.lower(): v for k, v in self.headers.items()}, self.asked))
         try:

@@ -20,6 +20,7 @@ from tests.models.llm_server import (
     LLMServer,
     Say,
     Send,
+    Waiting,
     Watch,
     cut,
     cut_stream,
@@ -31,8 +32,9 @@ from tests.models.llm_server import (
     silent,
 )
 
-from graphwright.errors import LLMResponseError, ModelError, OptionError
+from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyCutError
 from graphwright.models.budget import Prices
+from graphwright.models.deadline import Deadline
 from graphwright.models.openai.client import HTTPStatusError
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM, Cancellation
@@ -552,6 +554,66 @@ def test_a_cancelled_call_ends_soon_and_sends_nothing_more():
                 llm.complete("", "a", cancel=cancel)
         assert time.monotonic() - began < 3
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("before", [0, 2])
+def test_a_request_that_is_given_up_closes_its_connection_and_no_other(stream, before):
+    waiting = Waiting()
+    with LLMServer([*["ok"] * before, waiting, "ok"]) as server:
+        llm = OpenAILLM("m", server.url, timeout=0.7, retries=0)
+        for _ in range(before):  # the request then uses a connection that is open already
+            llm.complete("", "a")
+        with pytest.raises(ModelError, match=r"0\.7 seconds"):
+            llm.complete("", "a", on_text=[].append if stream else None)
+        assert waiting.left.wait(2)
+        assert llm.complete("", "a").text == "ok"
+
+
+def test_a_cancelled_request_closes_its_connection_while_others_go_on():
+    waiting = Waiting()
+    with LLMServer([waiting, Say("ok")]) as server, ThreadPoolExecutor(4) as pool, Cancellation() as cancel:
+        llm = OpenAILLM("m", server.url)
+        call = pool.submit(llm.complete, "", "a", cancel=cancel)
+        while not server.requests:
+            time.sleep(0.01)
+        assert [llm.complete("", str(n)).text for n in range(3)] == ["ok"] * 3
+        cancel.set()
+        assert waiting.left.wait(5)
+        assert [done.text for done in pool.map(lambda n: llm.complete("", str(n)), range(8))] == ["ok"] * 8
+        assert "cancelled" in str(call.exception())
+
+
+def test_requests_one_after_another_share_a_connection():
+    ports = set()
+
+    def remember(handler):
+        ports.add(handler.client_address[1])
+        Say("ok")(handler)
+
+    with LLMServer([remember]) as server:
+        llm = OpenAILLM("m", server.url)
+        for number in range(6):
+            llm.complete("", "a", on_text=[].append if number % 2 else None)
+    assert len(ports) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_deadline_cuts_a_request_and_prevents_others(stream):
+    waiting, pieces = Waiting(), []
+    with LLMServer([waiting]) as server:
+        llm, deadline, began = OpenAILLM("m", server.url), Deadline(0.5), time.monotonic()
+        for _ in range(2):
+            with pytest.raises(ReplyCutError, match=r"deadline of 0\.5 seconds") as caught:
+                llm.complete("Be short.", "a", cancel=deadline, on_text=pieces.append if stream else None)
+        assert time.monotonic() - began < 2 and waiting.left.wait(2) and len(server.requests) == 1
+    assert caught.value.usage.calls == 0 and not pieces
+
+
+def test_a_deadline_waits_for_no_later_attempt(watch):
+    with LLMServer([error(429, "slow", retry_after="30")]) as server, pytest.raises(ReplyCutError, match="deadline"):
+        OpenAILLM("m", server.url).complete("", "a", cancel=Deadline(20.0))
+    assert len(server.requests) == 1
 
 
 def test_redirects_are_not_followed():

@@ -1,7 +1,8 @@
 """Models behind a server: their configuration, and requests through the `openai` client with deadlines and retries.
 
 Retries are implemented here, because those of the client neither check a budget before each attempt nor stop on
-cancellation. So is the deadline: the client's timeouts apply to single reads, which a slow stream never exceeds.
+cancellation. So is the timeout of a response: the client's timeouts apply to single reads, which a slow stream never
+exceeds. A request that is given up closes its connection, so that the server stops writing.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import math
 import os
 import random
 import re
+import socket
 import threading
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import partial
 from operator import attrgetter
@@ -53,6 +55,7 @@ _MAX_WAIT = 600.0  # seconds; a server that demands a longer wait is given up
 _MAX_BACKOFF = 60.0
 _CONNECT_TIMEOUT = 10.0
 _GRACE = 1.0  # seconds to wait after a cancellation for a response, which is paid for
+_END = 0.05  # seconds in which a response that was read to its last word also ends
 _MIN_KEY = 4  # characters; a shorter key is not hidden, since it may occur in any text
 _NO_KEY = "none"  # the client requires a key, which a local server ignores
 _MAX_ERROR = 65_536  # bytes read of the body of an error
@@ -163,7 +166,7 @@ class HTTPConnection:
         self._limiter = RateLimiter(model.requests_per_minute, model.tokens_per_minute, model.clock)
         self._slots = threading.BoundedSemaphore(model.concurrency)
         self._lock = threading.Lock()
-        self._client: OpenAI | None = None
+        self._idle: list[_Channel] = []
         self._process = 0
 
     def request(
@@ -184,14 +187,13 @@ class HTTPConnection:
         called before each attempt, when this request blocks no other one, and raises to prevent the attempt. Raises
         ModelError where the work is cancelled: nothing is sent then.
         """
-        create = attrgetter(resource)(self._connected()).with_streaming_response.create
         attempt = 0
         while True:
             allow()
             try:
                 with cancel.acquire(self._slots):
                     entry = self._limiter.enter(tokens, cancel)
-                    with closing(self._chunks(partial(create, **body), max_bytes, cancel)) as chunks:
+                    with closing(self._chunks(resource, body, max_bytes, cancel)) as chunks:
                         result, entry.tokens = read(chunks)
                     return result
             except HTTPStatusError as error:
@@ -223,37 +225,46 @@ class HTTPConnection:
         self._limiter.pause(after)
         return after
 
-    def _connected(self) -> OpenAI:
-        """Return the client; a forked process needs its own, as two must not share a socket."""
+    def _channel(self) -> _Channel:
+        """Return a channel that no request uses; a forked process needs its own, as two must not share a socket."""
         with self._lock:
-            if self._client is None or self._process != os.getpid():
-                import openai
+            if self._process != os.getpid():
+                self._idle, self._process = [], os.getpid()
+                weakref.finalize(self, _close, self._idle)
+            return self._idle.pop() if self._idle else _Channel(self._client)
 
-                self._client = openai.OpenAI(
-                    api_key=self._key or _NO_KEY,
-                    base_url=self.url,
-                    timeout=openai.Timeout(self._timeout, connect=min(self._timeout, _CONNECT_TIMEOUT)),
-                    max_retries=0,
-                    http_client=openai.DefaultHttpxClient(
-                        follow_redirects=False, event_hooks={"response": [_raise_for_status]}
-                    ),
-                )
-                self._process = os.getpid()
-                weakref.finalize(self, self._client.close)
-            return self._client
+    def _client(self, before_sending: Callable[[Any], None]) -> OpenAI:
+        """Return a new client. `before_sending`: called with each request."""
+        import openai
 
-    def _chunks(self, send: Send, max_bytes: int, cancel: Cancellation) -> Generator[bytes, None, None]:
+        return openai.OpenAI(
+            api_key=self._key or _NO_KEY,
+            base_url=self.url,
+            timeout=openai.Timeout(self._timeout, connect=min(self._timeout, _CONNECT_TIMEOUT)),
+            max_retries=0,
+            http_client=openai.DefaultHttpxClient(
+                follow_redirects=False, event_hooks={"request": [before_sending], "response": [_raise_for_status]}
+            ),
+        )
+
+    def _chunks(
+        self, resource: str, body: dict[str, Any], max_bytes: int, cancel: Cancellation
+    ) -> Generator[bytes, None, None]:
         """Yield the bytes of a response as they arrive, read in a thread of its own.
 
         A server may send bytes slowly without end, also in the headers, where no timeout of the client applies; so the
-        caller waits until the deadline only, and the thread ends by itself. Raises HTTPStatusError, IncompleteResponse,
-        LLMResponseError where there are too many bytes, and ModelError soon after the work is cancelled.
+        caller waits until the timeout only, and then closes the connection, which ends the thread. Raises
+        HTTPStatusError, IncompleteResponse, LLMResponseError where there are too many bytes, and ModelError soon after
+        the work is cancelled.
         """
         received: SimpleQueue[bytes | BaseException | None] = SimpleQueue()
         stopped = threading.Event()
+        channel = self._channel()
+        request, send = channel.begin(), partial(channel.create(resource), **body)
+        arguments = (channel, send, max_bytes, received.put, stopped)
+        receiver = threading.Thread(target=self._receive, args=arguments, name="graphwright-response", daemon=True)
         deadline = time.monotonic() + self._timeout
-        arguments = (send, max_bytes, received.put, stopped)
-        threading.Thread(target=self._receive, args=arguments, name="graphwright-response", daemon=True).start()
+        receiver.start()
         try:
             while True:
                 cancel.check(_GRACE)
@@ -272,22 +283,29 @@ class HTTPConnection:
                 yield part
         finally:
             stopped.set()
+            receiver.join(_END)
+            if receiver.is_alive():
+                channel.close(request)
 
-    def _receive(self, send: Send, max_bytes: int, put: Callable[[Any], None], stopped: threading.Event) -> None:
+    def _receive(
+        self, channel: _Channel, send: Send, max_bytes: int, put: Callable[[Any], None], stopped: threading.Event
+    ) -> None:
         """Send a request and put the bytes of its response, then None; an exception instead where there is one."""
+        end: BaseException | None = None
         try:
             size = 0
             with send() as response:
                 for chunk in response.iter_bytes():
                     if stopped.is_set():
-                        return
+                        break
                     size += len(chunk)
                     put(chunk)
                     if size > max_bytes:
                         raise LLMResponseError(f"{self.place} sent more than {max_bytes:,} bytes and was cut off.")
-            put(None)
         except BaseException as error:  # raised again by the thread that waits
-            put(error)
+            end = error
+        self._idle.append(channel)
+        put(end)
 
     def _error_of(self, error: BaseException) -> BaseException:
         """Translate an error of the client into one of graphwright; other errors are returned unchanged."""
@@ -354,6 +372,65 @@ class HTTPConnection:
     def _without_key(self, text: str) -> str:
         """Return a text of the server without the key, which some servers repeat."""
         return text.replace(self._key, "***") if self._key and len(self._key) >= _MIN_KEY else text
+
+
+class _Channel:
+    """A client with one connection, for one request at a time, which another thread may close.
+
+    The clients' own means do not end a thread that waits for a response: closing a socket wakes no reader of it, and
+    which socket a request uses is known only where it is the only one.
+    """
+
+    def __init__(self, client: Callable[[Callable[[Any], None]], OpenAI]) -> None:
+        """Take a function that makes a client with a hook for its requests."""
+        self.client = client(self._trace)
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._request = 0
+        self._closed = False
+
+    def create(self, resource: str) -> Callable[..., AbstractContextManager[Any]]:
+        """Return the function that sends a request. `resource`: of the client, such as "chat.completions"."""
+        create: Callable[..., AbstractContextManager[Any]]
+        create = attrgetter(resource)(self.client).with_streaming_response.create
+        return create
+
+    def begin(self) -> int:
+        """Return the number of a new request."""
+        with self._lock:
+            self._request += 1
+            self._closed = False
+            return self._request
+
+    def close(self, request: int) -> None:
+        """Close the connection of a request; nothing where that has ended, and another one has begun."""
+        with self._lock:
+            if request == self._request:
+                self._closed = True
+                self._shut()
+
+    def _trace(self, request: Any) -> None:
+        """Have the transport report a new connection of this request."""
+        request.extensions["trace"] = self._connected
+
+    def _connected(self, event: str, info: Mapping[str, Any]) -> None:
+        """Keep the socket of a new connection, plain or encrypted; close it where the request was given up."""
+        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            with self._lock:
+                self._socket = info["return_value"].get_extra_info("socket")
+                if self._closed:
+                    self._shut()
+
+    def _shut(self) -> None:
+        if self._socket is not None:
+            with suppress(OSError):  # it is closed already
+                # Not the method of an encrypted socket, which another thread may be reading.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+def _close(channels: list[_Channel]) -> None:
+    for channel in channels:
+        channel.client.close()
 
 
 class _ErrorStatus(Exception):
