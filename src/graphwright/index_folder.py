@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -29,6 +29,7 @@ from graphwright.index.store import Store
 from graphwright.index.writer import Writer
 from graphwright.methods.registry import default_method, pipeline, retrieval_part
 from graphwright.models.cache import CachedEncoder
+from graphwright.models.deadline import Deadline
 from graphwright.models.protocols import NamedEncoder, Usage
 from graphwright.models.registry import EMBEDDED, cross_encoder_of, encoder_of, llm_of, reader_of
 from graphwright.operators.operator import Operator
@@ -322,9 +323,23 @@ class Index:
         return retrieval_part(operator)(start(question, snapshot.graph), run)
 
     def ask(
-        self, question: str | Question, method: Method | None = None, *, run: Run | None = None, **options: Any
+        self,
+        question: str | Question,
+        method: Method | None = None,
+        *,
+        run: Run | None = None,
+        deadline: float | None = None,
+        **options: Any,
     ) -> State:
-        """Return the state with an answer and its citations. Arguments as in `retrieve`."""
+        """Return the state with an answer and its citations. Arguments as in `retrieve`.
+
+        `deadline`: seconds for all that is asked of a language model; by default there is no limit but that of each
+        reply. After them no request is sent, a running one is cut, and the steps that are left are done without the
+        model, as their notes say; passages, usage and seconds of the other steps are kept.
+        """
+        if deadline is not None:
+            run = Run() if run is None else run
+            run = replace(run, cancel=Deadline(deadline, run.cancel))
         snapshot, operator = self._pipeline(method, **options)
         return operator(start(question, snapshot.graph), run)
 
@@ -336,10 +351,16 @@ class Index:
         return _many(questions, snapshot, retrieval_part(operator), threads)
 
     def ask_many(
-        self, questions: Questions, method: Method | None = None, *, threads: int = 2, **options: Any
+        self,
+        questions: Questions,
+        method: Method | None = None,
+        *,
+        threads: int = 2,
+        deadline: float | None = None,
+        **options: Any,
     ) -> list[State]:
-        """Return the states of `ask` for many questions, processed in threads; options as in `retrieve`."""
-        return _many(questions, *self._pipeline(method, **options), threads)
+        """Return the states of `ask` for many questions, processed in threads; options as in `ask`."""
+        return _many(questions, *self._pipeline(method, **options), threads, deadline)
 
     def pipeline(self, method: Method | None = None, **options: Any) -> Operator:
         """Return a method as an operator over the current snapshot."""
@@ -497,8 +518,15 @@ def _built(method: Callable[[Snapshot], Operator], snapshot: Snapshot) -> Operat
     return operator
 
 
-def _many(questions: Questions, snapshot: Snapshot, operator: Operator, threads: int) -> list[State]:
+def _many(
+    questions: Questions, snapshot: Snapshot, operator: Operator, threads: int, deadline: float | None = None
+) -> list[State]:
     if threads < 1 or isinstance(questions, str):
         raise OptionError(f"give a list of questions and 1 thread or more, not {questions!r} and {threads} threads.")
+
+    def state(question: str | Question) -> State:
+        cancel = None if deadline is None else Deadline(deadline)
+        return operator(start(question, snapshot.graph), Run(cancel=cancel))
+
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        return list(pool.map(lambda question: operator(start(question, snapshot.graph)), questions))
+        return list(pool.map(state, questions))

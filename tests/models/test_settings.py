@@ -34,6 +34,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         completion_rate = 100.5
         extraction = "triples"
         gleanings = 1
+        deadline = 60
         reasoning_effort = "low"
         max_completion_tokens = 900
         seed = 7
@@ -43,7 +44,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     settings = read_settings(written(tmp_path, f"[llm]{lines}"))
     thinking = {"reasoning_effort": "low", "max_completion_tokens": 900, "seed": 7}
     body = {"chat_template_kwargs": {"enable_thinking": False}}
-    speed = {"prompt_rate": 2000, "completion_rate": 100.5, "extraction": "triples", "gleanings": 1}
+    speed = {"prompt_rate": 2000, "completion_rate": 100.5, "extraction": "triples", "gleanings": 1, "deadline": 60}
     address = "https://[::1]:8000/a/v1"
     options = {"prompt_price": 0.15, "completion_price": 0.0, **speed, **thinking, "extra_body": body}
     assert settings == LLMSettings("qwen2.5:7b", address, 0.5, 60, 90_000, 2, 99, 1.0, **options)
@@ -66,7 +67,7 @@ def test_whole_numbers_marks_and_foreign_line_ends_are_read(tmp_path: Path) -> N
     "text, message",
     [
         ('[llm]\nmodel = "m"\ntimout = 5', r"\[llm\] timout is unknown; .*Did you mean 'timeout'"),
-        ('[llm]\nmodel = "m"\nqwertz = 5', r"qwertz is unknown; the names are model, base_url, .*gleanings\.$"),
+        ('[llm]\nmodel = "m"\nqwertz = 5', r"qwertz is unknown; the names are model, base_url, .*deadline\.$"),
         ('[lmm]\nmodel = "m"', r"section \[lmm\] is unknown; the names are llm\. Did you mean 'llm'"),
         ('llm = "m"', r"llm is 'm'; it must be a section"),
         ("[llm]\ntimeout = 5", "names no model"),

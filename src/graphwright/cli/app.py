@@ -21,7 +21,7 @@ import typer
 from graphwright import __version__
 from graphwright.cli.evaluate import evaluate
 from graphwright.cli.indexing import import_, index, reextract, remove, sync
-from graphwright.cli.options import AnswerModelOptions, AsJson, BaseUrl, IndexFolder, Method, QueryOptions, expanded
+from graphwright.cli.options import AsJson, AskModelOptions, BaseUrl, IndexFolder, Method, QueryOptions, expanded
 from graphwright.cli.terminal import clean, counted, note, print_json, shortened
 from graphwright.cli.training import train
 from graphwright.errors import GraphwrightError, OptionError
@@ -74,7 +74,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="Question.")],
     index: IndexFolder,
     query: QueryOptions,
-    model: AnswerModelOptions,
+    model: AskModelOptions,
 ) -> None:
     """Answer a question, with citations and passages."""
     from graphwright.cli import asking

@@ -29,7 +29,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, Answer, Question, State, Step
 
 if TYPE_CHECKING:
-    from graphwright.cli.options import AnswerModelOptions, QueryOptions
+    from graphwright.cli.options import AskModelOptions, QueryOptions
 
 __all__ = ["ask", "open_index", "retrieve", "run_demo", "show_explanation", "usage_line"]
 
@@ -62,11 +62,11 @@ def open_index(folder: Path) -> Index:
     return index
 
 
-def ask(folder: Path, question: str, query: QueryOptions, model: AnswerModelOptions) -> None:
+def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions) -> None:
     """Ask a question and print the answer. On a terminal, the text of a language model is shown while it is written."""
     settings, options = model.settings(folder), query.index_options()
     if settings is not None:
-        options["llm"] = model.client(settings, folder)
+        options |= {"llm": model.client(settings, folder), "deadline": settings.deadline}
     index = open_index(folder)
     live = settings is not None and not query.as_json and sys.stdout.isatty()
     run = Run(on_text=_show_draft if live else None)

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from graphwright.models.protocols import LLM
     from graphwright.models.settings import LLMSettings
 
-__all__ = ["AnswerModelOptions", "ExtractionOptions", "ModelOptions", "QueryOptions", "expanded", "names_in"]
+__all__ = [
+    "AnswerModelOptions",
+    "AskModelOptions",
+    "ExtractionOptions",
+    "ModelOptions",
+    "QueryOptions",
+    "expanded",
+    "names_in",
+]
 
 IndexFolder = Annotated[Path, typer.Option("--index", help="Index folder.")]
 Into = Annotated[Path, "Index folder; created if it does not exist."]
@@ -126,6 +134,20 @@ class AnswerModelOptions(ModelOptions):
         if self.llm or self.base_url:
             raise OptionError("--offline uses no language model; leave out --llm and --base-url.")
         return None
+
+
+@dataclass(frozen=True)
+class AskModelOptions(AnswerModelOptions):
+    """The language model that answers a question."""
+
+    deadline: Annotated[
+        float | None,
+        typer.Option(min=0.001, help="Seconds after which a question is answered without the LLM (default: none)."),
+    ] = None
+
+    def _changes(self) -> dict[str, Any]:
+        """Return the settings that are given as options."""
+        return super()._changes() | ({} if self.deadline is None else {"deadline": self.deadline})
 
 
 @dataclass(frozen=True)

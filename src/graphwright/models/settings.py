@@ -41,7 +41,8 @@ _TEXT = Constraint("text that UTF-8 can hold", _can_be_stored)
 class LLMSettings(Checked):
     """A language model and its limits.
 
-    `base_url`: of an OpenAI-compatible server; None is OpenAI. `timeout`: seconds for one reply.
+    `base_url`: of an OpenAI-compatible server; None is OpenAI. `timeout`: seconds for one reply. `deadline`: seconds
+    for all replies to a question that is asked on the command line (see Index.ask); None is no limit.
     `requests_per_minute`, `tokens_per_minute`: limits of the server; None is no limit. `concurrency`: requests at a
     time. `max_tokens`: of one reply. `reasoning_effort`, `max_completion_tokens`, `seed`, `extra_body`: see OpenAILLM;
     in the file `extra_body` is a section [llm.extra_body]. `prompt_price`, `completion_price`: price of a million
@@ -72,6 +73,7 @@ class LLMSettings(Checked):
     completion_rate: Annotated[float | None, Between(0, 10**9, open_low=True)] = None
     extraction: Annotated[str, OneOf("full", "triples")] = "full"
     gleanings: Annotated[int, AtLeast(0)] = 0
+    deadline: Annotated[float | None, Between(0.001, 86_400)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,7 +108,8 @@ class LLMSettings(Checked):
         """Return the model. Its key comes from the environment by default."""
         from graphwright.models.openai.llm import OpenAILLM
 
-        own = ("prompt_price", "completion_price", "prompt_rate", "completion_rate", "extraction", "gleanings")
+        prices = ("prompt_price", "completion_price", "prompt_rate", "completion_rate")
+        own = (*prices, "extraction", "gleanings", "deadline")
         options = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own}
         return OpenAILLM(**options, api_key=api_key, prices=self.prices)
 
