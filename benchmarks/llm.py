@@ -9,11 +9,12 @@ a grammar (json_schema), and with the schema in the prompt alone. Interrupted ru
 with other limits, are kept apart.
 
 The columns, over the replies to all steps of a method: `parses`, `fits`: the first reply of a step holds a JSON object,
-and one that follows the schema; `repaired`: it did not, but its correction did; `plain`: an answer in plain text,
-kept and marked as not verified; `twin`: nothing that could be used, so that the step was done without a model; `ends`:
-the reply ended by itself, not at the limit of its tokens or of the time; `parses of those that end`. `quotes hold`: of
-the quotes in answers, those that are in the passages. `EM`, `F1`, `Hits@1`: of `short`, where there is none of the
-text; an abstention counts 0. Tokens and seconds are means of a question, `longest` is the longest in seconds.
+and one that follows the schema; `repaired`: it did not, but its correction did; `plain`: an answer in plain text, kept
+and marked as not verified; `twin`: nothing that could be used, so that the step was done without a model; `ends`: the
+reply ended by itself, not at the limit of its tokens or of the time (--timeout, --deadline); `parses of those that
+end`. `quotes hold`: of the quotes in answers, those that are in the passages. `EM`, `F1`, `Hits@1`: of `short`, where
+there is none of the text; an abstention counts 0. Tokens and seconds are means of a question, `longest` is the longest
+in seconds.
 Writes `llm.json` and `llm.md`.
 """
 
@@ -44,6 +45,7 @@ from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index
 from graphwright.evaluate.metrics import exact_match, hits_at_1, token_f1
 from graphwright.models import MiniLM, OpenAILLM
+from graphwright.models.deadline import Deadline
 from graphwright.models.structured import Mismatch, RawReply, parse_reply, plain_text
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
@@ -138,11 +140,14 @@ def budgeted(value: Any, passages: int, tokens: int) -> Any:
     return result
 
 
-def asked(operator: Operator, index: Index, question: QuestionRecord, replies: Replies) -> Record:
+def asked(
+    operator: Operator, index: Index, question: QuestionRecord, replies: Replies, deadline: float | None = None
+) -> Record:
     """Return the row of one question: the replies, the answer's scores, tokens and seconds."""
     replies.rows.clear()
     entities = question.entities if isinstance(question, GraphQuestion) else ()
-    run, error, answer, notes = Run(), "", None, list[str]()
+    cancel = None if deadline is None else Deadline(deadline)
+    run, error, answer, notes = Run(cancel=cancel), "", None, list[str]()
     begun = time.perf_counter()
     try:
         state = operator(start(Question(question.text, question.id, entities), index.graph), run)
@@ -195,7 +200,7 @@ def measure(options: Namespace, label: str, rows: Rows) -> str:
                 for question in subject.questions:
                     key = label, form, method, question.id
                     if key not in rows:
-                        row = asked(operator, index, question, llm.replies)
+                        row = asked(operator, index, question, llm.replies, options.deadline)
                         rows.add({"set": label, "form": form, "method": method} | row)
                 print(f"{label}, schema in the {form}: {method}", flush=True)
     return subject.over
@@ -269,9 +274,10 @@ def shown(value: float | None) -> str:
 
 def described(options: Namespace) -> str:
     """Return the settings of a run, in a sentence."""
+    deadline = "" if options.deadline is None else f", {options.deadline:g} seconds a question"
     return (
         f"{options.about}{' ' if options.about else ''}At most {options.passages} passages and {options.tokens:,} "
-        f"tokens of evidence, {options.max_tokens:,} tokens a reply, {options.timeout:g} seconds a reply; "
+        f"tokens of evidence, {options.max_tokens:,} tokens a reply, {options.timeout:g} seconds a reply{deadline}; "
         f"temperature 0; questions drawn with seed {options.seed}."
     )
 
@@ -297,6 +303,7 @@ def store(options: Namespace, rows: Rows, overs: dict[str, str]) -> None:
 def rows_of(options: Namespace) -> Rows:
     """Return the rows of this model with these limits."""
     limits = [options.passages, options.tokens, options.max_tokens, options.timeout, options.seed]
+    limits += [] if options.deadline is None else [options.deadline]
     name = hashlib.sha256(json.dumps([options.llm, *limits]).encode()).hexdigest()[:12]
     return Rows(options.work / "llm" / f"{name}.jsonl", "set", "form", "method", "question")
 
@@ -316,6 +323,7 @@ def parser() -> ArgumentParser:
     made.add_argument("--tokens", type=int, default=3000, help="of evidence; fewer for a model with a small context")
     made.add_argument("--max-tokens", type=int, default=2048, help="of a reply")
     made.add_argument("--timeout", type=float, default=120.0, help="seconds of a reply")
+    made.add_argument("--deadline", type=float, help="seconds of a question, after which it does without the model")
     return made
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -113,6 +114,19 @@ def test_cancelled_stream_ends_and_frees_the_server(llm: OpenAILLM, address: str
     assert slots_at_work(address) == 0
 
 
+def test_cancelled_request_frees_the_server(llm: OpenAILLM, address: str) -> None:
+    with Cancellation() as cancel, ThreadPoolExecutor(1) as pool:
+        call = pool.submit(replace(llm, max_tokens=4000).complete, "", "Tell a very long story.", cancel=cancel)
+        deadline = time.monotonic() + 60
+        while not slots_at_work(address) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        cancel.set()
+        assert "cancelled" in str(call.exception())
+    while slots_at_work(address) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert slots_at_work(address) == 0
+
+
 def test_chunks_are_extracted(llm: OpenAILLM) -> None:
     excerpts = [Excerpt(town, town, f"{town} lies on the {river}.") for town, river in list(TOWNS.items())[:3]]
     results = GenerativeExtractor(replace(llm, max_tokens=500), extraction="triples", threads=2).extract(excerpts)
@@ -152,6 +166,14 @@ def test_reply_that_takes_too_long_keeps_passages_and_time(llm: OpenAILLM, index
     assert state.passages and state.answer is not None
     step = next(step for step in state.trace if step.operator.startswith("Generate"))
     assert step.seconds > 0.1 and any("cut short" in note for note in step.notes)
+
+
+def test_question_ends_by_its_deadline(llm: OpenAILLM, index: Index) -> None:
+    began = time.monotonic()
+    state = index.ask("Which river does Linz lie on?", "ircot", llm=replace(llm, max_tokens=2000), deadline=0.5)
+    assert time.monotonic() - began < 30
+    assert state.passages and state.answer is not None and state.answer.text
+    assert any("deadline of 0.5 seconds" in note for step in state.trace for note in step.notes)
 
 
 def test_answer_is_streamed_and_checked(llm: OpenAILLM, index: Index) -> None:
