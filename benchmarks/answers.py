@@ -23,7 +23,7 @@ from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval
 from graphwright.index_folder import Index
 from graphwright.methods.registry import pipeline, retrieval_part
-from graphwright.models.embedded.reader import PairReader
+from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import PassageText
 from graphwright.operators.state import start
 
@@ -35,14 +35,14 @@ READ = 8  # passages
 THRESHOLD = 0.5  # of the confidence, from which an answer is given
 
 
-def reader_of(options: Namespace, name: str) -> PairReader:
+def reader_of(options: Namespace, name: str) -> MiniLMReader:
     """Return the reader that was trained without the family of a set."""
     folders = [options.readers / f"without-{FAMILIES[name]}", options.readers / "open"]
     folder: Path = next((folder for folder in folders if folder.is_dir()), folders[0])
-    return PairReader(str(folder))
+    return MiniLMReader(weights=str(folder))
 
 
-def ask(index: Index, question: QuestionRecord, reader: PairReader, options: Namespace) -> Record:
+def ask(index: Index, question: QuestionRecord, reader: MiniLMReader, options: Namespace) -> Record:
     """Return the best answers with and without the gold passages, with their confidence and quality."""
     retrieve = retrieval_part(pipeline(options.method, index.snapshot, top_k=20))
     ranked = list(retrieve(start(question.text, index.graph)).passages or ())

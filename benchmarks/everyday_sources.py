@@ -65,7 +65,8 @@ def _fetched(source: Source, packages: Path) -> Path:
         return path
     lines = done.stderr.strip().splitlines()
     reason = "its checksum differs" if done.returncode == 0 else (lines or [f"exit status {done.returncode}"])[-1]
-    raise Unavailable(f"{source['name']}: {source['package']} {source['version']} is not served: {reason}")
+    hint = " (apt-get update reads the lists of packages anew)" if source["registry"] == "debian" else ""
+    raise Unavailable(f"{source['name']}: {source['package']} {source['version']} is not served: {reason}{hint}")
 
 
 def _with_checksum(source: Source, packages: Path) -> Path | None:

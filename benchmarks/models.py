@@ -1,6 +1,6 @@
-"""Measure the embedded models: the int8 encoder against float32, and the cross-encoder and reader on held-out data.
+"""Measure the embedded models: the int8 encoder against float32, and the cross-encoder on held-out data.
 
-    python benchmarks/models.py --data DIR [--only encoder rank answer speed] [--sets musique ...] [--limit 200]
+    python benchmarks/models.py --data DIR [--only encoder rank speed] [--sets musique ...] [--limit 200]
 
 - encoder: agreement, recall and speed of the embedded encoder against its float32 original on the multihop sets (needs
   onnx and safetensors; --weights names model.safetensors, which else is downloaded). Texts are a title, a newline and a
@@ -8,15 +8,12 @@
 - rank: the first 50 passages of `hybrid`, ordered by the cross-encoder, which reads each once (`rerank`), or again with
   the names of the three best (`MultiHopRerank`), alone or fused with the first order; the share of the difference
   between recall@5 and recall@50 of `hybrid` that this gains. 95 % bootstrap intervals of the gain, over questions.
-- answer: exact match and token F1 of offline answers to questions with answers: a span of the reader if it scores 0.6
-  or more, else quoted sentences; from the passages of `hybrid` and `ppr`, from the gold passages alone, and from the
-  first 8 passages that are not gold, where every short answer is wrong.
 - speed: milliseconds of a pair on one thread, with a new text, and with a text that was read before.
 
-Of hotpotqa, 2wiki, scifact, xquad and covidqa only the questions held out of training are asked, and for answers of
-these only the half that no threshold was chosen on; musique, cisi and cranfield took no part in training; the questions
-of hotpotqa100 are other ones of HotpotQA. An index of each set and its candidates are kept below --work; delete them
-after a change of the search. Writes `reading.json` and `reading.md`; sets and parts that are not asked for stay.
+Of hotpotqa, 2wiki, scifact, xquad and covidqa only the questions held out of training are asked; musique, cisi and
+cranfield took no part in training; the questions of hotpotqa100 are other ones of HotpotQA. An index of each set and
+its candidates are kept below --work; delete them after a change of the search. Writes `reading.json` and `reading.md`;
+sets and parts that are not asked for stay.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -49,15 +46,13 @@ from harness import (
 )  # fmt: skip
 from numpy.typing import NDArray
 
-from graphwright.evaluate.metrics import exact_match, ndcg_at_k, recall_at_k, token_f1
+from graphwright.evaluate.metrics import ndcg_at_k, recall_at_k
 from graphwright.evaluate.statistics import bootstrap_interval
-from graphwright.generate.readers import Quote, ReadSpans
 from graphwright.index_folder import Index
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.embedded import encoder as embedded
-from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder, MiniLMReader
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.protocols import PassageText
 from graphwright.operators.control import ReciprocalRank
 from graphwright.operators.operator import Keep
 from graphwright.operators.rerank.rerank import MultiHopRerank, Rerank
@@ -159,12 +154,10 @@ def measure_encoder(options: Namespace) -> None:
     write_results(options.out / "encoder.json", result)
 
 
-# The cross-encoder and the reader
+# The cross-encoder
 
 SETS = ("hotpotqa", "hotpotqa100", "2wiki", "musique", "scifact", "cisi", "cranfield", "xquad", "covidqa")
 POOL = 50  # passages that are ordered
-READ = 8  # passages that an answer is read from
-THRESHOLD = ReadSpans(MiniLMReader()).threshold
 RERANKERS = ("rerank", "multi-hop", "multi-hop, fused")
 
 
@@ -211,42 +204,6 @@ def rank(questions: Sequence[Asked], index: Index) -> Record:
     return result
 
 
-def answered(part: Part, question: Asked, keys: Sequence[str], reader: MiniLMReader, quote: Quote) -> tuple[str, bool]:
-    """Return the answer from these passages, empty if none, and whether it is short."""
-    passages = [PassageText(*part.passages[key]) for key in keys]
-    run = Run()
-    span = next(iter(run.read(reader, question.text, passages)), None)
-    if span is not None and span.score >= THRESHOLD:
-        return span.text or passages[span.passage].text[span.start : span.end], True
-    sentences = quote.sentences_of(question.text, passages, run)
-    return " ".join(passages[s.passage].text[s.start : s.end] for s in sentences), False
-
-
-def answer(part: Part, questions: Sequence[Asked]) -> Record:
-    """Return the quality of answers from several choices of passages."""
-    questions = [q for q in questions if q.answers and not (part.name in REAL and q.tuned_on)]
-    reader, quote = MiniLMReader(), Quote(MiniLM())
-    sources: Mapping[str, Callable[[Asked], Sequence[str]]] = {
-        "gold": lambda q: q.gold,
-        "hybrid": lambda q: q.pool,
-        "ppr": lambda q: q.walked,
-        "without gold": lambda q: [key for key in q.walked or q.pool if key not in q.gold],
-    }
-    result = {}
-    for name, keys in sources.items():
-        if name == "ppr" and not any(question.walked for question in questions):
-            continue
-        rows = []
-        for question in questions:
-            text, short = answered(part, question, keys(question)[:READ], reader, quote)
-            rows.append((exact_match([text], question.answers), token_f1([text], question.answers), short))
-        array = np.array(rows, float)
-        exact, f1, share = (percent(column) for column in array.T)
-        right = percent(array[array[:, 2] > 0, 1])
-        result[name] = {"questions": len(rows), "exact_match": exact, "f1": f1, "short": share, "f1_of_short": right}
-    return result
-
-
 def speed(part: Part, questions: Sequence[Asked]) -> Record:
     """Return the milliseconds of a pair on one thread."""
     model = MiniLMCrossEncoder()
@@ -286,16 +243,7 @@ def page(results: Record) -> str:
     """Return the tables of all sets."""
     header = ("set", "questions", "", "recall@5", "gain (95 %)", "share of the room", "nDCG@10", "gain (95 %)")
     ranks = [row for name, of in results.items() if "rank" in of for row in rank_rows(name, of["rank"])]
-    parts = ["# The embedded cross-encoder and reader, held out", "## Ranking: the first 50 of `hybrid`, reordered"]
-    parts += [table(header, ranks), "## Answers"]
-    columns = ("questions", "exact_match", "f1", "short", "f1_of_short")
-    rows = [
-        [name, source, *(values[column] for column in columns)]
-        for name, of in results.items()
-        for source, values in of.get("answer", {}).items()
-    ]
-    of_answers = ("set", "passages", "questions", "exact match", "F1", "short answers, %", "F1 of these")
-    parts.append(table(of_answers, rows))
+    parts = ["# The embedded cross-encoder, held out", "## The first 50 of `hybrid`, reordered", table(header, ranks)]
     for name, of in results.items():
         if "speed" in of:
             times = f"{of['speed']['new_ms']} ms, {of['speed']['read_before_ms']} ms if its text was read before"
@@ -304,7 +252,7 @@ def page(results: Record) -> str:
 
 
 def measure_reading(options: Namespace) -> None:
-    """Measure the cross-encoder and the reader on the sets."""
+    """Measure the cross-encoder on the sets."""
     path = options.out / "reading.json"
     results = read_results(path)
     for name in options.sets:
@@ -314,8 +262,6 @@ def measure_reading(options: Namespace) -> None:
         if "rank" in options.only:
             with Index.open(options.work / "reading" / name / "index") as index:
                 result["rank"] = rank(questions, index)
-        if "answer" in options.only and any(question.answers for question in questions):
-            result["answer"] = answer(part, questions)
         if "speed" in options.only and name == options.sets[0]:
             result["speed"] = speed(part, questions)
         print(name, result, flush=True)
@@ -324,7 +270,7 @@ def measure_reading(options: Namespace) -> None:
 
 def main() -> None:
     """Measure the parts asked for."""
-    parser = arguments(__doc__, parts=("encoder", "rank", "answer", "speed"), sets=SETS)
+    parser = arguments(__doc__, parts=("encoder", "rank", "speed"), sets=SETS)
     parser.add_argument("--weights", type=Path, help="model.safetensors of all-MiniLM-L6-v2")
     parser.add_argument("--limit", type=int, help="questions of a set")
     options = parse(parser)

@@ -1,12 +1,12 @@
-"""Fit the confidence of the embedded reader: a logistic model over the features of its candidates.
+"""Fit how the readings of the embedded reader are mixed, and the probabilities that it gives.
 
     python scripts/fit_reader.py FOLDER --data DIR --work DIR [--without hotpotqa|2wiki|musique] [--unseen]
 
 FOLDER holds the reader that scripts/build_reader.py wrote, without confidence; its model.json is completed. Questions
-of the multihop sets are asked of an index of each set, all but those of the family that a fold leaves out, and only
-those that the network was not trained on (`--unseen`: it was trained on none, so all are taken). Each is read twice:
-with what retrieval gives, and with the gold passages taken out, where no candidate is right. A candidate is right where
-its token F1 with a gold answer is at least 0.8.
+are asked of an index of their set: of the multihop sets, all but those of the family that a fold leaves out, only those
+that the network was not trained on (`--unseen`: it was trained on none, so all are taken); and of XQuAD, which it never
+saw. Each is read twice: with what retrieval gives, and with the gold passages taken out, where no candidate is right. A
+candidate is right where its token F1 with a gold answer is at least 0.8.
 """
 
 from __future__ import annotations
@@ -14,72 +14,141 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from reader_data import FAMILIES, for_confidence
+from reading_data import read_squad
 
 from graphwright import Document, Index, start
 from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.metrics import token_f1
 from graphwright.methods.registry import pipeline, retrieval_part
-from graphwright.models.embedded.reader import (
-    ANSWER_FEATURES,
-    FEATURES,
-    PairReader,
+from graphwright.models.embedded.reader import PARTS, MiniLMReader, Reading
+from graphwright.models.embedded.reader_scores import (
+    Candidate,
     answer_features,
     candidates,
-    features,
+    confidence_features,
+    mixture,
+    normalised,
+    probabilities,
+    reading_features,
+    sentence_features,
+    sides,
 )
 from graphwright.models.protocols import PassageText, Usage
+from graphwright.text.sentences import sentence_spans
 
+OPEN_SETS = ("xquad",)  # plain questions, of which no fold reports a figure
 READ, RETRIEVED = 8, 20
 RIGHT = 0.8
 PENALTY = 1e-4  # of the squared weights of standardised features, per row
 
 
-def index_of(data: Path, work: Path, name: str) -> Index:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, the passages that answer it, and its answers."""
+
+    text: str
+    gold: frozenset[str]
+    answers: tuple[str, ...]
+
+
+def read_set(data: Path, name: str) -> tuple[list[Asked], dict[str, tuple[str, str]]]:
+    """Return the questions of a set, and its passages by id: title and text."""
+    if name in OPEN_SETS:
+        questions, passages = read_squad(name, data)
+        return [Asked(q.text, frozenset(q.gold), tuple(q.answers)) for q in questions], passages
+    read = read_dataset(data / "multihop" / name)
+    rows = {row.id: (row.title, row.text) for row in read.documents(lambda skipped: None)}
+    return [Asked(q.text, frozenset(q.gold), q.answers) for q in read.questions], rows
+
+
+def index_of(work: Path, name: str, passages: dict[str, tuple[str, str]]) -> Index:
     """Return the index of a set, built where it is not there yet."""
     folder = work / "index" / name
     if folder.is_dir():
         return Index.open(folder)
     index = Index.create(folder)
-    read = read_dataset(data / "multihop" / name)
-    rows = read.documents(lambda skipped: None)
-    index.add([Document(row.id, row.text, row.title, whole=True) for row in rows if row.text.strip()])
+    rows = passages.items()
+    index.add([Document(key, text, title, whole=True) for key, (title, text) in rows if text.strip()])
     return index
 
 
-def questions_read(given: Any, name: str, reader: PairReader) -> Iterator[tuple[Any, ...]]:
-    """Yield features of candidates and which are right, features of the passages and whether they answer; twice each.
+def chosen(given: Any, name: str, questions: Sequence[Asked]) -> list[Asked]:
+    """Return the questions of a set that the network was not trained on."""
+    if name in OPEN_SETS:
+        return [q for q in questions if for_confidence(q.text)][: given.questions]
+    return [q for q in questions if given.unseen or for_confidence(q.text)][: given.questions]
 
-    Passages that hold only some of the gold ones are of no use for the last, and None.
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A question with the passages that were read, and what the network found in them.
+
+    `answers`: empty where the gold passages were taken out; `answered`: whether the passages hold all gold ones (None:
+    only some); `sentences`, and which of them hold the answer (None where the answer is yes or no).
     """
-    with index_of(given.data, given.work, name) as index:
+
+    question: str
+    passages: list[PassageText]
+    readings: list[Reading]
+    answers: list[str]
+    answered: bool | None
+    sentences: list[tuple[int, int, int]]
+    holds: Any
+
+
+def questions_read(given: Any, name: str, reader: MiniLMReader) -> Iterator[Read]:
+    """Yield each question, read with what retrieval gives, and with the gold passages taken out."""
+    questions, texts = read_set(given.data, name)
+    with index_of(given.work, name, texts) as index:
         retrieve = retrieval_part(pipeline("ppr", index.snapshot, top_k=RETRIEVED))
-        questions = read_dataset(given.data / "multihop" / name).questions
-        for question in [q for q in questions if given.unseen or for_confidence(q.text)][: given.questions]:
+        for question in chosen(given, name, questions):
             ranked = list(retrieve(start(question.text, index.graph)).passages or ())
-            for gold in (True, False):
-                passages = [PassageText(p.title, p.text) for p in ranked if gold or p.document not in question.gold]
-                readings = reader.readings(question.text, passages[:READ], Usage())
-                proposed = candidates(readings, passages)
-                right = [gold and token_f1(c.text, [*question.answers]) >= RIGHT for c in proposed]
-                there = {p.document for p in ranked[:READ]} & {*question.gold} if gold else set()
-                answers = {0: False, len({*question.gold}): True}.get(len(there))
-                row = answer_features(question.text, passages[:READ], readings)
-                yield features(question.text, proposed, readings), np.array(right), row, answers
+            yield read_with(question, [(p.document, PassageText(p.title, p.text)) for p in ranked], reader)
+            others = [(p.document, PassageText(p.title, p.text)) for p in ranked if p.document not in question.gold]
+            yield read_with(question, others, reader)
 
 
-def remembered(given: Any, name: str, reader: PairReader, sha256: str) -> list[tuple[Any, ...]]:
+def read_with(question: Asked, ranked: Sequence[tuple[str, PassageText]], reader: MiniLMReader) -> Read:
+    """Return a question read with the first of these passages, by document.
+
+    Whether passages that hold only some of the gold ones answer it is unknown. A sentence holds the answer where it is
+    of a gold passage and has the answer's words; of answers that are yes or no this is unknown.
+    """
+    documents, passages = [document for document, _ in ranked[:READ]], [passage for _, passage in ranked[:READ]]
+    readings = reader.readings(question.text, passages, Usage())
+    gold = question.gold & {*documents}
+    sentences = [(at, *span) for at, passage in enumerate(passages) for span in sentence_spans(passage.text)]
+    answers = [normalised(answer) for answer in question.answers]
+    holds = [
+        documents[at] in gold and any(f" {a} " in f" {normalised(passages[at].text[b:e])} " for a in answers)
+        for at, b, e in sentences
+    ]
+    decided = {"yes", "no"} & {*answers}
+    return Read(
+        question.text,
+        passages,
+        readings,
+        [*question.answers] if gold else [],
+        {0: False, len(question.gold): True}.get(len(gold)),
+        sentences,
+        None if decided else np.array(holds, bool),
+    )
+
+
+def remembered(given: Any, name: str, reader: MiniLMReader, sha256: str) -> list[Read]:
     """Return what `questions_read` yields, kept in a file for the fits of other folds."""
     file = given.work / "rows" / f"{name}-{sha256[:12]}-{given.unseen}-{given.questions}.pickle"
     if not file.is_file():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(pickle.dumps(list(questions_read(given, name, reader))))
-    parts: list[tuple[Any, ...]] = pickle.loads(file.read_bytes())
+    parts: list[Read] = pickle.loads(file.read_bytes())
     return parts
 
 
@@ -95,6 +164,67 @@ def fitted(rows: Any, right: Any) -> Any:
     return weights
 
 
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """The candidates of a question, which of them are right, and their readings."""
+
+    part: Read
+    candidates: list[Candidate]
+    right: Any
+    rows: Any
+
+    @property
+    def table(self) -> Any:
+        """The probability of each candidate in each reading."""
+        return probabilities(self.candidates, len(self.part.readings))
+
+
+def proposals(part: Read) -> Proposed:
+    """Return the candidates of a question, and which are right."""
+    proposed = candidates(part.readings, part.passages, sides(part.question, part.passages, part.readings))
+    right = [bool(part.answers) and token_f1([c.text], part.answers) >= RIGHT for c in proposed]
+    rows = reading_features(part.question, part.passages, part.readings)
+    return Proposed(part, proposed, np.array(right, bool), rows)
+
+
+def fitted_mixture(proposed: Sequence[Proposed], steps: int = 500, rate: float = 0.5) -> Any:
+    """Return the weights that make right answers most probable in the mixture of readings, by gradient ascent."""
+    proposed = [each for each in proposed if each.right.any()]
+    right = [each.table[each.right].sum(0) + 1e-9 for each in proposed]
+    scale = np.concatenate([each.rows for each in proposed]).std(0) + 1e-6
+    weights = np.zeros(len(scale))
+    for _ in range(steps):
+        gradient = -1e-3 * len(right) * weights
+        for each, chance in zip(proposed, right, strict=True):
+            shares = mixture(each.rows / scale, weights)
+            gradient += (shares * chance / (shares @ chance) - shares) @ (each.rows / scale)
+        weights += rate * gradient / len(right)
+    return weights / scale
+
+
+def fit(parts: Sequence[Read]) -> dict[str, Any]:
+    """Return the weights of all parts of the model."""
+    proposed = [each for each in map(proposals, parts) if each.candidates]
+    weights = {"mixture": fitted_mixture(proposed)}
+    rows: dict[str, list[Any]] = {"confidence": [], "answerable": [], "sentence": []}
+    right: dict[str, list[Any]] = {"confidence": [], "answerable": [], "sentence": []}
+    for each in proposed:
+        part, shares = each.part, mixture(each.rows, weights["mixture"])
+        best = int((each.table @ shares).argmax())
+        rows["confidence"].append(confidence_features(each.candidates, part.readings, shares, each.rows)[None])
+        right["confidence"].append([each.right[best]])
+        if part.answered is not None:
+            rows["answerable"].append(answer_features(part.question, part.passages, part.readings, shares)[None])
+            right["answerable"].append([part.answered])
+        if part.holds is not None:
+            found = sentence_features(part.question, part.passages, part.sentences, part.readings, shares)
+            rows["sentence"].append(found)
+            right["sentence"].append(part.holds)
+    for name in rows:
+        weights[name] = fitted(np.concatenate(rows[name]), np.concatenate(right[name]).astype(float))
+    return weights
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("reader", type=Path)
@@ -105,19 +235,15 @@ def main() -> None:
     parser.add_argument("--questions", type=int, help="at most so many of each set")
     given = parser.parse_args()
     settings = json.loads((given.reader / "model.json").read_text("utf-8"))
-    settings |= {"confidence": dict.fromkeys(FEATURES, 0.0), "answerable": dict.fromkeys(ANSWER_FEATURES, 0.0)}
+    settings |= {part: dict.fromkeys(names, 0.0) for part, names in PARTS.items()}
     (given.reader / "model.json").write_text(json.dumps(settings, indent=1) + "\n", "utf-8")
-    reader = PairReader(str(given.reader))
-    names = [name for family, sets in FAMILIES.items() if family != given.without for name in sets]
+    reader = MiniLMReader(weights=str(given.reader))
+    names = [name for family, sets in FAMILIES.items() if family != given.without for name in sets] + [*OPEN_SETS]
     parts = [part for name in names for part in remembered(given, name, reader, settings["sha256"])]
-    rows, right = (np.concatenate([part[side] for part in parts]).astype(float) for side in (0, 1))
-    decided = [part[2:] for part in parts if part[3] is not None]
-    answers = np.array([part[1] for part in decided], float)
-    passages = np.stack([part[0] for part in decided]).astype(float)
-    settings["confidence"] = dict(zip(FEATURES, fitted(rows, right).round(5).tolist(), strict=True))
-    settings["answerable"] = dict(zip(ANSWER_FEATURES, fitted(passages, answers).round(5).tolist(), strict=True))
+    for part, weights in fit(parts).items():
+        settings[part] = dict(zip(PARTS[part], weights.round(5).tolist(), strict=True))
+        print(json.dumps({part: settings[part]}))
     (given.reader / "model.json").write_text(json.dumps(settings, indent=1) + "\n", "utf-8")
-    print(json.dumps({"questions": len(parts) // 2, "candidates": len(rows), "right": int(right.sum())}))
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ REVIEWS = 0.5  # share of the questions on reviews and posts, whose answers are 
 ARTICLES = ("timeqa", "quoref", "pubmedqa")  # long texts, read in windows
 WINDOW, STEP = 1000, 700  # characters of a window
 PAIRED, OTHER_ONLY = 0.3, 0.2  # shares of questions read with a second passage, and with other passages alone
+CUT = 0.25  # share of the questions of two steps that are read without the passage that answers them
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +222,13 @@ def chained_examples(folder: Path, draw: random.Random) -> Iterator[Example]:
     """Yield questions of two steps: the name in one question is replaced by the question that it answers.
 
     "When was Ida of Elten born?" and "Who founded the abbey?" (Ida of Elten) become "When was the one who founded the
-    abbey born?". The wording is rough, but only both passages answer it.
+    abbey born?". The wording is rough, but only both passages answer it. Some are read without the passage that holds
+    the answer, with one that shares their rarest words in its place.
     """
     for name in _CHAINED:
         rows = [row for row in read_rows(folder / f"{name}.jsonl.gz") if row["spans"] and row["answerable"]]
+        distinct = {Text(row["passages"][0]["title"], row["passages"][0]["text"]): None for row in rows}
+        others = Words(list(distinct))
         by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
             passage, begin, end = row["spans"][0]
@@ -235,7 +239,20 @@ def chained_examples(folder: Path, draw: random.Random) -> Iterator[Example]:
             names = [answer for answer in _names(row["question"]) if answer in by_name]
             first = draw.choice(by_name[draw.choice(names)]) if names else None
             if first is not None and first["passages"][0]["text"] != row["passages"][0]["text"]:
-                yield from _chained(row, first, draw)
+                for example in _chained(row, first, draw):
+                    yield example if draw.random() >= CUT else _cut(example, others, draw)
+
+
+def _cut(example: Example, others: Words, draw: random.Random) -> Example:
+    """Return a question of two steps without the passage that answers it."""
+    answers = {text.whole[begin:end].lower() for text in example.passages for begin, end in text.spans}
+    first = next(text for text in example.passages if not text.spans)
+    near = [
+        text
+        for text in others.near(example.question)
+        if text != first and not any(answer in text.whole.lower() for answer in answers)
+    ]
+    return Example(example.question, _shuffled((first, draw.choice(near)), draw) if near else (first,), NONE)
 
 
 def _names(question: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the cross-encoder and reader learn from: questions with candidate passages, real ones and made ones.
+"""What the cross-encoder learns from: questions with candidate passages, real ones and made ones.
 
 Real: HotpotQA, 2WikiMultiHopQA, SciFact, XQuAD and COVID-QA, of each the questions whose hash is not held out. Made: a
 sentence of a passage without one of its names, dates or numbers, its words thinned out, worded as a question (after
@@ -44,11 +44,6 @@ class Asked:
         return self._drawn % 10 < 3
 
     @property
-    def tuned_on(self) -> bool:
-        """Whether it is one of the half of these that the reader's three constants were chosen on."""
-        return self.held_out and self._drawn // 10 % 2 == 0
-
-    @property
     def _drawn(self) -> int:
         return int(hashlib.sha256(self.id.encode()).hexdigest(), 16)
 
@@ -68,7 +63,7 @@ class Part:
 
 def read_part(name: str, data: Path, folder: Path) -> Part:
     """Read a set, make an index of it in a folder, and search that for the candidates of each question."""
-    questions, passages = _squad(name, data) if name in ("xquad", "covidqa") else _dataset(name, data)
+    questions, passages = read_squad(name, data) if name in ("xquad", "covidqa") else _dataset(name, data)
     part = Part(name, questions, passages)
     with Index.create(folder) as index:
         rows = (Document(key, text, title, whole=True) for key, (title, text) in passages.items() if text.strip())
@@ -91,7 +86,7 @@ def _dataset(name: str, data: Path) -> tuple[list[Asked], dict[str, tuple[str, s
     return questions, passages
 
 
-def _squad(name: str, data: Path) -> tuple[list[Asked], dict[str, tuple[str, str]]]:
+def read_squad(name: str, data: Path) -> tuple[list[Asked], dict[str, tuple[str, str]]]:
     """Read a file in the form of SQuAD; long texts become passages that overlap by a third."""
     file = {"xquad": "xquad.en.json", "covidqa": "covidqa_200423.json"}[name]
     articles = json.loads((data / "reading" / file).read_text("utf-8"))["data"]

@@ -4,11 +4,13 @@
     python scripts/train_reader.py multihop --data DIR --work DIR [--without hotpotqa|2wiki|musique]
 
 Needs `pip install graphwright[train]`; the weights of all-MiniLM-L6-v2 are fetched as scripts/build_encoder.py does,
-and its word embeddings stay as they are. Stage `open` (scripts/reader_data.py) goes through its examples once, at a
-constant rate after a start; it writes a checkpoint in half precision every 100 steps and goes on from the last one, at
-first from scripts/checkpoints. Stage `multihop` starts from it and lets the rate fall to zero: questions of two steps
-made of the open sets, and the multihop sets without one family, or all of them for the reader that ships. Which
-examples make which step, and their order, follow from the seed alone.
+and its word embeddings stay as they are. Stage `open` (scripts/reader_data.py) goes through the open sets once, at a
+constant rate after a start, and then through questions of two steps made of them; it writes a checkpoint in half
+precision every 100 steps and goes on from the last one, at first from scripts/checkpoints. Stage `multihop` starts
+from it and lets the rate fall to zero: the multihop sets without one family, or all of them for the reader that ships,
+and some of stage A's examples again. It ends with the mean of the weights before and after it, which read ordinary
+questions as well as before and those of several steps as well as after (Wortsman et al., 2022). Which examples make
+which step, and their order, follow from the seed alone.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ BATCH_TOKENS = 4096  # of a step, padding counted
 SORTED = 1024  # examples that are sorted by length before they are batched
 RATE, WARM_UP = 2e-4, 200
 AVERAGE = 0.998  # of the running mean of weights, which is what is kept
-REPLAYED = 0.5  # examples of stage A per example of stage B
+REPLAYED = 0.5  # examples of the open sets that are read again, per new example
+REPLAYED_CHAINS = 0.25  # questions of two steps that are read again, per example of the multihop sets
 KINDS = 5
 CHECKPOINT = Path(__file__).parent / "checkpoints/open.safetensors"  # where a first run begins
 
@@ -240,19 +243,32 @@ def train(training: Training, steps: Sequence[Sequence[Encoded]], given: Any, fi
     training.save(file.with_stem(f"{file.stem}-mean"), averaged=True)
 
 
+def save_mean(before: Path, after: Path, file: Path) -> None:
+    """Write the mean of the weights of two checkpoints."""
+    first, second = load_file(before), load_file(after)
+    sums = {name: first[name].astype(np.float32) + second[name].astype(np.float32) for name in first if name != "step"}
+    arrays = {name: (value / 2).astype(np.float16) for name, value in sums.items()}
+    save_file({**arrays, "step": first["step"]}, file)
+
+
 def tokenised(given: Any, stage: str) -> list[list[Encoded]]:
     """Return the batches of a stage."""
     tokenizer = Tokenizer.from_file(str(ENCODER / "tokenizer.json"))
     draw = random.Random(given.seed)
+
+    def again(examples: Sequence[Example], share: float, new: Sequence[Example]) -> list[Example]:
+        return draw.sample(examples, min(len(examples), math.ceil(share * len(new))))
+
+    plain = list(open_examples(given.data / "qa", draw))
     if stage == "open":
-        examples = list(open_examples(given.data / "qa", draw))
-    else:
-        families = [family for family in FAMILIES if family != given.without]
-        folder = given.data / "multihop"
-        made = list(chain.from_iterable(multihop_examples(folder, family, draw) for family in families))
-        made += chained_examples(given.data / "qa", draw)
-        replayed = list(open_examples(given.data / "qa", draw))
-        examples = made + draw.sample(replayed, min(len(replayed), math.ceil(REPLAYED * len(made))))
+        first = batches(list(encode(tokenizer, plain)), draw)
+        chained = list(chained_examples(given.data / "qa", draw))
+        return first + batches(list(encode(tokenizer, chained + again(plain, REPLAYED, chained))), draw)
+    chained = list(chained_examples(given.data / "qa", draw))
+    families = [family for family in FAMILIES if family != given.without]
+    folder = given.data / "multihop"
+    new = list(chain.from_iterable(multihop_examples(folder, family, draw) for family in families))
+    examples = new + again(chained, REPLAYED_CHAINS, new) + again(plain, REPLAYED, new)
     return batches(list(encode(tokenizer, examples)), draw)
 
 
@@ -280,9 +296,10 @@ def main() -> None:
     if given.stage == "open":
         train(Training(weights, start), steps, given, start, decay=False)
     else:
-        training = Training(weights, start)
+        training, end = Training(weights, start), given.work / f"without-{given.without or 'none'}.safetensors"
         training.step = training.begun = 0
-        train(training, steps, given, given.work / f"without-{given.without or 'none'}.safetensors", decay=True)
+        train(training, steps, given, end, decay=True)
+        save_mean(start.with_stem("open-mean"), end.with_stem(f"{end.stem}-mean"), end)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +22,9 @@ from graphwright.index.snapshot import Snapshot
 from graphwright.learn import Checkpoint, load_retriever
 from graphwright.learn.retriever import Retriever
 from graphwright.models import HashEncoder
+from graphwright.models.protocols import Floats, PassageText, Span
 from graphwright.operators.state import State, start
+from graphwright.text.words import words
 
 # Lothair's kin: a small tree with one person of two marriages.
 FAMILY = [
@@ -184,3 +186,21 @@ def corpus_index() -> Index:
     index = Index.create(folder / "index", encoder=HashEncoder(), settings=settings)
     index.add(CORPUS)
     return index
+
+
+@dataclass(frozen=True)
+class WordReader:
+    """A reader without weights: it finds no spans, and scores a sentence by the words of the question that it has."""
+
+    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
+        return []
+
+    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
+        return 1.0
+
+    def sentence_scores(
+        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
+    ) -> Floats:
+        asked = set(words(question))
+        texts = [passages[at].text[start:end] for at, start, end in sentences]
+        return np.array([(0.1 + len(asked & set(words(text)))) / (1 + len(asked)) for text in texts], np.float32)

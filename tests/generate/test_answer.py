@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.models.llm_server import LLMServer, cut_stream, events, silent
-from tests.toys import CORPUS, corpus_index, family_state, loose
+from tests.toys import CORPUS, WordReader, corpus_index, family_state, loose
 
 from graphwright import ToPassages, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
 from graphwright.generate import Generate, Quote
 from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
 from graphwright.graph.evidence import Ranking
-from graphwright.models.fake import HashEncoder, ScriptedLLM
+from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Completion
 from graphwright.operators.run import Run
@@ -322,9 +322,9 @@ class TestOverHttp:
         with LLMServer([rubbish]) as server:
             llm = OpenAILLM("any", server.url)
             alone = (PassagePrompt() >> Generate(llm))(ASKED)
-            after = (PassagePrompt() >> Generate(llm, twin=Quote(HashEncoder())))(ASKED)
+            after = (PassagePrompt() >> Generate(llm, twin=Quote(WordReader())))(ASKED)
         assert alone.answer == Answer("The language model gave no usable answer.", found=False)
-        assert after.answer == Quote(HashEncoder())(ASKED).answer and after.answer is not None and after.answer.verified
+        assert after.answer == Quote(WordReader())(ASKED).answer and after.answer is not None and after.answer.verified
         assert after.passages is ASKED.passages and [len(s.notes) for s in after.trace[-2:]] == [1, 0]
         assert (
             after.trace[-2].notes == ("the model's reply did not fit the schema",) and after.trace[-2].usage.calls == 2
@@ -334,7 +334,7 @@ class TestOverHttp:
         with LLMServer([silent]) as server:
             llm = OpenAILLM("any", server.url, timeout=0.3, retries=0)
             prompted = PassagePrompt()(ASKED)
-            after = (Generate(llm, twin=Quote(HashEncoder())))(prompted)
+            after = (Generate(llm, twin=Quote(WordReader())))(prompted)
         assert after.answer is not None and after.answer.found and after.passages is ASKED.passages
         (note,) = after.trace[-2].notes
         assert note.startswith("the model's reply was cut short") and "took more than 0.3 seconds" in note
@@ -343,7 +343,7 @@ class TestOverHttp:
     def test_a_stream_that_breaks_off_is_answered_by_the_twin(self) -> None:
         heard: list[str] = []
         with LLMServer([cut_stream(*events('{"found": true, "text": "It is Erstein in Alsace', None))]) as server:
-            generate = Generate(OpenAILLM("any", server.url), twin=Quote(HashEncoder()))
+            generate = Generate(OpenAILLM("any", server.url), twin=Quote(WordReader()))
             after = generate(PassagePrompt()(ASKED), Run(on_text=heard.append))
         assert "".join(heard) == "It is Erstein in Alsace" and len(server.requests) == 1
-        assert after.answer == Quote(HashEncoder())(ASKED).answer
+        assert after.answer == Quote(WordReader())(ASKED).answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.toys import corpus_index
+from tests.toys import WordReader, corpus_index
 
 from graphwright import Keep, KHop, ToPassages, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
@@ -77,7 +77,7 @@ def test_a_method_that_needs_more_than_a_question_is_refused(monkeypatch: pytest
 
 
 def test_the_retrieval_part_leaves_out_prompts_and_answers_wherever_they_stand() -> None:
-    search, answer = VectorSearch(SNAPSHOT.passages), Quote(SNAPSHOT.encoder)
+    search, answer = VectorSearch(SNAPSHOT.passages), Quote(WordReader())
     assert retrieval_part(search >> ToPassages() >> answer >> Keep()) == search >> ToPassages() >> Keep()
     early = (
         search % 2

@@ -5,8 +5,9 @@ import importlib.util
 import pytest
 
 from graphwright.errors import OptionError
-from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder, MiniLMReader
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.fake import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.models.openai.encoder import OpenAIEncoder
 from graphwright.models.openai.llm import OpenAILLM

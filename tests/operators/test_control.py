@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.toys import GRAPHS, corpus_index, same
+from tests.toys import GRAPHS, WordReader, corpus_index, same
 
 from graphwright import Evidence, Induce, Keep, KHop, ToPassages, Triples, start
 from graphwright.errors import NeedsError
@@ -48,7 +48,7 @@ def test_if_gives_only_what_both_branches_give() -> None:
 
 def test_an_answered_state_passes_through() -> None:
     snapshot = corpus_index().snapshot
-    answering = Triples() >> ToPassages() >> Quote(snapshot.encoder)
+    answering = Triples() >> ToPassages() >> Quote(WordReader())
     state = (answering >> If(HasEvidence(), Triples(), Triples()))(
         start("Who founded the abbey of Erstein?", snapshot.graph)
     )

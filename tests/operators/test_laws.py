@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.toys import GRAPHS, TRIPLES, corpus_index, same, untrained, vectors_of
+from tests.toys import GRAPHS, TRIPLES, WordReader, corpus_index, same, untrained, vectors_of
 
 import graphwright.generate
 import graphwright.operators
@@ -56,6 +56,7 @@ from graphwright.generate import (
     Unaided,
 )
 from graphwright.generate.answer import AnswerIfEnough
+from graphwright.generate.overview import Overview
 from graphwright.generate.prompts import HybridPrompt, PassagePrompt
 from graphwright.generate.readers import Abstain, Quote, ReadSpans
 from graphwright.graph.graph import Kind
@@ -335,9 +336,10 @@ def every_operator() -> list[Operator]:
         Coverage(SNAPSHOT.names, alpha=2.0),
         Unite(),
         ToPassages(),
-        Quote(SNAPSHOT.encoder),
+        Quote(WordReader()),
         ReadSpans(MiniLMReader(), threshold=0.1),
         Abstain(Doubtful()),
+        Overview(SNAPSHOT.passages, threshold=0),
         Generate(MiniLMReader()),
         Generate(Burned()),
         PassagePrompt(passages=2),

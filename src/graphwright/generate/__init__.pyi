@@ -2,6 +2,7 @@ from .answer import AnswerIfEnough as AnswerIfEnough
 from .answer import Generate as Generate
 from .answer import Unaided as Unaided
 from .graph_answer import GraphAnswer as GraphAnswer
+from .overview import Overview as Overview
 from .path_prompts import ChainPrompt as ChainPrompt
 from .path_prompts import FlatPrompt as FlatPrompt
 from .path_prompts import GlobalEdges as GlobalEdges

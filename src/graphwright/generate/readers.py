@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -15,12 +15,11 @@ from graphwright.graph.evidence import Evidence, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Bundle, bundle_of
 from graphwright.index.vector_index import normalised
-from graphwright.models.protocols import AnsweringReader, Encoder, Floats, PassageText, Reader
+from graphwright.models.protocols import AnsweringReader, Encoder, PassageText, Reader
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.text.sentences import sentence_spans
-from graphwright.text.words import words
 
 __all__ = [
     "NOTHING",
@@ -31,37 +30,36 @@ __all__ = [
     "ReadSpans",
     "TargetAnswer",
     "answered",
+    "quoted",
     "read_answer",
 ]
 
 NOTHING = "Nothing in the documents answers this."
+_NOTHING = Answer(NOTHING, found=False)
 NO_TARGET = "No path from the entities of the question leads to an answer."
 _UNLINKED = "The question names no entity of the graph."
 
-_SENTENCE_END = re.compile("[.!?…。！।？؟;:]\\W*$")
-_QUESTION_END = re.compile(r"(?<!\()[?？؟][^\w.!。]{0,9}$")  # not "1585 (?)", nor a name that ends so in a statement
 _SEPARATORS = re.compile(r"[\W_]+")  # of the words of a relation's name
-_MAX_HEADING = 7  # words of a line without a full stop
 
 
 @dataclass(frozen=True, repr=False)
 class ReadSpans(Operator):
-    """Answer with the best span that a reader finds, if its score reaches `threshold`; else leave the state unchanged.
+    """Add a reader's best short answer, if its score reaches `threshold`; else leave the state unchanged.
 
-    The answer is the span; its citation is the sentence around it. `passages`: the number of passages that are read.
-    The default threshold was set with MiniLMReader on open question sets that no reported figure uses: 7 % of the
-    questions had such a span, and about two in three of these were right.
+    The text begins with the short answer; the text around it follows, and is cited. `passages`: the number of passages
+    that are read; `words`: the most words that are quoted around it.
     """
 
     reader: Annotated[Reader, Has("a reader, with read", "read")]
-    threshold: Annotated[float, Between(0, 1)] = 0.7
+    threshold: Annotated[float, Between(0, 1)] = 0.5
     passages: Annotated[int, AtLeast(1)] = 8
+    words: Annotated[int, AtLeast(0)] = 40
     needs = ("passages",)
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the answer, or leave the state unchanged."""
-        answer = read_answer(self.reader, state, run, self.passages, self.threshold)
+        answer = read_answer(self.reader, state, run, self.passages, self.threshold, self.words)
         if answer is None:
             run.note(f"no span has a score of {self.threshold:g} or more")
             return state
@@ -92,7 +90,7 @@ class Abstain(Operator):
     """
 
     reader: Annotated[AnsweringReader, Has("a reader that tells whether passages answer a question", "answerable")]
-    threshold: Annotated[float, Between(0, 1)] = 0.5
+    threshold: Annotated[float, Between(0, 1)] = 0.3
     passages: Annotated[int, AtLeast(1)] = 8
     needs = ("passages",)
     gives = ("answer",)
@@ -115,65 +113,52 @@ class Abstain(Operator):
 
 @dataclass(frozen=True, repr=False)
 class Quote(Operator):
-    """Answer with the sentences of the best passages that are nearest to the question and together hold its words.
+    """Answer with the text that most probably holds the answer: the best sentences, each with those around it.
 
-    Sentences are chosen one by one. Each counts by its cosine with the question, by the share of the question's words
-    that it adds to those chosen before (rare words weigh more), by up to `rank` for the rank of its passage, and by the
-    best score of a `reader`'s spans in it, where there is a reader.
-    Sentences are read with the title of their document. Questions are not quoted, as in a list of questions and
-    answers: they are read with the sentence that follows. Headings and table rows are quoted only if there is nothing
-    else.
-
-    `passages`: the number of passages that are read. `sentences`: the largest number of sentences. `threshold`: the
-    least cosine of a sentence that is quoted.
+    A reader scores every sentence of the best `passages` passages. The best sentence is quoted, and the text around it
+    as far as `around` words, the better neighbour first. Then follows the next best sentence of another place, as long
+    as its score is at least `share` of the best and no more than `words` words are quoted in all.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.graph import Ranking
-    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.models import MiniLMReader
     >>> state = start("Is Graz in Austria?", Graph.from_triples([("Graz", "in", "Austria")]))
-    >>> Quote(HashEncoder())(state.with_(passages=Ranking.of([0], [1]))).answer.text
-    'Graz in Austria.'
+    >>> Quote(MiniLMReader())(state.with_(passages=Ranking.of([0], [1]))).answer.text
+    'Graz in Austria. [1]'
     """
 
-    encoder: Annotated[Encoder, Has("an encoder, with encode", "encode")]
+    reader: Annotated[AnsweringReader, Has("a reader that scores sentences", "sentence_scores")]
     passages: Annotated[int, AtLeast(1)] = 8
-    sentences: Annotated[int, AtLeast(1)] = 3
-    threshold: Annotated[float, Between(-1, 1)] = 0.3
-    rank: Annotated[float, AtLeast(0)] = 0.3
-    reader: Annotated[Reader | None, Has("a reader, with read", "read")] = None
+    around: Annotated[int, AtLeast(0)] = 30
+    words: Annotated[int, AtLeast(1)] = 75
+    share: Annotated[float, Between(0, 1)] = 0.05
     needs = ("passages",)
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
         nodes = best_passages(state, self.passages)
-        texts = [passage_text(state.graph, node) for node in nodes]
-        chosen = self.sentences_of(state.question.text, texts, run)
-        citations = tuple(citation(state, nodes[s.passage], s.start, s.end) for s in chosen)
-        text = " ".join(" ".join(cited.text.split()) for cited in citations)
-        return answered(state, run, Answer(text, citations=citations) if citations else Answer(NOTHING, found=False))
+        quotes = self.quotes(state.question.text, [passage_text(state.graph, node) for node in nodes], run)
+        citations = tuple(citation(state, nodes[passage], start, end) for passage, start, end in quotes)
+        return answered(state, run, Answer(quoted(citations), citations=citations) if citations else _NOTHING)
 
-    def sentences_of(self, question: str, passages: Sequence[PassageText], run: Run) -> list[Sentence]:
-        """Return the sentences to quote, best first."""
-        sentences = [sentence for at, passage in enumerate(passages) for sentence in _sentences(at, passage)]
-        sentences = [s for s in sentences if is_statement(passages[s.passage].text[s.start : s.end])] or sentences
-        if not sentences:
-            return []
-        texts = [_with_title(passages[s.passage], s) for s in sentences]
-        vectors = run.encode(self.encoder, [question, *texts])
-        prior = self.rank * np.array([1 - s.passage / len(passages) for s in sentences])
-        prior += self._read(question, passages, sentences, run)
-        order = _greedy(vectors[1:] @ vectors[0], prior, question, texts, self.sentences, self.threshold)
-        return [sentences[at] for at in order]
-
-    def _read(self, question: str, passages: Sequence[PassageText], sentences: Sequence[Sentence], run: Run) -> Scores:
-        """Return the best score of the reader's spans in each sentence, 0 without a reader: float64[n]."""
-        scores = np.zeros(len(sentences))
-        for span in run.read(self.reader, question, passages) if self.reader is not None else ():
-            for at, sentence in enumerate(sentences):
-                if sentence.passage == span.passage and sentence.start < span.end and span.start < sentence.end:
-                    scores[at] = max(scores[at], span.score)
-        return scores
+    def quotes(self, question: str, passages: Sequence[PassageText], run: Run) -> list[Sentence]:
+        """Return the stretches of text to quote, best first."""
+        sentences = [Sentence(n, *span) for n, p in enumerate(passages) for span in sentence_spans(p.text)]
+        scores = run.sentence_scores(self.reader, question, passages, sentences)
+        lengths = [len(passages[s.passage].text[s.start : s.end].split()) for s in sentences]
+        quotes: list[Sentence] = []
+        used, room = set[int](), self.words
+        for best in np.argsort(-scores, kind="stable").tolist():
+            if scores[best] <= 0 or (quotes and scores[best] < self.share * scores.max()):
+                break
+            if best in used or (quotes and lengths[best] > room):
+                continue
+            first, last = _widened(best, sentences, scores, lengths, used, min(self.around, room))
+            used.update(range(first, last + 1))
+            room -= sum(lengths[first : last + 1])
+            quotes.append(Sentence(sentences[best].passage, sentences[first].start, sentences[last].end))
+        return quotes
 
 
 @dataclass(frozen=True, repr=False)
@@ -258,12 +243,11 @@ class TargetAnswer(Operator):
 
 
 class Sentence(NamedTuple):
-    """A sentence of passage number `passage`; `read_from` is where a question that precedes it begins."""
+    """A sentence, or several in a row, of passage number `passage`, by characters of its text."""
 
     passage: int
     start: int
     end: int
-    read_from: int
 
 
 def answered(state: State, run: Run, answer: Answer) -> State:
@@ -273,10 +257,13 @@ def answered(state: State, run: Run, answer: Answer) -> State:
     return state.with_(answer=answer)
 
 
-def read_answer(reader: Reader, state: State, run: Run, passages: int, threshold: float = 0.0) -> Answer | None:
+def read_answer(
+    reader: Reader, state: State, run: Run, passages: int, threshold: float = 0.0, words: int = 0
+) -> Answer | None:
     """Return the best span of the best passages as an answer, None if it scores less than `threshold`.
 
-    `passages`: the number of passages that are read.
+    `passages`: the number of passages that are read; `words`: the most words quoted around the span, its own sentence
+    at least.
     """
     nodes = best_passages(state, passages)
     texts = [passage_text(state.graph, node) for node in nodes]
@@ -284,11 +271,48 @@ def read_answer(reader: Reader, state: State, run: Run, passages: int, threshold
     if span is None or span.score < threshold:
         return None
     text = texts[span.passage].text
-    around = [(a, b) for a, b in sentence_spans(text) if a < span.end and b > span.start] or [(span.start, span.end)]
-    start, end = min(around[0][0], span.start), max(around[-1][1], span.end)
     short = span.text or text[span.start : span.end]
     run.note(f"the span has a score of {span.score:.2f}")
-    return Answer(short, (short,), (citation(state, nodes[span.passage], start, end),))
+    cited = citation(state, nodes[span.passage], *_around(text, span.start, span.end, words))
+    return Answer(f"{short}: {quoted([cited])}", (short,), (cited,))
+
+
+def _around(text: str, start: int, end: int, words: int) -> tuple[int, int]:
+    """Return the characters of the sentences that a span lies in, and of those after and before it up to some words."""
+    sentences = [Sentence(0, *span) for span in sentence_spans(text)]
+    within = [at for at, s in enumerate(sentences) if s.start < end and s.end > start]
+    if not within:
+        return start, end
+    lengths = [len(text[s.start : s.end].split()) for s in sentences]
+    near = -np.abs(np.arange(len(sentences)) - within[0]).astype(float)
+    first, last = _widened(within[0], sentences, near, lengths, set(), words)
+    return min(sentences[first].start, start), max(sentences[max(last, within[-1])].end, end)
+
+
+def _widened(
+    best: int, sentences: Sequence[Sentence], scores: Scores, lengths: Sequence[int], used: set[int], words: int
+) -> tuple[int, int]:
+    """Return the first and last sentence around the best one, of its passage, that have no more than `words` words."""
+    first = last = best
+    length = lengths[best]
+    while True:
+        sides = [
+            side
+            for side in (last + 1, first - 1)
+            if 0 <= side < len(sentences)
+            and sentences[side].passage == sentences[best].passage
+            and side not in used
+            and length + lengths[side] <= words
+        ]
+        if not sides:
+            return first, last
+        side = max(sides, key=lambda number: scores[number])
+        first, last, length = min(first, side), max(last, side), length + lengths[side]
+
+
+def quoted(citations: Sequence[Citation]) -> str:
+    """Return the quotations, a line each, with their numbers."""
+    return "\n".join(f"{' '.join(cited.text.split())} [{number}]" for number, cited in enumerate(citations, 1))
 
 
 def _place(graph: Graph, node: int) -> str:
@@ -297,70 +321,6 @@ def _place(graph: Graph, node: int) -> str:
     if passage is None:
         return graph.names[node]
     return f"{passage.document} ({passage.title})" if passage.title else passage.document
-
-
-def _greedy(
-    cosines: Floats, prior: Scores, question: str, sentences: Sequence[str], count: int, threshold: float
-) -> list[int]:
-    """Return the sentences in the order in which they add most; each after the first must add a word."""
-    vocabularies = [set(words(sentence)) for sentence in sentences]
-    missing = _weights(question, vocabularies)
-    chosen: list[int] = []
-    while len(chosen) < count:
-        added = [sum(weight for word, weight in missing.items() if word in group) for group in vocabularies]
-        gain = cosines + prior + np.array(added)
-        gain[cosines < threshold] = -1
-        gain[chosen] = -1
-        best = int(gain.argmax())
-        if gain[best] < 0 or (chosen and missing.keys().isdisjoint(vocabularies[best])):
-            break
-        chosen.append(best)
-        missing = {word: weight for word, weight in missing.items() if word not in vocabularies[best]}
-    return chosen
-
-
-def _weights(question: str, vocabularies: Sequence[set[str]]) -> dict[str, float]:
-    """Return the words of the question that some sentence holds, with weights that sum to 1."""
-    counts = {word: sum(word in group for group in vocabularies) for word in dict.fromkeys(words(question))}
-    weights = np.array([np.log(1 + len(vocabularies) / count) if count else 0.0 for count in counts.values()])
-    total = weights.sum()
-    return {word: float(weight / total) for word, weight in zip(counts, weights, strict=True) if weight > 0}
-
-
-def _sentences(at: int, passage: PassageText) -> Iterator[Sentence]:
-    """Yield the sentences of a passage that are not questions."""
-    first: int | None = None
-    for start, end in sentence_spans(passage.text):
-        if is_question(passage.text[start:end]):
-            first = start if first is None else first
-        else:
-            yield Sentence(at, start, end, start if first is None else first)
-            first = None
-
-
-def _with_title(passage: PassageText, sentence: Sentence) -> str:
-    text = passage.text[sentence.read_from : sentence.end]
-    return f"{passage.title}: {text}" if passage.title else text
-
-
-def is_question(text: str) -> bool:
-    """Return whether a sentence is a question, perhaps a quoted one.
-
-    >>> is_question("Who may fly the Kestrel?"), is_question('ask "Who founded the abbey?"'), is_question("Why not.")
-    (True, True, False)
-    """
-    return _QUESTION_END.search(text[-12:].rstrip()) is not None
-
-
-def is_statement(text: str) -> bool:
-    """Return whether a text is a sentence, and not a heading or a row of a table.
-
-    >>> is_statement("Graz lies on the Mur."), is_statement("The River Mur"), is_statement("| Mur | 464 km |")
-    (True, False, False)
-    """
-    if text.lstrip().startswith("|") or text.count("|") > 2:
-        return False
-    return bool(_SENTENCE_END.search(text)) or len(text.split()) > _MAX_HEADING
 
 
 def _reading(graph: Graph, bundle: Bundle) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from graphwright.generate.answer import Generate, Unaided
+from graphwright.generate.overview import Overview
 from graphwright.generate.prompts import PassagePrompt
-from graphwright.generate.readers import Quote, ReadSpans
+from graphwright.generate.readers import Abstain, Quote, ReadSpans
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
-from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder, MiniLMReader
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import ReciprocalRank, ScoreSum
@@ -43,11 +45,13 @@ def answering(
     """Return the steps that end every method: from its evidence to an answer.
 
     `sources`: from the evidence to passages, by default ToPassages(). A language model answers from `prompt`, by
-    default PassagePrompt(). Without one, or without a usable reply, the embedded reader answers if it is confident;
-    else the sentences nearest to the question are quoted.
+    default PassagePrompt(). Without one, or without a usable reply, a broad question is answered by topics. Any other
+    is answered by the embedded reader if it is confident, which abstains if it finds no answer in the passages, else by
+    quotations.
     """
     passages = sources or ToPassages()
-    offline = ReadSpans(MiniLMReader()) >> Quote(ix.encoder)
+    reader = MiniLMReader()
+    offline = Overview(ix.passages) >> ReadSpans(reader) >> Abstain(reader) >> Quote(reader)
     if llm is None:
         return passages >> offline
     return passages >> (prompt or PassagePrompt()) >> Generate(llm, twin=offline)

@@ -3,8 +3,8 @@ from .budget import Prices as Prices
 from .cache import CachedEncoder as CachedEncoder
 from .cache import CachedLLM as CachedLLM
 from .embedded.cross_encoder import MiniLMCrossEncoder as MiniLMCrossEncoder
-from .embedded.cross_encoder import MiniLMReader as MiniLMReader
 from .embedded.encoder import MiniLM as MiniLM
+from .embedded.reader import MiniLMReader as MiniLMReader
 from .fake import HashEncoder as HashEncoder
 from .fake import HashSparseEncoder as HashSparseEncoder
 from .fake import OverlapCrossEncoder as OverlapCrossEncoder

@@ -270,10 +270,16 @@ class Reader(Protocol):
 
 @runtime_checkable
 class AnsweringReader(Reader, Protocol):
-    """A reader that also tells whether passages answer a question at all, be it at length."""
+    """A reader that also tells whether passages answer a question at all, be it at length, and in which sentences."""
 
     def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
         """Return the probability that the passages answer the question: 0 to 1."""
+        ...
+
+    def sentence_scores(
+        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
+    ) -> Floats:
+        """Return the probability of each sentence (passage, first and last character) to hold an answer: float32[n]."""
         ...
 
 

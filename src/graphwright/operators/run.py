@@ -164,6 +164,19 @@ class Run:
         """Return a reader's probability that the passages answer the question; 0 without passages."""
         return float(call_metered(self.usage, reader, "answerable", question, passages)) if passages else 0.0
 
+    def sentence_scores(
+        self,
+        reader: AnsweringReader,
+        question: str,
+        passages: Sequence[PassageText],
+        sentences: Sequence[tuple[int, int, int]],
+    ) -> Scores:
+        """Return a reader's probability of each sentence of the passages to hold an answer: float64[n]."""
+        if not sentences:
+            return np.empty(0)
+        scores = call_metered(self.usage, reader, "sentence_scores", question, passages, sentences)
+        return np.asarray(scores, np.float64)
+
     def complete(
         self,
         llm: LLM,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from graphwright.text.words import FIRST_WORDS
 
-__all__ = ["LONGEST", "sentence_spans"]
+__all__ = ["LONGEST", "is_question", "is_statement", "sentence_spans"]
 
 LONGEST = 1000
 """Maximal characters of a span: longer runs, as in text without full stops, are cut at lines or words."""
@@ -128,3 +128,28 @@ def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     if span:
         end = start + len(span)
         yield end - len(span.lstrip()), end
+
+
+_SENTENCE_END = re.compile("[.!?…。！।？؟;:]\\W*$")
+_QUESTION_END = re.compile(r"(?<!\()[?？؟][^\w.!。]{0,9}$")  # not "1585 (?)", nor a name that ends so in a statement
+_MAX_HEADING = 7  # words of a line without a full stop
+
+
+def is_question(text: str) -> bool:
+    """Return whether a sentence is a question, perhaps a quoted one.
+
+    >>> is_question("Who may fly the Kestrel?"), is_question('ask "Who founded the abbey?"'), is_question("Why not.")
+    (True, True, False)
+    """
+    return _QUESTION_END.search(text[-12:].rstrip()) is not None
+
+
+def is_statement(text: str) -> bool:
+    """Return whether a text is a sentence, and not a heading or a row of a table.
+
+    >>> is_statement("Graz lies on the Mur."), is_statement("The River Mur"), is_statement("| Mur | 464 km |")
+    (True, False, False)
+    """
+    if text.lstrip().startswith("|") or text.count("|") > 2:
+        return False
+    return bool(_SENTENCE_END.search(text)) or len(text.split()) > _MAX_HEADING

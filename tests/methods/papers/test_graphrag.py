@@ -50,7 +50,8 @@ def test_the_expressions_read_as_they_are_written() -> None:
         f"CommunitySearch({messages}) % 9 >> RateCommunities({llm!r}, {messages}) % 3 >> "
         f"ToPassages(limit=20, index={ix.passages!r}) >> "
         f"ReportPrompt(CommunityReports(summaries={messages}, level=1, limit=3)) >> "
-        f"Generate({llm!r}, twin=ReadSpans(MiniLMReader()) >> Quote({ix.encoder!r}))"
+        f"Generate({llm!r}, twin=Overview({ix.passages!r}) >> "
+        "ReadSpans(MiniLMReader()) >> Abstain(MiniLMReader()) >> Quote(MiniLMReader()))"
     )
 
 

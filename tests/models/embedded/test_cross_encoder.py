@@ -1,4 +1,4 @@
-"""The embedded cross-encoder and reader, with the shipped weights."""
+"""The embedded cross-encoder, with the shipped weights."""
 
 import copy
 import hashlib
@@ -14,9 +14,9 @@ import pytest
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.embedded import cross_encoder
 from graphwright.models.embedded import encoder as states
-from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder, MiniLMReader
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM, tokens_of, weights_file
-from graphwright.models.protocols import CrossEncoder, Encoder, PassageText, Reader, Usage
+from graphwright.models.protocols import CrossEncoder, Encoder, Usage
 
 QUESTION = "When was the university of Graz founded?"
 GRAZ = "Graz\nGraz lies on the Mur. Its university was founded in 1585 by Archduke Charles II of Austria."
@@ -26,12 +26,10 @@ TEXTS = [
     "Lyon\nLyon is a city in France, where the Rhône and the Saône meet.",
     "University of Vienna\nThe university of Vienna was founded in 1365 by Rudolf IV.",
 ]
-PASSAGES = [PassageText(*text.split("\n", 1)) for text in TEXTS]
 
 
 def test_it_fills_the_protocols():
     assert isinstance(MiniLMCrossEncoder(), CrossEncoder) and not isinstance(MiniLMCrossEncoder(), Encoder)
-    assert isinstance(MiniLMReader(), Reader)
 
 
 def test_it_tells_what_serves_a_question():
@@ -63,15 +61,11 @@ def test_any_text_is_read(question, text):
     model = MiniLMCrossEncoder()
     latents = model.latents(question, [text])
     assert np.isfinite(model.head(latents)).all() and latents.shape == model.latents("a", ["b"]).shape
-    passages = [PassageText("", text), PassageText(text, text), PASSAGES[1]]
-    for span in MiniLMReader().read(question, passages):
-        assert 0 <= span.start < span.end <= len(passages[span.passage].text) and 0 <= span.score <= 1
 
 
 def test_nothing_to_read():
     model = MiniLMCrossEncoder()
     assert model.latents("why?", []).shape[0] == 0 and model.head(model.latents("why?", [])).shape == (0,)
-    assert MiniLMReader().read("why?", []) == []
     with pytest.raises(OptionError, match="sequence of texts"):
         model.latents("why?", "one text")
 
@@ -104,29 +98,7 @@ def test_work_is_metered():
 def test_it_is_compared_and_pickled_by_its_configuration():
     model = MiniLMCrossEncoder()
     assert repr(model) == "MiniLMCrossEncoder()" and model == pickle.loads(pickle.dumps(model)) == copy.copy(model)
-    assert model.id.startswith("minilm-reading:") and eval(repr(MiniLMReader(max_spans=2))) == MiniLMReader(max_spans=2)
-
-
-def test_the_reader_finds_the_answer_and_how_sure_it_is():
-    spans = MiniLMReader().read(QUESTION, PASSAGES)
-    assert PASSAGES[1].text[spans[0].start : spans[0].end] == "1585" and spans[0].passage == 1
-    assert [s.score for s in spans] == sorted((s.score for s in spans), reverse=True)
-    assert sum(s.score for s in spans) <= 1.001 and len(spans) <= 5
-    answers = [PASSAGES[s.passage].text[s.start : s.end].lower() for s in spans]
-    assert len(set(answers)) == len(answers)
-
-
-def test_nothing_in_a_title_is_given():
-    passages = [PassageText("Graz on the Mur", "It is a city."), PassageText("Graz", "")]
-    spans = MiniLMReader(max_spans=50).read("Which city lies on the Mur?", passages)
-    assert spans and {span.passage for span in spans} == {0}
-    assert all(0 <= span.start < span.end <= len("It is a city.") for span in spans)
-
-
-@pytest.mark.parametrize("options", [{"max_spans": 0}, {"max_tokens": 0}])
-def test_impossible_options_are_refused(options):
-    with pytest.raises(OptionError, match=next(iter(options))):
-        MiniLMReader(**options)
+    assert model.id.startswith("minilm-reading:")
 
 
 def test_the_recorded_checksum_is_that_of_the_weights():

@@ -1,5 +1,6 @@
-"""The reader of pairs: how its readings become answers, and its network by a stand-in for the weights."""
+"""The embedded reader: how its readings become answers, by a stand-in for the network and with the shipped weights."""
 
+import hashlib
 import pickle
 
 import numpy as np
@@ -7,15 +8,23 @@ import pytest
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.embedded import reader as module
-from graphwright.models.embedded.cross_encoder import normalised
-from graphwright.models.embedded.reader import (
+from graphwright.models.embedded.encoder import checksum, weights_file
+from graphwright.models.embedded.reader import MiniLMReader
+from graphwright.models.embedded.reader_scores import (
     ANSWER_FEATURES,
-    FEATURES,
-    PairReader,
+    CONFIDENCE_FEATURES,
+    READING_FEATURES,
+    SENTENCE_FEATURES,
     Reading,
     answer_features,
     candidates,
-    features,
+    confidence_features,
+    mixture,
+    normalised,
+    probabilities,
+    reading_features,
+    sentence_features,
+    sides,
 )
 from graphwright.models.protocols import AnsweringReader, PassageText, Usage
 
@@ -33,6 +42,7 @@ class Numbers:
 
     def __init__(self) -> None:
         self.remembered = {}
+        self.weights = {"mixture": np.zeros(len(READING_FEATURES))}
         self.token = module.tokenise(["1585"])[0].ids
         self.inputs = 0
 
@@ -44,9 +54,13 @@ class Numbers:
             spans[at, 0] = spans[at + len(self.token) - 1, 1] = 9
         return spans, np.array([-3, 3, -3, -3, -3] if places else [4, 0, 0, 0, 0], np.float32)
 
-    def probabilities(self, rows, part):
-        column = rows[:, FEATURES.index("best")] if part == "confidence" else rows[ANSWER_FEATURES.index("alone")]
-        return 1 / (1 + np.exp(-column))
+    def probability(self, rows, part):
+        column, names = {
+            "confidence": ("probability", CONFIDENCE_FEATURES),
+            "answerable": ("alone", ANSWER_FEATURES),
+            "sentence": ("alone", SENTENCE_FEATURES),
+        }[part]
+        return 1 / (1 + np.exp(-rows[..., names.index(column)]))
 
 
 @pytest.fixture
@@ -57,25 +71,25 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Numbers:
 
 
 def test_it_fills_the_protocol_and_is_compared_by_its_configuration():
-    reader = PairReader("there", max_spans=2)
+    reader = MiniLMReader(2, weights="there")
     assert isinstance(reader, AnsweringReader) and reader == pickle.loads(pickle.dumps(reader))
-    assert repr(reader) == "PairReader('there', max_spans=2)" and eval(repr(reader)) == reader
+    assert repr(reader) == "MiniLMReader(max_spans=2, weights='there')" and eval(repr(reader)) == reader
 
 
 def test_the_place_that_the_network_points_at_is_the_answer(network):
-    spans = PairReader("").read(QUESTION, PASSAGES)
+    spans = MiniLMReader().read(QUESTION, PASSAGES)
     assert spans[0].passage == 1 and PASSAGES[1].text[spans[0].start : spans[0].end] == "1585"
     assert [s.score for s in spans] == sorted((s.score for s in spans), reverse=True) and len(spans) <= 5
 
 
 def test_passages_answer_where_one_does(network):
-    assert PairReader("").answerable(QUESTION, PASSAGES) > 0.9
-    assert PairReader("").answerable(QUESTION, [PASSAGES[0], PASSAGES[2]]) < 0.1
-    assert PairReader("").answerable(QUESTION, PASSAGES[3:]) == 0
+    assert MiniLMReader().answerable(QUESTION, PASSAGES) > 0.9
+    assert MiniLMReader().answerable(QUESTION, [PASSAGES[0], PASSAGES[2]]) < 0.1
+    assert MiniLMReader().answerable(QUESTION, PASSAGES[3:]) == 0
 
 
 def test_the_first_passages_with_text_are_read_in_pairs_and_remembered(network):
-    reader, usage = PairReader("", paired=3), Usage()
+    reader, usage = MiniLMReader(paired=3), Usage()
     readings = reader.readings(QUESTION, [PASSAGES[3], *PASSAGES[:3]], usage)
     assert [reading.passages for reading in readings] == [(1,), (2,), (3,), (1, 2), (1, 3), (2, 3)]
     assert all(abs(np.exp(reading.kind).sum() - 1) < 1e-3 for reading in readings)
@@ -88,16 +102,16 @@ def test_the_first_passages_with_text_are_read_in_pairs_and_remembered(network):
 @pytest.mark.parametrize("question", ["", "?", "What?", "why " * 400])
 def test_any_text_is_read(network, question, text):
     passages = [PassageText("", text), PassageText(text, text), PASSAGES[1]]
-    for span in PairReader("", max_spans=50).read(question, passages):
+    for span in MiniLMReader(max_spans=50).read(question, passages):
         assert 0 <= span.start < span.end <= len(passages[span.passage].text) and 0 <= span.score <= 1
 
 
 def test_nothing_to_read(network):
-    assert PairReader("").read("why?", []) == [] and PairReader("").read("why?", PASSAGES[3:]) == []
+    assert MiniLMReader().read("why?", []) == [] and MiniLMReader().read("why?", PASSAGES[3:]) == []
 
 
 def test_an_answer_in_a_title_has_its_own_text(network):
-    spans = PairReader("").read("When?", [PassageText("1585", "A year.")])
+    spans = MiniLMReader().read("When?", [PassageText("1585", "A year.")])
     assert (spans[0].start, spans[0].end, spans[0].text) == (0, 1, "1585")
 
 
@@ -107,36 +121,104 @@ def readings_of(*spans: tuple[float, int, str]) -> list[Reading]:
     made = []
     for score, passage, text in spans:
         at = f"{PASSAGES[passage].title}\n{PASSAGES[passage].text}".find(text)
-        made.append(Reading((passage,), kind, [(score, passage, at, at + len(text))]))
+        places = np.array([(passage, at), (passage, 0)])
+        made.append(Reading((passage,), kind, [(score, passage, at, at + len(text))], np.array([1.0, 0.0]), places))
     return made
 
 
 def test_an_answer_that_several_passages_give_is_one_candidate():
     readings = readings_of((-1.0, 1, "the Mur"), (-0.5, 0, "Mur"), (-2.0, 1, "1585"))
     by_text = {candidate.text: candidate for candidate in candidates(readings, PASSAGES)}
-    assert set(by_text) == {"mur", "1585", "yes", "no"}
+    assert set(by_text) == {"mur", "1585"}
     assert by_text["mur"].passage == 0 and set(by_text["mur"].scores) == {0, 1}
     assert by_text["mur"].scores[1] == pytest.approx(-0.5 + np.log(0.7))
-    assert by_text["yes"].decided and by_text["yes"].scores[2] == pytest.approx(np.log(0.1))
 
 
-def test_features_of_a_candidate_by_hand():
+SIDES = [PassageText("Graz", "Graz is a city in Austria."), PassageText("Linz", "Linz is a city in Upper Austria.")]
+
+
+def two_sides(first: str, second: str) -> list[Reading]:
+    """Return readings of two passages, alone and as a pair that is to be decided."""
+    kind = np.log(np.array([0.1, 0.1, 0.4, 0.3, 0.1], np.float32))
+    places, begins = np.array([(0, 0), (1, 0)]), np.array([1.0, 0.0])
+    at = [f"{p.title}\n{p.text}".rfind(text) for p, text in zip(SIDES, (first, second), strict=True)]
+    spans = [(-1.0, 0, at[0], at[0] + len(first)), (-1.0, 1, at[1], at[1] + len(second))]
+    alone = [Reading((n,), kind, [span], begins, places[n : n + 1]) for n, span in enumerate(spans)]
+    return [*alone, Reading((0, 1), kind, spans, begins, places)]
+
+
+def test_yes_and_no_are_told_by_what_both_sides_have_in_common():
+    question = "Are Graz and Linz in the same country?"
+    same = sides(question, SIDES, two_sides("Austria", "Austria"))
+    other = sides(question, SIDES, two_sides("Graz", "Linz"))
+    part = sides(question, SIDES, two_sides("Austria", "Upper Austria"))
+    assert same is not None and other is not None and part is not None
+    assert [round(each.alike, 3) for each in (same, part, other)] == [0.9, 0.5, 0.1]
+    proposed = candidates(two_sides("Austria", "Austria"), SIDES, same)
+    scores = {candidate.text: candidate.scores for candidate in proposed if candidate.decided}
+    assert scores["yes"][2] == pytest.approx(np.log(0.7 * 0.9), abs=1e-5)
+    assert scores["no"][2] == pytest.approx(np.log(0.7 * 0.1), abs=1e-5)
+
+
+def test_a_question_that_does_not_name_both_sides_is_not_decided():
+    readings = two_sides("Austria", "Austria")
+    assert sides("Is Graz in Austria?", SIDES, readings) is None
+    assert [c.text for c in candidates(readings, SIDES) if c.decided] == []
+
+
+def test_readings_count_by_their_features():
+    readings = readings_of((-1.0, 1, "1585"), (-2.0, 0, "464 km"))
+    rows = reading_features("464 km 1585", PASSAGES[:3], readings)
+    first, second = (dict(zip(READING_FEATURES, row, strict=True)) for row in rows.tolist())
+    assert first["alone"] == second["alone"] == 1 and first["rank alone"] == pytest.approx(np.log(2))
+    assert second["rank alone"] == first["rank paired"] == first["covered paired"] == 0
+    assert first["answer alone"] == pytest.approx(np.log(9), abs=1e-4) and 0 < first["covered alone"] < 1
+    weights = np.array([float(name == "rank alone") for name in READING_FEATURES])
+    assert mixture(rows, weights).tolist() == pytest.approx([2 / 3, 1 / 3])
+
+
+def test_what_readings_say_is_mixed_by_what_each_counts():
+    readings = readings_of((-1.0, 1, "1585"), (-2.0, 1, "1585"), (-0.5, 0, "464 km"))
+    proposed = candidates(readings, PASSAGES)
+    total = probabilities(proposed, 3) @ np.array([0.5, 0.25, 0.25])
+    by_text = dict(zip([candidate.text for candidate in proposed], total.tolist(), strict=True))
+    assert by_text["1585"] == pytest.approx(0.7 * (0.5 * np.exp(-1) + 0.25 * np.exp(-2)), rel=1e-4)
+    assert by_text["464 km"] == pytest.approx(0.7 * 0.25 * np.exp(-0.5), rel=1e-4)
+
+
+def test_features_of_the_best_answer_by_hand():
     readings = readings_of((-1.0, 1, "1585"), (-2.0, 1, "1585"))
-    rows = features("Who was there in 1585?", candidates(readings, PASSAGES), readings)
-    row = dict(zip(FEATURES, rows[0].tolist(), strict=True))
-    assert row["constant"] == 1 and row["decided"] == 0 and row["number"] == 1 and row["asked"] == 1
-    assert row["best"] == row["alone"] == pytest.approx(-1 + np.log(0.7)) and row["paired"] == -12
-    assert row["sum"] == pytest.approx(np.log(0.7 * (np.exp(-1) + np.exp(-2))), abs=1e-3)
-    assert row["lead"] == pytest.approx(row["best"] - np.log(0.1), abs=1e-4) and row["agreed"] == 0.5
-    assert row["none"] == row["least none"] == pytest.approx(np.log(0.1))
-    assert row["rank"] == row["words"] == pytest.approx(np.log(2))
+    proposed, shares = candidates(readings, PASSAGES), np.array([0.75, 0.25])
+    rows = reading_features("Who was there in 1585?", PASSAGES, readings)
+    row = dict(zip(CONFIDENCE_FEATURES, confidence_features(proposed, readings, shares, rows).tolist(), strict=True))
+    best = 0.7 * (0.75 * np.exp(-1) + 0.25 * np.exp(-2))
+    assert row["constant"] == 1 and row["decided"] == 0 and row["words"] == pytest.approx(np.log(2))
+    assert row["probability"] == pytest.approx(np.log(best), abs=1e-4)
+    assert row["lead"] > 9 and row["share"] == pytest.approx(0, abs=1e-3)  # nothing else is proposed
+    assert row["none"] == pytest.approx(np.log(1 / 9), abs=1e-3)
+    assert row["deciding"] == pytest.approx(np.log(0.2 / 0.8), abs=1e-3)
+    assert row["agreed"] == 1 and row["surest"] == 0.75
 
 
 def test_features_of_passages_by_hand():
     readings = readings_of((-1.0, 1, "1585"), (-2.0, 0, "464 km"))
-    row = dict(zip(ANSWER_FEATURES, answer_features("464 km 1585", PASSAGES[:3], readings).tolist(), strict=True))
+    features = answer_features("464 km 1585", PASSAGES[:3], readings, np.array([0.5, 0.5]))
+    row = dict(zip(ANSWER_FEATURES, features.tolist(), strict=True))
     assert row["alone"] == row["paired"] == pytest.approx(np.log(9), abs=1e-4)
+    assert row["mixed"] == pytest.approx(np.log(9), abs=1e-3)
     assert 0 < row["covered"] < row["covered by all"] == pytest.approx(1, abs=1e-4)
+
+
+def test_features_of_sentences_by_hand():
+    sentences = [(1, 0, 21), (1, 22, 85), (0, 0, 37)]
+    readings = readings_of((-1.0, 1, "founded in 1585"), (-1.0, 0, "river"))
+    features = sentence_features("464 km 1585", PASSAGES, sentences, readings, np.array([0.75, 0.25]))
+    rows = [dict(zip(SENTENCE_FEATURES, row, strict=True)) for row in features.tolist()]
+    assert [row["alone"] for row in rows] == pytest.approx([-12.0, np.log(0.9), np.log(0.9)], abs=9)
+    assert rows[1]["mixed"] == pytest.approx(np.log(0.9 * 0.75), abs=1e-4)
+    assert rows[2]["mixed"] == pytest.approx(np.log(0.9 * 0.25), abs=1e-4)
+    assert rows[0]["covered"] == 0 < rows[0]["covered around"] == rows[1]["covered"] < 1
+    assert [row["statement"] for row in rows] == [1, 1, 1] and rows[2]["rank"] == 0
 
 
 def test_a_leading_article_does_not_make_another_answer():
@@ -147,9 +229,24 @@ def test_a_leading_article_does_not_make_another_answer():
 @pytest.mark.parametrize("options", [{"max_spans": 0}, {"max_tokens": 0}, {"paired": -1}])
 def test_impossible_options_are_refused(options):
     with pytest.raises(OptionError, match=next(iter(options))):
-        PairReader("", **options)
+        MiniLMReader(**options)
 
 
 def test_weights_that_are_missing_are_named(tmp_path):
     with pytest.raises(ModelError, match=f"weights in {tmp_path} cannot be read.*build_reader"):
-        PairReader(str(tmp_path)).read(QUESTION, PASSAGES)
+        MiniLMReader(weights=str(tmp_path)).read(QUESTION, PASSAGES)
+
+
+def test_the_shipped_weights_find_the_answer_and_tell_that_there_is_none():
+    reader = MiniLMReader()
+    spans = reader.read(QUESTION, PASSAGES)
+    assert spans[0].passage == 1 and PASSAGES[1].text[spans[0].start : spans[0].end] == "1585"
+    assert spans[0].score > 0.5 > max(span.score for span in spans[1:])
+    assert reader.answerable(QUESTION, PASSAGES) > 0.5
+    assert reader.answerable("When was the theatre of Lyon founded?", [PASSAGES[0], PASSAGES[2]]) < 0.5
+
+
+def test_the_recorded_checksum_is_that_of_the_shipped_weights():
+    content = weights_file("model.onnx", "minilm-reader").read_bytes()
+    assert hashlib.sha256(content).hexdigest() == checksum("minilm-reader")
+    assert checksum("minilm-reader") in weights_file("CARD.md", "minilm-reader").read_text("utf-8")

@@ -1,18 +1,15 @@
-"""Embedded cross-encoder and reader: a small network that reads a question together with a text."""
+"""Embedded cross-encoder: a small network that reads a question together with a text."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, partial
-from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError
 from graphwright.models.embedded.encoder import (
     REMEDY,
@@ -24,9 +21,9 @@ from graphwright.models.embedded.encoder import (
     tokens_of,
     weights_file,
 )
-from graphwright.models.protocols import Floats, PassageText, Span, Usage, refuse_text
+from graphwright.models.protocols import Floats, Usage, refuse_text
 
-__all__ = ["MATCHES", "Match", "MiniLMCrossEncoder", "MiniLMReader", "joint_input", "normalised", "whole_words"]
+__all__ = ["MATCHES", "Match", "MiniLMCrossEncoder", "joint_input", "network"]
 
 MATCHES = 14  # features of a match
 _WINDOW, _STEP = 40, 20  # tokens: about two sentences
@@ -151,7 +148,7 @@ class MiniLMCrossEncoder:
     def latents_metered(self, query: str, texts: Sequence[str], usage: Usage) -> Floats:
         """Return the latents as `latents` does, and add the work to `usage`."""
         refuse_text(texts, "latents")
-        latents = [reading.latent for reading in _read_pairs(query, texts, usage)]
+        latents = list(_latents(query, texts, usage))
         return np.array(latents, np.float32).reshape(len(texts), network().width)
 
     def head(self, latents: Floats) -> Floats:
@@ -159,30 +156,16 @@ class MiniLMCrossEncoder:
         return network().head(latents)
 
 
-class Reading(NamedTuple):
-    """Outputs of the network for a pair.
-
-    `begin` and `end: float32[tokens]`: logits of an answer that begins and ends with each token; `kind: float32[3]`:
-    logits of a span, yes, and no as the answer; `spans`: the characters of the tokens.
-    """
-
-    latent: Floats
-    begin: Floats
-    end: Floats
-    kind: Floats
-    spans: list[tuple[int, int]]
-
-
-def _read_pairs(question: str, texts: Sequence[str], usage: Usage) -> Iterator[Reading]:
-    """Yield the reading of each text, and add the work to `usage`."""
-    read, started = network().read, time.perf_counter()
+def _latents(question: str, texts: Sequence[str], usage: Usage) -> Iterator[Floats]:
+    """Yield the latent of each text, and add the work to `usage`."""
+    read, started = network().latent, time.perf_counter()
     query, *documents = tokens_of([question, *texts])
     query = query.cut(_MAX_QUESTION)
-    for document, reading in side_by_side(partial(read, query), documents):
+    for document, latent in side_by_side(partial(read, query), documents):
         now = time.perf_counter()
         usage.add(Usage(calls=1, texts=1, tokens=len(query.ids) + len(document.ids), seconds=now - started))
         started = now
-        yield reading
+        yield latent
 
 
 def joint_input(match: Match, weights: Mapping[str, Floats]) -> Floats:
@@ -203,14 +186,13 @@ class _Network:
         self.rarity = self.weights["rarity"].astype(np.float32) / 255
         self.width = len(self.weights["w1"])
 
-    def read(self, question: Tokens, text: Tokens) -> Reading:
-        """Read a text with a question."""
+    def latent(self, question: Tokens, text: Tokens) -> Floats:
+        """Return the latent of a text read with a question."""
         match = Match.of(question, text, self.rarity)
-        first, spans, kind = self.join.run(None, {"states": joint_input(match, self.weights)[None]})
+        [first] = self.join.run(["first"], {"states": joint_input(match, self.weights)[None]})
         features = (match.features() - self.weights["mean"]) / self.weights["deviation"]
-        latent = np.concatenate((first[0], features), dtype=np.float32)
-        inside = spans[0, len(question.ids) + 1 : -1]
-        return Reading(latent, inside[:, 0], inside[:, 1], kind[0], text.spans)
+        latent: Floats = np.concatenate((first[0], features), dtype=np.float32)
+        return latent
 
     def head(self, latents: Floats) -> Floats:
         """Return the scores of latents."""
@@ -231,115 +213,3 @@ def _load() -> _Network:
         return _Network()
     except (OSError, ValueError, KeyError) as exc:
         raise ModelError(f"MiniLMCrossEncoder: the weights cannot be read: {exc}. {REMEDY}") from exc
-
-
-_SPANS_PER_PASSAGE = 8
-_RELEVANCE = 0.25  # weight of a passage's score, relative to the logits of its spans
-_UNSPACED = "\u0e00"  # scripts from here on put no space between words, Thai the first
-_SHARPNESS = 0.7  # factor of the logits before the softmax
-
-
-class _Candidate(NamedTuple):
-    logit: float
-    passage: int
-    begin: int
-    end: int
-
-
-@dataclass(frozen=True, repr=False)
-class MiniLMReader(Checked):
-    """Reader that needs no download, no key and no torch: finds short answers, such as names, dates and numbers.
-
-    Spans of all passages compete: a score is the share of the probability of a span and of those with the same text
-    elsewhere (Clark and Gardner, 2018). The passage's score by MiniLMCrossEncoder counts too. A span begins and ends
-    with whole words. `max_spans`: number of spans returned; `max_tokens`: tokens of a span. Titles are read, but not
-    quoted.
-
-    >>> graz = PassageText("Graz", "Graz lies on the Mur. Its university was founded in 1585.")
-    >>> passages = [graz, PassageText("Mur", "The Mur is 464 km long.")]
-    >>> MiniLMReader(max_spans=1).read("When was the university of Graz founded?", passages)
-    [Span(passage=0, start=52, end=56, score=..., text='')]
-    """
-
-    max_spans: Annotated[int, AtLeast(1)] = 5
-    max_tokens: Annotated[int, AtLeast(1)] = 24
-
-    def __repr__(self) -> str:
-        options = [(each.name, getattr(self, each.name), each.default) for each in fields(self)]
-        return f"MiniLMReader({', '.join(f'{name}={value}' for name, value, default in options if value != default)})"
-
-    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
-        """Return spans with probabilities, best first, one for each distinct text; none where no passage has text."""
-        return self.read_metered(question, passages, Usage())
-
-    def read_metered(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[Span]:
-        """Read as `read` does, and add the work to `usage`."""
-        texts = [f"{passage.title}\n{passage.text}" if passage.title else passage.text for passage in passages]
-        readings = list(_read_pairs(question, texts, usage))
-        if not readings:
-            return []
-        scores = MiniLMCrossEncoder().head(np.stack([reading.latent for reading in readings]))
-        candidates = [
-            _Candidate(logit + _RELEVANCE * score, number, *whole_words(passages[number].text, begin, end))
-            for number, (reading, score) in enumerate(zip(readings, scores.tolist(), strict=True))
-            for logit, begin, end in self._best(reading, len(texts[number]) - len(passages[number].text))
-        ]
-        return self._ranked(candidates, passages)
-
-    def _best(self, reading: Reading, offset: int) -> list[tuple[float, int, int]]:
-        """Return the logits of a passage's best spans, and their characters; its text begins at `offset`."""
-        in_text = np.array([begin >= offset for begin, _ in reading.spans], bool)
-        if not in_text.any():
-            return []
-        first = int(in_text.argmax())
-        logits = _span_logits(reading.begin[first:], reading.end[first:], self.max_tokens)
-        order = np.argsort(-logits, axis=None, kind="stable")[:_SPANS_PER_PASSAGE]
-        pairs = [divmod(int(position), logits.shape[1]) for position in order]
-        return [
-            (float(logits[a, b]), reading.spans[first + a][0] - offset, reading.spans[first + b][1] - offset)
-            for a, b in pairs
-            if np.isfinite(logits[a, b])
-        ]
-
-    def _ranked(self, candidates: Sequence[_Candidate], passages: Sequence[PassageText]) -> list[Span]:
-        """Return the best spans with their probabilities."""
-        if not candidates:
-            return []
-        logits = _SHARPNESS * np.array([candidate.logit for candidate in candidates])
-        shares = np.exp(logits - logits.max())
-        shares /= shares.sum()
-        totals: dict[str, float] = {}
-        best: dict[str, tuple[float, int, int, int]] = {}
-        for share, (_, passage, begin, end) in zip(shares.tolist(), candidates, strict=True):
-            answer = normalised(passages[passage].text[begin:end])
-            totals[answer] = totals.get(answer, 0.0) + share
-            best[answer] = max(best.get(answer, (-1.0, 0, 0, 0)), (share, -passage, -begin, end))
-        ranked = sorted(totals, key=lambda answer: (-totals[answer], -best[answer][1], -best[answer][2]))
-        return [
-            Span(-best[answer][1], -best[answer][2], best[answer][3], round(totals[answer], 4))
-            for answer in ranked[: self.max_spans]
-        ]
-
-
-def _span_logits(begin: Floats, end: Floats, max_tokens: int) -> NDArray[np.float32]:
-    """Return begin + end of every span of at most `max_tokens` tokens, -inf for the others: float32[n, n]."""
-    logits: NDArray[np.float32] = begin[:, None] + end
-    positions = np.arange(len(begin))
-    length = positions - positions[:, None]
-    logits[(length < 0) | (length >= max_tokens)] = -np.inf
-    return logits
-
-
-def whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
-    """Return a span extended to whole words, where words are separated by spaces."""
-    while begin > 0 and text[begin - 1].isalnum() and text[begin].isalnum() and text[begin - 1] < _UNSPACED:
-        begin -= 1
-    while end < len(text) and text[end].isalnum() and text[end - 1].isalnum() and text[end] < _UNSPACED:
-        end += 1
-    return begin, end
-
-
-def normalised(text: str) -> str:
-    """Return the letters and digits of a span, lower case, without a leading article."""
-    words = re.findall(r"\w+", text.lower())
-    return " ".join(words[1:] if words[:1] in (["the"], ["a"], ["an"]) and len(words) > 1 else words)

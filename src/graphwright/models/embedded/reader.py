@@ -1,90 +1,87 @@
-"""Reader of six layers that reads a question with one or two passages, from weights in a folder."""
+"""Embedded reader: six layers that read a question with one or two passages."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError
-from graphwright.models.embedded.cross_encoder import network, normalised, whole_words
-from graphwright.models.embedded.encoder import loaded, open_graph, side_by_side, tokenise
+from graphwright.graph.evidence import Ints, Scores
+from graphwright.models.embedded.encoder import REMEDY, loaded, open_graph, side_by_side, tokenise
+from graphwright.models.embedded.reader_scores import (
+    ANSWER_FEATURES,
+    CONFIDENCE_FEATURES,
+    READING_FEATURES,
+    SENTENCE_FEATURES,
+    Candidate,
+    Reading,
+    answer_features,
+    candidates,
+    confidence_features,
+    log_softmax,
+    mixture,
+    probabilities,
+    reading_features,
+    sentence_features,
+    sides,
+    title_length,
+    whole,
+)
 from graphwright.models.protocols import Floats, PassageText, Span, Usage
 
-__all__ = [
-    "ANSWER_FEATURES",
-    "FEATURES",
-    "Candidate",
-    "PairReader",
-    "Reading",
-    "answer_features",
-    "candidates",
-    "features",
-]
+__all__ = ["PARTS", "MiniLMReader", "Reading", "whole_words"]
 
+_EMBEDDED = Path(__file__).parents[1] / "weights/minilm-reader"
 _CLS, _SEP = 101, 102
 _MAX_TOKENS, _MAX_QUESTION, _ALONE = 384, 62, 256  # of an input, of a question, of a passage that is read alone
 _SPANS = 6  # candidates of one input
 _REMEMBERED = 8  # questions
-_NONE, _SPAN, _YES, _NO, _SEVERAL = range(5)
 
-
-class Reading(NamedTuple):
-    """What the network finds in one input.
-
-    `passages`: the numbers of the one or two passages; `kind: float32[5]`, log-probabilities of no answer, a span, yes,
-    no, and several spans; `spans`: log-probability, passage, and characters of the best spans, best first.
-    """
-
-    passages: tuple[int, ...]
-    kind: Floats
-    spans: list[tuple[float, int, int, int]]
-
-
-class Candidate(NamedTuple):
-    """An answer that some readings propose: its normalised text, its place, and its log-probability by reading.
-
-    `decided`: it is yes or no; its place is then what the surest reading points at.
-    """
-
-    text: str
-    passage: int
-    start: int
-    end: int
-    scores: dict[int, float]
-    decided: bool = False
+PARTS = {
+    "mixture": READING_FEATURES,
+    "confidence": CONFIDENCE_FEATURES,
+    "answerable": ANSWER_FEATURES,
+    "sentence": SENTENCE_FEATURES,
+}
+"""The features of each part of model.json, in the order of its weights."""
 
 
 @dataclass(frozen=True, repr=False)
-class PairReader(Checked):
-    """Reader of short answers, names, dates, numbers, yes and no, that tells whether passages hold an answer at all.
+class MiniLMReader(Checked):
+    """Reader that needs no download, no key and no torch: names, dates, numbers; and whether there is an answer at all.
 
-    `folder`: the weights, which scripts/build_reader.py and scripts/fit_reader.py write; none are shipped yet.
-    The passages are read alone, and the first `paired` of them in pairs, so that an answer may take two passages. Each
-    candidate's score is the probability that it is right, by a logistic model over `FEATURES`, fitted on questions of
-    other sets than those that figures are reported of. `max_spans`: number of spans returned; `max_tokens`: tokens of
-    a span. An answer may stand in a title; it is cited where the text begins then.
+    The passages are read alone, and the first `paired` of them in pairs, so that an answer may take two passages. What
+    the readings say is mixed: each counts by its passages' ranks, by how probable an answer in them is, and by how much
+    of the question they cover. The score of the best answer is the probability that it is right; those of the others
+    are lower in proportion. An answer may stand in a title; it is cited where the text begins then. `max_spans`: number
+    of answers returned; `max_tokens`: tokens of an answer; `weights`: a folder of other weights, written by
+    scripts/build_reader.py and scripts/fit_reader.py; the embedded ones by default. Yes and
+    no are answers where a question compares two passages: a network of this size told the two apart no better than by
+    chance, but what it points at in each side tells whether the two are alike.
+
+    >>> graz = PassageText("Graz", "Graz lies on the Mur. Its university was founded in 1585.")
+    >>> passages = [graz, PassageText("Mur", "The Mur is 464 km long.")]
+    >>> MiniLMReader(max_spans=1).read("When was the university of Graz founded?", passages)
+    [Span(passage=0, start=52, end=56, score=..., text='')]
     """
 
-    folder: str
     max_spans: Annotated[int, AtLeast(1)] = 5
     max_tokens: Annotated[int, AtLeast(1)] = 24
     paired: Annotated[int, AtLeast(0)] = 4
+    weights: str = ""
 
     def __repr__(self) -> str:
-        options = [(each.name, getattr(self, each.name), each.default) for each in fields(self)[1:]]
-        changed = [f"{name}={value}" for name, value, default in options if value != default]
-        return f"PairReader({', '.join([repr(self.folder), *changed])})"
+        options = [(each.name, getattr(self, each.name), each.default) for each in fields(self)]
+        return f"MiniLMReader({', '.join(f'{name}={value!r}' for name, value, default in options if value != default)})"
 
     def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
         """Return answers with probabilities, best first, each text once; none where no passage has text."""
@@ -93,10 +90,15 @@ class PairReader(Checked):
     def read_metered(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[Span]:
         """Read as `read` does, and add the work to `usage`."""
         readings = self.readings(question, passages, usage)
-        proposed = candidates(readings, passages)
+        network = _network(self.weights)
+        proposed = candidates(readings, passages, sides(question, passages, readings))
         if not proposed:
             return []
-        scores = _network(self.folder).probabilities(features(question, proposed, readings), "confidence")
+        rows = reading_features(question, passages, readings)
+        shares = mixture(rows, network.weights["mixture"])
+        total = probabilities(proposed, len(readings)) @ shares
+        row = confidence_features(proposed, readings, shares, rows)
+        scores = network.probability(row, "confidence") * total / total.max()
         order = np.argsort(-scores, kind="stable")[: self.max_spans]
         return [_span(proposed[at], float(scores[at]), passages) for at in order.tolist()]
 
@@ -108,15 +110,42 @@ class PairReader(Checked):
         """Tell as `answerable` does, and add the work to `usage`."""
         if not any(passage.text.strip() for passage in passages):
             return 0.0
-        row = answer_features(question, passages, self.readings(question, passages, usage))
-        return float(_network(self.folder).probabilities(row, "answerable"))
+        readings, shares = self._mixed(question, passages, usage)
+        row = answer_features(question, passages, readings, shares)
+        return float(_network(self.weights).probability(row, "answerable"))
+
+    def sentence_scores(
+        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
+    ) -> Floats:
+        """Return the probability of each sentence (passage, first and last character) to hold an answer: float32[n]."""
+        return self.sentence_scores_metered(question, passages, sentences, Usage())
+
+    def sentence_scores_metered(
+        self,
+        question: str,
+        passages: Sequence[PassageText],
+        sentences: Sequence[tuple[int, int, int]],
+        usage: Usage,
+    ) -> Floats:
+        """Score as `sentence_scores` does, and add the work to `usage`."""
+        if not sentences:
+            return np.zeros(0, np.float32)
+        readings, shares = self._mixed(question, passages, usage)
+        rows = sentence_features(question, passages, sentences, readings, shares)
+        return _network(self.weights).probability(rows, "sentence").astype(np.float32)
+
+    def _mixed(self, question: str, passages: Sequence[PassageText], usage: Usage) -> tuple[list[Reading], Scores]:
+        """Return the readings and how much each counts."""
+        readings = self.readings(question, passages, usage)
+        rows = reading_features(question, passages, readings)
+        return readings, mixture(rows, _network(self.weights).weights["mixture"])
 
     def readings(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[Reading]:
         """Return what the network finds in each passage alone and in pairs of the first.
 
         Those of the last few questions are remembered, so that several steps may ask without reading again.
         """
-        remembered = _network(self.folder).remembered
+        remembered = _network(self.weights).remembered
         key = question, tuple(passages), self.max_tokens, self.paired
         readings = remembered.get(key)
         if readings is None:
@@ -132,7 +161,7 @@ class PairReader(Checked):
         inputs += combinations(filled[: self.paired], 2)
         started, readings = time.perf_counter(), []
         for members, (size, reading) in side_by_side(
-            partial(tokens.read, _network(self.folder), self.max_tokens), inputs
+            partial(tokens.read, _network(self.weights), self.max_tokens), inputs
         ):
             now = time.perf_counter()
             usage.add(Usage(calls=1, texts=len(members), tokens=size, seconds=now - started))
@@ -148,17 +177,19 @@ class _Tokens:
     question: list[int]
     passages: list[tuple[list[int], list[tuple[int, int]]]]
     texts: list[str]
+    titles: list[int]  # characters of each title and the line break after it
 
     @classmethod
     def of(cls, question: str, passages: Sequence[PassageText]) -> _Tokens:
-        texts = [_whole(passage) for passage in passages]
+        texts = [whole(passage) for passage in passages]
         asked, *read = tokenise([question, *(text[: 64 * _ALONE] for text in texts)], True)
-        return cls(asked.ids[:_MAX_QUESTION], [(each.ids, each.offsets) for each in read], texts)
+        titles = [title_length(passage) for passage in passages]
+        return cls(asked.ids[:_MAX_QUESTION], [(each.ids, each.offsets) for each in read], texts, titles)
 
     def read(self, network: _Network, max_tokens: int, members: tuple[int, ...]) -> tuple[int, Reading]:
         """Return the number of tokens of an input, and its reading."""
-        ids, places = [_CLS, *self.question, _SEP], []
-        begin = len(ids)
+        ids = [_CLS, *self.question, _SEP]
+        begin, places = len(ids), list[tuple[int, int, int]]()
         room = _ALONE if len(members) == 1 else (_MAX_TOKENS - begin) // len(members)
         for number in members:
             tokens, offsets = self.passages[number]
@@ -166,158 +197,62 @@ class _Tokens:
             ids += [*tokens[: room - 1], _SEP]
         types = [0] * begin + [1] * (len(ids) - begin)
         spans, kind = network.run(ids, types)
+        at = np.array(places)
+        parts = 2 * at[:, 0] + (at[:, 1] >= np.array(self.titles)[at[:, 0]])  # an answer lies in a title or in a text
+        first, last = (log_softmax(np.where(at[:, 2] > at[:, 1], spans[begin:, side], -1e4)) for side in (0, 1))
         best = [
-            (score, number, *whole_words(self.texts[number], first, last))
-            for score, number, first, last in _best_spans(spans[begin:], places, max_tokens)
+            (score, places[a][0], *whole_words(self.texts[places[a][0]], places[a][1], places[b][2]))
+            for score, a, b in _best_spans(first, last, parts, max_tokens)
         ]
-        return len(ids), Reading(members, _log_softmax(kind), best)
+        return len(ids), Reading(members, log_softmax(kind), best, np.exp(first), at[:, :2])
 
 
-def _whole(passage: PassageText) -> str:
-    return f"{passage.title}\n{passage.text}" if passage.title else passage.text
-
-
-def _best_spans(
-    logits: Floats, places: Sequence[tuple[int, int, int]], max_tokens: int
-) -> list[tuple[float, int, int, int]]:
-    """Return the log-probability, passage and characters of the best spans; each lies within one passage."""
-    numbers = np.array([number for number, _, _ in places])
-    tokens = np.array([end > begin for _, begin, end in places])
-    first, last = (_log_softmax(np.where(tokens, logits[:, side], -1e4)) for side in (0, 1))
+def _best_spans(first: Floats, last: Floats, parts: Ints, max_tokens: int) -> list[tuple[float, int, int]]:
+    """Return the log-probability, first and last token of the best spans; each lies within one part."""
     scores = first[:, None] + last
-    length = np.arange(len(places)) - np.arange(len(places))[:, None]
-    scores[(length < 0) | (length >= max_tokens) | (numbers[:, None] != numbers)] = -np.inf
+    length = np.arange(len(parts)) - np.arange(len(parts))[:, None]
+    scores[(length < 0) | (length >= max_tokens) | (parts[:, None] != parts)] = -np.inf
     count = min(_SPANS, scores.size)
     chosen = np.argpartition(-scores, count - 1, axis=None)[:count]
     chosen = chosen[np.lexsort((chosen, -scores.ravel()[chosen]))]
-    pairs = [divmod(int(at), len(places)) for at in chosen if scores.ravel()[at] > -1e3]
-    return [(float(scores[a, b]), places[a][0], places[a][1], places[b][2]) for a, b in pairs]
-
-
-def _log_softmax(logits: NDArray[np.floating[Any]]) -> Floats:
-    shifted = logits - logits.max()
-    result: Floats = (shifted - np.log(np.exp(shifted).sum())).astype(np.float32)
-    return result
-
-
-def candidates(readings: Sequence[Reading], passages: Sequence[PassageText]) -> list[Candidate]:
-    """Return the distinct answers of all readings, spans and then yes and no, each with its best place."""
-    scores: dict[str, dict[int, float]] = defaultdict(dict)
-    best: dict[str, tuple[float, int, int, int]] = {}
-    for number, reading in enumerate(readings):
-        for score, passage, begin, end in reading.spans:
-            score += float(np.logaddexp(reading.kind[_SPAN], reading.kind[_SEVERAL]))
-            if text := normalised(_whole(passages[passage])[begin:end]):
-                scores[text][number] = max(scores[text].get(number, -np.inf), score)
-                best[text] = max(best.get(text, (-np.inf, 0, 0, 0)), (score, -passage, -begin, end))
-    spans = [Candidate(t, -best[t][1], -best[t][2], best[t][3], scores[t]) for t in scores]
-    return spans + [_decided(readings, kind, text) for kind, text in ((_YES, "yes"), (_NO, "no")) if readings]
-
-
-def _decided(readings: Sequence[Reading], kind: int, text: str) -> Candidate:
-    """Return yes or no as a candidate, placed at the best span of the reading that is surest of it."""
-    scores = {number: float(reading.kind[kind]) for number, reading in enumerate(readings)}
-    surest = readings[max(scores, key=lambda number: (scores[number], -number))]
-    _, passage, begin, end = surest.spans[0] if surest.spans else (0.0, surest.passages[0], 0, 0)
-    return Candidate(text, passage, begin, end, scores, decided=True)
-
-
-FEATURES = (
-    "constant",
-    "decided",  # yes or no
-    "best",  # log-probability of the kind and of the answer, in the best reading
-    "alone",  # the same over passages that were read alone
-    "paired",  # the same over pairs
-    "sum",  # logarithm of the sum over all readings
-    "lead",  # by how much its best exceeds that of every other
-    "agreed",  # share of the readings that it is the best of
-    "none",  # log-probability that its best reading holds no answer
-    "least none",  # the least of all readings
-    "rank",  # of its passage, as a logarithm
-    "words",  # logarithm of their number
-    "asked",  # share of its words that the question has
-    "number",  # whether it has a digit
-)
-"""Features of a candidate, in the order of the weights of the logistic model."""
-
-_LEAST = -12.0  # log-probability of what no reading proposes
-
-ANSWER_FEATURES = (
-    "constant",
-    "alone",  # greatest logit of an answer, over passages that were read alone
-    "paired",  # the same over pairs
-    "covered",  # share of the question's tokens, weighted by rarity, in the passage that has most of them
-    "covered by all",  # the same in all passages together
-)
-"""Features of a question and its passages, in the order of the weights that tell whether they answer it."""
-
-
-def answer_features(question: str, passages: Sequence[PassageText], readings: Sequence[Reading]) -> Floats:
-    """Return the features of a question and its passages: float32[5]."""
-    logits = [float(np.log(-np.expm1(min(r.kind[_NONE], -1e-6))) - r.kind[_NONE]) for r in readings]
-    alone = max((logit for logit, r in zip(logits, readings, strict=True) if len(r.passages) == 1), default=_LEAST)
-    paired = max((logit for logit, r in zip(logits, readings, strict=True) if len(r.passages) > 1), default=alone)
-    asked, *texts = (set(each.ids) for each in tokenise([question, *map(_whole, passages)]))
-    rarity = network().rarity
-    weight = sum(rarity[token] for token in asked) + 1e-6
-    covered = [sum(rarity[token] for token in asked & text) / weight for text in texts]
-    everywhere = sum(rarity[token] for token in asked & set().union(*texts)) / weight
-    return np.array([1, alone, paired, max(covered), everywhere], np.float32)
-
-
-def features(question: str, proposed: Sequence[Candidate], readings: Sequence[Reading]) -> Floats:
-    """Return the features of each candidate: float32[n, 14]."""
-    asked = set(normalised(question).split())
-    scores = np.full((len(proposed), len(readings)), _LEAST, np.float32)
-    for row, candidate in zip(scores, proposed, strict=True):
-        row[list(candidate.scores)] = np.maximum(list(candidate.scores.values()), _LEAST)
-    paired = np.array([len(reading.passages) > 1 for reading in readings])
-    none = np.maximum([reading.kind[_NONE] for reading in readings], _LEAST)
-    best = scores.max(1)
-    ranked = np.sort(best)
-    second = ranked[-2] if len(ranked) > 1 else _LEAST
-    texts = [candidate.text.split() for candidate in proposed]
-    columns = [
-        np.ones(len(proposed)),
-        [candidate.decided for candidate in proposed],
-        best,
-        scores[:, ~paired].max(1, initial=_LEAST),
-        scores[:, paired].max(1, initial=_LEAST),
-        np.log(np.exp(scores).sum(1)),
-        best - np.where(best == ranked[-1], second, ranked[-1]),
-        np.bincount(scores.argmax(0), minlength=len(proposed)) / len(readings),
-        none[scores.argmax(1)],
-        np.full(len(proposed), none.min()),
-        [np.log(1 + candidate.passage) for candidate in proposed],
-        [np.log(1 + len(text)) for text in texts],
-        [sum(word in asked for word in text) / max(1, len(text)) for text in texts],
-        [any(character.isdigit() for character in candidate.text) for candidate in proposed],
-    ]
-    return np.stack([np.asarray(column, np.float32) for column in columns], axis=1)
+    pairs = [(float(scores.ravel()[at]), *divmod(int(at), len(parts))) for at in chosen]
+    return [pair for pair in pairs if pair[0] > -1e3]
 
 
 def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -> Span:
     """Return a candidate as characters of its passage's text, with its own text where it stands elsewhere."""
     passage = passages[candidate.passage]
-    shift = len(passage.title) + 1 if passage.title else 0
+    shift = title_length(passage)
     inside = candidate.start >= shift
     text = candidate.text if candidate.decided else ""
     if not inside and not text:
-        text = _whole(passage)[candidate.start : candidate.end].strip()
+        text = whole(passage)[candidate.start : candidate.end].strip()
     start = candidate.start - shift if inside else 0
     end = candidate.end - shift if inside else min(1, len(passage.text))
     return Span(candidate.passage, start, end, round(score, 4), text)
+
+
+_UNSPACED = "\u0e00"  # scripts from here on put no space between words, Thai the first
+
+
+def whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
+    """Return a span extended to whole words, where words are separated by spaces."""
+    while begin > 0 and text[begin - 1].isalnum() and text[begin].isalnum() and text[begin - 1] < _UNSPACED:
+        begin -= 1
+    while end < len(text) and text[end].isalnum() and text[end - 1].isalnum() and text[end] < _UNSPACED:
+        end += 1
+    return begin, end
 
 
 class _Network:
     """The loaded weights."""
 
     def __init__(self, folder: str) -> None:
-        fitted = json.loads(Path(folder, "model.json").read_text("utf-8"))
-        self.session = open_graph(Path(folder, "model.onnx"))
+        home = Path(folder) if folder else _EMBEDDED
+        fitted = json.loads((home / "model.json").read_text("utf-8"))
+        self.session = open_graph(home / "model.onnx")
         self.weights = {
-            part: np.array([fitted[part][name] for name in names], np.float32)
-            for part, names in (("confidence", FEATURES), ("answerable", ANSWER_FEATURES))
+            part: np.array([fitted[part][name] for name in names], np.float64) for part, names in PARTS.items()
         }
         self.remembered: dict[Any, list[Reading]] = {}
 
@@ -328,12 +263,12 @@ class _Network:
         try:
             spans, kind = self.session.run(None, feed)
         except Exception as exc:  # onnxruntime raises a class of its own for each status
-            raise ModelError(f"PairReader: an input of {len(ids)} tokens failed in onnxruntime: {exc}") from exc
+            raise ModelError(f"MiniLMReader: an input of {len(ids)} tokens failed in onnxruntime: {exc}") from exc
         return spans[0], kind[0]
 
-    def probabilities(self, rows: Floats, part: str) -> Floats:
-        """Return the probability of each row of features: float32[n]."""
-        result: Floats = 1 / (1 + np.exp(-(rows @ self.weights[part])))
+    def probability(self, rows: Scores, part: str) -> Scores:
+        """Return the probability of each row of features, or of one: float64."""
+        result: Scores = 1 / (1 + np.exp(-(rows @ self.weights[part])))
         return result
 
 
@@ -346,5 +281,6 @@ def _load(folder: str) -> _Network:
     try:
         return _Network(folder)
     except (OSError, ValueError, KeyError) as exc:
-        remedy = "Write them with scripts/build_reader.py and scripts/fit_reader.py."
-        raise ModelError(f"PairReader: the weights in {folder} cannot be read: {exc}. {remedy}") from exc
+        remedy = "Write them with scripts/build_reader.py and scripts/fit_reader.py." if folder else REMEDY
+        place = folder or "the package"
+        raise ModelError(f"MiniLMReader: the weights in {place} cannot be read: {exc}. {remedy}") from exc

@@ -1,0 +1,111 @@
+"""Answers to broad questions: the topics of documents, one line each, by clusters of their passages."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from graphwright.constraints import AtLeast, Between
+from graphwright.generate.citations import best_passages, citation
+from graphwright.generate.readers import answered, quoted
+from graphwright.graph.evidence import Ints
+from graphwright.index.clustering import clusters
+from graphwright.index.vector_index import VectorIndex
+from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.protocols import Floats
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
+from graphwright.operators.state import Answer, State
+from graphwright.text.sentences import is_statement, sentence_spans
+from graphwright.text.words import words
+
+__all__ = ["Overview", "broadness"]
+
+_MAX_PASSAGES = 4000  # of a whole index, every n-th
+
+
+@dataclass(frozen=True, repr=False)
+class Overview(Operator):
+    """Answer a broad question with a sentence on each topic; leave the state unchanged for any other question.
+
+    A question is broad if a trained head over its vector gives it a probability of at least `threshold`. It is about
+    the documents of the best passages that it names by half the words of their title, else about the document that
+    half of the best passages belong to, else about the whole index. Their passages are
+    put into `topics` clusters by their vectors; of each, the largest first, the sentence is quoted that is nearest to
+    the cluster's mean, out of the passage that is. `index`: the vectors of the passages.
+    """
+
+    index: VectorIndex
+    topics: Annotated[int, AtLeast(1)] = 4
+    threshold: Annotated[float, Between(0, 1)] = 0.7
+    needs = ("passages",)
+    gives = ("answer",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer, or leave the state unchanged."""
+        probability = broadness(state.question.text, run)
+        run.note(f"the question is broad with a probability of {probability:.2f}")
+        if probability < self.threshold:
+            return state
+        nodes = self._scope(state)
+        if len(nodes) < self.topics:
+            return state
+        vectors = self.index.of(nodes)
+        groups = sorted(clusters(vectors, -(-len(nodes) // self.topics)), key=len, reverse=True)[: self.topics]
+        quotes = [self._nearest(state, nodes[group], vectors[group], run) for group in groups]
+        citations = tuple(citation(state, node, start, end) for node, start, end in quotes)
+        return answered(state, run, Answer(quoted(citations), citations=citations))
+
+    def after(self, fields: frozenset[str]) -> frozenset[str]:
+        """Return the fields that are set in either case."""
+        return fields
+
+    def _scope(self, state: State) -> Ints:
+        """Return the passages that the question is about, those without a vector left out."""
+        passages = state.graph.passages
+        if passages is None:
+            return np.empty(0, np.int64)
+        asked = set(words(state.question.text))
+        rows = [passages.row(node) for node in best_passages(state, 8)]
+        documents = Counter(int(passages.document[row]) for row in rows if row >= 0)
+        titles = {document: set(words(passages.titles[document])) for document in sorted(documents)}
+        named = [document for document, title in titles.items() if title and 2 * len(title & asked) >= len(title)]
+        named = named or [document for document, count in documents.items() if 2 * count >= len(rows)]
+        nodes = passages.nodes[np.isin(passages.document, named)] if named else passages.nodes
+        nodes = nodes[:: max(1, -(-len(nodes) // _MAX_PASSAGES))]
+        return nodes[self.index.has(nodes)]
+
+    def _nearest(self, state: State, nodes: Ints, vectors: Floats, run: Run) -> tuple[int, int, int]:
+        """Return the passage nearest to the mean of some, and the characters of its sentence that is."""
+        mean = vectors.mean(axis=0)
+        node = int(nodes[int((vectors @ mean).argmax())])
+        text = state.graph.passage(node)
+        spans = [span for span in sentence_spans(text) if is_statement(text[slice(*span)])] or sentence_spans(text)
+        if self.index.encoder is None or not spans:
+            return node, 0, len(text)
+        scores = run.encode(self.index.encoder, [text[start:end] for start, end in spans]) @ mean
+        return node, *spans[int(scores.argmax())]
+
+
+def broadness(question: str, run: Run | None = None) -> float:
+    """Return the probability that a question asks for an overview, not for a fact: 0 to 1.
+
+    >>> broadness("What are these documents about?") > 0.7 > broadness("Who founded the abbey of Erstein?")
+    True
+    """
+    vector = (run or Run()).encode(MiniLM(), [question])[0]
+    weights = _head()
+    return float(1 / (1 + np.exp(-(vector @ weights[:-1] + weights[-1]))))
+
+
+@cache
+def _head() -> Floats:
+    """Return the weights of the head, which scripts/fit_broad.py wrote: float32[385], the last a constant."""
+    file = Path(__file__).parents[1] / "models/weights/minilm-reader/broad.json"
+    return np.array(json.loads(file.read_text("utf-8"))["weights"], np.float32)

@@ -1,0 +1,378 @@
+"""Scores of the embedded reader: how its readings of single passages and of pairs become answers and probabilities."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.evidence import Ints, Scores
+from graphwright.models.embedded.cross_encoder import network
+from graphwright.models.embedded.encoder import tokenise
+from graphwright.models.protocols import Floats, PassageText
+from graphwright.text.sentences import is_statement
+
+__all__ = [
+    "ANSWER_FEATURES",
+    "CONFIDENCE_FEATURES",
+    "Candidate",
+    "NONE",
+    "READING_FEATURES",
+    "Reading",
+    "SENTENCE_FEATURES",
+    "Sides",
+    "answer_features",
+    "candidates",
+    "confidence_features",
+    "log_softmax",
+    "mixture",
+    "normalised",
+    "probabilities",
+    "reading_features",
+    "sentence_features",
+    "sides",
+    "title_length",
+    "whole",
+]
+
+NONE, SPAN, YES, NO, SEVERAL = range(5)  # kinds of answers, in the order of the network's outputs
+_LEAST = -12.0  # log-probability of what no reading proposes
+
+
+class Reading(NamedTuple):
+    """What the network finds in one input.
+
+    `passages`: the numbers of the one or two passages; `kind: float32[5]`, log-probabilities of no answer, a span, yes,
+    no, and several spans; `spans`: log-probability, passage, and characters of the best spans, best first; `begins:
+    float32[tokens]`: the probability that an answer begins at each token, `places: int64[tokens, 2]`: the passage and
+    first character of each.
+    """
+
+    passages: tuple[int, ...]
+    kind: Floats
+    spans: list[tuple[float, int, int, int]]
+    begins: Floats
+    places: Ints
+
+
+class Candidate(NamedTuple):
+    """An answer that some readings propose: its normalised text, its place, and its log-probability by reading.
+
+    `decided`: it is yes or no; its place is then what the reading of both sides points at.
+    """
+
+    text: str
+    passage: int
+    start: int
+    end: int
+    scores: dict[int, float]
+    decided: bool = False
+
+
+def whole(passage: PassageText) -> str:
+    """Return a passage as it is read: title and text, each on a line."""
+    return f"{passage.title}\n{passage.text}" if passage.title else passage.text
+
+
+def title_length(passage: PassageText) -> int:
+    """Return the number of characters of a passage's title and the line break after it."""
+    return len(passage.title) + 1 if passage.title else 0
+
+
+def log_softmax(logits: NDArray[np.floating[Any]]) -> Floats:
+    """Return logarithms of probabilities: float32."""
+    shifted = logits - logits.max()
+    result: Floats = (shifted - np.log(np.exp(shifted).sum())).astype(np.float32)
+    return result
+
+
+def normalised(text: str) -> str:
+    """Return the letters and digits of a span, lower case, without a leading article."""
+    words = re.findall(r"\w+", text.lower())
+    return " ".join(words[1:] if words[:1] in (["the"], ["a"], ["an"]) and len(words) > 1 else words)
+
+
+def candidates(
+    readings: Sequence[Reading], passages: Sequence[PassageText], sides: Sides | None = None
+) -> list[Candidate]:
+    """Return the distinct answers of all readings, each with its best place; yes and no where there are two sides."""
+    scores: dict[str, dict[int, float]] = defaultdict(dict)
+    best: dict[str, tuple[float, int, int, int]] = {}
+    for number, reading in enumerate(readings):
+        for score, passage, begin, end in reading.spans:
+            score += float(np.logaddexp(reading.kind[SPAN], reading.kind[SEVERAL]))
+            if text := normalised(whole(passages[passage])[begin:end]):
+                scores[text][number] = max(scores[text].get(number, -np.inf), score)
+                best[text] = max(best.get(text, (-np.inf, 0, 0, 0)), (score, -passage, -begin, end))
+    spans = [Candidate(t, -best[t][1], -best[t][2], best[t][3], scores[t]) for t in scores]
+    if sides is None:
+        return spans
+    mass = {number: float(np.logaddexp(r.kind[YES], r.kind[NO])) for number, r in enumerate(readings)}
+    return spans + [
+        Candidate(text, *sides.place, {number: log + float(np.log(chance)) for number, log in mass.items()}, True)
+        for text, chance in (("yes", sides.alike), ("no", 1 - sides.alike))
+    ]
+
+
+class Sides(NamedTuple):
+    """What the network points at in both passages of a pair whose titles the question names.
+
+    `place`: passage and characters of the first side; `alike`: the probability that the sides are alike, that is yes:
+    the greatest share of words that two of their answers have in common, from 0.1 to 0.9.
+    """
+
+    place: tuple[int, int, int]
+    alike: float
+
+
+_NAMED = 0.5  # share of a title's tokens, weighted by rarity, that a question must have to be about it
+
+
+def sides(question: str, passages: Sequence[PassageText], readings: Sequence[Reading]) -> Sides | None:
+    """Return the two sides of a question that compares what its passages are about; None where there are none.
+
+    The network alone cannot tell yes from no; but what it points at in each side tells whether they are alike.
+    """
+    asked, *titles = (set(each.ids) for each in tokenise([question, *(passage.title or "" for passage in passages)]))
+    rarity = network().rarity
+    named = {
+        number
+        for number, title in enumerate(titles)
+        if title and sum(rarity[t] for t in title & asked) >= _NAMED * sum(rarity[t] for t in title)
+    }
+    pairs = [r for r in readings if len(r.passages) == 2 and named.issuperset(r.passages)]
+    surest = max(pairs, key=lambda r: float(np.logaddexp(r.kind[YES], r.kind[NO])), default=None)
+    if surest is None:
+        return None
+    alone = {r.passages[0]: _in_text(r, passages[r.passages[0]]) for r in readings if len(r.passages) == 1}
+    first, second = (alone[passage] for passage in surest.passages)
+    if not first or not second:
+        return None
+    texts = [{normalised(whole(passages[at])[b:e]) for at, b, e in side} for side in (first, second)]
+    overlap = max(_alike(one, other) for one in texts[0] for other in texts[1])
+    return Sides(first[0], 0.1 + 0.8 * overlap)
+
+
+def _in_text(reading: Reading, passage: PassageText) -> list[tuple[int, int, int]]:
+    """Return passage and characters of the three best spans of a reading that do not lie in the title."""
+    return [(at, b, e) for _, at, b, e in reading.spans if b >= title_length(passage)][:3]
+
+
+def _alike(one: str, other: str) -> float:
+    """Return the share of words that two texts have in common (Jaccard)."""
+    first, second = set(one.split()), set(other.split())
+    return len(first & second) / max(1, len(first | second))
+
+
+def probabilities(proposed: Sequence[Candidate], readings: int) -> Scores:
+    """Return the probability of each candidate in each reading, 0 where it is not proposed: float64[n, readings]."""
+    table = np.zeros((len(proposed), readings))
+    for row, candidate in zip(table, proposed, strict=True):
+        row[list(candidate.scores)] = np.exp(list(candidate.scores.values()))
+    return table
+
+
+READING_FEATURES = (
+    "alone",  # of one passage, not of a pair
+    "rank alone",  # of its passage, as a logarithm
+    "rank paired",  # of the first passage of a pair
+    "second rank",  # of the second
+    "answer alone",  # logit that it holds an answer
+    "answer paired",
+    "covered alone",  # share of the question's tokens, weighted by rarity, in its passage
+    "covered paired",  # in the passages of a pair
+)
+"""Features of a reading, in the order of the weights that tell how much it counts."""
+
+
+def reading_features(question: str, passages: Sequence[PassageText], readings: Sequence[Reading]) -> Scores:
+    """Return the features of each reading: float64[readings, 8]."""
+    shares = _Covered(question, passages)
+    rows = np.zeros((len(readings), len(READING_FEATURES)))
+    for row, reading in zip(rows, readings, strict=True):
+        first, last = np.log1p(reading.passages[0]), np.log1p(reading.passages[-1])
+        answer, covered = _answer_logit(reading), shares.of(reading.passages)
+        single = len(reading.passages) == 1
+        row[:] = (1, first, 0, 0, answer, 0, covered, 0) if single else (0, 0, first, last, 0, answer, 0, covered)
+    return rows
+
+
+def _answer_logit(reading: Reading) -> float:
+    """Return the logit of the probability that a reading holds an answer."""
+    none = min(float(reading.kind[NONE]), -1e-6)
+    return float(np.log(-np.expm1(none)) - none)
+
+
+class _Covered:
+    """The shares of a question's tokens, weighted by rarity, that passages have."""
+
+    def __init__(self, question: str, passages: Sequence[PassageText]) -> None:
+        asked, *texts = (set(each.ids) for each in tokenise([question, *map(whole, passages)]))
+        rarity = network().rarity
+        self.weights = {token: float(rarity[token]) for token in asked}
+        self.total = sum(self.weights.values()) + 1e-6
+        self.texts = [asked & text for text in texts]
+
+    def of(self, passages: Sequence[int]) -> float:
+        """Return the share that some passages have together."""
+        tokens = set[int]().union(*(self.texts[passage] for passage in passages))
+        return sum(self.weights[token] for token in sorted(tokens)) / self.total
+
+
+def mixture(rows: Scores, weights: Scores) -> Scores:
+    """Return how much each reading counts, from its features: float64[readings], summing to 1."""
+    logits = rows @ weights
+    shares = np.exp(logits - logits.max())
+    result: Scores = shares / shares.sum()
+    return result
+
+
+CONFIDENCE_FEATURES = (
+    "constant",
+    "probability",  # of the answer, as a logarithm
+    "lead",  # logarithm of its ratio to the next best
+    "share",  # logarithm of its share in all answers
+    "none",  # logit that there is no answer
+    "decided",  # whether it is yes or no
+    "deciding",  # logit that the answer is yes or no
+    "words",  # logarithm of their number
+    "agreed",  # what the readings that it is the best of count together
+    "covered",  # the greatest share of the question's tokens that a pair has
+    "surest",  # what the reading that counts most counts
+)
+"""Features of the best answer, in the order of the weights that tell whether it is right."""
+
+
+def confidence_features(
+    proposed: Sequence[Candidate], readings: Sequence[Reading], shares: Scores, rows: Scores
+) -> Scores:
+    """Return the features of the best candidate: float64[11].
+
+    `shares`: what each reading counts (`mixture`); `rows`: the features of readings.
+    """
+    table = probabilities(proposed, len(readings))
+    total = table @ shares
+    best = int(total.argmax())
+    second = float(np.sort(total)[-2]) if len(total) > 1 else 0.0
+    none, yes, no = (float(shares @ np.exp([reading.kind[kind] for reading in readings])) for kind in (NONE, YES, NO))
+    return np.array(
+        [
+            1,
+            np.log(total[best] + 1e-6),
+            np.log((total[best] + 1e-6) / (second + 1e-6)),
+            np.log((total[best] + 1e-6) / (total.sum() + 1e-6)),
+            np.log((none + 1e-6) / (1 - none + 1e-6)),
+            proposed[best].decided,
+            np.log((yes + no + 1e-6) / (1 - yes - no + 1e-6)),
+            np.log(1 + len(proposed[best].text.split())),
+            shares[table.argmax(0) == best].sum(),
+            rows[:, READING_FEATURES.index("covered alone") :].max(),
+            shares.max(),
+        ]
+    )
+
+
+ANSWER_FEATURES = (
+    "constant",
+    "alone",  # greatest logit of an answer, over passages that were read alone
+    "paired",  # the same over pairs
+    "mixed",  # logit of an answer over all readings, by what each counts
+    "covered",  # share of the question's tokens, weighted by rarity, in the passage that has most of them
+    "covered by all",  # the same in all passages together
+)
+"""Features of a question and its passages, in the order of the weights that tell whether they answer it."""
+
+
+def answer_features(
+    question: str, passages: Sequence[PassageText], readings: Sequence[Reading], shares: Scores
+) -> Scores:
+    """Return the features of a question and its passages: float64[6]."""
+    logits = [(_answer_logit(reading), len(reading.passages)) for reading in readings]
+    alone = max((logit for logit, size in logits if size == 1), default=_LEAST)
+    paired = max((logit for logit, size in logits if size > 1), default=alone)
+    none = float(shares @ np.exp([reading.kind[NONE] for reading in readings]))
+    covered = _Covered(question, passages)
+    most = max(covered.of((number,)) for number in range(len(passages)))
+    mixed = np.log((1 - none + 1e-6) / (none + 1e-6))
+    return np.array([1, alone, paired, mixed, most, covered.of(range(len(passages)))])
+
+
+SENTENCE_FEATURES = (
+    "constant",
+    "alone",  # log-probability that its passage, read alone, holds an answer and that it begins in the sentence
+    "paired",  # the same over pairs
+    "mixed",  # the same over all readings, by what each counts
+    "share",  # of the sentence in the sum of "alone" over all sentences, as a logarithm
+    "covered",  # share of the question's tokens, weighted by rarity, in the sentence
+    "covered around",  # the same in it and the sentences before and after it
+    "covered by passage",  # the same in its passage and title
+    "rank",  # of its passage, as a logarithm
+    "words",  # logarithm of their number
+    "statement",  # whether it is one, and no heading or row of a table
+)
+"""Features of a sentence, in the order of the weights that tell whether it holds an answer."""
+
+
+def sentence_features(
+    question: str,
+    passages: Sequence[PassageText],
+    sentences: Sequence[tuple[int, int, int]],
+    readings: Sequence[Reading],
+    shares: Scores,
+) -> Scores:
+    """Return the features of each sentence (passage, first and last character): float64[n, 11]."""
+    bounds = np.array(sentences, np.int64).reshape(-1, 3)
+    alone, paired, mixed = _begun(passages, bounds, readings, shares)
+    texts = [passages[passage].text[begin:end] for passage, begin, end in sentences]
+    around = [
+        " ".join(texts[at] for at in range(max(0, n - 1), min(len(texts), n + 2)) if bounds[at, 0] == bounds[n, 0])
+        for n in range(len(texts))
+    ]
+    in_sentence = _Covered(question, [PassageText("", text) for text in texts])
+    in_around = _Covered(question, [PassageText("", text) for text in around])
+    in_passage = _Covered(question, passages)
+    columns = [
+        np.ones(len(bounds)),
+        alone,
+        paired,
+        mixed,
+        alone - np.log(np.exp(alone).sum()),
+        [in_sentence.of((n,)) for n in range(len(texts))],
+        [in_around.of((n,)) for n in range(len(texts))],
+        [in_passage.of((passage,)) for passage, _, _ in sentences],
+        np.log1p(bounds[:, 0]),
+        [np.log(1 + len(text.split())) for text in texts],
+        [is_statement(text) for text in texts],
+    ]
+    return np.stack([np.asarray(column, np.float64) for column in columns], axis=1)
+
+
+def _begun(
+    passages: Sequence[PassageText], bounds: Ints, readings: Sequence[Reading], shares: Scores
+) -> tuple[Scores, Scores, Scores]:
+    """Return the log-probabilities that an answer begins in each sentence: read alone, in pairs, and over all."""
+    alone, paired = np.full(len(bounds), _LEAST), np.full(len(bounds), _LEAST)
+    mixed = np.zeros(len(bounds))
+    for share, reading in zip(shares.tolist(), readings, strict=True):
+        answered = -np.expm1(min(float(reading.kind[NONE]), -1e-6))
+        for passage in reading.passages:
+            rows = np.flatnonzero(bounds[:, 0] == passage)
+            chance = answered * _begins_within(reading, passages[passage], passage, bounds[rows])
+            mixed[rows] += share * chance
+            column = alone if len(reading.passages) == 1 else paired
+            column[rows] = np.maximum(column[rows], np.log(chance + 1e-9))
+    return alone, np.where(paired == _LEAST, alone, paired), np.maximum(_LEAST, np.log(mixed + 1e-9))
+
+
+def _begins_within(reading: Reading, text: PassageText, passage: int, bounds: Ints) -> Scores:
+    """Return the probability that an answer begins in each sentence of a passage, by one reading."""
+    tokens = np.flatnonzero(reading.places[:, 0] == passage)[:-1]  # without the separator
+    at = reading.places[tokens, 1] - title_length(text)
+    total = np.concatenate(([0.0], np.cumsum(reading.begins[tokens], dtype=np.float64)))
+    first, last = np.searchsorted(at, bounds[:, 1]), np.searchsorted(at, bounds[:, 2])
+    result: Scores = np.maximum(total[last] - total[first], 0)
+    return result
