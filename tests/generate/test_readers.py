@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import CORPUS, corpus_index
 
-from graphwright import Graph, start
+from graphwright import Document, Graph, Index, start
 from graphwright.errors import OptionError
 from graphwright.generate import Abstain, Generate, Quote, ReadSpans
 from graphwright.graph import Ranking
@@ -201,3 +201,17 @@ def test_it_abstains_where_no_answer_is_probable_and_names_the_nearest_passage()
     assert Abstain(Pointing((), 0.2))(plain).answer.text.endswith("The nearest passage is in Graz.")  # type: ignore[union-attr]
     step = Abstain(Pointing((), 0.6), threshold=0.5)
     assert step(state).answer is None and step.after(frozenset({"passages"})) == {"passages"}
+
+
+def test_two_documents_that_disagree_are_both_shown_with_their_days(tmp_path) -> None:
+    index = Index.create(tmp_path / "index")
+    old, new = "3 May 2019. The limit is 5 seconds.", "On 2 June 2021: the limit is 9 seconds now."
+    index.add([Document("old", old, "Limits", whole=True), Document("new", new, "Limits, again", whole=True)])
+    nodes = [index.graph.id("new#0"), index.graph.id("old#0")]
+    state = start("What is the limit?", index.graph).with_(passages=Ranking.of(nodes, [2, 1]))
+    answer = ReadSpans(Scripted(("9 seconds", "5 seconds")))(state).answer
+    assert answer is not None and answer.short == ("9 seconds",)
+    assert answer.text.splitlines() == [f"9 seconds (2 June 2021): {new} [1]", f"5 seconds (3 May 2019): {old} [2]"]
+    assert [cited.document for cited in answer.citations] == ["new", "old"]
+    alone = ReadSpans(Scripted(("9 seconds",)))(state).answer
+    assert alone is not None and alone.text == f"9 seconds: {new} [1]"

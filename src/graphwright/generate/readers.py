@@ -15,11 +15,12 @@ from graphwright.graph.evidence import Evidence, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Bundle, bundle_of
 from graphwright.index.vector_index import normalised
-from graphwright.models.protocols import AnsweringReader, Encoder, PassageText, Reader
+from graphwright.models.protocols import AnsweringReader, Encoder, PassageText, Reader, Span
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.text.sentences import sentence_spans
+from graphwright.text.values import first_day, value_of
 
 __all__ = [
     "NOTHING",
@@ -90,7 +91,7 @@ class Abstain(Operator):
     """
 
     reader: Annotated[AnsweringReader, Has("a reader that tells whether passages answer a question", "answerable")]
-    threshold: Annotated[float, Between(0, 1)] = 0.3
+    threshold: Annotated[float, Between(0, 1)] = 0.25
     passages: Annotated[int, AtLeast(1)] = 8
     needs = ("passages",)
     gives = ("answer",)
@@ -262,19 +263,36 @@ def read_answer(
 ) -> Answer | None:
     """Return the best span of the best passages as an answer, None if it scores less than `threshold`.
 
-    `passages`: the number of passages that are read; `words`: the most words quoted around the span, its own sentence
-    at least.
+    Where another document gives another number or date that is at least half as probable, it follows, and each is shown
+    with the first day that its passage names. `passages`: the number of passages that are read; `words`: the most words
+    quoted around a span, its own sentence at least.
     """
     nodes = best_passages(state, passages)
     texts = [passage_text(state.graph, node) for node in nodes]
-    span = next(iter(run.read(reader, state.question.text, texts)), None)
-    if span is None or span.score < threshold:
+    spans = run.read(reader, state.question.text, texts)
+    if not spans or spans[0].score < threshold:
         return None
-    text = texts[span.passage].text
-    short = span.text or text[span.start : span.end]
-    run.note(f"the span has a score of {span.score:.2f}")
-    cited = citation(state, nodes[span.passage], *_around(text, span.start, span.end, words))
-    return Answer(f"{short}: {quoted([cited])}", (short,), (cited,))
+    run.note(f"the span has a score of {spans[0].score:.2f}")
+    shorts = [span.text or texts[span.passage].text[span.start : span.end] for span in spans]
+    rival = next((n for n in range(1, len(spans)) if _disagrees(spans, shorts, n, state.graph, nodes)), None)
+    cited, lines = [], []
+    for at in (0,) if rival is None else (0, rival):
+        span, text = spans[at], texts[spans[at].passage].text
+        cited.append(citation(state, nodes[span.passage], *_around(text, span.start, span.end, words)))
+        day = "" if rival is None else first_day(f"{texts[span.passage].title}\n{text}")
+        lines.append(f"{shorts[at]} ({day})" if day else shorts[at])
+    quotes = quoted(cited).splitlines()
+    text = "\n".join(f"{line}: {quote}" for line, quote in zip(lines, quotes, strict=True))
+    return Answer(text, (shorts[0],), tuple(cited))
+
+
+def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Graph, nodes: Sequence[int]) -> bool:
+    """Return whether a span is a number or date other than the best, of another document, and half as probable."""
+    best, other = value_of(shorts[0]), value_of(shorts[at])
+    if best is None or other is None or best.kind != other.kind or best.amount == other.amount:
+        return False
+    places = [_place(graph, nodes[spans[number].passage]) for number in (0, at)]
+    return spans[at].score >= spans[0].score / 2 and places[0] != places[1]
 
 
 def _around(text: str, start: int, end: int, words: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-__all__ = ["Value", "value_of"]
+__all__ = ["Value", "first_day", "value_of"]
 
 
 class Value(NamedTuple):
@@ -64,3 +64,20 @@ def _date(parts: dict[str, str | None]) -> Value | None:
         return None
     amount = year + max(month - 1, 0) / 12 + max(int(day or 1) - 1, 0) / 372
     return Value("date", amount, 1 / 372 if day else 1 / 12 if month else 1.0)
+
+
+_DAY = re.compile(
+    rf"\b(?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}(?:st|nd|rd|th|\.)? {_MONTH.replace('?P<name>', '?:')},? \d{{4}}"
+    rf"|{_MONTH.replace('?P<name>', '?:')} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}})\b",
+    re.IGNORECASE,
+)
+
+
+def first_day(text: str) -> str:
+    """Return the first date in a text that names a day, as it stands there; "" for none.
+
+    >>> first_day("Date: Mon, 3 May 2021 09:00"), first_day("since 1999")
+    ('3 May 2021', '')
+    """
+    match = _DAY.search(text)
+    return match[0] if match else ""
