@@ -10,7 +10,7 @@ from tests.toys import corpus_index
 
 from graphwright import AnchorSearch, Evidence, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
-from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
+from graphwright.models import HashEncoder, OpenAILLM, PassageText, ScriptedLLM, Span, reader_of
 from graphwright.operators import FollowUp, HasThoughts, Repeat, Think, WordSearch
 from graphwright.operators.state import Anchor, State
 
@@ -71,6 +71,18 @@ class TestThink:
         assert thoughts(first) == ["Who married Teutberga? Lothair II. He married Teutberga in 855."]
         rest = (item >> item >> item)(first)
         assert len(set(thoughts(rest))) == 3 and rest.trace[-1].notes == ("no further thought",)
+
+    def test_a_reader_adds_the_best_answer_that_was_none_yet(self) -> None:
+        def find(question: str, passages: list[PassageText]) -> list[Span]:
+            places = [(text, passages[0].text.find(text)) for text in ("Lothair II", "Teutberga", "855")]
+            return [Span(0, at, at + len(text), 0.5) for text, at in places if at >= 0]
+
+        reader = reader_of(find)
+        state = (Think(reader, 1) >> Think(reader, 1) >> Think(reader, 1))(
+            result("Who married Lothair II?").with_(evidence=Evidence.of_nodes([GRAPH.id("lothair#0")]))
+        )
+        assert thoughts(state) == ["Who married Lothair II? Teutberga", "Who married Lothair II? 855"]
+        assert state.trace[-1].notes == ("no further thought",)
 
     def test_nothing_found_is_nothing_thought_and_no_model_is_asked(self) -> None:
         for model in (ScriptedLLM([]), HashEncoder()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import DEPTH, answering, both
-from graphwright.models.protocols import LLM
+from graphwright.models.protocols import LLM, Reader
 from graphwright.operators.control import Repeat
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.feedback import FollowUp, HasThoughts, Think
@@ -21,6 +21,7 @@ def ircot(
     shown: int = 5,
     *,
     first: Operator | None = None,
+    reader: Reader | None = None,
     llm: LLM | None = None,
 ) -> Operator:
     """Rank passages of successive searches by the question and by one thought after the other (IRCoT).
@@ -28,10 +29,10 @@ def ircot(
     `k`: passages of each search, K; `steps`: the largest number of thoughts; `shown`: the best passages so far, from
     which the next thought comes. `first`: the search, by default that of `hybrid`; the paper's is BM25. A language
     model writes the thoughts, and stops when it needs none. Without one the next query is the question with the
-    sentence of these passages that is nearest to it.
+    sentence of these passages that is nearest to it, or with what a `reader` answers from them.
     """
     if steps < 1:
         raise OptionError(f"ircot(steps={steps!r}): steps must be at least 1.")
     search = FollowUp((first or both(ix, max(k, DEPTH))) % k)
-    loop = Repeat(Think(llm or ix.encoder, shown) >> search, until=HasThoughts(steps))
+    loop = Repeat(Think(llm or reader or ix.encoder, shown) >> search, until=HasThoughts(steps))
     return (search >> loop) % top_k >> answering(ix, llm)

@@ -12,7 +12,7 @@ from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
-from graphwright.models.protocols import LLM, Encoder, Floats
+from graphwright.models.protocols import LLM, Encoder, Floats, PassageText, Reader
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of
 from graphwright.operators.rerank.scorer import ModelOf, cosines
 from graphwright.operators.run import Run
@@ -120,9 +120,10 @@ class HasThoughts:
 class Think(Operator):
     """Add the next thought to the anchors: one sentence, given the best passages (IRCoT, "reason step").
 
-    A language model writes it, given the best `passages` passages and the thoughts before, or ends the
-    chain. An encoder is the offline twin: the thought is the question followed by the sentence of these passages,
-    with its title, that is nearest to the question and is not a thought yet.
+    A language model writes it, given the best `passages` passages and the thoughts before, or ends the chain. There are
+    two offline twins. A reader: the question followed by the best answer that it finds in these passages and that is in
+    no thought yet, such as a name that the next search needs. An encoder: the question followed by the sentence of
+    these passages, with its title, that is nearest to the question and is not a thought yet.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start
@@ -132,7 +133,7 @@ class Think(Operator):
     ['Which river is Graz on? Graz is on the Mur.']
     """
 
-    model: Annotated[LLM | Encoder, ModelOf("a language model or an encoder", LLM, Encoder)]
+    model: Annotated[LLM | Reader | Encoder, ModelOf("a language model, a reader or an encoder", LLM, Reader, Encoder)]
     passages: Annotated[int, AtLeast(1)] = 5
     needs = ("evidence",)
     gives = ("anchors",)
@@ -142,7 +143,7 @@ class Think(Operator):
         anchors, nodes = state.anchors or (), list(state.node_scores())[: self.passages]
         thought = ""
         if nodes:
-            write = _written if isinstance(self.model, LLM) else _nearest
+            write = _written if isinstance(self.model, LLM) else _read if isinstance(self.model, Reader) else _nearest
             thought = write(self.model, state, run, nodes)  # type: ignore[arg-type]
         if not thought:
             run.note("no further thought")
@@ -168,6 +169,16 @@ def _written(model: LLM, state: State, run: Run, nodes: list[int]) -> str:
         return ""
     thought = " ".join(reply.thought.split())
     return "" if reply.enough or thought in earlier else thought
+
+
+def _read(reader: Reader, state: State, run: Run, nodes: list[int]) -> str:
+    """Return the question with the best answer that is in no thought yet; "" if there is none."""
+    question, earlier = state.question.text, " ".join(_thoughts(state))
+    texts = [PassageText(state.graph.title_of(node), state.graph.passage(node)) for node in nodes]
+    answers = [
+        span.text or texts[span.passage].text[span.start : span.end] for span in run.read(reader, question, texts)
+    ]
+    return next((f"{question} {answer}" for answer in answers if answer not in f"{question} {earlier}"), "")
 
 
 def _nearest(encoder: Encoder, state: State, run: Run, nodes: list[int]) -> str:
