@@ -16,6 +16,7 @@ __all__ = [
     "REPLIES",
     "AtMost",
     "Name",
+    "Number",
     "Paragraph",
     "PlainAnswer",
     "Sentence",

@@ -39,7 +39,7 @@ from graphwright.models.openai.client import HTTPStatusError
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM, Cancellation
 from graphwright.models.structured import Mismatch, parse_reply, strict_schema
-from graphwright.prompts.replies import REPLIES
+from graphwright.prompts.replies import REPLIES, Number, Sentence
 
 KEY = "sk-very-secret-0123456789"
 QUICK = {"timeout": 0.5, "retries": 0}
@@ -835,6 +835,28 @@ def test_a_thought_without_an_end_is_no_reply():
     assert isinstance(exc, LLMResponseError) and len(server.requests) == 2
     exc, _ = ask(["<think>It may be Graz"])
     assert isinstance(exc, LLMResponseError) and "without any text" in str(exc)
+
+
+@pytest.mark.parametrize("name", ["'maxLength'", '"maximum"', "`minimum`"])
+def test_a_server_that_refuses_a_limit_in_a_schema_is_asked_without_limits(name):
+    def behave(asked):
+        refused = name[1:-1] in str(asked["response_format"])
+        return error(400, f"Invalid schema: {name} is not permitted.") if refused else '{"numbers": [1], "reason": ""}'
+
+    class Numbers(BaseModel):
+        reason: Sentence
+        numbers: list[Number]
+
+    with LLMServer(behave) as server:
+        assert OpenAILLM("m", server.url).complete("", "a", schema=Numbers).value.numbers == [1]
+    assert len(server.requests) == 2
+
+
+def test_a_maximum_of_something_else_is_no_limit_of_a_schema():
+    with LLMServer([error(400, "max_tokens is above the maximum of 4096."), '{"numbers": [1]}']) as server:
+        llm = OpenAILLM("m", server.url)
+        assert llm.complete("", "a", schema=REPLIES["choose"]).value.numbers == [1]
+    assert llm._learned == {"max_tokens"} and "maximum" in str(server.requests[1].json["response_format"])
 
 
 def test_a_server_that_refuses_limits_in_a_schema_gets_one_without():

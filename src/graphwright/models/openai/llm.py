@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -31,7 +32,8 @@ _BYTES_PER_TOKEN = 16  # of text; the longest usual tokens have fewer
 _BYTES_PER_EVENT = 1_024  # of the event that streams one token
 _TIMED_OUT = {408, 504, 524}  # sent by a proxy, while the model behind it may have written
 # Parameters that some servers refuse, and the words by which their errors name them.
-_LIMITS = ("maxlength", "maxitems", "minitems", "maximum", "minimum")  # of JSON schemas, in lower case
+_LIMITS = ("maxlength", "maxitems", "minitems", "'maximum'", "'minimum'")  # of JSON schemas, in lower case
+_QUOTES = re.compile(r'[\\"`]+')
 _OPTIONAL = {
     "seed": ("seed",),
     "reasoning_effort": ("reasoning_effort", "reasoning effort"),
@@ -48,7 +50,8 @@ def _refused(error: HTTPStatusError, body: dict[str, Any]) -> str | None:
     if error.status not in (400, 404, 422) or "context length" in message or "context_length" in message:
         return None
     schema = str(body.get("response_format", "")).lower()
-    if any(word in message and word in schema for word in _LIMITS):
+    quoted = _QUOTES.sub("'", message)  # as the names in `schema` are
+    if any(word in quoted and word in schema for word in _LIMITS):
         return "limits"  # of the schema; the next request has none
     for name, words in _OPTIONAL.items():
         if name in body and any(word in message for word in words):
