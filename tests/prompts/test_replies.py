@@ -46,11 +46,11 @@ def test_a_reply_that_keeps_its_limits_ends_before_the_longest_reply(name: str) 
 
 def test_the_limit_is_reached_by_a_whole_reply() -> None:
     made = {
-        "reasoning": "r" * 600,
+        "reasoning": "r" * 400,
         "found": False,
         "text": "t" * 1_200,
-        "answers": ["a" * 80] * 20,
-        "citations": [{"passage": 9_999, "quote": "q" * 250}] * 8,
+        "answers": ["a" * 80] * 12,
+        "citations": [{"passage": 9_999, "quote": "q" * 200}] * 8,
     }
     text = json.dumps(made)
     REPLIES["answer"].model_validate_json(text)

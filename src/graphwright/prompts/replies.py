@@ -85,14 +85,15 @@ class QuotedPassage(BaseModel):
     """A quote from a passage, by number."""
 
     passage: Number
-    quote: Annotated[str, AtMost(250)]
+    quote: Annotated[str, AtMost(200)]
 
 
 class WrittenAnswer(PlainAnswer):
     """An answer from passages, with the quotes that its markers number (`answer`)."""
 
-    reasoning: Annotated[str, AtMost(600)] = ""
+    reasoning: Annotated[str, AtMost(400)] = ""
     text: Annotated[str, AtMost(1_200)]
+    answers: Annotated[list[Name], _at_most(12)] = []
     citations: Annotated[list[QuotedPassage], _at_most(8)]
 
 
