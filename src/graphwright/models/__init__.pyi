@@ -2,6 +2,7 @@ from .budget import BudgetedLLM as BudgetedLLM
 from .budget import Prices as Prices
 from .cache import CachedEncoder as CachedEncoder
 from .cache import CachedLLM as CachedLLM
+from .deadline import Deadline as Deadline
 from .embedded.cross_encoder import MiniLMCrossEncoder as MiniLMCrossEncoder
 from .embedded.encoder import MiniLM as MiniLM
 from .embedded.reader import MiniLMReader as MiniLMReader
