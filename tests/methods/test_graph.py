@@ -109,7 +109,33 @@ TOWN = [
     ("Marlow Bakery", "speciality", "rye bread"),
     ("Marlow Bakery", "opened", "1988"),
 ]
-GRAPHS = {"packages": PACKAGES, "people": PEOPLE, "rivers": RIVERS, "club": CLUB, "library": LIBRARY, "town": TOWN}
+DRUGS = [
+    ("aspirin", "treats", "headache"),
+    ("aspirin", "treats", "fever"),
+    ("ibuprofen", "treats", "fever"),
+    ("ibuprofen", "treats", "inflammation"),
+    ("aspirin", "type", "drug"),
+    ("ibuprofen", "type", "drug"),
+    ("aspirin", "manufacturer", "Bayer"),
+    ("Bayer", "headquarters", "Leverkusen"),
+    ("Leverkusen", "country", "Germany"),
+    ("Ana Cruz", "plays for", "FC Birch"),
+    ("Ana Cruz", "date of birth", "1994-11-30"),
+    ("Joe Park", "plays for", "FC Birch"),
+    ("Joe Park", "date of birth", "1999-07-14"),
+    ("Joe Park", "brother", "Ben Fox"),
+    ("FC Birch", "coach", "Leo Marsh"),
+    ("FC Birch", "founded", "1899"),
+]
+GRAPHS = {
+    "packages": PACKAGES,
+    "people": PEOPLE,
+    "rivers": RIVERS,
+    "club": CLUB,
+    "library": LIBRARY,
+    "town": TOWN,
+    "drugs": DRUGS,
+}
 
 
 @cache
@@ -152,6 +178,8 @@ def ask(name: str, question: str) -> Answer:
         ("rivers", "Which rivers have no source here?", ["Enns", "Drava"]),
         ("library", "Which books are not on a shelf of the upper floor?", ["Emma"]),
         ("library", "Which libraries do not have books by James Joyce?", ["Central Library"]),
+        ("drugs", "Which drugs treat fever?", ["aspirin", "ibuprofen"]),
+        ("drugs", "Who is the oldest player?", ["Ana Cruz"]),
         ("town", "Where does the Ring Road end?", ["Harbour"]),
         ("town", "Who engraved Moonrise?", ["Rosa Lind"]),
         ("town", "How many Golden Prizes for Best Garden winners are there?", ["2"]),
@@ -192,6 +220,7 @@ def test_yes_and_no_have_the_walk_that_shows_them(question: str, short: str, pat
         ("club", "Did Nora and her coach join on the same day?", "no"),
         ("club", "Did Nora and her coach join in the same year?", "yes"),
         ("club", "Do Peter and his mother train at the same place?", "no"),
+        ("drugs", "Is there a drug that treats both fever and inflammation?", "yes"),
         ("club", "Does Nora swim?", "yes"),
         ("club", "Does Peter swim?", "no"),
         ("club", "Has a medal winner trained at Sporthalle?", "yes"),
@@ -244,11 +273,13 @@ def test_labels_in_other_languages_name_a_node(tmp_path: Path) -> None:
         ("people", "What is the phone number of Ada?", "The graph does not say"),
         ("rivers", "Who discovered the Mur?", "The graph does not say"),
         ("rivers", "How deep is the Enns?", "The graph does not say"),
+        ("rivers", "Which rivers are beautiful?", "names nothing that the graph has"),
         ("people", "Is Ada taller than Otto?", "The graph does not say"),
         ("people", "Is Clara older than Otto?", "The graph does not say"),
         ("club", "Did Nora and her coach retire on the same day?", "The graph does not say"),
         ("club", "Does Sporthalle swim?", "The graph does not say"),
         ("town", "Who bought Moonrise?", "The graph does not say"),
+        ("drugs", "In which town is the manufacturer of aspirin?", "The graph does not say"),
         ("town", "Who walked the Ring Road?", "The graph does not say"),
     ],
 )

@@ -207,6 +207,10 @@ def _noun(words: Sequence[str], free: Sequence[int], used: set[int]) -> tuple[in
     following = words[end] if end < len(words) else ""
     if end - start > 1 and following not in _AUXILIARIES | {"of", ""} and not words[end - 1].endswith("s"):
         end -= 1  # the last word is the verb, as in "which museum opened"
+    if words[at] in ("which", "what") and not following and first == start and not skipped and end - start > 1:
+        # nothing follows: the verb and its object are among the words, as in "which drugs treat fever"
+        is_verb_second = words[start].endswith("s") or (end - start > 2 and words[start + 1].endswith("s"))
+        end = start + 1 if is_verb_second else end
     return tuple(range(start, end))
 
 

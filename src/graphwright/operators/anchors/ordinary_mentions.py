@@ -113,7 +113,7 @@ def _spelled(parts: Sequence[str], state: State) -> list[str]:
     word_index, spelled = name_words(state.graph.columns), list[str]()
     order = np.arange(len(word_index.vocabulary))
     for part in parts:
-        if len(part) >= _MIN_LETTERS and not len(word_index.postings(part)[0]):
+        if len(part) >= _MIN_LETTERS and part.isalpha() and not len(word_index.postings(part)[0]):
             first, last = word_index.vocabulary.ends(part[:1], order, prefix=True)
             block = word_index.vocabulary.take(order[first : min(last, first + _MAX_SPELLINGS)])
             near = process.extract(part, block, scorer=OSA.distance, score_cutoff=1, limit=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,7 +51,9 @@ class AnswerType:
             return bool(literals >= 0.5)
         if self.asks == "person":
             return bool(literals < 0.5 and np.mean([is_person(graph, node) for node in ends.tolist()]) >= 0.5)
-        return bool(literals < 0.5) if self.asks == "place" else True
+        if self.asks == "place":
+            return bool(literals < 0.5 and np.mean([is_person(graph, node) for node in ends.tolist()]) < 0.5)
+        return True
 
 
 def is_person(graph: Graph, node: int) -> bool:
@@ -74,8 +77,16 @@ def ends_named(reading: Reading) -> Ints | None:
             heads, tails = reading.relations.ends_of(relation)
             if reading.relations.is_homogeneous(relation):
                 return np.union1d(heads, tails).astype(np.int64)
-            return np.unique(heads if reading.relations.voice(relation) == "of" else tails).astype(np.int64)
+            voice = reading.relations.voice(relation)
+            acts = voice == "plain" and _is_agent_of(reading.words[at], reading.relations.words[relation])
+            return np.unique(heads if voice == "of" or acts else tails).astype(np.int64)
     return None
+
+
+def _is_agent_of(noun: str, verb: Sequence[str]) -> bool:
+    """Return whether a noun is who does what a relation says: "players" of "plays for"."""
+    singular = noun.removesuffix("s")
+    return singular.endswith(("er", "or")) and not {noun, singular} & set(verb)
 
 
 def classes_named(graph: Graph, reading: Reading, positions: tuple[int, ...]) -> Ints:

@@ -50,8 +50,18 @@ class AskedClass(Operator):
         reading = read_state(state, run, self.encoder)
         if (state.evidence is not None and len(state.evidence)) or positive_anchors(reading):
             return state
+        if _has_condition(reading):
+            return state.with_(evidence=Evidence.of_nodes([], []))
         pieces = list(things_named(state.graph, reading))
         return state.with_(evidence=Evidence.of_pieces(pieces, [1.0] * len(pieces), render=walk_text))
+
+
+def _has_condition(reading: Reading) -> bool:
+    """Return whether a word that no relation has may be a condition ("which players are Scottish")."""
+    form = reading.form
+    if form.measure is not None or form.negated >= 0:
+        return False
+    return any(at not in form.noun and reading.words[at] not in _DEICTIC for at in reading.unmatched)
 
 
 def things_named(graph: Graph, reading: Reading) -> Iterator[Piece]:

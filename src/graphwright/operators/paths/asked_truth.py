@@ -47,6 +47,8 @@ def judged(graph: Graph, reading: Reading) -> Verdict | None:
     ("in", "part of"). No: the relation asked for leads from an entity, but not there.
     """
     nodes = [anchor.seeds(graph) for anchor in reading.anchors]
+    if len(nodes) > 2:  # "a drug that treats both A and B": the class is not compared
+        nodes = [own for own in nodes if not np.isin(own, reading.relations.classes).all()] or nodes
     if not nodes:
         return None
     kind = AnswerType("thing")

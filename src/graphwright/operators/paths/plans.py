@@ -42,6 +42,7 @@ def plans_from(graph: Graph, node: int, reading: Reading, kind: AnswerType, hops
     span = next((s for a, s in zip(reading.anchors, reading.spans, strict=True) if node in a.seeds(graph)), ())
     named = list(_named(graph, node, span, reading, hops))
     plans = [plan for plan in named if kind.accepts(graph, plan.path)] if not reading.lacking else []
+    plans = [plan for plan in plans if _is_complete(plan, reading)]
     if not plans and not reading.lacking and kind.asks in ("person", "time"):
         plans = [longer for plan in named for longer in _completed(graph, plan, reading.unmatched, reading, kind)]
     # A relation that is named, or a measure, is not replaced by another one that is near to the question.
@@ -50,6 +51,16 @@ def plans_from(graph: Graph, node: int, reading: Reading, kind: AnswerType, hops
         plans = list(_by_sentence(graph, node, reading, kind)) or list(_made(graph, node, reading, kind))
     plans = plans or list(_implied(graph, node, span, reading, kind))
     return sorted(plans, key=lambda plan: -plan.score)
+
+
+def _is_complete(plan: Plan, reading: Reading) -> bool:
+    """Return whether a plan has more than the property that is the subject: "in which town is the seat of X"."""
+    words = reading.words
+    subjects = {p for p in reading.properties if words[p - 1] == "the" and words[p - 2] in ("is", "are", "was", "were")}
+    asked = {at for way in plan.path.ways for at in reading.asked.get(way >> 1, ())}
+    at = next((at for at, word in enumerate(words) if word in ("which", "what")), 0)
+    is_place = at > 0 and words[at - 1] in ("in", "at", "on", "from")
+    return not (is_place and asked and asked <= {p for p in subjects if p > at})
 
 
 def _named(graph: Graph, node: int, span: Sequence[int], reading: Reading, hops: int) -> Iterator[Plan]:

@@ -132,6 +132,11 @@ class Reading:
         ]
 
     @cached_property
+    def properties(self) -> list[int]:
+        """Positions of the words for a property of something, before "of" or after a possessive."""
+        return self._properties(set())
+
+    @cached_property
     def lacking(self) -> list[int]:
         """Positions of words for a property that no relation is near to."""
         return self._properties({at for own in self.asked.values() for at in own})
