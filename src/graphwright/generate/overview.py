@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -16,17 +17,17 @@ from graphwright.generate.citations import best_passages, citation
 from graphwright.generate.readers import answered, quoted
 from graphwright.graph.evidence import Ints
 from graphwright.index.clustering import clusters
-from graphwright.index.vector_index import VectorIndex
+from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.text.sentences import is_statement, sentence_spans
-from graphwright.text.words import words
 
 __all__ = ["Overview", "broadness"]
 
+_TOGETHER = 3  # passages of a document among the best eight
 _MAX_PASSAGES = 4000  # of a whole index, every n-th
 
 
@@ -35,10 +36,10 @@ class Overview(Operator):
     """Answer a broad question with a sentence on each topic; leave the state unchanged for any other question.
 
     A question is broad if a trained head over its vector gives it a probability of at least `threshold`. It is about
-    the documents of the best passages that it names by half the words of their title, else about the document that
-    half of the best passages belong to, else about the whole index. Their passages are
-    put into `topics` clusters by their vectors; of each, the largest first, the sentence is quoted that is nearest to
-    the cluster's mean, out of the passage that is. `index`: the vectors of the passages.
+    the documents of the best eight passages that it names by half the words of their title, else about those with at
+    least three of these passages, else about the whole index. Their passages are put into `topics` clusters by their
+    vectors. Of each, the largest first, the sentence is quoted that is nearest to the sum of the cluster's mean and the
+    question, out of the passage that is. `index`: the vectors of the passages.
     """
 
     index: VectorIndex
@@ -58,7 +59,8 @@ class Overview(Operator):
             return state
         vectors = self.index.of(nodes)
         groups = sorted(clusters(vectors, -(-len(nodes) // self.topics)), key=len, reverse=True)[: self.topics]
-        quotes = [self._nearest(state, nodes[group], vectors[group], run) for group in groups]
+        question = self.index.encode(state.question.text, run)
+        quotes = [self._nearest(state, nodes[group], vectors[group], question, run) for group in groups]
         citations = tuple(citation(state, node, start, end) for node, start, end in quotes)
         return answered(state, run, Answer(quoted(citations), citations=citations))
 
@@ -71,19 +73,19 @@ class Overview(Operator):
         passages = state.graph.passages
         if passages is None:
             return np.empty(0, np.int64)
-        asked = set(words(state.question.text))
+        asked = _letters(state.question.text)
         rows = [passages.row(node) for node in best_passages(state, 8)]
         documents = Counter(int(passages.document[row]) for row in rows if row >= 0)
-        titles = {document: set(words(passages.titles[document])) for document in sorted(documents)}
+        titles = {document: _letters(passages.titles[document]) for document in sorted(documents)}
         named = [document for document, title in titles.items() if title and 2 * len(title & asked) >= len(title)]
-        named = named or [document for document, count in documents.items() if 2 * count >= len(rows)]
+        named = named or [document for document, count in documents.items() if count >= _TOGETHER]
         nodes = passages.nodes[np.isin(passages.document, named)] if named else passages.nodes
         nodes = nodes[:: max(1, -(-len(nodes) // _MAX_PASSAGES))]
         return nodes[self.index.has(nodes)]
 
-    def _nearest(self, state: State, nodes: Ints, vectors: Floats, run: Run) -> tuple[int, int, int]:
-        """Return the passage nearest to the mean of some, and the characters of its sentence that is."""
-        mean = vectors.mean(axis=0)
+    def _nearest(self, state: State, nodes: Ints, vectors: Floats, question: Floats, run: Run) -> tuple[int, int, int]:
+        """Return the passage nearest to the mean of some and the question, and the characters of its best sentence."""
+        mean = normalised(vectors.mean(axis=0)[None])[0] + question
         node = int(nodes[int((vectors @ mean).argmax())])
         text = state.graph.passage(node)
         spans = [span for span in sentence_spans(text) if is_statement(text[slice(*span)])] or sentence_spans(text)
@@ -91,6 +93,11 @@ class Overview(Operator):
             return node, 0, len(text)
         scores = run.encode(self.index.encoder, [text[start:end] for start, end in spans]) @ mean
         return node, *spans[int(scores.argmax())]
+
+
+def _letters(text: str) -> set[str]:
+    """Return the words of letters in a text: of "social-contract" two, of "mutt.1" one."""
+    return set(re.findall(r"[^\W\d_]+", text.lower()))
 
 
 def broadness(question: str, run: Run | None = None) -> float:
