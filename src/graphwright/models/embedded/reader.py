@@ -15,7 +15,6 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError
-from graphwright.graph.evidence import Ints, Scores
 from graphwright.models.embedded.encoder import REMEDY, loaded, open_graph, side_by_side, tokenise
 from graphwright.models.embedded.reader_scores import (
     ANSWER_FEATURES,
@@ -23,7 +22,9 @@ from graphwright.models.embedded.reader_scores import (
     READING_FEATURES,
     SENTENCE_FEATURES,
     Candidate,
+    Ints,
     Reading,
+    Scores,
     answer_features,
     candidates,
     confidence_features,

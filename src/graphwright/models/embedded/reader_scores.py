@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.graph.evidence import Ints, Scores
 from graphwright.models.embedded.cross_encoder import network
 from graphwright.models.embedded.encoder import tokenise
 from graphwright.models.protocols import Floats, PassageText
@@ -20,10 +19,12 @@ __all__ = [
     "ANSWER_FEATURES",
     "CONFIDENCE_FEATURES",
     "Candidate",
+    "Ints",
     "NONE",
     "READING_FEATURES",
     "Reading",
     "SENTENCE_FEATURES",
+    "Scores",
     "Sides",
     "answer_features",
     "candidates",
@@ -38,6 +39,9 @@ __all__ = [
     "title_length",
     "whole",
 ]
+
+Ints = NDArray[np.int64]
+Scores = NDArray[np.float64]
 
 NONE, SPAN, YES, NO, SEVERAL = range(5)  # kinds of answers, in the order of the network's outputs
 _LEAST = -12.0  # log-probability of what no reading proposes
