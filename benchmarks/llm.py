@@ -12,9 +12,9 @@ The columns, over the replies to all steps of a method: `parses`, `fits`: the fi
 and one that follows the schema; `repaired`: it did not, but its correction did; `plain`: an answer in plain text, kept
 and marked as not verified; `twin`: nothing that could be used, so that the step was done without a model; `ends`: the
 reply ended by itself, not at the limit of its tokens or of the time (--timeout, --deadline); `parses of those that
-end`. `quotes hold`: of the quotes in answers, those that are in the passages. `EM`, `F1`, `Hits@1`: of `short`, where
-there is none of the text; an abstention counts 0. Tokens and seconds are means of a question, `longest` is the longest
-in seconds.
+end`. `quotes hold`: of the quotes in the model's answers, those that are in the passages. `EM`, `F1`, `Hits@1`: of
+`short`, where there is none of the text; an abstention counts 0, and an answer without the model as any other. Tokens
+and seconds are means of a question, `longest` is the longest in seconds.
 Writes `llm.json` and `llm.md`.
 """
 
@@ -210,7 +210,9 @@ def summary(rows: Sequence[Record]) -> Record:
     """Return the shares, scores and costs of a method's rows."""
     steps = [step for row in rows for step in steps_of(row["replies"])]
     first, ended = [step[0] for step in steps], [r for row in rows for r in row["replies"] if r["finish"] == "stop"]
-    quotes, dropped = sum(row["quotes"] for row in rows), sum(row["dropped"] for row in rows)
+    # Where the last reply was of no use, the answer and its quotes are those of the step without a model.
+    own = [row for row in rows if row["replies"] and row["replies"][-1].get("fits")]
+    quotes, dropped = sum(row["quotes"] for row in own), sum(row["dropped"] for row in own)
     every = [reply for step in steps for reply in step]
     return {
         "questions": len(rows),
