@@ -72,7 +72,8 @@ def test_methods_run_where_nothing_has_a_vector(tmp_path, method):
 
 def test_a_question_that_names_a_node_is_answered_with_a_quoted_triple(films):
     answer = films.ask("Who directed Kismet?", method="bm25").answer
-    assert answer.text == "Kismet directed by William Dieterle." == answer.citations[0].text
+    assert answer.text.startswith("Kismet directed by William Dieterle. ") and "[1]" in answer.text
+    assert answer.citations[0].text.startswith("Kismet directed by William Dieterle.")
 
 
 def test_words_of_a_relation_are_found_though_joined(films):

@@ -67,7 +67,9 @@ def test_a_plan_is_carried_out_and_nothing_else_is_answered() -> None:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_each_retrieves_passages_from_an_index(name: str) -> None:
     state = pipeline(name, SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
-    assert state.answer is not None and state.answer.citations[0].document and state.passages is not None
+    assert state.answer is not None and state.passages is not None
+    # The passages of some hold no answer, which the reader says.
+    assert state.answer.citations[0].document if state.answer.found else "nearest passage" in state.answer.text
     assert state.graph.whole and len(state.evidence or ())
     # Between entities no path of these leads through a passage.
     if name != "grag-m":
