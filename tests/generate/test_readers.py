@@ -78,6 +78,18 @@ def test_another_place_is_quoted_while_it_is_good_enough_and_there_is_room() -> 
     assert quoted(ABBEY, *scores, around=0, share=0.2, words=8) == both
 
 
+def test_what_the_first_quotation_lacks_comes_before_more_of_the_same() -> None:
+    passages = bare("Stable Debian is tested well.", "Stable Debian is old.", "Unstable Debian is new.")
+    scores = (("Stable Debian is tested", 0.5), ("Stable Debian is old", 0.3), ("Unstable", 0.2))
+    question = "What is the difference between stable and unstable?"
+
+    def chosen(sides: float) -> list[int]:
+        quote = Quote(Pointing(scores), around=0, words=9, sides=sides)
+        return [each.passage for each in quote.quotes(question, passages, Run())]
+
+    assert chosen(0) == [0, 1] and chosen(3) == [0, 2]
+
+
 def test_a_long_sentence_is_quoted_whole() -> None:
     assert quoted(bare("It is a very long sentence."), ("long", 0.5), words=2, around=0) == [
         "It is a very long sentence."

@@ -21,6 +21,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.values import first_day, value_of
+from graphwright.text.words import words
 
 __all__ = [
     "NOTHING",
@@ -118,7 +119,9 @@ class Quote(Operator):
 
     A reader scores every sentence of the best `passages` passages. The best sentence is quoted, and the text around it
     as far as `around` words, the better neighbour first. Then follows the next best sentence of another place, as long
-    as its score is at least `share` of the best and no more than `words` words are quoted in all.
+    as its score is at least `share` of the best and no more than `words` words are quoted in all. It is the next best
+    after its score is raised by `sides` times the share of the question's words that it has, with the title, and the
+    quotations before it lack, rare words weighing more: so both sides of a comparison are quoted.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.graph import Ranking
@@ -133,6 +136,7 @@ class Quote(Operator):
     around: Annotated[int, AtLeast(0)] = 30
     words: Annotated[int, AtLeast(1)] = 75
     share: Annotated[float, Between(0, 1)] = 0.05
+    sides: Annotated[float, AtLeast(0)] = 3.0
     needs = ("passages",)
     gives = ("answer",)
 
@@ -147,18 +151,23 @@ class Quote(Operator):
         """Return the stretches of text to quote, best first."""
         sentences = [Sentence(n, *span) for n, p in enumerate(passages) for span in sentence_spans(p.text)]
         scores = run.sentence_scores(self.reader, question, passages, sentences)
-        lengths = [len(passages[s.passage].text[s.start : s.end].split()) for s in sentences]
+        texts = [passages[s.passage].text[s.start : s.end] for s in sentences]
+        lengths = np.array([len(text.split()) for text in texts], np.int64)
+        held = [set(words(f"{passages[s.passage].title} {t}")) for s, t in zip(sentences, texts, strict=True)]
+        missing, room, used = _weights(question, held), self.words, set[int]()
+        left = (scores > 0) & (scores >= self.share * scores.max(initial=0))
         quotes: list[Sentence] = []
-        used, room = set[int](), self.words
-        for best in np.argsort(-scores, kind="stable").tolist():
-            if scores[best] <= 0 or (quotes and scores[best] < self.share * scores.max()):
-                break
-            if best in used or (quotes and lengths[best] > room):
-                continue
-            first, last = _widened(best, sentences, scores, lengths, used, min(self.around, room))
+        while (fits := left if not quotes else left & (lengths <= room)).any():
+            added = [sum(missing[word] for word in missing.keys() & group) if quotes else 0.0 for group in held]
+            best = int(np.where(fits, scores * (1 + self.sides * np.array(added)), -1).argmax())
+            first, last = _widened(best, sentences, scores, lengths.tolist(), used, min(self.around, room))
             used.update(range(first, last + 1))
-            room -= sum(lengths[first : last + 1])
+            left[first : last + 1] = False
+            room -= int(lengths[first : last + 1].sum())
             quotes.append(Sentence(sentences[best].passage, sentences[first].start, sentences[last].end))
+            missing = {
+                w: share for w, share in missing.items() if not any(w in held[at] for at in range(first, last + 1))
+            }
         return quotes
 
 
@@ -326,6 +335,13 @@ def _widened(
             return first, last
         side = max(sides, key=lambda number: scores[number])
         first, last, length = min(first, side), max(last, side), length + lengths[side]
+
+
+def _weights(question: str, held: Sequence[set[str]]) -> dict[str, float]:
+    """Return the words of the question that some sentence has, with weights that sum to 1: rare ones weigh more."""
+    counts = {word: sum(word in group for group in held) for word in dict.fromkeys(words(question))}
+    weights = {word: float(np.log(1 + len(held) / count)) for word, count in counts.items() if count}
+    return {word: weight / sum(weights.values()) for word, weight in weights.items()}
 
 
 def quoted(citations: Sequence[Citation]) -> str:
