@@ -610,7 +610,8 @@ def test_a_deadline_cuts_a_request_and_prevents_others(stream):
     assert caught.value.usage.calls == 0 and not pieces
 
 
-def test_a_deadline_waits_for_no_later_attempt(watch):
+def test_a_deadline_waits_for_no_later_attempt(monkeypatch):
+    monkeypatch.setattr(Cancellation, "pause", lambda cancel, seconds: pytest.fail(f"waits for {seconds} seconds"))
     with LLMServer([error(429, "slow", retry_after="30")]) as server, pytest.raises(ReplyCutError, match="deadline"):
         OpenAILLM("m", server.url).complete("", "a", cancel=Deadline(20.0))
     assert len(server.requests) == 1
