@@ -50,7 +50,7 @@ def ask(index: Index, question: QuestionRecord, reader: MiniLMReader, options: N
     for part, passages in (("with", ranked), ("without", [p for p in ranked if p.document not in question.gold])):
         texts = [PassageText(p.title, p.text) for p in passages[:READ]]
         span = next(iter(reader.read(question.text, texts)), None)
-        answer = "" if span is None else span.text or texts[span.passage].text[span.start : span.end]
+        answer = "" if span is None else span.answer(texts)
         answers = [*question.answers]
         row[part] = {"answer": answer, "score": span.score if span else 0.0}
         row[part] |= {"f1": token_f1([answer], answers), "exact": exact_match([answer], answers)}

@@ -17,7 +17,7 @@ from graphwright.generate.prompts import (
     passage_lines,
     passages_in,
 )
-from graphwright.generate.readers import NOTHING, answered, read_answer
+from graphwright.generate.readers import NOTHING, MayAnswer, answered, read_answer
 from graphwright.models.protocols import LLM, Reader
 from graphwright.models.structured import plain_text, without_thoughts
 from graphwright.operators.operator import Operator
@@ -185,7 +185,7 @@ def _heard(answer: Answer, draft: Draft) -> Answer:
 
 
 @dataclass(frozen=True, repr=False)
-class AnswerIfEnough(Operator):
+class AnswerIfEnough(MayAnswer):
     """Answer from the best `passages` if a language model finds them sufficient, else leave the state unchanged.
 
     The check of BubbleRAG, section 3.2; the step needs a language model. The model is asked once, for an answer with
@@ -204,8 +204,6 @@ class AnswerIfEnough(Operator):
     model: Annotated[LLM, Has("a language model, with complete", "complete")]
     passages: Annotated[int, AtLeast(1)] = CONTEXT_PASSAGES
     tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
-    needs = ("passages",)
-    gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the answer, or leave the state unchanged."""
@@ -217,10 +215,6 @@ class AnswerIfEnough(Operator):
             run.note("the first passages are not enough")
             return state
         return answered(state, run, answer)
-
-    def after(self, fields: frozenset[str]) -> frozenset[str]:
-        """Return the fields that are set in either case."""
-        return fields
 
 
 @dataclass(frozen=True, repr=False)

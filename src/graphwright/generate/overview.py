@@ -14,13 +14,12 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between
 from graphwright.generate.citations import best_passages, citation
-from graphwright.generate.readers import answered, quoted
+from graphwright.generate.readers import MayAnswer, answered, quoted
 from graphwright.graph.evidence import Ints
 from graphwright.index.clustering import clusters
 from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats
-from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.text.sentences import is_statement, sentence_spans
@@ -32,7 +31,7 @@ _MAX_PASSAGES = 4000  # of a whole index, every n-th
 
 
 @dataclass(frozen=True, repr=False)
-class Overview(Operator):
+class Overview(MayAnswer):
     """Answer a broad question with a sentence on each topic; leave the state unchanged for any other question.
 
     A question is broad if a trained head over its vector gives it a probability of at least `threshold`. It is about
@@ -45,8 +44,6 @@ class Overview(Operator):
     index: VectorIndex
     topics: Annotated[int, AtLeast(1)] = 4
     threshold: Annotated[float, Between(0, 1)] = 0.7
-    needs = ("passages",)
-    gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the answer, or leave the state unchanged."""
@@ -63,10 +60,6 @@ class Overview(Operator):
         quotes = [self._nearest(state, nodes[group], vectors[group], question, run) for group in groups]
         citations = tuple(citation(state, node, start, end) for node, start, end in quotes)
         return answered(state, run, Answer(quoted(citations), citations=citations))
-
-    def after(self, fields: frozenset[str]) -> frozenset[str]:
-        """Return the fields that are set in either case."""
-        return fields
 
     def _scope(self, state: State) -> Ints:
         """Return the passages that the question is about, those without a vector left out."""

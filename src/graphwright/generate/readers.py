@@ -28,6 +28,7 @@ __all__ = [
     "NO_TARGET",
     "Abstain",
     "ChainAnswer",
+    "MayAnswer",
     "Quote",
     "ReadSpans",
     "TargetAnswer",
@@ -44,8 +45,19 @@ _UNLINKED = "The question names no entity of the graph."
 _SEPARATORS = re.compile(r"[\W_]+")  # of the words of a relation's name
 
 
+class MayAnswer(Operator):
+    """A step that sets the answer from passages, or leaves the state unchanged."""
+
+    needs = ("passages",)
+    gives = ("answer",)
+
+    def after(self, fields: frozenset[str]) -> frozenset[str]:
+        """Return the fields that are set in either case."""
+        return fields
+
+
 @dataclass(frozen=True, repr=False)
-class ReadSpans(Operator):
+class ReadSpans(MayAnswer):
     """Add a reader's best short answer, if its score reaches `threshold`; else leave the state unchanged.
 
     The text begins with the short answer; the text around it follows, and is cited. `passages`: the number of passages
@@ -56,8 +68,6 @@ class ReadSpans(Operator):
     threshold: Annotated[float, Between(0, 1)] = 0.5
     passages: Annotated[int, AtLeast(1)] = 8
     words: Annotated[int, AtLeast(0)] = 40
-    needs = ("passages",)
-    gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the answer, or leave the state unchanged."""
@@ -67,13 +77,9 @@ class ReadSpans(Operator):
             return state
         return answered(state, run, answer)
 
-    def after(self, fields: frozenset[str]) -> frozenset[str]:
-        """Return the fields that are set in either case."""
-        return fields
-
 
 @dataclass(frozen=True, repr=False)
-class Abstain(Operator):
+class Abstain(MayAnswer):
     """Say that the passages do not answer the question where a reader thinks so; else leave the state unchanged.
 
     That is where the reader's probability of an answer, of any length, is below `threshold`. The text names the nearest
@@ -94,8 +100,6 @@ class Abstain(Operator):
     reader: Annotated[AnsweringReader, Has("a reader that tells whether passages answer a question", "answerable")]
     threshold: Annotated[float, Between(0, 1)] = 0.25
     passages: Annotated[int, AtLeast(1)] = 8
-    needs = ("passages",)
-    gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the answer, or leave the state unchanged."""
@@ -107,10 +111,6 @@ class Abstain(Operator):
             return state
         text = f"{NOTHING} The nearest passage is in {_place(state.graph, nodes[0])}." if nodes else NOTHING
         return answered(state, run, Answer(text, found=False))
-
-    def after(self, fields: frozenset[str]) -> frozenset[str]:
-        """Return the fields that are set in either case."""
-        return fields
 
 
 @dataclass(frozen=True, repr=False)
@@ -282,7 +282,7 @@ def read_answer(
     if not spans or spans[0].score < threshold:
         return None
     run.note(f"the span has a score of {spans[0].score:.2f}")
-    shorts = [span.text or texts[span.passage].text[span.start : span.end] for span in spans]
+    shorts = [span.answer(texts) for span in spans]
     rival = next((n for n in range(1, len(spans)) if _disagrees(spans, shorts, n, state.graph, nodes)), None)
     cited, lines = [], []
     for at in (0,) if rival is None else (0, rival):

@@ -258,6 +258,10 @@ class Span:
     score: float
     text: str = ""
 
+    def answer(self, passages: Sequence[PassageText]) -> str:
+        """Return the answer: its own text, or else these characters of its passage."""
+        return self.text or passages[self.passage].text[self.start : self.end]
+
 
 @runtime_checkable
 class Reader(Protocol):

@@ -90,16 +90,13 @@ class MiniLMReader(Checked):
 
     def read_metered(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[Span]:
         """Read as `read` does, and add the work to `usage`."""
-        readings = self.readings(question, passages, usage)
-        network = _network(self.weights)
+        readings, rows, shares = self._mixed(question, passages, usage)
         proposed = candidates(readings, passages, sides(question, passages, readings))
         if not proposed:
             return []
-        rows = reading_features(question, passages, readings)
-        shares = mixture(rows, network.weights["mixture"])
         total = probabilities(proposed, len(readings)) @ shares
         row = confidence_features(proposed, readings, shares, rows)
-        scores = network.probability(row, "confidence") * total / total.max()
+        scores = _network(self.weights).probability(row, "confidence") * total / total.max()
         order = np.argsort(-scores, kind="stable")[: self.max_spans]
         return [_span(proposed[at], float(scores[at]), passages) for at in order.tolist()]
 
@@ -111,7 +108,7 @@ class MiniLMReader(Checked):
         """Tell as `answerable` does, and add the work to `usage`."""
         if not any(passage.text.strip() for passage in passages):
             return 0.0
-        readings, shares = self._mixed(question, passages, usage)
+        readings, _, shares = self._mixed(question, passages, usage)
         row = answer_features(question, passages, readings, shares)
         return float(_network(self.weights).probability(row, "answerable"))
 
@@ -131,15 +128,17 @@ class MiniLMReader(Checked):
         """Score as `sentence_scores` does, and add the work to `usage`."""
         if not sentences:
             return np.zeros(0, np.float32)
-        readings, shares = self._mixed(question, passages, usage)
+        readings, _, shares = self._mixed(question, passages, usage)
         rows = sentence_features(question, passages, sentences, readings, shares)
         return _network(self.weights).probability(rows, "sentence").astype(np.float32)
 
-    def _mixed(self, question: str, passages: Sequence[PassageText], usage: Usage) -> tuple[list[Reading], Scores]:
-        """Return the readings and how much each counts."""
+    def _mixed(
+        self, question: str, passages: Sequence[PassageText], usage: Usage
+    ) -> tuple[list[Reading], Scores, Scores]:
+        """Return the readings, their features, and how much each counts."""
         readings = self.readings(question, passages, usage)
         rows = reading_features(question, passages, readings)
-        return readings, mixture(rows, _network(self.weights).weights["mixture"])
+        return readings, rows, mixture(rows, _network(self.weights).weights["mixture"])
 
     def readings(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[Reading]:
         """Return what the network finds in each passage alone and in pairs of the first.

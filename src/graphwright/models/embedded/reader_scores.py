@@ -230,7 +230,7 @@ class _Covered:
 def mixture(rows: Scores, weights: Scores) -> Scores:
     """Return how much each reading counts, from its features: float64[readings], summing to 1."""
     logits = rows @ weights
-    shares = np.exp(logits - logits.max())
+    shares = np.exp(logits - logits.max(initial=-np.inf))
     result: Scores = shares / shares.sum()
     return result
 

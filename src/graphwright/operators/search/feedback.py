@@ -175,9 +175,7 @@ def _read(reader: Reader, state: State, run: Run, nodes: list[int]) -> str:
     """Return the question with the best answer that is in no thought yet; "" if there is none."""
     question, earlier = state.question.text, " ".join(_thoughts(state))
     texts = [PassageText(state.graph.title_of(node), state.graph.passage(node)) for node in nodes]
-    answers = [
-        span.text or texts[span.passage].text[span.start : span.end] for span in run.read(reader, question, texts)
-    ]
+    answers = [span.answer(texts) for span in run.read(reader, question, texts)]
     return next((f"{question} {answer}" for answer in answers if answer not in f"{question} {earlier}"), "")
 
 
