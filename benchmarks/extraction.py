@@ -28,8 +28,10 @@ from graphwright.evaluate.metrics import recall_at_k
 from graphwright.evaluate.statistics import paired_test
 from graphwright.graph.graph import Kind
 from graphwright.index.changes import Settings
-from graphwright.index.extraction import Excerpt, Extractor, LexicalExtractor, Precomputed
+from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.generative import KINDS, extraction_prompt
+from graphwright.index.lexical import LexicalExtractor
+from graphwright.index.precomputed import Precomputed
 from graphwright.index_folder import Index
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.cache import CachedEncoder

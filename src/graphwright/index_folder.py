@@ -21,9 +21,10 @@ from graphwright.graph.graph import Graph
 from graphwright.index.build import build_from_chunks, create_graph_index, create_index
 from graphwright.index.changes import Changes, Problem, Progress, Settings, Source, checked_spaces
 from graphwright.index.derived import Derived
-from graphwright.index.extraction import Excerpt, Extractor, LexicalExtractor
+from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.filter import Filter
 from graphwright.index.layout import IndexLayout, is_written, writer_lock
+from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.snapshot import Snapshot, open_snapshot
 from graphwright.index.store import Store
 from graphwright.index.writer import Writer

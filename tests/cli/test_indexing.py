@@ -148,7 +148,7 @@ def test_documents_indexed_offline_are_extracted_again_without_their_files(
     assert graphwright("reextract", "--index", index).returncode == 0
     assert list(info(index)["extractors"].values()) == [len(CORPUS)]
     assert graphwright("reextract", "--index", index, "--offline").returncode == 0
-    assert info(index)["extractors"] == {"lexical:1": len(CORPUS)}
+    assert info(index)["extractors"] == {"lexical:2": len(CORPUS)}
     assert graphwright("verify", "--index", index).returncode == 0
 
 

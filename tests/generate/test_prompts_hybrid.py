@@ -29,6 +29,12 @@ def lines(state: State, op: HybridPrompt | None = None) -> list[dict[str, object
     return [json.loads(line) for line in prompt.splitlines() if line.startswith("{")]
 
 
+def stated(line: dict[str, object]) -> object:
+    """Return the triple or the sentence that a line states, None for other lines."""
+    triple = line.get("triple")
+    return tuple(triple) if isinstance(triple, list) else line.get("statement")
+
+
 def result() -> State:
     groups = Keywords() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words)
     return (groups >> Bubble(SNAPSHOT.passages) >> Unite() >> ToPassages(limit=5))(start(QUESTION, GRAPH))
@@ -38,12 +44,13 @@ def test_question_triples_and_passages_stand_in_this_order() -> None:
     state = result()
     shown = lines(state)
     kinds = [next(iter(line)) for line in shown]
-    assert kinds == sorted(kinds, key=["question", "triple", "passage"].index) and set(kinds) > {"triple", "passage"}
+    places = {"question": 0, "triple": 1, "statement": 1, "passage": 2}
+    assert kinds == sorted(kinds, key=places.__getitem__) and set(kinds) == set(places)
     assert shown[0] == {"question": QUESTION}
     assert state.evidence is not None and state.passages is not None
     between_names = [e for e in state.evidence.edges.tolist() if not (GRAPH.columns.kinds[GRAPH.ends([e])] == 1).any()]
-    expected = list(dict.fromkeys(GRAPH.triple(e) for e in between_names))
-    assert [tuple(line["triple"]) for line in shown if "triple" in line] == expected  # type: ignore[arg-type]
+    expected = list(dict.fromkeys(GRAPH.edge_text(e) if GRAPH.co_occurs(e) else GRAPH.triple(e) for e in between_names))
+    assert [content for line in shown if (content := stated(line))] == expected
     prompt = HybridPrompt()(state).prompt or ""
     assert passages_in(prompt) == {n: GRAPH.text(c) for n, c in enumerate(state.passages.ids.tolist(), 1)}
 

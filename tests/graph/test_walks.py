@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from graphwright import Evidence, Graph
-from graphwright.graph.walks import bundle_of, walk_text, write_walk
+from graphwright.generate.citations import path_text
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.graph import CO_OCCURS
+from graphwright.graph.walks import bundle_of, edge_label, walk_text, write_walk
 
 TRIPLES = [
     ("Q", "r", "a"),  # 0
@@ -86,3 +92,23 @@ def test_pieces_that_are_taken_ranked_or_unscored_are_still_written_as_walks() -
     assert result.take([0, 1], [0.1, 0.3]).texts(GRAPH) == [out, back]
     # Beside items with another text they have the text of their edges.
     assert Evidence.of_nodes([2]).union(result).texts(GRAPH) == ["b", "Q r a", "Q r a"]
+
+
+def test_an_edge_without_a_predicate_is_shown_by_its_sentence() -> None:
+    graph = Graph.from_triples([("Ida", CO_OCCURS, "Graz"), ("Graz", "lies on", "Mur"), ("Ida", CO_OCCURS, "Mur")])
+    sentences = {
+        "edge_text": np.array([0, 1, -1], np.int32),
+        "sentences": TextColumn.of(["Ida left Graz.", "On the Mur."]),
+    }
+    graph = Graph(replace(graph.columns, **sentences))
+    assert [graph.co_occurs(edge) for edge in range(3)] == [True, False, False]
+    (walk,) = Evidence.of_pieces([([1, 0], [0])], render=walk_text).texts(graph)
+    assert walk == "Graz → [Ida left Graz.] → Ida"
+    assert [edge_label(graph, edge, False) for edge in range(3)] == ["Ida left Graz.", "lies on⁻¹", CO_OCCURS]
+    assert path_text(graph, np.array([0, 1, 2]), np.array([0, 1])) == (
+        "Ida",
+        "Ida left Graz.",
+        "Graz",
+        "lies on",
+        "Mur",
+    )

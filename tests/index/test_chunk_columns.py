@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.index.chunk_columns import ChunkRecord, topic_of
-from graphwright.index.extraction import Excerpt, Extraction, LexicalExtractor, Mention, Relation
+from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation
+from graphwright.index.lexical import LexicalExtractor
 from graphwright.text.names import normal_form
 
 text = st.text(max_size=12)

@@ -20,17 +20,10 @@ from tests.models.llm_server import Handler, LLMServer, Say, error, hang_up, sil
 
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
 from graphwright.index.chunk_columns import ChunkRecord
-from graphwright.index.extraction import (
-    DeferredExtractor,
-    Excerpt,
-    Extraction,
-    ExtractionFailure,
-    LexicalExtractor,
-    Mention,
-    Precomputed,
-    Relation,
-)
+from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Mention, Relation
 from graphwright.index.generative import KINDS, GenerativeExtractor, extraction_prompt, gleaning_prompt
+from graphwright.index.lexical import LexicalExtractor
+from graphwright.index.precomputed import Precomputed
 from graphwright.models.budget import BudgetedLLM
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM

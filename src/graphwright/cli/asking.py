@@ -22,6 +22,7 @@ from graphwright.data.questions import read_questions
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Piece
 from graphwright.graph.graph import Graph, Kind
+from graphwright.graph.walks import edge_label
 from graphwright.index_folder import Index
 from graphwright.methods.registry import METHODS
 from graphwright.models.protocols import Usage
@@ -309,7 +310,7 @@ def _triple(graph: Graph, edge: int) -> Text:
 
 
 def _relation(graph: Graph, edge: int, *, forward: bool) -> str:
-    name = shortened(graph.triple(edge)[1], _NAME_WIDTH)
+    name = shortened(edge_label(graph, edge, True), _NAME_WIDTH)
     return f" — {name} → " if forward else f" ← {name} — "
 
 

@@ -64,7 +64,7 @@ def index(
     Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
     from graphwright.data.records import read_openie
-    from graphwright.index.extraction import Precomputed
+    from graphwright.index.precomputed import Precomputed
 
     options = {"chunk_tokens": chunk_tokens, "overlap": overlap, "embed": names_in(embed)}
     options |= {"resolve": names_in(resolve), "description_tokens": description_tokens}
@@ -197,8 +197,8 @@ def import_(
 
 def _extractor(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False) -> Extractor:
     """Return the extractor; a generative one caches replies in the folder, and needs no key in a dry run."""
-    from graphwright.index.extraction import LexicalExtractor
     from graphwright.index.generative import GenerativeExtractor
+    from graphwright.index.lexical import LexicalExtractor
 
     if llm is None:
         options = ("max_tokens", "max_cost", "extraction", "gleanings", "rate")

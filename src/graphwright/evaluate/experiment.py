@@ -23,8 +23,10 @@ from graphwright.evaluate.entries import Builder, Entry, checked_grid, entries, 
 from graphwright.evaluate.measures import Measure, default_metrics, select_measures
 from graphwright.files import write_text
 from graphwright.index.changes import SPACES
-from graphwright.index.extraction import Extractor, LexicalExtractor, Precomputed
+from graphwright.index.extraction import Extractor
 from graphwright.index.layout import IndexLayout
+from graphwright.index.lexical import LexicalExtractor
+from graphwright.index.precomputed import Precomputed
 from graphwright.index.store import Store
 
 __all__ = ["Experiment", "Subject", "read_plan", "write_plan"]

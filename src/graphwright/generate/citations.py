@@ -13,7 +13,7 @@ import numpy as np
 
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import Bundle, bundle_of, relation_label
+from graphwright.graph.walks import Bundle, bundle_of, edge_label, relation_label
 from graphwright.kernels.paths import nearest_path
 from graphwright.models.protocols import PassageText
 from graphwright.operators.state import Citation, State
@@ -339,24 +339,25 @@ def path_text(graph: Graph, nodes: Ints, edges: Ints) -> tuple[str, ...]:
 
 
 class PathWriter:
-    """The names and relations of a graph, each read from disk once, because paths share most of theirs."""
+    """The names and edges of a graph, each read from disk once, because paths share most of theirs."""
 
     def __init__(self, graph: Graph) -> None:
         """Start with nothing read."""
         self.graph = graph
         self.name = cache(graph.names.__getitem__)
-        self.label = cache(partial(relation_label, graph))
+        self.label = cache(partial(edge_label, graph))
 
     def path(self, nodes: Ints, edges: Ints) -> tuple[str, ...]:
         """Return a walk as `path_text` does."""
         ids, columns = nodes.tolist(), self.graph.columns
         if not ids and len(edges):
-            return self.graph.triple(int(edges[-1]))
+            head, _, tail = self.graph.triple(int(edges[-1]))
+            return head, self.label(int(edges[-1]), True), tail
         names = [self.name(node) for node in ids]
         if len(edges) + 1 != len(names):
             return tuple(names)
         steps = names[:1]
-        relations, heads = columns.relation[edges].tolist(), columns.heads[edges].tolist()
-        for relation, head, before, name in zip(relations, heads, ids, names[1:], strict=False):
-            steps += [self.label(relation, head == before), name]
+        heads = columns.heads[edges].tolist()
+        for edge, head, before, name in zip(edges.tolist(), heads, ids, names[1:], strict=False):
+            steps += [self.label(edge, head == before), name]
         return tuple(steps)

@@ -283,13 +283,18 @@ def line_size(line: str) -> int:
 
 
 def _triples(state: State, numbers: Mapping[int, int]) -> Iterator[str]:
-    """Yield the lines of the evidence's triples, each once, with the numbers of the shown passages that state them."""
+    """Yield the lines of the evidence's triples, each once, with the numbers of the shown passages that state them.
+
+    Of an edge without a predicate the line is the sentence that states it.
+    """
     if state.evidence is None:
         return
     graph, edges = state.graph, state.evidence.edges
-    sources: dict[tuple[str, str, str], set[int]] = {}
+    sources: dict[tuple[str, str, str] | str, set[int]] = {}
     for edge in dict.fromkeys(edges[graph.columns.between_entities(edges)].tolist()):
-        sources.setdefault(graph.triple(edge), set()).update(graph.chunks_of((), [edge]).tolist())
-    for triple, passages in sources.items():
+        content = graph.edge_text(edge) if graph.co_occurs(edge) else graph.triple(edge)
+        sources.setdefault(content, set()).update(graph.chunks_of((), [edge]).tolist())
+    for content, passages in sources.items():
         shown = sorted(numbers[passage] for passage in passages & numbers.keys())
-        yield data_line({"triple": triple} | ({"passages": shown} if shown else {}))
+        kind = "statement" if isinstance(content, str) else "triple"
+        yield data_line({kind: content} | ({"passages": shown} if shown else {}))

@@ -18,12 +18,13 @@ from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.csr import Csr, group, undirected
 
-__all__ = ["ABOUT", "ALIAS", "MENTIONS", "REFERS", "SYNONYM", "WRITTEN", "Columns", "Graph", "Kind"]
+__all__ = ["ABOUT", "ALIAS", "CO_OCCURS", "MENTIONS", "REFERS", "SYNONYM", "WRITTEN", "Columns", "Graph", "Kind"]
 
 # Relations that an index adds to those extracted from texts.
 ABOUT = "about"  # from a chunk to the entity that its title names
 MENTIONS = "mentions"  # from a chunk to any other entity in it
 ALIAS = "alias"  # from a shorter name to the entities that it may mean
+CO_OCCURS = "co-occurs with"  # between two names of a sentence for which no predicate was extracted
 SYNONYM = "synonym"  # between two names whose vectors are close
 REFERS = "refers to"  # from a chunk to the first chunk of a document that its own document refers to
 
@@ -327,6 +328,11 @@ class Graph:
         if c.edge_text is not None and c.sentences is not None and c.edge_text[edge] >= 0:
             return c.sentences[int(c.edge_text[edge])]
         return " ".join(self.triple(edge))
+
+    def co_occurs(self, edge: int) -> bool:
+        """Return whether an edge joins two names of a sentence without a predicate: its text alone says something."""
+        c = self.columns
+        return c.edge_text is not None and c.edge_text[edge] >= 0 and c.relations[int(c.relation[edge])] == CO_OCCURS
 
     def ends(self, edges: ArrayLike) -> Ints:
         """Return the two nodes of each edge: int64[2 * len(edges)], head and tail in turn."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints, item_text
-from graphwright.graph.graph import Graph
+from graphwright.graph.graph import CO_OCCURS, Graph
 from graphwright.kernels.csr import group, readonly
 from graphwright.kernels.walks import Front, Labelled, leading, walks_by
 
@@ -26,6 +26,7 @@ __all__ = [
     "extensions",
     "labelled_edges",
     "path_from",
+    "edge_label",
     "relation_label",
     "relation_path",
     "relation_paths",
@@ -134,8 +135,16 @@ def _hop(reached: set[int], rows: list[Row], at: int, forward: bool) -> Hop:
 
 
 def relation_label(graph: Graph, relation: int, forward: bool) -> str:
-    """Return a relation's name, followed by ⁻¹ where it is walked from tail to head."""
-    return graph.columns.relations[relation] + ("" if forward else "⁻¹")
+    """Return a relation's name, followed by ⁻¹ where it is walked from tail to head; co-occurrence has no direction."""
+    name = graph.columns.relations[relation]
+    return name if forward or name == CO_OCCURS else f"{name}⁻¹"
+
+
+def edge_label(graph: Graph, edge: int, forward: bool) -> str:
+    """Return the relation of an edge as `relation_label` does; of a co-occurrence edge the sentence that states it."""
+    if graph.co_occurs(edge):
+        return graph.edge_text(edge)
+    return relation_label(graph, int(graph.columns.relation[edge]), forward)
 
 
 def write_walk(graph: Graph, nodes: Ints, edges: Ints, write: Callable[[str], str] = str) -> str:
@@ -158,8 +167,11 @@ def write_walk(graph: Graph, nodes: Ints, edges: Ints, write: Callable[[str], st
         ways = [(relation, not forward) for relation, forward in reversed(ways)]
     groups = ["; ".join(write(graph.names[v]) for v in level) for level in levels]
     parts = groups[:1]
-    for (relation, forward), level_text in zip(ways, groups[1:], strict=True):
-        parts += [f"[{write(relation_label(graph, relation, forward))}]", level_text]
+    labels = [relation_label(graph, relation, forward) for relation, forward in ways]
+    if len(edges) == len(ways):  # a path: each of its edges has a text of its own
+        labels = [edge_label(graph, int(edge), forward) for edge, (_, forward) in zip(edges, ways, strict=True)]
+    for label, level_text in zip(labels, groups[1:], strict=True):
+        parts += [f"[{write(label)}]", level_text]
     return " → ".join(parts)
 
 

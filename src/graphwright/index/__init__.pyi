@@ -8,15 +8,15 @@ from .extraction import Excerpt as Excerpt
 from .extraction import Extraction as Extraction
 from .extraction import ExtractionFailure as ExtractionFailure
 from .extraction import Extractor as Extractor
-from .extraction import LexicalExtractor as LexicalExtractor
 from .extraction import Mention as Mention
-from .extraction import Precomputed as Precomputed
 from .extraction import Relation as Relation
 from .filter import Filter as Filter
 from .generative import GenerativeExtractor as GenerativeExtractor
 from .inverted_index import SparseIndex as SparseIndex
 from .inverted_index import WordIndex as WordIndex
+from .lexical import LexicalExtractor as LexicalExtractor
 from .name_index import NameIndex as NameIndex
+from .precomputed import Precomputed as Precomputed
 from .snapshot import Snapshot as Snapshot
 from .snapshot import open_snapshot as open_snapshot
 from .vector_index import VectorIndex as VectorIndex

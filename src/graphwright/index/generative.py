@@ -14,16 +14,8 @@ from typing import Annotated, Any
 from graphwright.constraints import AtLeast, Checked, OneOf
 from graphwright.errors import LLMResponseError, ModelError
 from graphwright.index.derived import Refiner
-from graphwright.index.extraction import (
-    Excerpt,
-    Extraction,
-    ExtractionFailure,
-    Extractor,
-    LexicalExtractor,
-    Mention,
-    Relation,
-    located,
-)
+from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
+from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.metered_calls import MeteredCalls
 from graphwright.models.protocols import LLM, Usage
 from graphwright.prompts.templates import checksum, data_line, messages

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast
 from graphwright.errors import OptionError
-from graphwright.graph.evidence import Evidence, Ints
+from graphwright.graph.evidence import Evidence, Ints, item_text
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words, ways_of
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
@@ -196,7 +196,12 @@ class Explore(Operator):
 
 
 def _next_relation(graph: Graph, nodes: Ints, edges: Ints) -> str:
-    """Return the text of a path without its last node: its edges before, the node and its next relation."""
+    """Return the text of a path without its last node: its edges before, the node and its next relation.
+
+    An edge without a predicate is shown by the sentence that states it.
+    """
+    if len(edges) and graph.co_occurs(int(edges[-1])):
+        return item_text(graph, nodes, edges)
     relation = relation_words(graph, ways_of(graph, nodes[-2:], edges[-1:]))
     return "; ".join(
         [*(graph.edge_text(int(edge)) for edge in edges[:-1]), f"{graph.names[int(nodes[-2])]} {relation}"]
