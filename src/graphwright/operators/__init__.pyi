@@ -76,6 +76,7 @@ from .search.search import SparseSearch as SparseSearch
 from .search.search import TripleSearch as TripleSearch
 from .search.search import VectorSearch as VectorSearch
 from .search.search import WordSearch as WordSearch
+from .search.shared_budget import SharedBudget as SharedBudget
 from .search.support import Support as Support
 from .search.support import SupportSearch as SupportSearch
 from .select import Complement as Complement

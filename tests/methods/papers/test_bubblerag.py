@@ -11,16 +11,16 @@ import pytest
 from tests.models.llm_server import LLMServer
 from tests.toys import CORPUS, GRAPHS, corpus_index, same, vectors_of
 
-from graphwright import Bubble, Evidence, Index, State, VectorIndex, start
+from graphwright import Bubble, Coverage, Evidence, Index, State, VectorIndex, start
 from graphwright.generate.prompts import passages_in
 from graphwright.graph.graph import Kind
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.snapshot import Snapshot
-from graphwright.index.vector_index import joined
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
-from graphwright.operators import GroupAnchors, Keywords, Operator
+from graphwright.operators import GroupAnchors, Grow, Keywords, OnGraph, Operator, StatementGraph
+from graphwright.operators.subgraph.views import entity_vectors
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -100,25 +100,24 @@ def pieces_of(state: State) -> Evidence:
 
 
 def test_the_expression_is_that_of_the_paper() -> None:
-    vectors = joined(NAMES, SNAPSHOT.passages)  # type: ignore[arg-type]
-    first = f"SupportSearch({SNAPSHOT.passages!r}, {WORDS!r}) % 40"
-    search = f"LinkEntities(names={NAMES!r}) >> {first} >> ToPassages(limit=15) >> "
+    search = f"VectorSearch({SNAPSHOT.passages!r}) % 5 >> ToPassages() >> "
     groups = f"Keywords() >> Specialise() >> GroupAnchors({NAMES!r}, {TRIPLES!r}, words={WORDS!r})"
-    pieces = f"Bubble({vectors!r}) >> Coverage({vectors!r}) % 3"
+    graphs = f"OnGraph(StatementGraph(), Bubble({NAMES!r}) >> Coverage({NAMES!r}) % 3) >> Grow(triples={TRIPLES!r})"
+    passages = f"SharedBudget(ToPassages(index={SNAPSHOT.passages!r}, weight=0.0))"
     assert repr(pipeline("bubblerag", SNAPSHOT)).startswith(
-        f"{search}(Keep() | {groups} >> {pieces}) >> Complement({SNAPSHOT.passages!r}, {WORDS!r}) % 15 >> "
+        f"{search}{groups} >> {graphs} >> Unite() >> {passages} >> "
     )
-    own = repr(pipeline("bubblerag", SNAPSHOT, top_k=7, n=2, hops=4, budget=20, alpha=2.0, depth=1))
-    assert f"Bubble({vectors!r}, hops=4, budget=20) >> Coverage({vectors!r}, alpha=2.0) % 2) >> " in own
-    assert "ToPassages(limit=7)" in own
+    own = repr(pipeline("bubblerag", SNAPSHOT, top_k=7, preview=1, n=2, hops=4, budget=20, alpha=2.0, depth=1))
+    assert f"Bubble({NAMES!r}, hops=4, budget=20) >> Coverage({NAMES!r}, alpha=2.0) % 2) >> Grow(" in own
+    assert f"VectorSearch({SNAPSHOT.passages!r}) % 1 >> " in own and ", limit=7) >> " in own and "depth=1)" in own
     # These steps need a language model.
-    assert not any(f"{step}(" in own for step in ("AnswerIfEnough", "LatentKeywords", "Relax", "Grow"))
+    assert not any(f"{step}(" in own for step in ("AnswerIfEnough", "LatentKeywords", "Relax"))
     llm = ScriptedLLM(reply)
     with_model = repr(pipeline("bubblerag", SNAPSHOT, llm=llm))
     for step in ("AnswerIfEnough({})", "LatentKeywords({})", "Specialise(model={})"):
         assert f"{step.format(repr(llm))} >> " in f"{with_model} >> "
     assert with_model.count(repr(llm)) == len(STEPS) and f"HybridPrompt() >> Generate({llm!r}, twin=" in with_model
-    options = {"top_k", "n", "hops", "budget", "alpha", "depth", "groups", "pieces", "llm"}
+    options = {"top_k", "n", "hops", "budget", "alpha", "depth", "preview", "groups", "graphs", "llm"}
     options |= {"context_passages", "context_tokens"}
     assert set(METHODS["bubblerag"].options) == options
 
@@ -127,14 +126,16 @@ def test_offline_it_finds_pieces_that_join_and_passages_that_answer() -> None:
     state = pipeline("bubblerag", SNAPSHOT)(asked())
     assert state.answer is not None and "Erstein" in state.answer.text
     assert any(c.document == "ermengarde" for c in state.answer.citations)
-    assert GRAPH.names[chunks(state)[0]] == "ermengarde#0" and len(chunks(state)) == 6
+    assert GRAPH.names[chunks(state)[0]] == "ermengarde#0" and len(chunks(state)) == 5
+    # The passages of the evidence graphs come first, then those of the preview that they lack.
+    assert state.evidence is not None and len(state.evidence) == 1
+    behind = set(GRAPH.chunks_of(state.evidence.nodes, state.evidence.edges).tolist())
+    assert behind == set(chunks(state)[: len(behind)])
     groups = after(state, "GroupAnchors").anchors or ()
     assert sum(a.weight for a in groups) == pytest.approx(1)
     result = pieces_of(state)
     assert 1 <= len(result) <= 3 and len(result.nodes)
-    # The pieces join the preview, and the anchors stay the names.
-    assert state.evidence is not None and set(result.identities()) <= set(state.evidence.identities())
-    assert [a.text for a in state.anchors or ()] == ["Lothair II"]
+    assert set(result.nodes.tolist()) == set(state.evidence.nodes.tolist())
     assert all(step.usage.prompt_tokens == 0 for step in state.trace)
 
 
@@ -145,7 +146,8 @@ def test_an_index_of_passages_only_is_searched_by_words(tmp_path: Path) -> None:
     state = index.ask(QUESTION, method="bubblerag")
     assert state.answer is not None and "Erstein" in state.answer.text
     steps = " >> ".join(step.operator for step in state.trace)
-    assert len(pieces_of(state).edges) and f"Bubble({index.snapshot.passages!r})" in steps
+    vectors = entity_vectors(index.snapshot.graph, index.snapshot.passages)
+    assert len(pieces_of(state).edges) and f"Bubble({vectors!r})" in steps
     written = index.ask(QUESTION, method="bubblerag", llm=ScriptedLLM(reply))
     assert written.answer is not None and written.answer.text == "Erstein [1]."
     result = index.retrieve(QUESTION, method="bubblerag")
@@ -169,7 +171,7 @@ def check_answered(state: State, steps: list[str]) -> None:
     assert before is not None and {GRAPH.edge_text(e) for e in set(edges) - set(before.edges.tolist())} == {FOUNDED}
     shown = [tuple(line["triple"]) for line in data(state.prompt or "", "triple")]
     assert set(shown) == {GRAPH.triple(e) for e in edges if Kind.CHUNK not in GRAPH.columns.kinds[GRAPH.ends([e])]}
-    assert set(passages_in(state.prompt or "")) == set(range(1, 7))
+    assert set(passages_in(state.prompt or "")) == set(range(1, 6))
 
 
 def test_every_step_asks_a_model_where_there_is_one() -> None:
@@ -217,14 +219,15 @@ def test_an_early_answer_ends_it_and_not_what_retrieves() -> None:
 
     whole = pipeline("bubblerag", SNAPSHOT, llm=ScriptedLLM(sure))
     written = whole(asked(ONE_STEP))
-    assert written.answer is not None and written.answer.text == "1525 [1]." and len(written.trace) == 4
+    assert written.answer is not None and written.answer.text == "1525 [1]." and len(written.trace) == 3
     assert "AnswerIfEnough" not in repr(retrieval_part(whole))
 
 
-VECTORS = joined(NAMES, SNAPSHOT.passages)  # type: ignore[arg-type]
+assert NAMES is not None
 ABLATIONS: dict[str, dict[str, Operator]] = {
     "Specialise": {"groups": Keywords() >> GroupAnchors(NAMES, TRIPLES, WORDS)},
-    "Coverage": {"pieces": Bubble(VECTORS) % 3},
+    "Coverage": {"graphs": OnGraph(StatementGraph(), Bubble(NAMES) % 3) >> Grow(triples=TRIPLES)},
+    "Grow": {"graphs": OnGraph(StatementGraph(), Bubble(NAMES) >> Coverage(NAMES) % 3)},
 }
 
 
@@ -237,7 +240,7 @@ def test_its_ablations_are_changes_of_the_expression(step: str) -> None:
 
 
 def test_the_defaults_are_what_an_ablation_replaces() -> None:
-    given = pipeline("bubblerag", SNAPSHOT, groups=anchor_groups(SNAPSHOT), pieces=evidence_graphs(SNAPSHOT))
+    given = pipeline("bubblerag", SNAPSHOT, groups=anchor_groups(SNAPSHOT), graphs=evidence_graphs(SNAPSHOT))
     assert given == pipeline("bubblerag", SNAPSHOT)
 
 
@@ -249,22 +252,29 @@ def test_depth_bounds_the_growth(depth: int) -> None:
     assert len(grown.edges) >= len(before.edges) and (depth or len(grown.edges) == len(before.edges))
 
 
-@pytest.mark.parametrize("k", [1, 3])
-def test_never_more_passages_than_asked_for_are_read(k: int) -> None:
-    def model(system: str, user: str) -> str:
-        step = step_of(system, user)
-        assert len(data(user, "passage")) <= k if step in ("enough", "answer") else True
-        return json.dumps({"found": False, "text": "", "citations": []})
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("preview", [None, 1, 9])
+def test_preview_and_passages_together_are_never_more_than_asked_for(k: int, preview: int | None) -> None:
+    """The budget of section 4.1, over every question of two words of the corpus: what a model is shown, distinct."""
+    read: set[str] = set()
 
-    state = pipeline("bubblerag", SNAPSHOT, top_k=k, llm=ScriptedLLM(model))(asked())
-    assert len(chunks(state)) == k and chunks(state) == chunks(pipeline("bubblerag", SNAPSHOT)(asked()))[:k]
-    assert state.answer is not None and not state.answer.found
+    def model(system: str, user: str) -> str:
+        read.update(line["text"] for line in data(user, "passage"))
+        return reply(system, user) if step_of(system, user) in ("groups", "grow") else "{}"
+
+    for name in GRAPH.names.take(np.flatnonzero(GRAPH.columns.kinds == Kind.ENTITY)):
+        read.clear()
+        state = pipeline("bubblerag", SNAPSHOT, top_k=k, preview=preview, llm=ScriptedLLM(model))(
+            asked(f"Who is {name}?")
+        )
+        shown = {GRAPH.passage(node) for node in chunks(state)}
+        assert 0 < len(chunks(state)) <= k and read == shown and len(read) <= k
 
 
 @pytest.mark.parametrize("question", ["?", "Who?", "xyz qqq", "日本の首都はどこですか", "What are the main themes?"])
 def test_a_question_that_names_nothing_has_passages_all_the_same(question: str) -> None:
     state = pipeline("bubblerag", SNAPSHOT)(asked(question))
-    assert state.answer is not None and len(chunks(state)) == 6
+    assert state.answer is not None and len(chunks(state)) == 5
 
 
 def test_on_a_graph_without_passages_its_nodes_take_their_place() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.toys import GRAPHS, chunk_columns_of, corpus_index
+from tests.toys import GRAPHS, chunk_columns_of, corpus_index, same
 
 from graphwright import Evidence, Graph, VectorIndex, start
 from graphwright.errors import OptionError
@@ -160,6 +160,38 @@ def test_without_evidence_there_is_nothing_to_grow() -> None:
     assert grown(Grow(ScriptedLLM([])), asked([([], [])])) == [([], [])]
 
 
+# Without a language model.
+
+
+def test_an_edge_joins_if_it_raises_the_mean_value_of_the_item() -> None:
+    # Cosines with (1, 0): 0.6 of the item; 0.8, 1 and 0 of the edges next to it; 0.7 of the one beyond.
+    graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("b", "r", "d"), ("b", "r", "e"), ("d", "r", "f")])
+    cosines = np.array([0.6, 0.8, 1.0, 0.0, 0.7])
+    index = VectorIndex.from_array(np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1), FirstAxis())
+    state = asked([([], [0])], graph, "?")
+    assert grown(Grow(triples=index), state) == [([0, 1, 3, 2], [0, 2, 1])]  # 0.7 is below (0.6 + 1 + 0.8) / 3
+    assert grown(Grow(triples=index, width=1), state) == [([0, 1, 3], [0, 2])]  # as it is below (0.6 + 1) / 2
+    assert grown(Grow(triples=index, depth=0), state) == [([0, 1], [0])]
+    # A node alone has no value yet: the nearest edges join.
+    assert grown(Grow(triples=index, width=2, depth=1), asked([([1], [])], graph, "?")) == [([1, 3, 2], [2, 1])]
+
+
+@dataclass(frozen=True)
+class FirstAxis:
+    """An encoder that maps every text to (1, 0)."""
+
+    dimension: int = 2
+    id: str = "first-axis"
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        return np.tile(np.float32([1, 0]), (len(texts), 1))
+
+
+def test_without_vectors_the_values_are_shared_words() -> None:
+    [(_, edges)] = grown(Grow(), asked([([], [0])], question="What was founded by Ermengarde?"))
+    assert edges == [0, 2]
+
+
 # With a language model.
 
 
@@ -232,9 +264,10 @@ def test_a_model_that_chooses_nothing_is_believed() -> None:
 
 
 @pytest.mark.parametrize("reply", ["", "the second", '{"numbers": "2", "enough": false}', '{"numbers": [2]}', "[2]"])
-def test_a_reply_that_does_not_fit_ends_the_growth_of_an_item(reply: str) -> None:
-    after = Grow(ScriptedLLM(lambda system, user: reply))(asked([([], [0]), ([5], [])]))
-    assert after.evidence is not None and [e.tolist() for _, e in after.evidence] == [[0], []]
+def test_a_reply_that_does_not_fit_leaves_the_growth_to_the_nearest(reply: str) -> None:
+    state = asked([([], [0]), ([5], [])])
+    after = Grow(ScriptedLLM(lambda system, user: reply), depth=1)(state)
+    assert after.evidence is not None and same(after.evidence, Grow(depth=1)(state).evidence)
     unusable = ("the model's reply did not fit the schema", "the step was done without a model")
     assert after.trace[-1].notes == unusable * 2
 
@@ -328,7 +361,7 @@ def test_is_a_value() -> None:
     llm = SecondFirst()
     op = Grow(llm, vectors(KIN), 2, 3, seconds=1.5)
     assert pickle.loads(pickle.dumps(op)) == op and {op: 1}[op] == 1
-    assert repr(op) == f"Grow({llm!r}, triples={vectors(KIN)!r}, depth=2, width=3, seconds=1.5)"
+    assert repr(op) == f"Grow(model={llm!r}, triples={vectors(KIN)!r}, depth=2, width=3, seconds=1.5)"
 
 
 def test_every_toy_piece_stays_in_one_piece() -> None:

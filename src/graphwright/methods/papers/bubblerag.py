@@ -1,25 +1,25 @@
-"""BubbleRAG: small connected subgraphs that join the concepts of a question, expanded and completed."""
+"""BubbleRAG: small connected subgraphs that join the concepts of a question, expanded, and the passages behind them."""
 
 from __future__ import annotations
 
 from graphwright.generate.answer import AnswerIfEnough
-from graphwright.generate.prompts import HybridPrompt
+from graphwright.generate.prompts import CONTEXT_PASSAGES, HybridPrompt
 from graphwright.index.snapshot import Snapshot
-from graphwright.index.vector_index import joined
+from graphwright.index.vector_index import VectorIndex
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.anchors.keywords import Keywords, LatentKeywords, Relax, Specialise
-from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.operator import Keep, Operator
-from graphwright.operators.search.support import SupportSearch
-from graphwright.operators.select import Complement, ToPassages
-from graphwright.operators.trees.bubble import Bubble, Coverage
+from graphwright.operators.control import OnGraph
+from graphwright.operators.operator import Operator
+from graphwright.operators.search.search import VectorSearch
+from graphwright.operators.search.shared_budget import SharedBudget
+from graphwright.operators.select import ToPassages
+from graphwright.operators.subgraph.views import StatementGraph, entity_vectors
+from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
 from graphwright.operators.trees.grow import Grow
 
 __all__ = ["anchor_groups", "bubblerag", "evidence_graphs"]
-
-_POOL = 40  # passages that completion starts from; the preview is the first of them
 
 
 def anchor_groups(ix: Snapshot, llm: LLM | None = None) -> Operator:
@@ -39,41 +39,47 @@ def evidence_graphs(
     llm: LLM | None = None,
 ) -> Operator:
     """Return the steps that find, rank and expand subgraphs that join groups of anchors; symbols as in `bubblerag`."""
-    vectors = ix.passages if ix.names is None else joined(ix.names, ix.passages)
-    best = Bubble(vectors, hops, budget) >> Coverage(vectors, alpha) % n
-    return best if llm is None else best >> Grow(llm, ix.triples, depth)
+    vectors = _node_vectors(ix)
+    best = OnGraph(StatementGraph(), Bubble(vectors, hops, budget) >> Coverage(vectors, alpha) % n)
+    return best >> Grow(llm, ix.triples, depth)
+
+
+def _node_vectors(ix: Snapshot) -> VectorIndex:
+    """Return the vectors of entities: of their names, without those the means of their passages."""
+    return entity_vectors(ix.graph, ix.passages) if ix.names is None else ix.names
 
 
 def bubblerag(
     ix: Snapshot,
-    top_k: int = 15,
+    top_k: int = CONTEXT_PASSAGES,
     n: int = 3,
     hops: int = 6,
     budget: int = 10,
     alpha: float = 1.0,
     depth: int = 6,
+    preview: int | None = None,
     *,
     groups: Operator | None = None,
-    pieces: Operator | None = None,
+    graphs: Operator | None = None,
     llm: LLM | None = None,
 ) -> Operator:
-    """Rank passages by connected subgraphs that join the concepts of the question, completed greedily (BubbleRAG).
+    """Rank the passages behind connected subgraphs that join the concepts of the question (BubbleRAG).
 
-    `top_k`: passages read in all, in the preview and at the end; `hops`, `budget`: h and B of the expansion; `alpha`:
-    the weight of covering all groups; `n`: the subgraphs that remain; `depth`: d, the steps of their guided expansion.
-    `groups` and `pieces` replace the steps to anchors and to subgraphs, by default `anchor_groups` and
-    `evidence_graphs`, for ablations. With a language model each step is the paper's. Without one the steps that need it
-    are left out: AnswerIfEnough, LatentKeywords (Keywords replaces it), Relax and Grow. `Complement` ranks the
-    passages, from the preview and the subgraphs. On a knowledge graph without passages they are the nodes of the
-    subgraphs. Names and triples without vectors are compared by words.
+    `top_k`: passages read in all, in the preview and at the end; `preview`: passages of the preview, by default a
+    third of them; `hops`, `budget`: h and B of the expansion; `alpha`: the weight of covering all groups; `n`: the
+    subgraphs that remain; `depth`: d, the steps of their guided expansion. `groups` and `graphs` replace the steps to
+    anchors and to subgraphs, by default `anchor_groups` and `evidence_graphs`, for ablations.
+
+    The passages are those of the entities of the subgraphs, the nearest to the question first; they and the preview are
+    at most `top_k` together, and what the subgraphs leave of it the preview fills (SharedBudget). With a language model
+    each step is the paper's. Without one AnswerIfEnough and Relax are left out, Keywords stands for LatentKeywords, and
+    the other steps have a twin. On a knowledge graph without passages its nodes take their place.
     """
-    preview = LinkEntities(ix.names) >> SupportSearch(ix.passages, ix.words) % _POOL >> ToPassages(top_k)
+    count = max(top_k // 3, 1) if preview is None else min(preview, top_k)
+    first = VectorSearch(ix.passages) % count >> ToPassages()
     if llm is not None:
-        preview >>= AnswerIfEnough(llm, top_k)
-    subgraphs = groups or anchor_groups(ix, llm)
-    subgraphs >>= pieces or evidence_graphs(ix, n, hops, budget, alpha, depth, llm)
-    if ix.graph.passages is None:  # the nodes of the subgraphs serve as passages
-        return preview >> subgraphs >> answering(ix, llm, sources=ToPassages(top_k), prompt=HybridPrompt())
-    # Keep() leaves the names as anchors, the topics of passages; the subgraphs join the preview.
-    sources = Complement(ix.passages, ix.words) % top_k
-    return preview >> (Keep() | subgraphs) >> answering(ix, llm, sources=sources, prompt=HybridPrompt())
+        first >>= AnswerIfEnough(llm)
+    steps = groups or anchor_groups(ix, llm)
+    steps >>= graphs or evidence_graphs(ix, n, hops, budget, alpha, depth, llm)
+    sources = Unite() >> SharedBudget(ToPassages(index=ix.passages, weight=0.0), top_k)
+    return first >> steps >> answering(ix, llm, sources=sources, prompt=HybridPrompt())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,5 +126,11 @@ def distinct_edges(graph: Graph, edges: Near, text: str, k: int) -> Near:
     by_text: dict[str, list[int]] = {}
     for edge in edges:
         by_text.setdefault(graph.edge_text(edge), []).append(edge)
-    best = (min(group, key=lambda e: (-overlap(text, " ".join(graph.triple(e))), e)) for group in by_text.values())
-    return {edge: edges[edge] for edge, _ in zip(best, range(k), strict=False)}
+    groups = islice(by_text.values(), k)
+    best = (group[0] if len(group) == 1 else _most_like(graph, group, text) for group in groups)
+    return {edge: edges[edge] for edge in best}
+
+
+def _most_like(graph: Graph, edges: Sequence[int], text: str) -> int:
+    """Return the edge whose triple shares most words with a text."""
+    return min(edges, key=lambda edge: (-overlap(text, " ".join(graph.triple(edge))), edge))

@@ -18,7 +18,7 @@ from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Usage
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
-from graphwright.operators.search.nearest import distinct_edges, likeness
+from graphwright.operators.search.nearest import Near, distinct_edges, likeness
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 
@@ -36,21 +36,21 @@ class Grow(Operator):
     Candidates are the edges between entities at the nodes added last, at first all nodes of the item, and the edges
     that its passages state; each text once. Up to `width` of them join the item with their ends, for `depth` (d) steps
     or until none is selected. A language model (`model`) selects among those nearest to the question, by the vectors of
-    `triples` or without them by words, and decides when the item suffices. The step needs a language model; if its
-    reply is unusable, the item stops growing.
+    `triples` or without them by words, and decides when the item suffices. Without one, or without a usable reply, the
+    nearest join, as long as they are nearer to the question than the edges of the item are in the mean: then the mean
+    value of the item, which BubbleRAG maximises (Def. 1), rises.
 
     Anytime: items grow in the order of the evidence; once `seconds`, or `tokens` of the language model, are spent, no
     step starts.
 
-    >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
     >>> kin = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "founded", "Erstein Abbey")])
-    >>> state = start("Which abbey was founded by Lothair II's mother?", kin, evidence=Evidence.of_edges([0]))
-    >>> Grow(ScriptedLLM(['{"numbers": [1], "enough": true}']))(state).evidence.texts(kin)
+    >>> state = start("Which abbey did Ermengarde found?", kin, evidence=Evidence.of_edges([0]))
+    >>> Grow()(state).evidence.texts(kin)
     ['Lothair II mother Ermengarde; Ermengarde founded Erstein Abbey']
     """
 
-    model: Annotated[LLM, Has("a language model", "complete")]
+    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
     triples: VectorIndex | None = None
     depth: Annotated[int, AtLeast(0)] = 6
     width: Annotated[int, AtLeast(1)] = 4
@@ -87,11 +87,24 @@ class Grow(Operator):
         candidates = self._candidates(state, run, item)
         if not candidates:
             return []
+        if self.model is not None:
+            selected = self._by_model(self.model, state, run, item, list(candidates))
+            if selected is not None:
+                return selected
+        edges = np.array(list(item.edges), np.int64)
+        values = likeness(run, self.triples, state.graph.edge_text, edges, state.question.text)
+        value = values.mean() if len(values) else 0.0
+        return [edge for edge, score in candidates.items() if score > value][: self.width]
+
+    def _by_model(
+        self, model: LLM, state: State, run: Run, item: _GrowingItem, candidates: list[int]
+    ) -> list[int] | None:
+        """Return the edges that a language model selects, None without a usable reply."""
         text = state.graph.edge_text
         existing = dict.fromkeys(map(text, list(item.edges)[-_PROMPT_EDGES:]))
         lines = (data_line({"number": number, "text": text(edge)}) for number, edge in enumerate(candidates, 1))
         reply = run.reply(
-            self.model,
+            model,
             "bubblerag_grow",
             question=data_line({"question": state.question.text}),
             found="\n".join(data_line({"found": line}) for line in existing) or "(nothing)",
@@ -99,7 +112,7 @@ class Grow(Operator):
             candidates="\n".join(lines),
         )
         if reply is None:
-            return []
+            return None
         item.complete = reply.enough
         numbers = [number for number in dict.fromkeys(reply.numbers) if 1 <= number <= len(candidates)]
         ignored = len(reply.numbers) - len(numbers)
@@ -107,15 +120,16 @@ class Grow(Operator):
             run.note(f"{ignored} of {len(reply.numbers)} selected numbers were ignored: unknown or repeated")
         return [candidates[number - 1] for number in numbers[: self.width]]
 
-    def _candidates(self, state: State, run: Run, item: _GrowingItem) -> list[int]:
-        """Return the neighbours of an item nearest to the question, each edge text once."""
+    def _candidates(self, state: State, run: Run, item: _GrowingItem) -> Near:
+        """Return the neighbours of an item nearest to the question with their similarity, each edge text once."""
         edges, question = item.neighbours(), state.question.text
         if not len(edges):
-            return []
+            return {}
         scores = likeness(run, self.triples, state.graph.edge_text, edges, question)
-        best = top(scores, _DUPLICATES * _PROMPT_EDGES)
+        count = self.width if self.model is None else max(self.width, _PROMPT_EDGES)
+        best = top(scores, _DUPLICATES * count)
         near = dict(zip(edges[best].tolist(), scores[best].tolist(), strict=True))
-        return list(distinct_edges(state.graph, near, question, _PROMPT_EDGES))
+        return distinct_edges(state.graph, near, question, count)
 
 
 class _GrowingItem:

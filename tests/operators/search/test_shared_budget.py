@@ -1,0 +1,78 @@
+"""One budget of passages for a step and those that were read before it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from tests.toys import GRAPHS
+
+from graphwright import Evidence, Graph, State, ToPassages, start
+from graphwright.errors import OptionError
+from graphwright.graph.evidence import Ranking
+from graphwright.operators import SharedBudget
+
+GRAPH = Graph.from_triples([(f"n{i}", "r", f"n{i + 1}") for i in range(30)])
+
+
+def state_of(found: list[int], before: list[int] | None) -> State:
+    scores = np.linspace(1, 0.5, len(found))
+    state = start("?", GRAPH, evidence=Evidence.of_nodes(found, scores))
+    return state if before is None else state.with_(passages=Ranking.of(before, -np.arange(len(before))))
+
+
+def ids(state: State) -> list[int]:
+    assert state.passages is not None
+    return state.passages.ids.tolist()
+
+
+@pytest.mark.parametrize(
+    ("found", "before", "limit", "expected"),
+    [
+        ([1, 2, 3], None, 2, [1, 2]),
+        ([1, 2, 3], [], 2, [1, 2]),
+        ([1, 2, 3], [9], 3, [1, 2, 9]),
+        ([1, 2, 3], [3], 2, [1, 3]),  # 3 was read before, and costs nothing
+        ([1, 2, 3], [3, 9], 2, [3, 9]),
+        ([1, 2], [9, 8, 7], 2, [9, 8]),
+        ([], [9, 8], 15, [9, 8]),
+        ([], None, 15, []),
+    ],
+)
+def test_new_passages_fill_what_the_earlier_ones_leave(
+    found: list[int], before: list[int] | None, limit: int, expected: list[int]
+) -> None:
+    state = SharedBudget(ToPassages(), limit)(state_of(found, before))
+    assert ids(state) == expected and state.passages is not None
+    assert (np.diff(state.passages.scores) < 0).all()
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_never_more_than_the_limit_are_read_in_all(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    found = draw.permutation(30)[: draw.integers(0, 31)].tolist()
+    before = draw.permutation(30)[: draw.integers(0, 11)].tolist()
+    limit = int(draw.integers(max(len(before), 1), 31))
+    result = ids(SharedBudget(ToPassages(), limit)(state_of(found, before)))
+    assert len(result) == len(set(result)) and len({*result, *before}) <= limit
+    assert result == [*sorted(result, key=[*found, *before].index)]
+    assert len(result) == min(limit, len({*found, *before}))
+
+
+def test_a_cut_is_the_first_of_the_whole() -> None:
+    step, state = SharedBudget(ToPassages(), 6), state_of([1, 2, 3, 4], [4, 9, 8])
+    for k in range(1, 8):
+        assert ids((step % k)(state)) == ids(step(state))[:k]
+
+
+def test_a_limit_is_a_number_of_passages() -> None:
+    with pytest.raises(OptionError, match=re.escape("SharedBudget: limit is 0")):
+        SharedBudget(ToPassages(), 0)
+    assert repr(SharedBudget(ToPassages(), 7)) == "SharedBudget(ToPassages(), limit=7)"
+
+
+def test_without_evidence_it_is_what_was_read_before() -> None:
+    graph = GRAPHS["family"]
+    state = start("?", graph, evidence=Evidence.of_nodes([])).with_(passages=Ranking.of([2, 0], [1, 0.5]))
+    assert ids(SharedBudget(ToPassages())(state)) == [2, 0]
