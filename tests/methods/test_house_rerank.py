@@ -31,8 +31,11 @@ def texts_read(op: Operator) -> tuple[State, int]:
 
 def test_the_expressions_read_as_they_are_written() -> None:
     model = MiniLMCrossEncoder()
-    whole = repr(pipeline("rerank", SNAPSHOT, budget=30, top_k=7))
+    whole = repr(pipeline("rerank", SNAPSHOT, budget=30, blend=1.0, top_k=7))
     assert whole.startswith(f"{HYBRID} % 30 >> Rerank({model!r}) % 7 >> ToPassages() >> ")
+    whole = repr(pipeline("rerank", SNAPSHOT, budget=30, blend=0.25, top_k=7))
+    blend = f"ScoreSum(Keep(), Scaled(Rerank({model!r})), weights=(0.75, 0.25))"
+    assert whole.startswith(f"{HYBRID} % 30 >> {blend} % 7 >> ToPassages() >> ")
     rank = f"Rerank({model!r})"
     turns = f"(Keep() | Frontier() % 4) >> {rank} >> (Keep() | Unseen({HYBRID}) % 4) >> {rank}"
     loop = f"{HYBRID} % 4 >> {rank} >> Repeat({turns}, until=Reached(nodes=30))"
@@ -102,3 +105,27 @@ def test_they_answer_and_pickle(name: str) -> None:
 def test_what_cannot_be_used_is_refused(name: str, options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=r"batch|k is 0"):
         pipeline(name, SNAPSHOT, **options)
+
+
+def scores_of(op: Operator) -> dict[int, float]:
+    evidence = op(start(QUESTION, SNAPSHOT.graph)).evidence
+    assert evidence is not None and evidence.scores is not None
+    return dict(zip(evidence.nodes.tolist(), evidence.scores.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("name", ["rerank", "gar", "fastinsight"])
+def test_a_blend_is_the_weighted_sum_of_both_scores_on_one_scale(name: str) -> None:
+    model = OverlapCrossEncoder()
+    alone, none, part = (
+        scores_of(retrieval_part(pipeline(name, SNAPSHOT, cross_encoder=model, blend=blend)))
+        for blend in (1.0, 0.0, 0.3)
+    )
+    low, high = min(alone.values()), max(alone.values())
+    for node, score in part.items():
+        assert score == pytest.approx(0.7 * none[node] + 0.3 * (alone[node] - low) / (high - low))
+
+
+@pytest.mark.parametrize("name", ["rerank", "gar", "fastinsight"])
+def test_a_blend_is_a_share(name: str) -> None:
+    with pytest.raises(OptionError, match=r"blend is 1\.5; it must be 0 to 1"):
+        pipeline(name, SNAPSHOT, blend=1.5)

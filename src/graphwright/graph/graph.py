@@ -116,18 +116,19 @@ class Columns:
     def by_relation(self, *relations: str) -> Csr:
         """Return the neighbours of each node over edges of these relations, both directions, without self-loops."""
         if relations not in self._by_relation:
-            edges = self._edges_of(relations)
+            edges = self.edges_of(*relations)
             self._by_relation[relations] = undirected(len(self.names), self.heads[edges], self.tails[edges])
         return self._by_relation[relations]
 
     @cached_property
     def references(self) -> tuple[Ids32, Ids32]:
         """Heads and tails of the edges from passages to those that their documents refer to, by edge id."""
-        edges = self._edges_of((REFERS,))
+        edges = self.edges_of(REFERS)
         chunks = (self.kinds[self.heads[edges]] == Kind.CHUNK) & (self.kinds[self.tails[edges]] == Kind.CHUNK)
         return self.heads[edges[chunks]], self.tails[edges[chunks]]
 
-    def _edges_of(self, relations: tuple[str, ...]) -> Ints:
+    def edges_of(self, *relations: str) -> Ints:
+        """Return the edges of these relations, by edge id."""
         numbers = [i for i, name in enumerate(self.relations) if name in relations]
         return np.flatnonzero(np.isin(self.relation, numbers)) if numbers else np.empty(0, np.int64)
 

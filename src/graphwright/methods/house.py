@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphwright.errors import OptionError
 from graphwright.generate.answer import Generate, Unaided
 from graphwright.generate.overview import Overview
 from graphwright.generate.prompts import PassagePrompt
@@ -12,7 +13,7 @@ from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.control import ReciprocalRank, ScoreSum
+from graphwright.operators.control import ReciprocalRank, Scaled, ScoreSum
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.rerank import MultiHopRerank, Rerank
 from graphwright.operators.search.search import VectorSearch, WordSearch
@@ -24,6 +25,7 @@ from graphwright.operators.subgraph.walk import PersonalizedPageRank
 __all__ = [
     "DEPTH",
     "answering",
+    "blended",
     "bm25",
     "both",
     "connected",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 DEPTH = 200  # passages of each part of a first search
+BLEND = 0.3  # share of the cross-encoder in `rerank`; benchmarks/fastinsight.py says how it was chosen
 
 
 def answering(
@@ -109,22 +112,35 @@ def ppr(
     return connected(ix, top_k, seeds, pool, restart) >> answering(ix, llm)
 
 
+def blended(before: Operator, rank: Operator, share: float) -> Operator:
+    """Return `rank` with its score blended with that of `before`; `rank` alone if `share` is 1.
+
+    `share`: of the score of `rank`, scaled to 0 to 1; the rest is that of `before`, divided by its largest.
+    """
+    if not 0 <= share <= 1:
+        raise OptionError(f"blend is {share!r}; it must be 0 to 1, 1 for the reranker's score alone.")
+    weights = (1 - share, share)
+    return rank if share == 1 else ScoreSum(before, Scaled(rank), weights=weights)
+
+
 def rerank(
     ix: Snapshot,
     top_k: int = 20,
     budget: int = 100,
+    blend: float = BLEND,
     *,
     first: Operator | None = None,
     cross_encoder: CrossEncoder | None = None,
     llm: LLM | None = None,
 ) -> Operator:
-    """Rerank the passages of a hybrid search by a cross-encoder (retrieve, then rerank).
+    """Rerank the passages of a hybrid search by a cross-encoder, blended with the search (retrieve, then rerank).
 
-    `budget`: the passages that are read; `first`: the search, by default that of `hybrid`; `cross_encoder`: by default
-    the embedded one.
+    `budget`: the passages that are read; `blend`: the share of the cross-encoder's score in the final one, the rest
+    being the search's (1: the cross-encoder alone; see `blended`); `first`: the search, by default that of
+    `hybrid`; `cross_encoder`: by default the embedded one.
     """
-    model = cross_encoder or MiniLMCrossEncoder()
-    return (first or both(ix, max(budget, DEPTH))) % budget >> Rerank(model) % top_k >> answering(ix, llm)
+    rank = blended(Keep(), Rerank(cross_encoder or MiniLMCrossEncoder()), blend)
+    return (first or both(ix, max(budget, DEPTH))) % budget >> rank % top_k >> answering(ix, llm)
 
 
 def multihop_rerank(

@@ -24,7 +24,9 @@ from graphwright.methods.papers.ircot import ircot
 from graphwright.methods.papers.lego import INSTANCES, instance
 from graphwright.methods.papers.lego_systems import grag_m, gsr, kelp, rog, tog
 from graphwright.methods.papers.lightrag import lightrag_global, lightrag_hybrid, lightrag_local
+from graphwright.methods.papers.linearrag import linearrag
 from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
+from graphwright.methods.papers.proprag import proprag
 from graphwright.methods.papers.raptor import raptor
 from graphwright.methods.papers.reg import reg
 from graphwright.operators.operator import Keep, Operator, Then
@@ -97,6 +99,8 @@ _BUILDERS: Mapping[str, Callable[..., Operator]] = {
     "ircot": ircot,
     "hipporag": hipporag,
     "hipporag2": hipporag2,
+    "proprag": proprag,
+    "linearrag": linearrag,
     "lightrag-local": lightrag_local,
     "lightrag-global": lightrag_global,
     "lightrag-hybrid": lightrag_hybrid,

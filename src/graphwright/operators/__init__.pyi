@@ -19,6 +19,7 @@ from .control import Predicate as Predicate
 from .control import Reached as Reached
 from .control import ReciprocalRank as ReciprocalRank
 from .control import Repeat as Repeat
+from .control import Scaled as Scaled
 from .control import ScoreSum as ScoreSum
 from .control import View as View
 from .operator import Both as Both
@@ -42,6 +43,7 @@ from .paths.paths import HopFirst as HopFirst
 from .paths.paths import ShortestPaths as ShortestPaths
 from .paths.paths import Shuffled as Shuffled
 from .paths.paths import WithEdges as WithEdges
+from .paths.propositions import PropositionPaths as PropositionPaths
 from .paths.relation_paths import EdgesBy as EdgesBy
 from .paths.relation_paths import Instances as Instances
 from .paths.relation_paths import Plan as Plan
@@ -62,6 +64,7 @@ from .rerank.scorer import Steps as Steps
 from .run import ModelMemory as ModelMemory
 from .run import Run as Run
 from .run import SharedSteps as SharedSteps
+from .search.bridge import Bridge as Bridge
 from .search.feedback import Feedback as Feedback
 from .search.feedback import FollowUp as FollowUp
 from .search.feedback import HasThoughts as HasThoughts
@@ -76,6 +79,8 @@ from .search.search import SparseSearch as SparseSearch
 from .search.search import TripleSearch as TripleSearch
 from .search.search import VectorSearch as VectorSearch
 from .search.search import WordSearch as WordSearch
+from .search.seeds import BridgeSeeds as BridgeSeeds
+from .search.seeds import PathSeeds as PathSeeds
 from .search.shared_budget import SharedBudget as SharedBudget
 from .search.support import Support as Support
 from .search.support import SupportSearch as SupportSearch
@@ -101,6 +106,7 @@ from .subgraph.views import NAMES as NAMES
 from .subgraph.views import RELATIONS as RELATIONS
 from .subgraph.views import SHARES as SHARES
 from .subgraph.views import EntityGraph as EntityGraph
+from .subgraph.views import MentionGraph as MentionGraph
 from .subgraph.views import PassageGraph as PassageGraph
 from .subgraph.views import StatementGraph as StatementGraph
 from .subgraph.walk import Frontier as Frontier

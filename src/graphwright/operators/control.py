@@ -15,7 +15,18 @@ from graphwright.operators.operator import Composite, Operator, top_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["HasEvidence", "If", "OnGraph", "Predicate", "Reached", "ReciprocalRank", "Repeat", "ScoreSum", "View"]
+__all__ = [
+    "HasEvidence",
+    "If",
+    "OnGraph",
+    "Predicate",
+    "Reached",
+    "ReciprocalRank",
+    "Repeat",
+    "Scaled",
+    "ScoreSum",
+    "View",
+]
 
 
 class Predicate(Protocol):
@@ -116,7 +127,7 @@ class If(Composite):
 class OnGraph(Composite):
     """Run a step on another view of the graph, then put the graph back; node ids are the same in both.
 
-    Views: `PassageGraph`, `EntityGraph`, `StatementGraph` in `operators.subgraph.views`.
+    Views: `PassageGraph`, `EntityGraph`, `StatementGraph`, `MentionGraph` in `operators.subgraph.views`.
     """
 
     view: View
@@ -125,6 +136,34 @@ class OnGraph(Composite):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the step on the view, and keep the k best."""
         return self.step.execute(state.with_(graph=self.view(state.graph)), run, k).with_(graph=state.graph)
+
+
+@dataclass(frozen=True, repr=False)
+class Scaled(Composite):
+    """Scale the scores of a step: 0 for its last item, 1 for its best; 1 for all where they are equal.
+
+    Scores below 0, such as those of a cross-encoder, can be added to others then: `ScoreSum(Keep(),
+    Scaled(Rerank(model)), weights=(0.7, 0.3))` blends a model's score with the one that an item had before. Evidence
+    without scores counts 1/rank.
+
+    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.operators.operator import Keep
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
+    >>> Scaled(Keep())(start("?", graph, evidence=Evidence.of_nodes([0, 1, 2], [-3, 1, -2]))).evidence.scores.tolist()
+    [1.0, 0.25, 0.0]
+    """
+
+    step: Operator
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        """Run the step, scale the scores of all its items, and keep the k best."""
+        after = self.step.execute(state, run)
+        items, scores = after.items, after.items.ranked_scores
+        span = np.ptp(scores) if len(scores) else 0.0
+        scaled = (scores - scores[-1]) / span if span > 0 else np.ones(len(scores))
+        order = np.arange(len(items))
+        return top_of(after.with_(evidence=items.take(order, scaled)), ("evidence",), k)
 
 
 class _Fusion(Composite):

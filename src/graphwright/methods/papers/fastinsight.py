@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
-from graphwright.methods.house import answering
+from graphwright.methods.house import answering, blended
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
@@ -27,6 +27,7 @@ def fastinsight(
     alpha: float = 0.2,
     beta: float = 1.0,
     relations: tuple[str, ...] = RELATIONS,
+    blend: float = 1.0,
     *,
     cross_encoder: CrossEncoder | None = None,
     llm: LLM | None = None,
@@ -35,10 +36,12 @@ def fastinsight(
 
     `batch`, `budget`: BATCH and b_max, the passages added at a time and read in all; `alpha` as in GRanker, `beta` as
     in STeX. The corpus graph joins passages by `relations` (see `PassageGraph`); ("refers to",) is references alone.
-    `cross_encoder`: by default the embedded one.
+    `cross_encoder`: by default the embedded one. `blend`: below 1 the final score has that share of GRanker's, the rest
+    being that of vector search, which the paper does not do.
     """
     search = _expanded(ix.passages, batch, budget, alpha, beta, cross_encoder)
-    return OnGraph(PassageGraph(relations=relations), search) % top_k >> answering(ix, llm)
+    ranked = blended(VectorSearch(ix.passages) % budget, search, blend)
+    return OnGraph(PassageGraph(relations=relations), ranked) % top_k >> answering(ix, llm)
 
 
 def fastinsight_entities(

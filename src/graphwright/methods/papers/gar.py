@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwright.errors import OptionError
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.house import DEPTH, answering, both
+from graphwright.methods.house import DEPTH, answering, blended, both
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
@@ -22,6 +22,7 @@ def gar(
     batch: int = 10,
     budget: int = 100,
     relations: tuple[str, ...] = RELATIONS,
+    blend: float = 1.0,
     *,
     first: Operator | None = None,
     cross_encoder: CrossEncoder | None = None,
@@ -31,7 +32,8 @@ def gar(
 
     `batch`, `budget`: b and c, the passages read at a time and in all; `first`, `cross_encoder` as in `rerank`. The
     corpus graph joins passages by `relations` (see `PassageGraph`); where there are no neighbours, search results
-    follow.
+    follow. `blend`: below 1 the final score has that share of the cross-encoder's, the rest being that of the search,
+    which the paper does not do.
     """
     if not 1 <= batch <= budget:
         raise OptionError(f"gar(batch={batch!r}, budget={budget!r}): batch must be 1 to budget.")
@@ -39,4 +41,5 @@ def gar(
     rank = Rerank(cross_encoder or MiniLMCrossEncoder())
     alternate = (Keep() | Frontier() % batch) >> rank >> (Keep() | Unseen(search) % batch) >> rank
     adaptive = search % batch >> rank >> Repeat(alternate, until=Reached(nodes=budget))
-    return OnGraph(PassageGraph(relations=relations), adaptive) % top_k >> answering(ix, llm)
+    ranked = blended(search % budget, adaptive, blend)
+    return OnGraph(PassageGraph(relations=relations), ranked) % top_k >> answering(ix, llm)

@@ -16,7 +16,7 @@ from graphwright.index.vector_index import VectorIndex
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
-from graphwright.operators.search.search import nearest
+from graphwright.operators.search.seeds import scaled_passages, united_seeds
 from graphwright.operators.state import State
 from graphwright.text.words import words
 
@@ -140,9 +140,5 @@ class PhraseSeeds(Operator):
                 scores_of.setdefault(node, []).append(max(score, 0.0))
         ends = np.array(list(scores_of), np.int64)
         means = np.array([sum(scores) / len(scores) for scores in scores_of.values()]) * _specificity(graph, ends)
-        every = nearest(self.passages, self.passages.encode(state.question.text, run), state)
-        cosines = np.empty(0) if every.scores is None else every.scores - every.scores[-1:]
-        cosines = self.weight * cosines / max(cosines.max(initial=0.0), 1e-12)
-        seeds, position = np.unique(np.append(ends, every.nodes), return_inverse=True)
-        scores = np.bincount(position, np.append(means, cosines), len(seeds))
-        return state.with_(evidence=Evidence.of_nodes(seeds, scores))
+        passages, cosines = scaled_passages(self.passages, state, run)
+        return state.with_(evidence=united_seeds([(ends, means), (passages, self.weight * cosines)]))

@@ -27,6 +27,7 @@ __all__ = [
     "RELATIONS",
     "SHARES",
     "EntityGraph",
+    "MentionGraph",
     "PassageGraph",
     "StatementGraph",
     "entity_vectors",
@@ -139,6 +140,31 @@ class EntityGraph(_CachedView):
             relation=columns.relation[edges],
             texts=texts,
             edge_text=edge_sentence,
+            edge_chunks=None,
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class MentionGraph(_CachedView):
+    """The graph of passages and the entities that they mention, without edges between entities (LinearRAG).
+
+    A walk goes from a passage to an entity and back, never along a relation. A graph without passages is returned
+    unchanged. Built once for a snapshot.
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the graph of mentions."""
+        return graph if graph.passages is None else super().__call__(graph)
+
+    def columns(self, columns: Columns) -> Columns:
+        """Return columns with the same nodes, and the edges from passages to entities."""
+        edges = columns.edges_of(ABOUT, MENTIONS)
+        return replace(
+            columns,
+            heads=columns.heads[edges],
+            tails=columns.tails[edges],
+            relation=columns.relation[edges],
+            edge_text=None,
             edge_chunks=None,
         )
 

@@ -1,0 +1,43 @@
+"""LinearRAG: entities bridged by sentences, then PageRank over passages and entities, without any relation."""
+
+from __future__ import annotations
+
+from graphwright.graph.graph import Kind
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.house import answering
+from graphwright.models.protocols import LLM
+from graphwright.operators.anchors.link_entities import LinkEntities
+from graphwright.operators.control import HasEvidence, If, OnGraph
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.search.bridge import Bridge
+from graphwright.operators.search.search import VectorSearch
+from graphwright.operators.search.seeds import BridgeSeeds
+from graphwright.operators.subgraph.narrow import Only
+from graphwright.operators.subgraph.views import MentionGraph
+from graphwright.operators.subgraph.walk import PersonalizedPageRank
+
+__all__ = ["linearrag"]
+
+
+def linearrag(
+    ix: Snapshot,
+    top_k: int = 20,
+    rounds: int = 2,
+    sentences: int = 3,
+    threshold: float = 0.4,
+    ratio: float = 2.0,
+    weight: float = 0.05,
+    restart: float = 0.5,
+    nodes: int = 1000,
+    *,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages by PageRank from entities that sentences connect with the question's, no relation used (LinearRAG).
+
+    `rounds`, `sentences`, `threshold`: as in Bridge; `ratio`, `weight`: as in BridgeSeeds; `restart`: 1 minus the
+    damping factor; `nodes`: nodes that are ranked. A question that names no entity is searched by its vector.
+    """
+    active = LinkEntities(ix.names) >> Bridge(ix.triples, rounds, sentences, threshold)
+    seeds = active >> BridgeSeeds(ix.passages, ratio, weight)
+    walk = seeds >> OnGraph(MentionGraph(), PersonalizedPageRank(restart) % nodes) >> Only(Kind.CHUNK)
+    return walk % top_k >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k) >> answering(ix, llm)

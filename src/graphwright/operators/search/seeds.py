@@ -1,0 +1,148 @@
+"""Seeds of a PageRank over entities and passages: from paths of propositions (PropRAG) or bridges (LinearRAG)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from graphwright.constraints import AtLeast
+from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.index.vector_index import VectorIndex
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
+from graphwright.operators.search.search import nearest
+from graphwright.operators.state import State
+
+__all__ = ["BridgeSeeds", "PathSeeds", "scaled_passages", "united_seeds"]
+
+
+def scaled_passages(passages: VectorIndex, state: State, run: Run) -> tuple[Ints, Scores]:
+    """Return the passages, and the cosine of each with the question: 0 for the least, 1 for the largest."""
+    every = nearest(passages, passages.encode(state.question.text, run), state)
+    scores = np.empty(0) if every.scores is None else every.scores - every.scores[-1:]
+    return every.nodes, scores / max(scores.max(initial=0.0), 1e-12)
+
+
+def united_seeds(parts: Iterable[tuple[Ints, Scores]]) -> Evidence:
+    """Return the nodes of all parts with the sum of their weights."""
+    nodes, weights = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    seeds, position = np.unique(nodes, return_inverse=True)
+    return Evidence.of_nodes(seeds, np.bincount(position, weights, len(seeds)))
+
+
+@dataclass(frozen=True, repr=False)
+class PathSeeds(Operator):
+    """Score entities of the best paths, and every passage of the graph, as seeds of PageRank (PropRAG).
+
+    Of the `paths` best items the `entities` whose items have the largest sum of scores; and as many of the `paths` best
+    items with one edge, so that a longer path does not displace what is nearest to the question. An entity's weight is
+    the score of its best item, divided by the largest; 1 if not `scored`. A passage has `weight` times its cosine with
+    the question, scaled to 0 for the least and 1 for the largest. Without evidence there are no seeds. `passages`:
+    vectors of the passages.
+
+    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Ida", "spouse", "Udo"), ("Udo", "lived in", "Graz")])
+    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
+    >>> paths = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([0, 1], [0])], [0.8, 0.6])
+    >>> evidence = PathSeeds(index, entities=2, weight=0.0)(start("?", graph, evidence=paths)).evidence
+    >>> graph.names.take(evidence.nodes), evidence.scores.tolist()
+    (['Ida', 'Udo', 'Graz'], [1.0, 1.0, 0.0])
+    """
+
+    passages: VectorIndex
+    paths: Annotated[int, AtLeast(1)] = 5
+    entities: Annotated[int, AtLeast(1)] = 5
+    weight: Annotated[float, AtLeast(0)] = 0.05
+    scored: bool = True
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Score the entities and the passages."""
+        items, best = state.items, dict[int, float]()
+        if not len(items):
+            return state.with_(evidence=Evidence.of_nodes([], []))
+        short = items.take(np.flatnonzero(np.diff(items.edge_ptr) == 1))
+        for some in (items.top(self.paths), short.top(self.paths)):
+            best |= {node: max(score, best.get(node, 0.0)) for node, score in self._entities(state, some)}
+        weights = np.array(list(best.values()), np.float64)
+        weights = weights / max(weights.max(initial=0.0), 1e-12) if self.scored else np.ones(len(weights))
+        passages, cosines = scaled_passages(self.passages, state, run)
+        entities = np.array(list(best), np.int64), weights
+        return state.with_(evidence=united_seeds([entities, (passages, self.weight * cosines)]))
+
+    def _entities(self, state: State, items: Evidence) -> list[tuple[int, float]]:
+        """Return the entities with the largest sums, and the best score of each."""
+        scores_of: dict[int, list[float]] = {}
+        for (nodes, edges), score in zip(items, items.ranked_scores.tolist(), strict=True):
+            for node in dict.fromkeys((nodes if len(nodes) else state.graph.ends(edges)).tolist()):
+                scores_of.setdefault(node, []).append(max(score, 0.0))
+        ordered = sorted(scores_of, key=lambda node: (-sum(scores_of[node]), node))[: self.entities]
+        return [(node, max(scores_of[node])) for node in ordered]
+
+
+@dataclass(frozen=True, repr=False)
+class BridgeSeeds(Operator):
+    """Score active entities, and every passage of the graph, as seeds of PageRank (LinearRAG, importance of passages).
+
+    An entity has the sum of the scores of the paths that end at it (see Bridge). A passage has
+
+        weight · (ratio · cosine + ln(1 + Σ_e s_e · ln(1 + n_e) / l_e)),
+
+    its cosine with the question scaled to 0 for the least and 1 for the largest; e are the active entities that it
+    names n_e times, s_e the score of the best path to e, and l_e the number of entities on it. Without evidence there
+    are no seeds. `passages`: vectors of the passages.
+
+    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Ida", "spouse", "Udo"), ("Udo", "lived in", "Graz")])
+    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
+    >>> paths = Evidence.of_pieces([([0], []), ([0, 1], [0])], [1.0, 0.5])
+    >>> evidence = BridgeSeeds(index)(start("Who is Udo?", graph, evidence=paths)).evidence
+    >>> graph.names.take(evidence.nodes), evidence.scores.round(3).tolist()
+    (['Ida', 'Udo', 'Graz'], [1.031, 0.6, 0.0])
+    """
+
+    passages: VectorIndex
+    ratio: Annotated[float, AtLeast(0)] = 2.0
+    weight: Annotated[float, AtLeast(0)] = 0.05
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Score the entities and the passages."""
+        items, sums, best = state.items, dict[int, float](), dict[int, tuple[float, int]]()
+        if not len(items):
+            return state.with_(evidence=Evidence.of_nodes([], []))
+        for (nodes, edges), score in zip(items, items.ranked_scores.tolist(), strict=True):
+            node = int(nodes[-1] if len(nodes) else state.graph.ends(edges)[-1])
+            sums[node] = sums.get(node, 0.0) + max(score, 0.0)
+            best.setdefault(node, (max(score, 0.0), len(edges) + 1))
+        entities = np.array(list(sums), np.int64), np.array(list(sums.values()))
+        passages, cosines = scaled_passages(self.passages, state, run)
+        named = self._bonus(state, best)
+        bonus = np.array([named.get(passage, 0.0) for passage in passages.tolist()])
+        weights = self.weight * (self.ratio * cosines + np.log1p(bonus))
+        return state.with_(evidence=united_seeds([entities, (passages, weights)]))
+
+    def _bonus(self, state: State, best: dict[int, tuple[float, int]]) -> dict[int, float]:
+        """Return the sum over the active entities that each passage names."""
+        graph, chunks = state.graph, state.graph.columns.node_chunks
+        sums, texts = dict[int, float](), dict[int, str]()
+        if chunks is None:
+            return sums
+        for node, (score, level) in best.items():
+            name = graph.names[node].casefold()
+            for passage in chunks.row(node).tolist():
+                if passage not in texts:
+                    texts[passage] = graph.reading(passage).casefold()
+                times = max(texts[passage].count(name), 1)  # an alias may stand for the name
+                sums[passage] = sums.get(passage, 0.0) + score * math.log1p(times) / level
+        return sums

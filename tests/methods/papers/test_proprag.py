@@ -1,0 +1,69 @@
+"""PropRAG as a method: its expression, its results, and indexes without vectors of triples."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import pytest
+from tests.toys import FAMILY, corpus_index, knowledge
+
+from graphwright import Graph, start
+from graphwright.errors import OptionError
+from graphwright.index.vector_index import VectorIndex
+from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.models import HashEncoder
+from graphwright.operators.state import State
+
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which abbey did the mother of Lothair II found?"
+
+
+def documents(state: State) -> list[str]:
+    assert state.passages is not None
+    return [passage.document for passage in state.passages]
+
+
+def test_the_expression_reads_as_it_is_written() -> None:
+    ix = SNAPSHOT
+    dense = f"If(HasEvidence(), Keep(), VectorSearch({ix.passages!r}))"
+    wide = (
+        f"PropositionPaths({ix.triples!r}, width=20, length=1) >> PathSeeds({ix.passages!r}, paths=20, entities=40, "
+        f"scored=False) >> PersonalizedPageRank(restart=0.25) % 1000 >> Only(Kind.CHUNK) >> {dense}"
+    )
+    paths = f"PropositionPaths({ix.triples!r}, width=2, length=2) >> PathSeeds({ix.passages!r})"
+    narrow = f"({paths} >> PersonalizedPageRank(restart=0.55) >> Only(Kind.CHUNK) >> {dense}) % 7"
+    whole = repr(pipeline("proprag", ix, top_k=7, focus=9, width=2, length=2))
+    assert whole.startswith(f"({wide}) % 9 >> KHop(1) >> Induce() >> {narrow} >> ToPassages() >> ")
+
+
+def test_paths_lead_to_the_passage_that_shares_no_word_with_the_question() -> None:
+    state = pipeline("proprag", SNAPSHOT)(start("What did the daughter of Hugh of Tours found?", SNAPSHOT.graph))
+    assert state.answer is not None and {"ermengarde", "erstein"} <= set(documents(state)[:4])
+
+
+def test_without_vectors_of_triples_it_begins_with_passages_and_compares_words() -> None:
+    ix = replace(SNAPSHOT, triples=None)
+    op = retrieval_part(pipeline("proprag", ix))
+    search = f"ScoreSum(VectorSearch({ix.passages!r}) % 50, WordSearch({ix.words!r}) % 50)"
+    assert repr(op).startswith(f"{search} % 50 >> KHop(1) >> Induce() >> ")
+    state = op(start(QUESTION, ix.graph))
+    assert "ermengarde" in documents(state)[:5]
+    assert any("compared by words" in note for step in state.trace for note in step.notes)
+
+
+def test_it_runs_over_a_graph_without_passages_and_pickles() -> None:
+    graph, encoder = Graph.from_triples(FAMILY), HashEncoder()
+    texts = [graph.edge_text(edge) for edge in range(len(FAMILY))]
+    ix = replace(knowledge(graph), triples=VectorIndex.from_array(encoder.encode(texts), encoder))
+    state = pipeline("proprag", ix)(start("Who was the mother of Lothair II?", ix.graph))
+    assert state.passages is not None and len(state.passages)
+    op = pipeline("proprag", SNAPSHOT)
+    again = pickle.loads(pickle.dumps(op))
+    assert again == op and documents(again(start(QUESTION, SNAPSHOT.graph)))
+
+
+@pytest.mark.parametrize("options", [{"focus": 0}, {"width": 0}, {"length": 0}, {"weight": -1.0}])
+def test_options_are_checked(options: dict[str, float]) -> None:
+    with pytest.raises(OptionError):
+        pipeline("proprag", SNAPSHOT, **options)
