@@ -50,9 +50,9 @@ def test_ppr_also_begins_at_what_the_state_was_given() -> None:
         (
             "hybird",
             {},
-            r"no method 'hybird'. Did you mean 'hybrid'\? The methods are bm25, .*ppr, .*vector\.$",
+            r"no method 'hybird'. Did you mean 'hybrid'\? The methods are agent, .*.*ppr, .*vector\.$",
         ),
-        ("xyz", {}, r"no method 'xyz'. The methods are bm25, .*hybrid, .*ppr, .*vector\.$"),
+        ("xyz", {}, r"no method 'xyz'. The methods are agent, .*.*hybrid, .*ppr, .*vector\.$"),
         (
             "ppr",
             {"seed": 1},

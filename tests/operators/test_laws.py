@@ -67,6 +67,7 @@ from graphwright.models import HashEncoder, HashSparseEncoder, MiniLMReader, Ove
 from graphwright.models.protocols import Completion
 from graphwright.operators import (
     BM25,
+    Agent,
     AskedClass,
     AskedPaths,
     Bridge,
@@ -130,6 +131,7 @@ from graphwright.operators import (
     Summaries,
     SummaryTree,
     Think,
+    Tool,
     TreeSearch,
     TripleSearch,
     Unseen,
@@ -225,6 +227,19 @@ class MatchesFirst:
         self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
     ) -> Completion:
         message = '{"matches": [{"keyword": 1, "entries": [1]}]}'
+        return Completion(message, schema.model_validate_json(message))
+
+
+@dataclass(frozen=True)
+class KeepsTheFirst:
+    """A language model that searches for Erstein whatever it is shown, and keeps the first passage."""
+
+    id: str = "keeps-the-first"
+
+    def complete(
+        self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
+    ) -> Completion:
+        message = '{"keep": [1], "enough": false, "tool": "search", "arguments": ["Erstein"]}'
         return Completion(message, schema.model_validate_json(message))
 
 
@@ -460,6 +475,7 @@ def every_operator() -> list[Operator]:
         PropositionPaths(None, width=2),
         PathSeeds(SNAPSHOT.passages),
         PropositionPaths(SNAPSHOT.triples) >> PathSeeds(SNAPSHOT.passages, entities=2, scored=False),
+        Agent(KeepsTheFirst(), (Tool("search", "Find passages.", SEARCH),), steps=2),
         Bridge(SNAPSHOT.triples, threshold=0.1),
         Bridge(None, rounds=3, threshold=0.01),
         BridgeSeeds(SNAPSHOT.passages),

@@ -34,6 +34,7 @@ __all__ = [
     "multihop_rerank",
     "ppr",
     "rerank",
+    "reread",
     "vanilla",
     "vector",
 ]
@@ -159,9 +160,21 @@ def multihop_rerank(
     entities are added to the question, each for one more reading of the pool (see MultiHopRerank). `first`: the
     search, by default that of `ppr`; `cross_encoder`: by default the embedded one.
     """
+    return reread(ix, top_k, pool, contexts, first, cross_encoder) >> answering(ix, llm)
+
+
+def reread(
+    ix: Snapshot,
+    top_k: int,
+    pool: int = 30,
+    contexts: int = 3,
+    first: Operator | None = None,
+    cross_encoder: CrossEncoder | None = None,
+) -> Operator:
+    """Return the search of `multihop_rerank`."""
     model = cross_encoder or MiniLMCrossEncoder()
     # A small model and the search err on different passages, so both ranks count, the first ranks most.
     fused = ReciprocalRank(Keep(), Keep() % pool >> MultiHopRerank(model, contexts), constant=5)
     depth = max(pool, top_k)
     search = connected(ix, depth) if first is None else first % depth
-    return search >> fused % top_k >> answering(ix, llm)
+    return search >> fused % top_k

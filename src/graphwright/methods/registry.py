@@ -11,6 +11,7 @@ from typing import Any
 from graphwright.errors import NeedsError, OptionError, meant
 from graphwright.generate.context import with_context
 from graphwright.index.snapshot import Snapshot
+from graphwright.methods.agent import agent
 from graphwright.methods.graph import graph
 from graphwright.methods.house import bm25, cot, hybrid, multihop_rerank, ppr, rerank, vanilla, vector
 from graphwright.methods.papers.bubblerag import bubblerag
@@ -110,6 +111,7 @@ _BUILDERS: Mapping[str, Callable[..., Operator]] = {
     "g-retriever": g_retriever,
     "rerank": rerank,
     "multihop-rerank": multihop_rerank,
+    "agent": agent,
     "graph": graph,
     "gar": gar,
     "fastinsight": fastinsight,

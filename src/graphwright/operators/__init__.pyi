@@ -64,6 +64,8 @@ from .rerank.scorer import Steps as Steps
 from .run import ModelMemory as ModelMemory
 from .run import Run as Run
 from .run import SharedSteps as SharedSteps
+from .search.agent import Agent as Agent
+from .search.agent import Tool as Tool
 from .search.bridge import Bridge as Bridge
 from .search.feedback import Feedback as Feedback
 from .search.feedback import FollowUp as FollowUp

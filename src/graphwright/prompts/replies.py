@@ -278,7 +278,18 @@ class ThoughtReply(BaseModel):
     thought: Sentence
 
 
+class AgentReply(BaseModel):
+    """The passages that an agent keeps, and its next call, or that it has enough (`agent`)."""
+
+    thought: Sentence = ""
+    keep: Annotated[list[Number], AtMost(30)]
+    enough: bool
+    tool: Name = ""
+    arguments: Annotated[list[Name], AtMost(3)] = []
+
+
 REPLIES: dict[str, type[BaseModel]] = {
+    "agent": AgentReply,
     "answer": WrittenAnswer,
     "bubblerag_constraints": ConstraintsReply,
     "bubblerag_groups": GroupsReply,

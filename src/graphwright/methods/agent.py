@@ -1,0 +1,57 @@
+"""A language model that calls this package's retrieval operators as tools, until they have found the answer."""
+
+from __future__ import annotations
+
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.house import answering, reread
+from graphwright.models.protocols import LLM, CrossEncoder
+from graphwright.operators.anchors.link_entities import AnchorSearch
+from graphwright.operators.control import HasEvidence, If, OnGraph
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.paths.paths import FlowPaths
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.rerank.scorer import BM25, Composed
+from graphwright.operators.search.agent import Agent, Tool
+from graphwright.operators.search.search import OneHop, VectorSearch, WordSearch
+from graphwright.operators.subgraph.views import StatementGraph
+
+__all__ = ["agent", "tools"]
+
+
+def agent(
+    ix: Snapshot,
+    top_k: int = 20,
+    steps: int = 8,
+    shown: int = 5,
+    passages: int = 30,
+    max_tokens: int = 40_000,
+    *,
+    cross_encoder: CrossEncoder | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Let a language model search with the operators of this package as tools until it can answer; then it answers.
+
+    Tools: keyword search, semantic search, reading a passage, the neighbours of an entity, paths between two entities.
+    The budget: `steps` calls of tools, `passages` distinct passages, `max_tokens` of prompts; `shown`: items that a
+    call returns. Without a language model, or where its first reply is of no use, it is `multihop-rerank`, with its
+    `cross_encoder`.
+    """
+    twin = reread(ix, top_k, cross_encoder=cross_encoder)
+    if llm is None:
+        return twin >> answering(ix)
+    search = Agent(llm, tools(ix), steps, shown, passages, max_tokens)
+    return search % top_k >> If(HasEvidence(), Keep(), twin) >> answering(ix, llm)
+
+
+def tools(ix: Snapshot) -> tuple[Tool, ...]:
+    """Return the tools of `agent`: operators over a snapshot, with what a model is told about each."""
+    rank = Rerank(BM25() if ix.triples is None else Composed(triples=ix.triples))
+    near = AnchorSearch(ix.names) % 1 >> OnGraph(StatementGraph(), OneHop()) >> rank
+    between = AnchorSearch(ix.names) % 2 >> OnGraph(StatementGraph(), FlowPaths())
+    words, meaning = WordSearch(ix.words), VectorSearch(ix.passages)
+    return (
+        Tool("keyword_search", "Find passages with these words; best for names and rare words.", words),
+        Tool("semantic_search", "Find passages that mean something similar to this text.", meaning),
+        Tool("neighbours", "Find statements about this entity that are near the question.", near, names=1),
+        Tool("paths", "Find how two entities are connected, by statements.", between, names=2),
+    )
