@@ -4,9 +4,9 @@
 
 All steps run as their offline twins, on the first questions of each set.
 
-BubbleRAG: `final` is recall@5 of the method; `behind the items` is recall@5 of the passages behind the items (trees)
-alone, which is what the items add to. Where evidence is lost is the share of the gold passages that is still present
-after each step. Writes `bubblerag.json` and `bubblerag.md`.
+BubbleRAG: recall@5 and recall@15 of the method, in percent, and of the method with one thing changed. Where evidence is
+lost is the share of the gold passages that is still present after each step. Writes `bubblerag.json` and
+`bubblerag.md`.
 
 PathRAG:
 
@@ -29,6 +29,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,25 +62,28 @@ from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import joined
 from graphwright.index_folder import Index
 from graphwright.methods.house import hybrid, ppr, vector
+from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs, node_vectors
 from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators.anchors.group_anchors import GroupAnchors
-from graphwright.operators.anchors.keywords import Keywords, Specialise
-from graphwright.operators.anchors.link_entities import AnchorSearch, LinkEntities
+from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.paths import FlowPaths, HopFirst, Shuffled, WithEdges
 from graphwright.operators.run import Run
-from graphwright.operators.search.support import SupportSearch
-from graphwright.operators.select import Complement, ToPassages
+from graphwright.operators.search.search import VectorSearch
+from graphwright.operators.search.shared_budget import SharedBudget
+from graphwright.operators.select import ToPassages
 from graphwright.operators.state import State, start
 from graphwright.operators.subgraph.views import StatementGraph
-from graphwright.operators.trees.bubble import Bubble, Coverage
+from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
+from graphwright.operators.trees.grow import Grow
 from graphwright.prompts.templates import data_line
 
 SETS = {
-    "bubblerag": ("musique-openie", "musique-lexical", "hotpotqa-lexical", "2wiki-lexical"),
+    "bubblerag": ("musique-openie", "2wiki-lexical"),
     "pathrag": ("musique-openie", "hotpotqa100-lexical", "2wiki-lexical", "hotpotqa-lexical"),
 }
 Questions = Sequence[QuestionRecord]
@@ -87,15 +91,16 @@ Questions = Sequence[QuestionRecord]
 
 # BubbleRAG
 
-BUDGET = 15  # passages
-PREVIEW = 40  # passages that others are joined to
+BUDGET, PREVIEW = 15, 5  # passages
 LARGE_BUDGET = 50  # items, for the shares of evidence
 SWEEPS: Mapping[str, Sequence[float]] = {
     "budget": (5, 10, 20, 50),
-    "alpha": (0.1, 1.0, 2.0, 5.0),
     "hops": (1, 2, 4, 6),
+    "depth": (0, 2, 4, 6, 8),
+    "alpha": (0.1, 1.0, 2.0, 5.0),
+    "n": (1, 3, 5, 10),
 }
-SYMBOLS = {"budget": "B", "alpha": "alpha", "hops": "h"}
+SYMBOLS = {"budget": "B", "hops": "h", "depth": "d", "alpha": "alpha", "n": "n"}
 
 
 class Steps:
@@ -103,43 +108,26 @@ class Steps:
 
     def __init__(self, ix: Snapshot, questions: Sequence[QuestionRecord]) -> None:
         self.ix, self.questions = ix, questions
-        self.vectors = joined(ix.names, ix.passages) if ix.names is not None else ix.passages
-        preview = LinkEntities(ix.names) >> SupportSearch(ix.passages, ix.words) % PREVIEW >> ToPassages(BUDGET)
-        self.first = [preview(start(question.text, ix.graph)) for question in questions]
-        self._after: dict[tuple[str, int], list[State]] = {}
+        begun = [start(question.text, ix.graph) for question in questions]
+        self.nearest = self.run(VectorSearch(ix.passages) % BUDGET >> ToPassages(), begun)
+        self.anchored = self.run(anchor_groups(ix), self.nearest)
 
-    def groups(self, *, specialise: bool = True) -> Operator:
-        """Return the steps that make the anchor groups."""
-        steps = Keywords() >> Specialise() if specialise else Keywords()
-        return steps >> GroupAnchors(self.ix.names, self.ix.triples, self.ix.words)
+    def run(self, steps: Operator, states: Sequence[State]) -> list[State]:
+        """Return the states after some steps."""
+        return [steps(state) for state in states]
 
-    def items(self, n: int = 3, hops: int = 6, budget: int = 10, alpha: float = 1.0, ranked: bool = True) -> Operator:
-        """Return the steps that find and rank the items."""
-        bubble: Operator = Bubble(self.vectors, hops, budget)
-        return (bubble >> Coverage(self.vectors, alpha) if ranked else bubble) % n
+    def passages(self, states: Sequence[State], preview: int = PREVIEW) -> list[list[int]]:
+        """Return the passages that the method makes of evidence graphs, after a preview of so many."""
+        by_nearness = ToPassages(index=self.ix.passages, weight=0.0)
+        ending = Unite() >> (SharedBudget(by_nearness, BUDGET) if preview else by_nearness % BUDGET)
+        short = [s if s.passages is None else s.with_(passages=s.passages.top(preview)) for s in states]
+        return [passages_of(state) for state in self.run(ending, short)]
 
-    def complement(self, **options: Any) -> Operator:
-        """Return the step that completes the passages."""
-        return Complement(self.ix.passages, self.ix.words, **options) % BUDGET
-
-    def run(self, steps: Operator, states: list[State]) -> list[State]:
-        """Return the states after some steps, run once."""
-        key = repr(steps), id(states)
-        if key not in self._after:
-            self._after[key] = [steps(state) for state in states]
-        return self._after[key]
-
-    def with_items(self, groups: Operator, items: Operator) -> tuple[list[State], list[State]]:
-        """Return the states with the items, and those with the passages of the preview before them."""
-        alone = self.run(items, self.run(groups, self.first))
-        pairs = zip(self.first, alone, strict=True)
-        both = [a.with_(evidence=evidence_of(a).union(evidence_of(b))) for a, b in pairs]
-        return alone, both
-
-    def recall(self, states: Sequence[State]) -> float:
-        """Return recall@5 in percent."""
-        pairs = zip(states, self.questions, strict=True)
-        return 100 * float(np.mean([recall(self.ix.graph, passages_of(s), q.gold, 5) for s, q in pairs]))
+    def recalls(self, passages: Sequence[Sequence[int]]) -> Record:
+        """Return recall@5 and recall@15 in percent, and the mean number of passages."""
+        pairs = list(zip(passages, self.questions, strict=True))
+        at = {k: float(np.mean([recall(self.ix.graph, ids, q.gold, k) for ids, q in pairs])) for k in (5, BUDGET)}
+        return {f"recall@{k}": 100 * value for k, value in at.items()} | {"passages": np.mean([*map(len, passages)])}
 
 
 def recall(graph: Graph, nodes: Sequence[int], gold: Sequence[str], k: int | None = None) -> float:
@@ -148,66 +136,58 @@ def recall(graph: Graph, nodes: Sequence[int], gold: Sequence[str], k: int | Non
     return recall_at_k(documents, gold, k or max(len(documents), 1))
 
 
-def variants(steps: Steps) -> Iterator[tuple[str, float, float | None]]:
-    """Yield each variant's name, recall@5 of the method, and recall@5 behind the items where there are any."""
-    groups, items = steps.groups(), steps.items()
-    changed = {
-        "the method": (groups, items),
-        "without specialisation": (steps.groups(specialise=False), items),
-        "without ranking: the first items found": (groups, steps.items(ranked=False)),
+def variants(steps: Steps) -> Iterator[tuple[str, Record]]:
+    """Yield the name of each variant and its recall."""
+    ix, graphs = steps.ix, partial(evidence_graphs, steps.ix)
+    vectors = node_vectors(ix)
+    standard = steps.run(graphs(), steps.anchored)
+    yield "the method", steps.recalls(steps.passages(standard))
+    unspecific = Keywords() >> GroupAnchors(ix.names, ix.triples, ix.words)
+    yield "without specialisation", steps.recalls(steps.passages(steps.run(unspecific >> graphs(), steps.nearest)))
+    changed: dict[str, Operator] = {
+        "without expansion: the anchors": Bubble(vectors, hops=0) >> Coverage(vectors) % BUDGET,
+        "without ranking: the first graphs found": OnGraph(StatementGraph(), Bubble(vectors) % 3)
+        >> Grow(None, ix.triples),
+        "without growth": graphs(depth=0),
+        "passages as nodes of the graph": Bubble(joined(vectors, ix.passages))
+        >> Coverage(vectors) % 3
+        >> Grow(None, ix.triples),
     }
     for name, values in SWEEPS.items():
-        options: list[Record] = [{name: value} for value in values]
-        changed |= {f"{SYMBOLS[name]} = {o[name]:g}": (groups, steps.items(**o)) for o in options}
-    for name, pair in changed.items():
-        alone, both = steps.with_items(*pair)
-        behind = [ToPassages(BUDGET)(state) for state in alone]
-        yield name, steps.recall([steps.complement()(state) for state in both]), steps.recall(behind)
-    yield "without items: the preview's 40 completed", steps.recall([steps.complement()(s) for s in steps.first]), None
-    few = [s if s.evidence is None else s.with_(evidence=s.evidence.top(BUDGET)) for s in steps.first]
-    yield "without items: the preview's 15 completed", steps.recall([steps.complement()(s) for s in few]), None
-    yield "without completion: the preview", steps.recall(steps.first), None
-    without = {
-        "completion without overlap": {"overlap": 0.0},
-        "completion without what was taken": {"joined": 0.0},
-        "completion without statements": {"stated": 0.0},
-        "completion without connections": {"about": 0.0, "stated": 0.0, "shared": 0.0, "joined": 0.0},
-    }
-    both = steps.with_items(groups, items)[1]
-    for name, weights in without.items():
-        yield name, steps.recall([steps.complement(**weights)(state) for state in both]), None
+        changed |= {f"{SYMBOLS[name]} = {value:g}": graphs(**{name: value}) for value in values}
+    for name, operator in changed.items():
+        yield name, steps.recalls(steps.passages(steps.run(operator, steps.anchored)))
+    for preview in (0, 1, 3, 7, 10):
+        name = f"preview of {preview}" if preview else "without the preview's passages"
+        yield name, steps.recalls(steps.passages(standard, preview))
+    yield "the nearest passages alone: `vector`", steps.recalls([passages_of(state) for state in steps.nearest])
 
 
 def shares(steps: Steps) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield each question's type, and the share of its gold passages that is present after each step."""
-    graph = steps.ix.graph
-    passages = set() if graph.passages is None else set(graph.passages.nodes.tolist())
+    graph, ix = steps.ix.graph, steps.ix
+    vectors, statements = node_vectors(ix), StatementGraph()
 
-    def near(state: State) -> list[int]:
-        """Return the passages among the evidence, and those next to it."""
-        nodes = np.empty(0, np.int64) if state.evidence is None else np.asarray(state.evidence.nodes, np.int64)
-        return [v for v in np.append(nodes, graph.adjacency.rows(nodes)).tolist() if v in passages]
+    def behind(state: State) -> list[int]:
+        """Return the passages behind the evidence."""
+        items = evidence_of(state)
+        return graph.chunks_of(items.nodes, items.edges).tolist()
 
-    anchored = steps.run(steps.groups(), steps.first)
-    large = steps.run(Bubble(steps.vectors, budget=LARGE_BUDGET), anchored)
-    best = steps.run(Bubble(steps.vectors) >> Coverage(steps.vectors) % 3, anchored)
-    both = steps.with_items(steps.groups(), steps.items())[1]
-    order = Complement(steps.ix.passages, steps.ix.words) % 300
+    many = steps.run(OnGraph(statements, Bubble(vectors, budget=LARGE_BUDGET)), steps.anchored)
+    best = steps.run(evidence_graphs(ix, depth=0), steps.anchored)
+    grown = steps.run(evidence_graphs(ix), steps.anchored)
+    final = steps.passages(grown)
     for at, question in enumerate(steps.questions):
-        first, gold = steps.first[at], question.gold
-        seeds = [anchor.seeds(graph) for anchor in anchored[at].anchors or ()]
-        named = np.unique(np.concatenate([np.empty(0, np.int64), *seeds]))
-        at_anchors = [v for v in np.append(named, graph.adjacency.rows(named)).tolist() if v in passages]
-        evidence = [] if first.evidence is None else first.evidence.nodes.tolist()
-        completed = passages_of(order(both[at]))
+        gold, anchors = question.gold, steps.anchored[at].anchors or ()
+        nodes, edges = ({int(i) for anchor in anchors for i in getattr(anchor, name)} for name in ("nodes", "edges"))
         present = {
-            f"preview, {BUDGET}": recall(graph, passages_of(first), gold, BUDGET),
-            f"preview, {PREVIEW}": recall(graph, evidence, gold, PREVIEW),
-            "next to an anchor": recall(graph, at_anchors, gold),
-            f"next to an item, B = {LARGE_BUDGET}": recall(graph, near(large[at]), gold),
-            "next to the best 3 of B = 10": recall(graph, near(best[at]), gold),
+            f"preview, {PREVIEW}": recall(graph, passages_of(steps.nearest[at])[:PREVIEW], gold),
+            "behind an anchor": recall(graph, graph.chunks_of(sorted(nodes), sorted(edges)).tolist(), gold),
+            f"behind a graph, B = {LARGE_BUDGET}": recall(graph, behind(many[at]), gold),
+            "behind the best 3 of B = 10": recall(graph, behind(best[at]), gold),
+            "behind these, grown": recall(graph, behind(grown[at]), gold),
         }
-        present |= {f"first {k} of completion": recall(graph, completed, gold, k) for k in (300, 15, 10, 5)}
+        present |= {f"first {k}": recall(graph, final[at], gold, k) for k in (15, 10, 5)}
         yield question.type or f"{len(set(gold))} passages", present
 
 
@@ -215,8 +195,8 @@ def measure(ix: Snapshot, questions: Sequence[QuestionRecord], label: str) -> Re
     """Return the variants and the losses of a set."""
     steps = Steps(ix, questions)
     results: Record = {"questions": len(questions), "variants": {}, "losses": {}}
-    for name, final, behind in variants(steps):
-        results["variants"][name] = {"final": final, "behind": behind}
+    for name, recalls in variants(steps):
+        results["variants"][name] = recalls
         print(label, name, results["variants"][name], flush=True)
     by_type: dict[str, list[dict[str, float]]] = {}
     for kind, present in shares(steps):
@@ -236,8 +216,9 @@ def bubblerag_page(results: Record) -> str:
     rows = []
     for variant in next(iter(results.values()))["variants"]:
         cells = [cell for figures in results.values() for cell in figures["variants"][variant].values()]
-        rows.append([variant, *("" if cell is None else f"{cell:.1f}" for cell in cells)])
-    header = ["recall@5", *(f"{name}: {what}" for name in results for what in ("final", "behind the items"))]
+        rows.append([variant, *(f"{cell:.1f}" for cell in cells)])
+    measures = ("recall@5", f"recall@{BUDGET}", "passages")
+    header = ["", *(f"{name}: {what}" for name in results for what in measures)]
     parts += ["## Ablations and sweeps", table(header, rows), "## Where evidence is lost"]
     parts.append("Share of the gold passages that is present after each step, in percent.")
     for name, figures in results.items():

@@ -27,7 +27,7 @@ GRAPH = SNAPSHOT.graph
 NAMES, TRIPLES, WORDS = SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words
 QUESTION = "Which abbey did the mother of Lothair II found?"
 ONE_STEP = "When was the abbey of Erstein destroyed?"
-FOUNDED = "She founded the abbey of Erstein in Alsace."
+FOUNDED = "Ermengarde of Tours: She founded the abbey of Erstein in Alsace."
 STEPS = ["enough", "keywords", "constraints", "relax", "groups", "grow", "answer"]
 
 
@@ -169,8 +169,10 @@ def check_answered(state: State, steps: list[str]) -> None:
     # What was chosen in growing is shown as a triple, and the passages to quote from.
     edges, before = pieces_of(state).edges.tolist(), after(state, "Coverage").evidence
     assert before is not None and {GRAPH.edge_text(e) for e in set(edges) - set(before.edges.tolist())} == {FOUNDED}
-    shown = [tuple(line["triple"]) for line in data(state.prompt or "", "triple")]
-    assert set(shown) == {GRAPH.triple(e) for e in edges if Kind.CHUNK not in GRAPH.columns.kinds[GRAPH.ends([e])]}
+    shown = {tuple(line["triple"]) for line in data(state.prompt or "", "triple")}
+    stated = {line["statement"] for line in data(state.prompt or "", "statement")}
+    assert shown == {GRAPH.triple(e) for e in edges if not GRAPH.co_occurs(e)}
+    assert stated == {GRAPH.edge_text(e) for e in edges if GRAPH.co_occurs(e)}
     assert set(passages_in(state.prompt or "")) == set(range(1, 6))
 
 

@@ -61,6 +61,16 @@ def test_edges_of_passages_are_not_compared_by_words() -> None:
     assert edges_near(Run(), None, graph, ["Erstein"], 5, NONE) == [{}]
 
 
+def test_around_some_nodes_only_their_edges_are_compared() -> None:
+    encoder = HashEncoder()
+    triples = VectorIndex.from_array(encoder.encode([FAMILY.edge_text(e) for e in range(7)]), encoder)
+    around = np.array([FAMILY.id("Gisela")])
+    at_it = {e for e in FAMILY.edges.tolist() if FAMILY.id("Gisela") in FAMILY.ends([e])}
+    (everywhere,), (here,) = (edges_near(Run(), triples, FAMILY, ["Lothair II spouse"], 9, n) for n in (None, around))
+    assert here == pytest.approx({e: everywhere[e] for e in everywhere if e in at_it}) and set(here) < set(everywhere)
+    assert edges_near(Run(), triples, FAMILY, ["Lothair II spouse"], 9, NONE) == [{}]
+
+
 def test_edges_that_one_sentence_states_are_near_once_the_most_alike_of_them() -> None:
     graph = SNAPSHOT.graph
     for index in (SNAPSHOT.triples, None):

@@ -28,7 +28,10 @@ class TestTripleSearch:
     def test_the_nearest_by_cosine_one_for_each_text(self) -> None:
         state = TripleSearch(SNAPSHOT.triples, limit=4)(start(QUESTION, GRAPH))
         result = texts(state)
-        assert len(set(result)) == len(result) == 4 and result[0] == "She founded the abbey of Erstein in Alsace."
+        assert (
+            len(set(result)) == len(result) == 4
+            and result[0] == "Ermengarde of Tours: She founded the abbey of Erstein in Alsace."
+        )
         asked, *message = HashEncoder().encode([QUESTION, *result])
         assert state.evidence is not None and state.evidence.scores is not None
         assert state.evidence.scores.tolist() == pytest.approx([float(asked @ item) for item in message], abs=1e-6)
@@ -48,7 +51,7 @@ class TestTripleSearch:
     def test_without_vectors_the_triples_at_the_anchors_are_compared_by_words(self) -> None:
         ermengarde = start(QUESTION, GRAPH, entities=["Ermengarde of Tours"])
         state = TripleSearch(None)(ermengarde)
-        assert texts(state)[0] == "She founded the abbey of Erstein in Alsace."
+        assert texts(state)[0] == "Ermengarde of Tours: She founded the abbey of Erstein in Alsace."
         assert "no vectors of triples" in state.trace[-1].notes[0]
         assert texts(TripleSearch(None)(start(QUESTION, GRAPH))) == []
 

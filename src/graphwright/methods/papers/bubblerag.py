@@ -19,7 +19,7 @@ from graphwright.operators.subgraph.views import StatementGraph, entity_vectors
 from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
 from graphwright.operators.trees.grow import Grow
 
-__all__ = ["anchor_groups", "bubblerag", "evidence_graphs"]
+__all__ = ["anchor_groups", "bubblerag", "evidence_graphs", "node_vectors"]
 
 
 def anchor_groups(ix: Snapshot, llm: LLM | None = None) -> Operator:
@@ -39,12 +39,12 @@ def evidence_graphs(
     llm: LLM | None = None,
 ) -> Operator:
     """Return the steps that find, rank and expand subgraphs that join groups of anchors; symbols as in `bubblerag`."""
-    vectors = _node_vectors(ix)
+    vectors = node_vectors(ix)
     best = OnGraph(StatementGraph(), Bubble(vectors, hops, budget) >> Coverage(vectors, alpha) % n)
     return best >> Grow(llm, ix.triples, depth)
 
 
-def _node_vectors(ix: Snapshot) -> VectorIndex:
+def node_vectors(ix: Snapshot) -> VectorIndex:
     """Return the vectors of entities: of their names, without those the means of their passages."""
     return entity_vectors(ix.graph, ix.passages) if ix.names is None else ix.names
 

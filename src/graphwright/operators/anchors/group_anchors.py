@@ -34,10 +34,10 @@ _CANDIDATE_CHARACTERS = 200  # of a candidate in a prompt
 class GroupAnchors(Operator):
     """Turn anchors into weighted groups of candidate nodes and edges (BubbleRAG, section 3.2, "Anchor Grouping").
 
-    The candidates of an anchor are its own nodes and edges, and the `k` nodes and `k` edges nearest to its text, by the
-    vectors of `names` and `triples`, where there are none by words. The nodes of another anchor's name are not
-    candidates, and a theme has edges only. A language model (`model`) sorts the candidates into groups, one for each
-    thing that the question refers to, and weights them.
+    The candidates of an anchor are its own nodes and edges, the `k` nodes nearest to its text, and the `k` edges
+    nearest to it of those at all these nodes; by the vectors of `names` and `triples`, without them by words. The nodes
+    of another anchor's name are not candidates, and a theme has edges only. A language model (`model`) sorts the
+    candidates into groups, one for each thing that the question refers to, and weights them.
 
     Without one, a candidate counts if its similarity is at least `near` times the highest, where a name with nodes has
     1. Anchors that share half of the smaller one's candidates form a group with the largest of their weights:

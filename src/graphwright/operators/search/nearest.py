@@ -14,19 +14,20 @@ from graphwright.index.inverted_index import WordIndex
 from graphwright.index.name_index import name_index_of
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.index.vector_index import VectorIndex
+from graphwright.kernels.csr import Csr
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.run import Run
 from graphwright.text.names import normal_form
 from graphwright.text.words import words
 
-__all__ = ["Near", "distinct_edges", "edges_near", "likeness", "name_words", "nodes_near", "overlap"]
+__all__ = ["Near", "distinct_edges", "edges_at", "edges_near", "likeness", "name_words", "nodes_near", "overlap"]
 
 Near = dict[int, float]
 """Similarity of each node or edge, at most 1, in descending order."""
 
 _SPELLING = 0.8  # least similarity of a name that is spelled differently
-_MAX_EDGES = 5_000  # edges that are compared by words
+_MAX_EDGES = 5_000  # at nodes, of each kind
 _DUPLICATES = 8  # 8 · k edges are ranked to find k with different texts
 
 _words: SnapshotCache[WordIndex] = SnapshotCache()
@@ -44,22 +45,38 @@ def nodes_near(run: Run, index: VectorIndex | None, graph: Graph, texts: Sequenc
 
 
 def edges_near(
-    run: Run, index: VectorIndex | None, graph: Graph, texts: Sequence[str], k: int, around: Ints
+    run: Run, index: VectorIndex | None, graph: Graph, texts: Sequence[str], k: int, around: Ints | None = None
 ) -> list[Near]:
     """Return for each text the k edges between entities with the nearest texts, each text once (see `distinct_edges`).
 
-    Without vectors the edges at the nodes `around` are compared by words.
+    `around`: the nodes at whose edges to look; None for all edges that have a vector. Without vectors edges are
+    compared by words, and None means none.
     """
-    if index is None:
-        columns = graph.columns
-        ids = graph.inside(np.union1d(columns.out.rows(around), columns.into.rows(around)))[:_MAX_EDGES]
-        ids = ids[(columns.kinds[graph.ends(ids)] == Kind.ENTITY).reshape(-1, 2).all(axis=1)]
-        scores = [np.array([overlap(text, graph.edge_text(edge)) for edge in ids.tolist()]) for text in texts]
-    else:
+    if index is not None and around is None:
         ids, rows = index.rows_of(index.ids if graph.whole else graph.edges)
         scores = [cosines[rows] for cosines in _cosines(run, index, texts)]
+    else:
+        near = edges_at(graph.columns, np.empty(0, np.int64) if around is None else around)
+        ids = graph.inside(near[graph.columns.between_entities(near)])
+        if index is None:
+            scores = [np.array([overlap(text, graph.edge_text(edge)) for edge in ids.tolist()]) for text in texts]
+        else:
+            ids, rows = index.rows_of(ids)
+            scores = list(_cosines(run, index, texts, rows))
     nearest = (_best(ids, row, _DUPLICATES * k) for row in scores)
     return [distinct_edges(graph, edges, text, k) for edges, text in zip(nearest, texts, strict=True)]
+
+
+def edges_at(columns: Columns, nodes: Ints, *more: Csr) -> Ints:
+    """Return the edges at nodes, ascending, at most 5,000 of each kind: those of nodes with few before those of hubs.
+
+    `more`: further rows of edges by node, beside those that leave and enter a node.
+    """
+    return np.unique(np.concatenate([_first_edges(rows, nodes) for rows in (columns.out, columns.into, *more)]))
+
+
+def _first_edges(rows: Csr, nodes: Ints) -> Ints:
+    return rows.rows(nodes[np.argsort(rows.indptr[nodes + 1] - rows.indptr[nodes], kind="stable")])[:_MAX_EDGES]
 
 
 def likeness(run: Run, index: VectorIndex | None, text_of: Callable[[int], str], ids: Ints, text: str) -> Scores:
@@ -75,8 +92,11 @@ def overlap(a: str, b: str) -> float:
     >>> overlap("mother of Lothair II", "Lothair II"), overlap("", "the")
     (0.8, 0.0)
     """
-    first, second = set(words(a)), set(words(b))
-    return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0
+    return _dice(set(words(a)), set(words(b)))
+
+
+def _dice(a: set[str], b: set[str]) -> float:
+    return 2 * len(a & b) / (len(a) + len(b)) if a and b else 0.0
 
 
 def name_words(columns: Columns) -> WordIndex:
@@ -89,13 +109,16 @@ def name_words(columns: Columns) -> WordIndex:
     return _words.get(columns, "names", build)
 
 
-def _cosines(run: Run, index: VectorIndex, texts: Sequence[str]) -> Floats:
-    """Return the cosine of each text with each row, 0 for a zero vector: [texts, rows]."""
+def _cosines(run: Run, index: VectorIndex, texts: Sequence[str], rows: Ints | None = None) -> Floats:
+    """Return the cosine of each text with each row, or some of them, 0 for a zero vector: [texts, rows]."""
     queries = index.encode_all(texts, run)
-    products: Floats = queries @ index.vectors.T
-    norms = np.linalg.norm(queries, axis=1)[:, None] * index.lengths
-    cosines: Floats = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
-    return cosines
+    vectors, lengths = (index.vectors, index.lengths) if rows is None else (index.vectors[rows], index.lengths[rows])
+    norms = np.linalg.norm(queries, axis=1)
+    unit = queries / np.where(norms > 0, norms, 1)[:, None]
+    # Many rows times few columns: twice as fast as few rows times many columns.
+    products: Floats = vectors @ np.ascontiguousarray(unit.T)
+    products /= np.where(lengths > 0, lengths, 1)[:, None]
+    return products.T
 
 
 def _best(ids: Ints, scores: NDArray[np.floating], k: int) -> Near:
@@ -126,11 +149,10 @@ def distinct_edges(graph: Graph, edges: Near, text: str, k: int) -> Near:
     by_text: dict[str, list[int]] = {}
     for edge in edges:
         by_text.setdefault(graph.edge_text(edge), []).append(edge)
-    groups = islice(by_text.values(), k)
-    best = (group[0] if len(group) == 1 else _most_like(graph, group, text) for group in groups)
+    wanted = set(words(text))
+
+    def unlike(edge: int) -> tuple[float, int]:
+        return -_dice(wanted, set(words(" ".join(graph.triple(edge))))), edge
+
+    best = (group[0] if len(group) == 1 else min(group, key=unlike) for group in islice(by_text.values(), k))
     return {edge: edges[edge] for edge in best}
-
-
-def _most_like(graph: Graph, edges: Sequence[int], text: str) -> int:
-    """Return the edge whose triple shares most words with a text."""
-    return min(edges, key=lambda edge: (-overlap(text, " ".join(graph.triple(edge))), edge))

@@ -13,18 +13,16 @@ from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.index.vector_index import VectorIndex
-from graphwright.kernels.csr import Csr
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Usage
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
-from graphwright.operators.search.nearest import Near, distinct_edges, likeness
+from graphwright.operators.search.nearest import Near, distinct_edges, edges_at, likeness
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 
 __all__ = ["Grow"]
 
-_MAX_NEIGHBOURS = 5_000  # of each kind that are compared with the question
 _PROMPT_EDGES = 64  # candidates, and edges of the item, in a prompt
 _DUPLICATES = 8  # 8 times the candidates are ranked to find enough with different texts
 
@@ -145,8 +143,7 @@ class _GrowingItem:
     def neighbours(self) -> Ints:
         """Return the edges that it may take next, ascending."""
         columns, last = self.graph.columns, np.array(self.last, np.int64)
-        edges = [_first_edges(rows, last) for rows in (columns.out, columns.into, columns.stated)]
-        near = np.unique(np.concatenate(edges))
+        near = edges_at(columns, last, columns.stated)
         return self.graph.inside(near[~np.isin(near, list(self.edges)) & columns.between_entities(near)])
 
     def add(self, edges: Sequence[int]) -> bool:
@@ -156,8 +153,3 @@ class _GrowingItem:
         self.nodes |= dict.fromkeys(ends)
         self.edges |= dict.fromkeys(edges)
         return bool(edges) and not self.complete
-
-
-def _first_edges(rows: Csr, nodes: Ints) -> Ints:
-    """Return the first edges of nodes, those of nodes with few edges before those of hubs."""
-    return rows.rows(nodes[np.argsort(rows.indptr[nodes + 1] - rows.indptr[nodes], kind="stable")])[:_MAX_NEIGHBOURS]
