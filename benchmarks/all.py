@@ -33,6 +33,7 @@ SCRIPTS: dict[str, list[list[str]]] = {
     "latency": [[]],
     "faults": [[]],
     "models": [[]],
+    "blend": [[]],
     "extraction": [[]],
     "depth": [["--steps", "300", "--layers", "5", "4", "3"]],
 }

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 DEPTH = 200  # passages of each part of a first search
-BLEND = 0.3  # share of the cross-encoder in `rerank`; benchmarks/fastinsight.py says how it was chosen
+BLEND = 0.3  # share of the cross-encoder in `rerank`, chosen on sets that no result is about (benchmarks/blend.py)
 
 
 def answering(
