@@ -8,10 +8,11 @@ sensitivity to alpha and beta (Figure 7).
 
 Recall is capped at what 10 places can hold; a document has the rank of its first passage; TR is the topological recall
 of the first ten passages on the graph of passages that refer to each other. Model outputs are shared by all methods of
-a question, and charged to each method with the time that they took. Methods named "(vector)" begin with vectors alone,
-as FastInsight does and the paper has it, the others with vectors and words, `multihop-rerank` with `ppr`; it is no
-method for corpus graphs, and shows what as many readings can do. HippoRAG 2 and LightRAG need a graph of entities;
-"adapted" they walk, or go one step, on the graph of passages.
+a question, and charged to each method with the time that they took. Those named "(blend)" blend the cross-encoder's
+score with that of their search, the others rank by it alone. Methods named "(vector)" begin with vectors alone, as
+FastInsight does and the paper has it, the others with vectors and words, `multihop-rerank` with `ppr`; it is no method
+for corpus graphs, and shows what as many readings can do. HippoRAG 2 and LightRAG need a graph of entities; "adapted"
+they walk, or go one step, on the graph of passages.
 
 A set with `-entities` behind its name is a text-rich knowledge graph (section 4.2.2): nodes are the entities of its
 passages, and the relevant ones are those of gold documents. Cora has no questions and is asked synthetic ones, each
@@ -69,6 +70,7 @@ from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.graph.graph import ABOUT, MENTIONS, Graph
 from graphwright.index.snapshot import Snapshot
 from graphwright.index_folder import Index
+from graphwright.methods.house import BLEND
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
@@ -104,7 +106,8 @@ class CorpusGraph:
 
     named: Sequence[str] = (
         "bm25", "vector", "hyde", "hybrid", "hipporag2 (adapted)", "lightrag (adapted)", "ppr", "rerank",
-        "rerank (vector)", "gar", "gar (vector)", "fastinsight", "multihop-rerank", "multihop-rerank (vector)",
+        "rerank (vector)", "rerank (blend)", "gar", "gar (vector)", "gar (blend)", "fastinsight", "fastinsight (blend)",
+        "multihop-rerank", "multihop-rerank (vector)",
     )  # fmt: skip
 
     def __init__(self, folder: Path, options: Namespace) -> None:
@@ -155,10 +158,10 @@ class CorpusGraph:
             step = near % 40 >> (Keep() | Frontier())
             return OnGraph(PassageGraph(), walk if method == "hipporag2" else step) % BUDGET >> ToPassages()
         if method == "fastinsight":
-            return self.fastinsight()
+            return self.fastinsight(**({"blend": BLEND} if variant == "(blend)" else {}))
         options: Record = {"first": near} if variant == "(vector)" else {}
         if method in ("rerank", "gar"):
-            options |= {"cross_encoder": self.model, "budget": BUDGET}
+            options |= {"cross_encoder": self.model, "budget": BUDGET, "blend": BLEND if variant == "(blend)" else 1.0}
         if method == "multihop-rerank":  # reads each of its 25 passages once, and again in three contexts
             options |= {"cross_encoder": self.model, "pool": BUDGET // 4}
         return retrieval_part(pipeline(method, self.ix, top_k=BUDGET, **options))
