@@ -1,7 +1,7 @@
 """Measure ReG offline: labels, three retrievers trained on them, and their answers, on MetaQA and PathQuestion.
 
     python benchmarks/reg.py --data DIR [--only labels sample path triple entity weak shares united budget baselines
-                                         pathquestion] [--train 2650] [--questions 500]
+                                         pathquestion seeds] [--train 2650] [--questions 500]
 
 Trains on --train questions of each number of hops of MetaQA's training set, drawn by seed, with one model for all hops,
 and asks --questions dev questions of each (evenly over the file; 0 for all) with their gold entities. Answers are those
@@ -18,6 +18,7 @@ Needs torch. Writes `reg.json`, `reg.md` and `reg_labels.md`.
 - budget: F1 and recall by K (Figure 4b), and the size of chains and of triples (Figure 2b).
 - baselines: SubgraphRAG, RoG and GNN-RAG as expressions over the retrievers trained here.
 - pathquestion: retrievers trained on PathQuestion, split by gold path, since its questions are paraphrases.
+- seeds: the same with three seeds each, and the share of questions whose answer the question itself names.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ LEVELS = ("path", "triple", "entity")
 EPOCHS = {"path": 20, "triple": 16, "entity": 8}
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.8)
 BUDGETS = (50, 100, 200, 500, 1000)
+SEEDS = (0, 1, 2)
+STUDENT = 4.303  # 97.5th percentile of Student's t with two degrees of freedom
 RELATION_OF = {
     "actor": "starred_actors", "director": "directed_by", "writer": "written_by", "genre": "has_genre",
     "year": "release_year", "language": "in_language", "tags": "has_tags", "tag": "has_tags",
@@ -315,6 +318,31 @@ def measure_pathquestion(sets: MetaQA, options: Namespace) -> Record:
     return results
 
 
+def measure_seeds(sets: MetaQA, options: Namespace) -> Record:
+    """Train on PathQuestion with several seeds."""
+    results: Record = {}
+    for name, level in itertools.product(("pq-2h", "pql-2h"), ("path", "triple")):
+        data = read_dataset(sets.data / name, "questions")
+        ix = snapshot_of(data.triples, sets.encoder)
+        learn, ask = split_by_path(data.questions)
+        labels = make_labels(ix.graph, examples_of(learn, ix.graph), sets.refined, sets.work / f"{name}.jsonl")
+        hits = []
+        for seed in SEEDS:
+            checkpoint = train_retriever(ix, labels, level, schedule=Schedule(epochs=60, patience=10, seed=seed))
+            operator = explained(load_retriever(checkpoint, sets.encoder))
+            hits.append(answer_quality(ix.graph, operator, ask)["Hit@1"])
+        named = [bool(set(question.answers) & set(question.entities)) for question in ask]
+        results[f"{name}, {level}"] = {
+            "questions": len(ask),
+            "answer named": mean(named),
+            "Hit@1 by seed": hits,
+            "mean": mean(hits),
+            "± (95 %)": round(STUDENT * float(np.std(hits, ddof=1)) / len(hits) ** 0.5, 4),
+        }
+        print(results, flush=True)
+    return results
+
+
 PARTS: Mapping[str, Callable[[MetaQA, Namespace], Record]] = {
     "labels": measure_labels,
     "sample": measure_sample,
@@ -327,6 +355,7 @@ PARTS: Mapping[str, Callable[[MetaQA, Namespace], Record]] = {
     "budget": measure_budget,
     "baselines": measure_baselines,
     "pathquestion": measure_pathquestion,
+    "seeds": measure_seeds,
 }
 
 
@@ -344,6 +373,10 @@ def page(results: Record) -> str:
         heads = list(next(iter(results["budget"].values())))
         rows = [[k, *(row[head] for head in heads)] for k, row in results["budget"].items()]
         parts += ["## By the number of triples", table(["K", *heads], rows)]
+    if "seeds" in results:
+        heads = list(next(iter(results["seeds"].values())))
+        rows = [[name, *(row[head] for head in heads)] for name, row in results["seeds"].items()]
+        parts += ["## PathQuestion by seed", table(["set, level", *heads], rows)]
     return "\n\n".join(parts)
 
 

@@ -35,17 +35,26 @@ def labelled(n: int, triples: list[Triple]) -> Labelled:
 
 
 def plain_walks(
-    triples: list[Triple], length: int, walk: tuple[int, ...] = (0,), ways: tuple[int, ...] = ()
+    triples: list[Triple],
+    length: int,
+    walk: tuple[int, ...] = (0,),
+    ways: tuple[int, ...] = (),
+    *,
+    returning: bool = False,
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yield every walk from 0 that comes to it no more, nor straight back by the relation that it came by; its ways."""
+    """Yield every walk from 0 that comes to it no more, nor straight back by the relation that it came by; its ways.
+
+    `returning`: it may come to 0 again, and take loops along them.
+    """
     if not length:
         yield walk, ways
         return
     for head, relation, tail in set(triples):
         for here, there, way in ((head, tail, 2 * relation + 1), (tail, head, 2 * relation)):
             straight_back = ways and there == walk[-2] and way // 2 == ways[-1] // 2 and way != ways[-1]
-            if here == walk[-1] != there != 0 and not straight_back:
-                yield from plain_walks(triples, length - 1, (*walk, there), (*ways, way))
+            allowed = here != there or way % 2 if returning else here != there != 0
+            if here == walk[-1] and allowed and not straight_back:
+                yield from plain_walks(triples, length - 1, (*walk, there), (*ways, way), returning=returning)
 
 
 @settings(deadline=None)
@@ -66,24 +75,26 @@ def test_one_step_leads_to_the_neighbours_by_each_relation_each_way(world: tuple
 
 
 @settings(deadline=None)
-@given(worlds(4, 8, 12))
-def test_fronts_are_exactly_the_ends_of_all_walks_up_to_five_steps(world: tuple[int, list[Triple]]) -> None:
+@given(worlds(4, 8, 12), st.booleans())
+def test_fronts_are_exactly_the_ends_of_all_walks_up_to_four_steps(
+    world: tuple[int, list[Triple]], returning: bool
+) -> None:
     n, triples = world
-    graph = labelled(n, triples)
+    graph, source = labelled(n, triples), -1 if returning else 0
     level = {(): (Front.of(0), np.array([-1], np.int32), -1)}
-    for length in range(1, 6):
+    for length in range(1, 5):
         longer = {}
         for ways, (front, before, came) in level.items():
-            result = leading(graph, RELATIONS, front, before, 0, came)
+            result = leading(graph, RELATIONS, front, before, source, came)
             for way, on in result.items():
                 longer[*ways, way] = on, front.nodes[on.parents], way
             for way in range(2 * RELATIONS):
-                alone = leading(graph, RELATIONS, front, before, 0, came, way)
+                alone = leading(graph, RELATIONS, front, before, source, came, way)
                 assert [(at, on.nodes.tolist()) for at, on in alone.items()] == [
                     (at, on.nodes.tolist()) for at, on in result.items() if at == way
                 ]
         level, wanted = longer, dict[tuple[int, ...], set[int]]()
-        for walk, ways in plain_walks(triples, length):
+        for walk, ways in plain_walks(triples, length, returning=returning):
             wanted.setdefault(ways, set()).add(walk[-1])
         assert {ways: sorted(front.nodes.tolist()) for ways, (front, *_) in level.items()} == {
             ways: sorted(ends) for ways, ends in wanted.items()
@@ -91,14 +102,16 @@ def test_fronts_are_exactly_the_ends_of_all_walks_up_to_five_steps(world: tuple[
 
 
 @settings(deadline=None)
-@given(worlds(4, 8, 12), st.lists(st.integers(0, 2 * RELATIONS - 1), min_size=1, max_size=5))
-def test_every_walk_by_given_ways_is_found_once(world: tuple[int, list[Triple]], any_ways: list[int]) -> None:
+@given(worlds(4, 8, 12), st.lists(st.integers(0, 2 * RELATIONS - 1), min_size=1, max_size=4), st.booleans())
+def test_every_walk_by_given_ways_is_found_once(
+    world: tuple[int, list[Triple]], any_ways: list[int], returning: bool
+) -> None:
     n, triples = world
     wanted: dict[tuple[int, ...], set[tuple[int, ...]]] = {tuple(any_ways): set()}
-    for walk, ways in plain_walks(triples, len(any_ways)):
+    for walk, ways in plain_walks(triples, len(any_ways), returning=returning):
         wanted.setdefault(ways, set()).add(walk)
     for ways in list(wanted)[:30]:
-        nodes, edges = walks_by(labelled(n, triples), 0, ways, 10_000)
+        nodes, edges = walks_by(labelled(n, triples), 0, ways, 10_000, returning)
         assert {tuple(row) for row in nodes.tolist()} == wanted[ways] and len(nodes) == len(wanted[ways])
         for along, by in zip(nodes.tolist(), edges.tolist(), strict=True):
             for at, edge in enumerate(by):
@@ -117,6 +130,17 @@ def test_a_walk_goes_back_by_another_relation_but_not_straight_back_nor_to_where
     assert walks_by(graph, heat, (to, back, wrote), 9)[0].tolist() == [[heat, mann, ali, mann]]
     assert walks_by(graph, heat, (to, back, to), 9)[0].tolist() == []
     assert walks_by(graph, heat, (to, 2 * writer), 9)[0].tolist() == [[heat, mann, ali]]
+
+
+def test_a_returning_walk_comes_back_by_another_triple_and_takes_a_loop_along_it() -> None:
+    spouse, wrote = 0, 1
+    ida, udo = range(2)
+    graph = labelled(2, [(ida, spouse, udo), (udo, spouse, ida), (ida, wrote, ida)])
+    to, to_of, loop = 2 * spouse + 1, 2 * spouse, 2 * wrote + 1
+    assert walks_by(graph, ida, (to, to), 9, returning=True)[0].tolist() == [[ida, udo, ida]]
+    assert walks_by(graph, ida, (to, to), 9)[0].tolist() == []
+    assert walks_by(graph, ida, (to, to_of), 9, returning=True)[0].tolist() == []
+    assert walks_by(graph, ida, (loop, to), 9, returning=True)[0].tolist() == [[ida, ida, udo]]
 
 
 def test_no_more_walks_than_asked_for() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import networkx as nx
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.toys import GRAPHS
 
@@ -79,6 +79,8 @@ def plain_pool(graph: Graph, question: Example, length: int) -> tuple[dict[str, 
 def test_candidates_are_those_of_all_shortest_paths_and_of_all_edges_at_the_ends(
     given: tuple[Graph, Example, int],
 ) -> None:
+    graph, question, _ = given
+    assume(any(v in graph and v not in question.entities for v in question.answers))
     wanted, paths = plain_pool(*given)
     result = candidate_pool(*given)
     assert result.paths == paths
@@ -133,8 +135,20 @@ def test_an_answer_beyond_reach_has_no_shortest_path_but_what_is_at_it() -> None
     assert not any(c.pool == SHORTEST for c in candidate_pool(KIN, example([IDA], [BEA]), length=1).candidates)
 
 
-def test_no_answer_but_what_is_named_has_no_candidates() -> None:
-    assert candidate_pool(KIN, example([IDA], [IDA])) == Pool((), 0)
+def test_an_answer_that_the_question_names_is_reached_by_walks_that_return_to_it() -> None:
+    # Udo is a child and the heir; what leads there and back by one triple does not count.
+    result = candidate_pool(KIN, example([IDA], [IDA]))
+    assert [c for c in result.candidates if c.pool == SHORTEST] == [
+        Candidate(IDA, (2 * CHILD + 1, 2 * HEIR), SHORTEST),
+        Candidate(IDA, (2 * HEIR + 1, 2 * CHILD), SHORTEST),
+    ]
+    # Where two steps do not return, three may.
+    ring = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a")])
+    result = candidate_pool(ring, example([0], [0]))
+    assert [c.ways for c in result.candidates if c.pool == SHORTEST] == [(0, 0, 0), (1, 1, 1)]
+
+
+def test_an_answer_out_of_reach_has_no_candidates() -> None:
     assert candidate_pool(KIN.part([UDO, BEA]), example([IDA], [BEA])) == Pool((), 0)
 
 

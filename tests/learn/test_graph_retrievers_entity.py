@@ -136,37 +136,50 @@ def test_a_node_has_its_probability_and_a_triple_that_of_both_its_ends() -> None
     assert result is not None and len(result.edges) == len(graph.edges)
 
 
-def test_a_triple_alone_has_the_probability_of_its_node_and_of_the_walk_that_takes_it_at_any_step() -> None:
+def test_a_triple_alone_has_the_probability_of_its_node_and_the_reach_of_the_walk_that_takes_it_at_any_step() -> None:
     retriever, graph = untrained(), GRAPHS["family"]
     chance, walks, at = by_hand(retriever, graph)
     through = walks.edges(at.heads, at.tails, at.relation)
     for ends, reached in (((at.heads, at.tails), at.tails), ((at.tails, at.heads), at.heads)):
-        result = retriever.step_probabilities(ASKED, Run())(np.stack(ends, axis=1), graph.edges[:, None])[:, 0]
-        assert result == pytest.approx(chance[reached] * through, rel=1e-5)
+        model, walk = retriever.step_model(ASKED, Run()), (np.stack(ends, axis=1), graph.edges[:, None])
+        assert model.probabilities(*walk)[:, 0] == pytest.approx(chance[reached], rel=1e-5)
+        assert model.reach(*walk)[:, 0] == pytest.approx(through, rel=1e-5)
     assert len(set(through.tolist())) > 2
 
 
-def test_a_step_of_a_walk_has_the_probability_of_its_node_and_of_the_walk_that_takes_it_there() -> None:
+def test_a_step_of_a_walk_has_the_probability_of_its_node_and_the_reach_of_the_walk_that_takes_it_there() -> None:
     retriever, graph = untrained(), GRAPHS["family"]
     chance, walks, _ = by_hand(retriever, graph)
     names = ["Lothair II", "Waldrada", "Bertha", "Waldrada"]
     nodes = np.array([[graph.id(name) for name in names]])
     # Lothair's second marriage, the mother of Bertha, and back; relations in their order: spouse, mother, father.
     edges, ways = np.array([[4, 6, 6]]), (1, 3, 2)
-    result = retriever.step_probabilities(ASKED, Run())(nodes, edges)[0]
-    wanted = [
-        float(chance[nodes[0, step + 1]] * walks.steps(step, nodes[0, step], nodes[0, step + 1], ways[step]))
-        for step in range(LAYERS)
-    ]
+    model = retriever.step_model(ASKED, Run())
+    assert model.probabilities(nodes, edges)[0] == pytest.approx(chance[nodes[0, 1:]], rel=1e-5)
+    wanted = [float(walks.steps(step, nodes[0, step], nodes[0, step + 1], ways[step])) for step in range(LAYERS)]
     # A network of two layers knows walks of two steps.
-    assert result.tolist() == pytest.approx([*wanted, 0.0], rel=1e-5) and all(value > 0 for value in wanted)
+    assert model.reach(nodes, edges)[0].tolist() == pytest.approx([*wanted, 0.0], rel=1e-5) and all(
+        value > 0 for value in wanted
+    )
 
 
-def test_what_was_narrowed_away_has_no_probability() -> None:
+def test_a_relation_path_has_the_likelihood_of_the_gates_and_of_its_end() -> None:
+    asked = HashEncoder().encode(["Who was the mother of x?"])
+    relations = HashEncoder().encode(["spouse", "mother of", "father of"])
+    logits = [np.append(*step) for step in gate_logits(untrained().weights, asked, relations, LAYERS)]
+    chances = [np.exp(step) / np.exp(step).sum() for step in logits]
+    log_likelihood = untrained().step_model(ASKED, Run()).log_likelihood
+    assert log_likelihood((1,)) == pytest.approx(np.log(chances[0][1] * chances[1][-1]), abs=1e-5)
+    assert log_likelihood((1, 3)) == pytest.approx(np.log(chances[0][1] * chances[1][3]), abs=1e-5)
+    # No gate tells of a third step.
+    assert log_likelihood((1, 3, 2)) == pytest.approx(np.log(chances[0][1] * chances[1][3] * 0.001), abs=1e-5)
+
+
+def test_what_was_narrowed_away_has_no_reach() -> None:
     retriever, graph = untrained(), GRAPHS["family"]
     part = graph.part(graph.nodes[:3])
     gone = np.setdiff1d(graph.edges, part.edges)[:, None]
-    narrow = retriever.step_probabilities(ASKED.with_(graph=part), Run())
+    narrow = retriever.step_model(ASKED.with_(graph=part), Run()).reach
     assert len(gone) and not narrow(np.tile(part.nodes[:2], (len(gone), 1)), gone).any()
     assert not narrow(np.tile(part.nodes[:3], (len(gone), 1)), np.repeat(gone, 2, axis=1)).any()
 
@@ -176,7 +189,7 @@ def test_of_two_relations_between_the_same_nodes_the_gates_tell_which_is_meant()
     retriever = untrained()
     asked = start("Who directed film?", films, entities=["film"])
     walk = np.array([[films.id("film"), films.id("Mann")]] * 2)
-    directed, written = retriever.step_probabilities(asked, Run())(walk, films.edges[:, None])[:, 0]
+    directed, written = retriever.step_model(asked, Run()).reach(walk, films.edges[:, None])[:, 0]
     assert directed != written
 
 
@@ -186,7 +199,8 @@ def test_nothing_is_found_in_a_graph_without_edges() -> None:
     assert judged.tolist() == [0.0]
     walk = np.array([[lone.graph.nodes[0]] * 2])
     for nodes, edges in ((walk, [[0]]), (walk[:, [0, 1, 0]], [[0, 1]])):
-        assert not untrained().step_probabilities(lone, Run())(nodes, np.array(edges)).any()
+        model = untrained().step_model(lone, Run())
+        assert not model.probabilities(nodes, np.array(edges)).any() and not model.reach(nodes, np.array(edges)).any()
 
 
 def test_entities_score_the_same_with_numpy_as_with_torch_many_graphs_at_a_time() -> None:

@@ -259,7 +259,7 @@ def labelled(draw: st.DrawFn) -> tuple[Graph, Label]:
 
 
 def plain_walks(graph: Graph, source: int, ways: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Nodes and edges of every walk by these ways, never to the source nor straight back by a relation."""
+    """Nodes and edges of every walk by these ways, never straight back by a relation; loops are taken along them."""
     c = graph.columns
     result: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((source,), ())]
     for at, way in enumerate(ways):
@@ -270,7 +270,8 @@ def plain_walks(graph: Graph, source: int, ways: tuple[int, ...]) -> list[tuple[
                 ends = int(c.heads[edge]), int(c.tails[edge])
                 here, there = ends if way & 1 else ends[::-1]
                 straight_back = turned and there == nodes[-2]
-                if c.relation[edge] == way >> 1 and here == nodes[-1] != there != source and not straight_back:
+                allowed = (here != there or way & 1) and not straight_back
+                if c.relation[edge] == way >> 1 and here == nodes[-1] and allowed:
                     longer.append(((*nodes, there), (*edges, edge)))
         result = longer
     return result

@@ -32,7 +32,7 @@ def test_the_most_probable_way_or_end_is_wholly_open() -> None:
 
 
 def whole_walks(name: str, source: int, message: list[tuple[np.ndarray, np.ndarray]]) -> list[Walk]:
-    """All walks that never come back to their source: nodes, edges, ways, and the gates of all steps multiplied."""
+    """All walks from a source: nodes, edges, ways, and the gates of all steps multiplied."""
     at, _ = view_graph(GRAPHS[name], np.array([source]), 1)
     gates, ends = zip(*open_gates(message), strict=True)
     level: list[Walk] = [([source], [], [], 1.0)]
@@ -42,7 +42,7 @@ def whole_walks(name: str, source: int, message: list[tuple[np.ndarray, np.ndarr
         for (nodes, edges, ways, value), edge in itertools.product(level, range(len(at.heads))):
             head, tail, relation = int(at.heads[edge]), int(at.tails[edge]), int(at.relation[edge])
             for begin, end, way in ((head, tail, 2 * relation + 1), (tail, head, 2 * relation)):
-                if begin == nodes[-1] and end != source:
+                if begin == nodes[-1]:
                     grown.append(([*nodes, end], [*edges, edge], [*ways, way], value * float(gates[step][0, way])))
         level = grown
         over = float(ends[step + 1][0, 0]) if step + 1 < STEPS else 1.0  # there is no fourth step

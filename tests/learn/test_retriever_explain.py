@@ -1,4 +1,4 @@
-"""Chains ordered by the probabilities of their steps, worked by hand."""
+"""Chains ordered by the likelihood of their relation path and the probabilities of their steps, worked by hand."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from tests.toys import untrained
 from graphwright import Evidence, Graph, Triples, start
 from graphwright.errors import OptionError
 from graphwright.generate import TargetAnswer
+from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.walks import walk_text
 from graphwright.learn import Checkpoint, Explain
-from graphwright.learn.retriever import Retriever, StepProbabilities
+from graphwright.learn.retriever import Retriever, StepModel
 from graphwright.models import HashEncoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.rerank.scorer import ScoreFunction
@@ -24,9 +25,10 @@ from graphwright.operators.state import State
 
 @dataclass(frozen=True, repr=False)
 class Told(Retriever):
-    """A retriever that was told the probability of each triple."""
+    """A retriever that was told the probability of each triple, and at how many steps a path ends."""
 
     probabilities: tuple[float, ...] = ()
+    steps: int = 0
 
     def search(self, k: int) -> Operator:
         return Triples() % k
@@ -34,12 +36,15 @@ class Told(Retriever):
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         return lambda pieces: np.array([np.mean(np.array(self.probabilities)[edges]) for _, edges in pieces])
 
-    def step_probabilities(self, state: State, run: Run) -> StepProbabilities:
-        return lambda nodes, edges: np.array(self.probabilities)[edges]
+    def step_model(self, state: State, run: Run) -> StepModel:
+        def probabilities(nodes: Ints, edges: Ints) -> Scores:
+            return np.array(self.probabilities)[edges]
+
+        return StepModel(probabilities, probabilities, lambda ways: -float(self.steps > 0 and len(ways) != self.steps))
 
 
-def messages(*probabilities: float) -> Told:
-    return Told(Checkpoint("told", {}), HashEncoder(), probabilities=probabilities)
+def messages(*probabilities: float, steps: int = 0) -> Told:
+    return Told(Checkpoint("told", {}), HashEncoder(), probabilities=probabilities, steps=steps)
 
 
 def explained(graph: Graph, explain: Explain, *entities: str, edges: list[int] | None = None) -> Evidence:
@@ -56,8 +61,8 @@ def scored(graph: Graph, explain: Explain, *entities: str) -> list[tuple[str, fl
     return list(zip(result.texts(graph), result.scores.round(4).tolist(), strict=True))
 
 
-def odds(p: float) -> float:
-    return math.log(p / (1 - p))
+def mean_log(*probabilities: float) -> float:
+    return sum(map(math.log, probabilities)) / len(probabilities)
 
 
 FILMS = Graph.from_triples(
@@ -71,23 +76,23 @@ FILMS = Graph.from_triples(
 )
 
 
-def test_a_relation_path_has_the_log_odds_of_the_mean_probability_at_each_of_its_steps() -> None:
+def test_a_relation_path_has_the_log_of_the_mean_probability_at_each_of_its_steps_on_average() -> None:
     # From Mann to his films with a mean of 0.7, and from these to their actors with 0.8. Only Heat has a year, so by it
     # one comes with 0.9 and goes on with 0.1.
     result = scored(FILMS, Explain(messages(0.9, 0.5, 0.9, 0.7, 0.1), length=2), "Mann")
     assert result == [
-        ("Mann → [by⁻¹] → Heat → [stars] → Pacino", pytest.approx(odds(0.7) + odds(0.8), abs=1e-4)),
-        ("Mann → [by⁻¹] → Ali → [stars] → Smith", pytest.approx(odds(0.7) + odds(0.8), abs=1e-4)),
-        ("Mann → [by⁻¹] → Heat", pytest.approx(odds(0.7), abs=1e-4)),
-        ("Mann → [by⁻¹] → Ali", pytest.approx(odds(0.7), abs=1e-4)),
-        ("Mann → [by⁻¹] → Heat → [year] → 1995", pytest.approx(odds(0.9) + odds(0.1), abs=1e-4)),
+        ("Mann → [by⁻¹] → Heat → [stars] → Pacino", pytest.approx(mean_log(0.7, 0.8), abs=1e-4)),
+        ("Mann → [by⁻¹] → Ali → [stars] → Smith", pytest.approx(mean_log(0.7, 0.8), abs=1e-4)),
+        ("Mann → [by⁻¹] → Heat", pytest.approx(mean_log(0.7), abs=1e-4)),
+        ("Mann → [by⁻¹] → Ali", pytest.approx(mean_log(0.7), abs=1e-4)),
+        ("Mann → [by⁻¹] → Heat → [year] → 1995", pytest.approx(mean_log(0.9, 0.1), abs=1e-4)),
     ]
-    assert result[0][1] == result[1][1] == round(math.log(7 / 3) + math.log(4), 4) == 2.2336
+    assert result[0][1] == result[1][1] == round(math.log(0.7 * 0.8) / 2, 4) == -0.2899
 
 
-def test_a_step_is_worth_taking_where_it_more_probably_belongs_than_not() -> None:
-    for p, longer in ((0.6, True), (0.4, False)):
-        chains = Explain(messages(0.9, 0.9, p, p, 0.01), paths=1)
+def test_the_likelihood_of_the_relation_path_decides_where_it_ends() -> None:
+    for steps, longer in ((2, True), (1, False)):
+        chains = Explain(messages(0.9, 0.9, 0.6, 0.6, 0.01, steps=steps), paths=1)
         answer = (chains >> TargetAnswer(tied=True))(
             start("?", FILMS, entities=["Mann"], evidence=Evidence.of_edges(FILMS.edges))
         ).answer
@@ -95,22 +100,23 @@ def test_a_step_is_worth_taking_where_it_more_probably_belongs_than_not() -> Non
         assert answer.text.splitlines() == (["Pacino", "Smith"] if longer else ["Heat", "Ali"])
 
 
-def test_what_is_certain_or_impossible_has_finite_odds() -> None:
-    assert scored(FILMS, Explain(messages(1.0, 1.0, 0.0, 0.0, 0.0), length=1), "Mann")[0][1] == round(odds(0.999), 4)
-    assert scored(FILMS, Explain(messages(0.0, 0.0, 0.0, 0.0, 0.0), length=1), "Mann")[0][1] == round(odds(0.001), 4)
+def test_what_is_impossible_has_a_finite_score() -> None:
+    assert scored(FILMS, Explain(messages(1.0, 1.0, 0.0, 0.0, 0.0), length=1), "Mann")[0][1] == 0
+    none = scored(FILMS, Explain(messages(0.0, 0.0, 0.0, 0.0, 0.0), length=1), "Mann")
+    assert none[0][1] == round(mean_log(0.001), 4)
 
 
 def test_the_chain_to_a_node_that_a_shorter_one_leads_to_is_found_too() -> None:
     graph = Graph.from_triples([("a", "near", "c"), ("a", "child", "b"), ("b", "child", "c")])
     result = scored(graph, Explain(messages(0.2, 0.8, 0.9)), "a")
-    assert result[0] == ("a → [child] → b → [child] → c", pytest.approx(odds(0.8) + odds(0.9), abs=1e-4))
-    assert ("a → [near] → c", pytest.approx(odds(0.2), abs=1e-4)) in result
+    assert result[0] == ("a → [child] → b → [child] → c", pytest.approx(mean_log(0.8, 0.9), abs=1e-4))
+    assert ("a → [near] → c", pytest.approx(mean_log(0.2), abs=1e-4)) in result
 
 
 def test_each_node_that_a_relation_path_leads_to_has_one_walk() -> None:
     graph = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("b", "s", "x"), ("c", "s", "x"), ("c", "s", "y")])
-    result = scored(graph, Explain(messages(0.9, 0.5, 0.6, 0.8, 0.4), paths=1), "a")
-    both = odds(0.7) + odds(0.6)  # the triple of the walk that is not shown counts too
+    result = scored(graph, Explain(messages(0.9, 0.5, 0.6, 0.8, 0.4, steps=2), paths=1), "a")
+    both = mean_log(0.7, 0.6)  # the triple of the walk that is not shown counts too
     assert result == [
         ("a → [r] → b → [s] → x", pytest.approx(both, abs=1e-4)),
         ("a → [r] → c → [s] → y", pytest.approx(both, abs=1e-4)),
@@ -123,12 +129,12 @@ def test_going_back_over_what_was_taken_explains_nothing() -> None:
         [("a", "made", "b"), ("a", "made", "d"), ("b", "genre", "c"), ("d", "genre", "c"), ("e", "genre", "c")]
     )
     chains = dict(scored(graph.part(range(4)), Explain(messages(0.9, 0.9, 0.9, 0.9, 0.9)), "a"))
-    assert chains["a → [made] → b → [genre] → c"] == pytest.approx(2 * odds(0.9), abs=1e-4)
-    back = pytest.approx(2 * odds(0.9) + odds(0.001), abs=1e-4)
+    assert chains["a → [made] → b → [genre] → c"] == pytest.approx(mean_log(0.9), abs=1e-4)
+    back = pytest.approx(mean_log(0.9, 0.9, 0.001), abs=1e-4)
     assert chains["a → [made] → b → [genre] → c → [genre⁻¹] → d"] == back
     # What is new there counts, and that alone.
     chains = dict(scored(graph, Explain(messages(0.9, 0.9, 0.9, 0.9, 0.6)), "a"))
-    assert chains["a → [made] → b → [genre] → c → [genre⁻¹] → e"] == pytest.approx(2 * odds(0.9) + odds(0.6), abs=1e-4)
+    assert chains["a → [made] → b → [genre] → c → [genre⁻¹] → e"] == pytest.approx(mean_log(0.9, 0.9, 0.6), abs=1e-4)
 
 
 def test_an_answer_on_the_way_to_itself_is_explained_too() -> None:
@@ -138,7 +144,7 @@ def test_an_answer_on_the_way_to_itself_is_explained_too() -> None:
          ("Thief", "written by", "Roth")]
     )  # fmt: skip
     asked = start("?", graph, entities=["Heat"], evidence=Evidence.of_edges(graph.edges))
-    state = (Explain(messages(0.9, 0.9, 0.9, 0.9, 0.9), paths=1) >> TargetAnswer(tied=True))(asked)
+    state = (Explain(messages(0.9, 0.9, 0.9, 0.9, 0.9, steps=3), paths=1) >> TargetAnswer(tied=True))(asked)
     assert state.evidence is not None and state.answer is not None
     assert state.evidence.texts(graph) == [
         "Heat → [by] → Mann → [by⁻¹] → Ali → [written by] → Mann",
@@ -167,8 +173,8 @@ def test_so_many_relation_paths_are_kept_and_so_many_of_their_walks() -> None:
 def test_each_thing_that_the_question_names_is_walked_from() -> None:
     result = scored(FILMS, Explain(messages(0.6, 0.6, 0.8, 0.9, 0.2), length=1), "Smith", "Pacino")
     assert result == [
-        ("Smith → [stars⁻¹] → Ali", pytest.approx(odds(0.9), abs=1e-4)),
-        ("Pacino → [stars⁻¹] → Heat", pytest.approx(odds(0.8), abs=1e-4)),
+        ("Smith → [stars⁻¹] → Ali", pytest.approx(mean_log(0.9), abs=1e-4)),
+        ("Pacino → [stars⁻¹] → Heat", pytest.approx(mean_log(0.8), abs=1e-4)),
     ]
     # One of them may lie where nothing was retrieved.
     only = explained(FILMS, Explain(messages(0.6, 0.6, 0.8, 0.9, 0.2)), "Smith", "1995", edges=[3])
@@ -187,15 +193,15 @@ def test_nothing_named_or_nothing_retrieved_gives_no_chain() -> None:
         assert result is not None and len(result) == 0
 
 
-def test_the_probability_of_a_step_is_at_most_that_of_its_triple_or_of_the_node_it_leads_to() -> None:
+def test_the_probability_of_a_step_is_that_of_its_triple_or_of_the_node_it_leads_to() -> None:
     state = start("Who stars in films by Mann?", FILMS, entities=["Mann"])
     mann, heat, pacino = map(FILMS.id, ("Mann", "Heat", "Pacino"))
     walk = np.array([[mann, heat, pacino]]), np.array([[0, 2]])
     triple, entity = untrained("triple"), untrained("entity")
     worth = (triple, Evidence.of_edges([0, 2])), (entity, Evidence.of_nodes([heat, pacino]))
     for retriever, pieces in worth:
-        chances, whole = retriever.step_probabilities(state, Run())(*walk), retriever.prepare(state, Run())(pieces)
-        assert (chances <= whole).all() and chances.any()
+        model, whole = retriever.step_model(state, Run()), retriever.prepare(state, Run())(pieces)
+        assert model.probabilities(*walk)[0] == pytest.approx(whole) and (model.reach(*walk) <= 1).all()
 
 
 def test_what_cannot_explain_is_refused() -> None:
@@ -204,5 +210,5 @@ def test_what_cannot_explain_is_refused() -> None:
     for wrong in ({"length": 0}, {"paths": 0}, {"share": 1.5}, {"share": -0.1}):
         with pytest.raises(OptionError, match=f"Explain: {next(iter(wrong))} is .*; it must be"):
             Explain(messages(), **wrong)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="retrieves whole paths and gives no probabilities of steps"):
+    with pytest.raises(OptionError, match="retrieves whole paths and gives no scores of steps"):
         explained(FILMS, Explain(untrained("path")), "Mann")

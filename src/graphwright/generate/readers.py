@@ -211,7 +211,8 @@ class ChainAnswer(Operator):
 class TargetAnswer(Operator):
     """Answer with the names of the nodes that the evidence leads to, best first, each with its best path.
 
-    An item leads to the last of its nodes that the question does not name (of a triple: to its tail, else its head).
+    An item leads to the last of its nodes that the question does not name (of a triple: to its tail, else its head); a
+    walk that returns to its first node leads there.
     The text has one name a line, at most `limit`; with `tied` only those of items that score as high as the best, as
     all walks by one plan do. The citation of the same rank has the name and the path. Needs neither a language model
     nor passages.
@@ -237,7 +238,8 @@ class TargetAnswer(Operator):
             if self.limit is not None and len(paths) >= self.limit:
                 break
             ends = nodes.tolist() or graph.ends(edges).tolist()
-            target = next((node for node in reversed(ends) if node not in seeds), None)
+            returns = len(nodes) > 1 and ends[0] == ends[-1]
+            target = ends[-1] if returns else next((node for node in reversed(ends) if node not in seeds), None)
             # Writing the text of a path is expensive, so it is done for new targets only.
             if target is not None and (name := writer.name(target)) not in paths:
                 paths[name] = writer.path(nodes, edges)

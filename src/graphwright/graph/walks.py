@@ -25,6 +25,7 @@ __all__ = [
     "extension_cost",
     "extensions",
     "labelled_edges",
+    "leading_elsewhere",
     "path_from",
     "edge_label",
     "relation_label",
@@ -208,6 +209,12 @@ class RelationPath(NamedTuple):
         """The nodes that walks by these relations end at, each once, as local positions."""
         return self.fronts[-1].nodes
 
+    @property
+    def targets(self) -> NDArray[np.int32]:
+        """The ends but the node that the walks began at, if there are others (see `leading_elsewhere`)."""
+        source, ends = self.fronts[0].nodes, self.ends
+        return ends[leading_elsewhere(np.stack((np.broadcast_to(source, ends.shape), ends), axis=1))]
+
     def walks(self, at: Ints | None = None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return a walk to each end (to those at some positions): a row of nodes, one of edges."""
         place = np.arange(len(self.ends)) if at is None else at
@@ -245,6 +252,7 @@ def relation_paths(
     max_edges: int = MAX_EDGES,
     edges: Labelled | None = None,
     k: int | None = None,
+    returning: bool = False,
 ) -> tuple[list[RelationPath], int]:
     """Return all relation paths of at most `length` relations from a node, and how many were not extended for cost.
 
@@ -252,7 +260,7 @@ def relation_paths(
     cost grows with the edges at fronts, not with the walks (a hub has millions). `max_edges`: edges looked at;
     the paths that lead to the fewest are extended first, and those beyond the limit are not. `edges`:
     `labelled_edges(graph)`, where it is known. Ordered by length, then by ways; with `k` the first k, at no higher cost
-    than they need.
+    than they need. `returning`: whether walks may return to the node (see `graphwright.kernels.walks`).
 
     >>> graph = Graph.from_triples([("Heat", "by", "Mann"), ("Ali", "by", "Mann"), ("Ali", "stars", "Smith")])
     >>> paths, _ = relation_paths(graph, graph.id("Heat"), 3)
@@ -276,7 +284,7 @@ def relation_paths(
         for at in sorted(affordable):  # a level is in the order of its ways, and so are its extensions
             if k is not None and len(paths) + len(level) >= k:
                 break
-            level += extensions(graph, before[at], labelled)
+            level += extensions(graph, before[at], labelled, returning)
         paths += level
     return paths[:k], cut
 
@@ -292,14 +300,16 @@ def extension_cost(labelled: Labelled, path: RelationPath) -> int:
     return int((out[at + 1] - out[at]).sum() + (into[at + 1] - into[at]).sum())
 
 
-def extensions(graph: Graph, path: RelationPath, labelled: Labelled) -> list[RelationPath]:
+def extensions(graph: Graph, path: RelationPath, labelled: Labelled, returning: bool = False) -> list[RelationPath]:
     """Return the relation paths that are one step longer, by their ways."""
-    fronts = leading(labelled, len(graph.columns.relations), *_last_step(path))
+    fronts = leading(labelled, len(graph.columns.relations), *_last_step(path, returning))
     by_way = sorted(fronts.items(), key=itemgetter(0))
     return [RelationPath((*path.ways, way), (*path.fronts, front)) for way, front in by_way]
 
 
-def relation_path(graph: Graph, node: int, ways: Ways, edges: Labelled | None = None) -> RelationPath | None:
+def relation_path(
+    graph: Graph, node: int, ways: Ways, edges: Labelled | None = None, returning: bool = False
+) -> RelationPath | None:
     """Return one relation path from a node of the graph with the nodes it leads to; None where it leads nowhere.
 
     >>> graph = Graph.from_triples([("Heat", "by", "Mann"), ("Ali", "by", "Mann"), ("Ali", "stars", "Smith")])
@@ -309,7 +319,7 @@ def relation_path(graph: Graph, node: int, ways: Ways, edges: Labelled | None = 
     labelled = labelled_edges(graph) if edges is None else edges
     path = path_from(graph, node)
     for way in ways:
-        front = leading(labelled, len(graph.columns.relations), *_last_step(path), way).get(way)
+        front = leading(labelled, len(graph.columns.relations), *_last_step(path, returning), way).get(way)
         if front is None:
             return None
         path = RelationPath((*path.ways, way), (*path.fronts, front))
@@ -317,7 +327,7 @@ def relation_path(graph: Graph, node: int, ways: Ways, edges: Labelled | None = 
 
 
 def walks_along(
-    graph: Graph, node: int, ways: Ways, max_walks: int, edges: Labelled | None = None
+    graph: Graph, node: int, ways: Ways, max_walks: int, edges: Labelled | None = None, returning: bool = False
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return every walk from a node by these ways, the first `max_walks` of them, in the form of RelationPath.walks.
 
@@ -326,7 +336,7 @@ def walks_along(
     [[0, 1, 3], [0, 2, 3]]
     """
     labelled = labelled_edges(graph) if edges is None else edges
-    return walks_by(labelled, int(graph.local([node])[0]), ways, max_walks)
+    return walks_by(labelled, int(graph.local([node])[0]), ways, max_walks, returning)
 
 
 def ways_of(graph: Graph, nodes: Ints, edges: Ints) -> Ways:
@@ -351,9 +361,25 @@ def relation_text(graph: Graph, nodes: Ints, edges: Ints) -> str:
     return relation_words(graph, ways_of(graph, nodes, edges))
 
 
-def _last_step(path: RelationPath) -> tuple[Front, NDArray[np.int32], int, int]:
-    """Return the last front, the node that each of its nodes was first reached from, the source, and the last way."""
-    last, source = path.fronts[-1], int(path.fronts[0].nodes[0])
+def leading_elsewhere(walks: Ints) -> NDArray[np.bool_]:
+    """Return which walks from one node end at another; all of them where none does.
+
+    A question seldom asks for the entity that it names: a returning walk counts where its relation path leads nowhere
+    else. `walks`: [walks, steps + 1], nodes.
+
+    >>> leading_elsewhere(np.array([[0, 1, 0], [0, 1, 2]])).tolist(), leading_elsewhere(np.array([[0, 1, 0]])).tolist()
+    ([False, True], [True])
+    """
+    away: NDArray[np.bool_] = walks[:, -1] != walks[:, 0]
+    return away if away.any() else ~away
+
+
+def _last_step(path: RelationPath, returning: bool) -> tuple[Front, NDArray[np.int32], int, int]:
+    """Return the last front, the node that each of its nodes was first reached from, the source, and the last way.
+
+    The source is -1 for a returning walk, which no node is.
+    """
+    last, source = path.fronts[-1], -1 if returning else int(path.fronts[0].nodes[0])
     if not path.ways:
         return last, np.full(1, -1, np.int32), source, -1
     return last, path.fronts[-2].nodes[last.parents], source, path.ways[-1]

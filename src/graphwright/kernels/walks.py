@@ -6,7 +6,8 @@ way ^ 1 is the same relation in the other direction.
 Valid walks never return to their source, never go straight back by the relation that they came by (from v to u by
 way ^ 1 after u to v by way), and have no step from a node to itself. By another relation they may go back: from a
 director to a film of theirs, and to its writer, who may be the same person. Of parallel edges of one relation only the
-first counts.
+first counts. *Returning* walks may come back to their source too, as from a person to a spouse, and to the spouse of
+that spouse; and they may take an edge from a node to itself, along it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, r
 
 __all__ = ["Front", "Labelled", "expand_chains", "leading", "walks_by"]
 
-_ANY = _NONE = -1
+_ANY = _NONE = _RETURNING = -1
 _NODE, _PARENT, _EDGE, _OTHER, _OTHER_EDGE = 0, 1, 2, 3, 4
 _FIELDS = 5
 
@@ -60,8 +61,12 @@ class Front(NamedTuple):
 
 @kernel
 def _reaches(u: int, v: int, way: int, source: int, came: int, before: int, other: int) -> bool:
-    """Return whether a walk that reached v by `came`, from `before` or an `other`, may step to u by `way`."""
-    return u != v and u != source and (way != came ^ 1 or u != before or other >= 0)
+    """Return whether a walk that reached v by `came`, from `before` or an `other`, may step to u by `way`.
+
+    `source`: where it may not return to; -1 for a returning walk.
+    """
+    inside = u != v or (source < 0 and way & 1 == 1)
+    return inside and u != source and (way != came ^ 1 or u != before or other >= 0)
 
 
 @kernel
@@ -118,8 +123,8 @@ def leading(
 
     These are exactly the ends of the valid walks from `source`, since a step depends only on the one before it: a walk
     may go straight back from v to u where v was also reached from another node than u. `before`: the node that each
-    node of the front was first reached from; `came`: the way that they were reached by; both -1 at the source. The cost
-    is that of the edges at the front, and of one number for each relation.
+    node of the front was first reached from; `came`: the way that they were reached by; both -1 at the source.
+    `source`: -1 for returning walks. The cost is that of the edges at the front, and of one number for each relation.
 
     >>> import numpy as np; from graphwright.kernels.csr import group
     >>> heads, tails, labels = (np.array(ids, np.int32) for ids in ([0, 0, 1], [1, 2, 3], [0, 0, 1]))
@@ -152,11 +157,12 @@ def leading(
 @kernel
 def _extend(
     out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids, relation: Ids, way: int,
-    came: int, nodes: Ids, edges: Ids, parents: Pointers, first: int, last: int, room: int, marks: Ids,
+    came: int, source: int, nodes: Ids, edges: Ids, parents: Pointers, first: int, last: int, room: int, marks: Ids,
 ) -> int:  # fmt: skip
     """Append the walks from `first` to `last`, which ended by `came`, one step longer by `way`; return where they end.
 
-    Of parallel edges the first. Stops after `room` walks. `marks` is zero before and after.
+    Of parallel edges the first. Stops after `room` walks. `source`: as for `_reaches`. `marks` is zero before and
+    after.
     """
     size = last
     forward = way & 1
@@ -168,7 +174,7 @@ def _extend(
         for j in range(ptr[v], ptr[v + 1]):
             u = far[row[j]]
             fits = relation[row[j]] == way >> 1 and not marks[u, 0] and size < last + room
-            if fits and _reaches(u, v, way, nodes[0], came, before, -1):
+            if fits and _reaches(u, v, way, source, came, before, -1):
                 marks[u, 0] = 1
                 nodes[size], edges[size], parents[size] = u, row[j], at
                 size += 1
@@ -177,13 +183,16 @@ def _extend(
     return size
 
 
-def walks_by(graph: Labelled, source: int, ways: tuple[int, ...], max_walks: int) -> tuple[Ids, Ids]:
+def walks_by(
+    graph: Labelled, source: int, ways: tuple[int, ...], max_walks: int, returning: bool = False
+) -> tuple[Ids, Ids]:
     """Return every valid walk from a node by these ways, at most `max_walks` at any step.
 
     Returns a row of nodes, int32[walks, steps + 1], and a row of edges, int32[walks, steps], for each. The cost is that
     of the edges at the ends of walks.
     """
     nodes, edges = np.array([source], np.int32), np.array([-1], np.int32)
+    barred = _RETURNING if returning else source
     parents, first, last, came = np.zeros(1, np.int64), 0, 1, _NONE
     with workspace(graph.out_ptr.size - 1) as scratch:
         for way in ways:
@@ -192,7 +201,7 @@ def walks_by(graph: Labelled, source: int, ways: tuple[int, ...], max_walks: int
             room = min(int((ptr[ends + 1] - ptr[ends]).sum()), max_walks)
             nodes, edges = (np.concatenate((part, np.empty(room, np.int32))) for part in (nodes, edges))
             parents = np.concatenate((parents, np.empty(room, np.int64)))
-            size = _extend(*graph, way, came, nodes, edges, parents, first, last, room, scratch.marks)
+            size = _extend(*graph, way, came, barred, nodes, edges, parents, first, last, room, scratch.marks)
             nodes, edges, parents, first, last, came = nodes[:size], edges[:size], parents[:size], last, size, way
     rows, steps = last - first, len(ways)
     along, by = np.empty((rows, steps + 1), np.int32), np.empty((rows, steps), np.int32)

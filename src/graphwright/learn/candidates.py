@@ -14,7 +14,7 @@ from graphwright.data.graph_questions import GraphQuestion, read_graph_questions
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import Ways
+from graphwright.graph.walks import Ways, relation_paths
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.csr import Csr, group
 from graphwright.operators.anchors.link_entities import LinkEntities
@@ -102,8 +102,8 @@ def examples_of(
             reason = reason or "names no node of the graph; list its entities as topic_entities"
         elif not question.answers:
             reason = "has no answers; list them as answers"
-        elif not set(answers) - set(entities):
-            reason = _unknown(graph, "answer", unknown_answers) or "has no answer other than its own entities"
+        elif not answers:
+            reason = _unknown(graph, "answer", unknown_answers)
         else:
             usable.append(Example(question.id, question.text, entities, answers))
             continue
@@ -177,10 +177,12 @@ def candidate_pool(graph: Graph, example: Example, length: int = 4) -> Pool:
 
     Relation-chain merging: paths from one node by the same relations are one candidate. Answer merging: paths lead to
     one representative answer, the farthest from the query entities within `length` edges, since a nearer one is more
-    likely to be reached by chance; ties: the answer listed first. The number of paths is that before merging: all
-    shortest paths from every query entity to every answer, and every edge at these.
+    likely to be reached by chance; ties: the answer listed first. Where the only answers are query entities, which
+    returning walks lead to, the paths are the shortest of these, of two steps at least. The number of paths is that
+    before merging: all shortest paths from every query entity to every answer, and every edge at these.
     """
-    answers = [answer for answer in example.answers if answer in graph and answer not in example.entities]
+    answers = [answer for answer in example.answers if answer in graph]
+    answers = [answer for answer in answers if answer not in example.entities] or answers
     entities = [entity for entity in example.entities if entity in graph]
     if not answers or not entities:
         return Pool((), 0)
@@ -191,6 +193,7 @@ def candidate_pool(graph: Graph, example: Example, length: int = 4) -> Pool:
     answer = int(graph.at([representative])[0])
     candidates = [
         *(Candidate(e, ways, SHORTEST) for e, search in searches.items() for ways in search.ways_to(representative)),
+        *(Candidate(answer, ways, SHORTEST) for ways in (_ways_back(graph, answer) if answer in searches else ())),
         *(Candidate(e, (way,), QUERY) for e, search in searches.items() for way in edges.ways_from(search.source)),
         *(Candidate(answer, (way,), ANSWER) for way in edges.ways_from(representative)),
     ]
@@ -198,6 +201,16 @@ def candidate_pool(graph: Graph, example: Example, length: int = 4) -> Pool:
     paths += sum(int(search.paths[targets].sum()) for search in searches.values())
     first = {(c.source, c.ways): c for c in reversed(candidates)}
     return Pool(tuple(first.values())[::-1], paths)
+
+
+def _ways_back(graph: Graph, entity: int) -> list[Ways]:
+    """Return the relation paths of the shortest walks of two steps or three that lead back to an entity alone."""
+    for length in (2, 3):
+        paths = relation_paths(graph, entity, length, returning=True)[0]
+        ways = [path.ways for path in paths if len(path.ways) == length and graph.local([entity])[0] in path.targets]
+        if ways:
+            return ways
+    return []
 
 
 class _DirectedEdges(NamedTuple):

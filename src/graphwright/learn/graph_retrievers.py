@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -10,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.graph.evidence import Evidence, Scores
+from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.graph import Graph
+from graphwright.graph.walks import Ways
 from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.labels import Progress
 from graphwright.learn.network import (
@@ -29,7 +32,7 @@ from graphwright.learn.network import (
     step_scores,
     walk_forward,
 )
-from graphwright.learn.retriever import Retriever, StepProbabilities
+from graphwright.learn.retriever import MIN_PROBABILITY, Retriever, StepModel
 from graphwright.learn.training import ROUNDS, Sample, Samples, Schedule, Trained, Training, recall
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Operator
@@ -44,6 +47,7 @@ __all__ = [
     "TripleRetriever",
     "degree_scales",
     "entity_logits",
+    "path_log_likelihood",
     "train_entity",
     "train_triple",
     "triple_logits",
@@ -61,15 +65,52 @@ class _GraphRetriever(Retriever):
     def network(self, batch: Batch) -> tuple[Any, StepLogits]:
         """Return the log-odds of the triples, or of the nodes, of one graph, and the logits of its gates."""
 
-    def read(self, state: State, run: Run) -> tuple[Scores, StepProbabilities]:
-        """Return the probabilities of the graph's triples or nodes, and the scores of walks by their steps."""
+    @abstractmethod
+    def probabilities(self, graph: Graph, values: Scores, nodes: Ints, edges: Ints) -> Scores:
+        """Return the value of the triple, or of the node, of each step of walks: [walks, steps]."""
+
+    def values(self, state: State, run: Run) -> Scores:
+        """Return the probabilities of the graph's triples or nodes."""
+        if not len(state.graph.edges):
+            return np.zeros(len(state.graph))
+        values: Scores = sigmoid(np.asarray(self.network(self.inputs(state, run))[0], np.float64))
+        return values
+
+    def step_model(self, state: State, run: Run) -> StepModel:
+        """Return the probability of each step, the best walk that takes it, and the likelihood of relation paths."""
         graph = state.graph
         if not len(graph.edges):
-            return np.zeros(len(graph)), lambda nodes, edges: np.zeros(edges.shape)
+            return StepModel(_no_scores, _no_scores, lambda ways: 0.0)
         batch = self.inputs(state, run)
         logits, step_logits = self.network(batch)
-        walks = best_walks(step_logits, batch.edges, batch.start)
-        return sigmoid(np.asarray(logits, np.float64)), partial(step_scores, graph, batch.views[0], walks)
+        values, walks = sigmoid(np.asarray(logits, np.float64)), best_walks(step_logits, batch.edges, batch.start)
+        relations = np.unique(graph.columns.relation[graph.edges]).astype(np.int64)
+        return StepModel(
+            partial(self.probabilities, graph, values),
+            partial(step_scores, graph, batch.views[0], walks),
+            partial(path_log_likelihood, step_logits, relations),
+        )
+
+
+def _no_scores(nodes: Ints, edges: Ints) -> Scores:
+    return np.zeros(edges.shape)
+
+
+def path_log_likelihood(logits: StepLogits, relations: Ints, ways: Ways) -> float:
+    """Return the log-probability that the gates take a relation path, step by step, and end there, for one question.
+
+    `relations`: that each row of the gates' relations stands for, ascending. A step beyond the last gate has the
+    probability 0.001; a path that ends there has no end to predict.
+    """
+    total = 0.0
+    rows = [2 * int(np.searchsorted(relations, way >> 1)) + (way & 1) for way in ways]
+    for step, row in enumerate([*rows, -1]):
+        if step < len(logits):
+            every = np.concatenate([part[0] for part in logits[step]]).astype(np.float64)
+            total += float(every[row] - every.max() - np.log(np.exp(every - every.max()).sum()))
+        elif row >= 0:
+            total += math.log(MIN_PROBABILITY)
+    return total
 
 
 class TripleRetriever(_GraphRetriever):
@@ -89,14 +130,12 @@ class TripleRetriever(_GraphRetriever):
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the mean probability of an item's triples, 0 for one outside the graph."""
-        graph, values = state.graph, np.append(self.read(state, run)[0], 0.0)
+        graph, values = state.graph, np.append(self.values(state, run), 0.0)
         return lambda items: means(values[edge_positions(graph, items.edges)], owners(items.edge_ptr), len(items))
 
-    def step_probabilities(self, state: State, run: Run) -> StepProbabilities:
-        """Return the probability of each step's triple, times the score of the best walk that takes the step."""
-        graph, (values, walks) = state.graph, self.read(state, run)
-        values = np.append(values, 0.0)
-        return lambda nodes, edges: values[edge_positions(graph, edges)] * walks(nodes, edges)
+    def probabilities(self, graph: Graph, values: Scores, nodes: Ints, edges: Ints) -> Scores:
+        """Return the probability of each step's triple."""
+        return np.append(values, 0.0)[edge_positions(graph, edges)]
 
 
 def triple_logits(
@@ -204,7 +243,7 @@ class EntityRetriever(_GraphRetriever):
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the scores of items; a triple is an item that lists no nodes."""
-        graph, values = state.graph, self.read(state, run)[0]
+        graph, values = state.graph, self.values(state, run)
 
         def scores(items: Evidence) -> Scores:
             by_nodes = means(values[graph.local(items.nodes)], owners(items.node_ptr), len(items))
@@ -215,13 +254,9 @@ class EntityRetriever(_GraphRetriever):
 
         return scores
 
-    def step_probabilities(self, state: State, run: Run) -> StepProbabilities:
-        """Return the probability of the node that each step leads to, times the score of the best walk that takes it.
-
-        The walk identifies the relation where several lead to the node, and the step at which the node is reached.
-        """
-        graph, (values, walks) = state.graph, self.read(state, run)
-        return lambda nodes, edges: values[graph.local(nodes[:, 1:].ravel())].reshape(edges.shape) * walks(nodes, edges)
+    def probabilities(self, graph: Graph, values: Scores, nodes: Ints, edges: Ints) -> Scores:
+        """Return the probability of the node that each step leads to."""
+        return values[graph.local(nodes[:, 1:].ravel())].reshape(edges.shape)
 
 
 def entity_logits(w: Mapping[str, Any], batch: Batch, walks: WalkScores, mean: float, layers: int) -> Any:

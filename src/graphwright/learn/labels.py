@@ -216,7 +216,7 @@ def positive_edges(graph: Graph, row: Label, edges: Any = None) -> Ints:
     labelled = labelled_edges(graph) if edges is None else edges
     positive = [np.empty(0, np.int64)]
     for path in row.paths:
-        nodes, by = walks_along(graph, path.candidate.source, path.candidate.ways, _MAX_WALKS, labelled)
+        nodes, by = walks_along(graph, path.candidate.source, path.candidate.ways, _MAX_WALKS, labelled, returning=True)
         to_answer = np.isin(graph.at(nodes[:, -1]), row.example.answers)
         positive.append(graph.edges[by[to_answer] if to_answer.any() else by].ravel())
     walked, c = np.unique(np.concatenate(positive)), graph.columns

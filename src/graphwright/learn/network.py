@@ -270,16 +270,15 @@ def open_gates(logits: StepLogits) -> list[tuple[Any, Any]]:
     return gates
 
 
-def walk_forward(gates: Sequence[Any], edges: DirectedEdges, start: Any, allowed: Any = 1) -> list[Any]:
+def walk_forward(gates: Sequence[Any], edges: DirectedEdges, start: Any) -> list[Any]:
     """Return the score of the best walk of 0, 1, 2, … steps from `start` to each node, [n, 1] each.
 
-    `gates`: of the directed relations at each step; `start`: [n, 1], 1 where walks begin; `allowed`: [n, 1], 0 where
-    they may not lead.
+    `gates`: of the directed relations at each step; `start`: [n, 1], 1 where walks begin.
     """
     scores = [start]
     for gate in gates:
         along = gate[edges.owner, edges.directed_relation][:, None]
-        scores.append(edges.maximum(scores[-1][edges.source] * along) * allowed)
+        scores.append(edges.maximum(scores[-1][edges.source] * along))
     return scores
 
 
@@ -309,16 +308,15 @@ class WalkScores(NamedTuple):
 
 
 def best_walks(logits: StepLogits, edges: DirectedEdges, start: Any) -> WalkScores:
-    """Return the scores of the best walks that begin at `start` and never return, gates of their ends included.
+    """Return the scores of the best walks that begin at `start`, gates of their ends included.
 
     A walk of a length at which the question is unlikely to end scores low. Computed by the Viterbi algorithm, forward
     and backward. `start`: [n, 1], 1 where walks begin.
     """
-    gates, elsewhere = open_gates(logits), 1 - start
+    gates = open_gates(logits)
     relations = [gate for gate, _ in gates]
-    forward, backward = walk_forward(relations, edges, start, elsewhere), [0 * start + 1]
+    forward, backward = walk_forward(relations, edges, start), [0 * start + 1]
     for gate, end in reversed(gates):
-        backward[-1] = backward[-1] * elsewhere
         # A walk leaves a node against the directed edges that lead to it: by the opposite directed relation.
         against = gate[edges.owner, edges.directed_relation ^ 1][:, None]
         on, stop = edges.maximum(backward[-1][edges.source] * against), end[edges.node_owner]

@@ -56,7 +56,7 @@ class PathRetriever(Retriever):
 
     def search(self, k: int) -> Operator:
         """Return an operator that retrieves the k best walks by the generated relation paths."""
-        return Decode(self, int(self.checkpoint.about["length"]), self.width) >> Instances() % k
+        return Decode(self, int(self.checkpoint.about["length"]), self.width) >> Instances(returning=True) % k
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the log-probability of an item's relation path; each path is computed once."""
@@ -168,7 +168,7 @@ class Decode(Ranker):
                 chances = decoder.log_probabilities(state)[0]
                 longer += [
                     (total + float(chances[decoder.row_of[after.ways[-1]]]), after, state)
-                    for after in extensions(graph, path, edges)
+                    for after in extensions(graph, path, edges, returning=True)
                 ]
             best = sorted(longer, key=_order)[: self.width]
             beam = [

@@ -182,12 +182,12 @@ class _Neighbourhoods:
 
     def _f1(self, at: int, ways: Ways, entity: int) -> float:
         """Return the F1 of the ends of a relation path from a query entity against the answers."""
-        walked = relation_path(self.graph, entity, ways, self.edges)
+        walked = relation_path(self.graph, entity, ways, self.edges, returning=True)
         if walked is None:
             return 0.0
         answers = self.examples[at].answers
-        hits = int(np.isin(np.array(answers), walked.ends).sum())
-        return 2 * hits / (len(walked.ends) + len(answers))
+        hits = int(np.isin(np.array(answers), walked.targets).sum())
+        return 2 * hits / (len(walked.targets) + len(answers))
 
 
 class _Vectors:
@@ -275,7 +275,7 @@ def masked_question(graph: Graph, example: Example) -> str:
 
 def _written(graph: Graph, candidate: Candidate, example: Example, edges: Any) -> str:
     """Return one of the paths of a candidate, to an answer if there is one: `Q → [r] → a → [s⁻¹] → x`."""
-    walked = relation_path(graph, candidate.source, candidate.ways, edges)
+    walked = relation_path(graph, candidate.source, candidate.ways, edges, returning=True)
     if walked is None:
         return graph.names[candidate.source]
     walks = graph.at(walked.walks()[0])

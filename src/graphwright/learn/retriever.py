@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,15 @@ from graphwright.errors import DataError, OptionError
 from graphwright.files import whole
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import Ways, labelled_edges, relation_paths, relation_words, walk_text, walks_along
+from graphwright.graph.walks import (
+    Ways,
+    labelled_edges,
+    leading_elsewhere,
+    relation_paths,
+    relation_words,
+    walk_text,
+    walks_along,
+)
 from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.learn.network import Batch, view_graph
 from graphwright.models.protocols import Encoder, Floats
@@ -35,16 +43,31 @@ __all__ = [
     "Explain",
     "LastNode",
     "Retriever",
-    "StepProbabilities",
+    "StepModel",
+    "StepScores",
     "TRAINED",
     "read_checkpoint",
     "relation_vectors",
 ]
 
-StepProbabilities = Callable[[Ints, Ints], Scores]
-"""Maps walks, as nodes [walks, steps + 1] and edges [walks, steps] by snapshot id, to probabilities [walks, steps]."""
+StepScores = Callable[[Ints, Ints], Scores]
+"""Maps walks, as nodes [walks, steps + 1] and edges [walks, steps] by snapshot id, to scores [walks, steps]."""
+
+
+class StepModel(NamedTuple):
+    """The scores that a retriever gives to steps of walks for one question.
+
+    `probabilities`: that each step's triple, or the node it leads to, is part of an explanation; `reach`: the score of
+    the best walk that takes the step, at most 1; `log_likelihood`: of a relation path with its end, given the question.
+    """
+
+    probabilities: StepScores
+    reach: StepScores
+    log_likelihood: Callable[[Ways], float]
+
 
 MASK = "x"  # replaces the entities of a question
+MIN_PROBABILITY = 1e-3  # of a step
 
 
 FORMAT = 1
@@ -140,9 +163,9 @@ class Retriever(Scorer):
     def search(self, k: int) -> Operator:
         """Return an operator that retrieves the k best: triples of the narrowed graph, or walks."""
 
-    def step_probabilities(self, state: State, run: Run) -> StepProbabilities:
-        """Return a function that gives the probability of each step of walks to be part of an explanation."""
-        raise OptionError(f"{self!r} retrieves whole paths and gives no probabilities of steps; use its `search`.")
+    def step_model(self, state: State, run: Run) -> StepModel:
+        """Return the scores of steps of walks."""
+        raise OptionError(f"{self!r} retrieves whole paths and gives no scores of steps; use its `search`.")
 
     @property
     def weights(self) -> Mapping[str, Floats]:
@@ -176,7 +199,7 @@ def relation_vectors(encode: Callable[[list[str]], Floats], graph: Graph, relati
     return vectors
 
 
-TRAINED = Has("a trained retriever, as load_retriever returns it", "step_probabilities")
+TRAINED = Has("a trained retriever, as load_retriever returns it", "step_model")
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,19 +227,19 @@ class LastNode(Scorer):
 
 
 _MAX_WALKS = 5_000  # by one relation path
-_MIN_PROBABILITY = 1e-3  # of a step, and of its complement
 
 
 @dataclass(frozen=True, repr=False)
 class Explain(Ranker):
     """Rank chains of the evidence's triples from the query entities by the support of their relation path.
 
-    The offline twin of a language model that reads chains (ReG, figure 7). The score of a relation path is the sum over
-    its steps of the log-odds of the retriever's mean probability of the edges taken there; so a path goes on only
-    where the next step more probably explains the answer than not. An item is a walk by a relation path, as
-    in RelationPaths, one to each node that it leads to. Unlike Chains, which leads to each node once, this also finds
-    the walk to a node that a shorter one, or the walk itself, has passed. `length`: triples of a chain at most;
-    `share`: of the best triple's probability that a triple must have; `paths`: relation paths that are kept.
+    The offline twin of a language model that reads chains (ReG, figure 7). The score of a relation path is its
+    log-likelihood by the retriever, which decides where a path ends; plus the mean over its steps of the logarithm of
+    the mean probability of the edges taken there, so that a longer path loses nothing by its length. An item is a walk
+    by a relation path, as in RelationPaths, one to each node that it leads to. Unlike Chains, which leads to each node
+    once, this also finds the walk to a node that a shorter one, or the walk itself, has passed, its first node
+    included. `length`: triples of a chain at most; `share`: of the highest reach that a triple must have; `paths`:
+    relation paths that are kept.
     """
 
     retriever: Annotated[Retriever, TRAINED]
@@ -231,45 +254,46 @@ class Explain(Ranker):
         triples = state.evidence
         if triples is None or not len(triples.edges):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        probabilities = self.retriever.step_probabilities(state, run)
-        graph = _best_triples(state.graph, np.unique(triples.edges), probabilities, self.share)
+        model = self.retriever.step_model(state, run)
+        graph = _best_triples(state.graph, np.unique(triples.edges), model.reach, self.share)
         edges = labelled_edges(graph)
         paths: list[tuple[float, Ways, list[tuple[Ints, Ints]]]] = []
         for source in graph.at(graph.local(state.graph.at(query_entities(state)))).tolist():
-            for path in relation_paths(graph, source, self.length, edges=edges)[0]:
-                local, by = walks_along(graph, source, path.ways, _MAX_WALKS, edges)
+            for path in relation_paths(graph, source, self.length, edges=edges, returning=True)[0]:
+                local, by = walks_along(graph, source, path.ways, _MAX_WALKS, edges, returning=True)
                 if len(local):
                     nodes, ids = graph.at(local.ravel()).reshape(local.shape), graph.edges[by]
-                    paths.append((_support(ids, probabilities(nodes, ids)), path.ways, _one_to_each_end(nodes, ids)))
+                    score = model.log_likelihood(path.ways) + _support(ids, model.probabilities(nodes, ids))
+                    paths.append((score, path.ways, _one_to_each_end(nodes, ids)))
         paths.sort(key=lambda path: (-path[0], len(path[1]), path[1]))
         best = [(item, score) for score, _, items in paths[: self.paths] for item in items]
         items, scores = [item for item, _ in best], [score for _, score in best]
         return state.with_(evidence=Evidence.of_pieces(items, scores, walk_text).top(k))
 
 
-def _best_triples(graph: Graph, edges: Ints, probabilities: StepProbabilities, share: float) -> Graph:
-    """Return the graph of the triples that have a share of the best one's probability in both directions."""
-    ends = graph.ends(edges).reshape(-1, 2)
-    both = np.minimum(probabilities(ends, edges[:, None]), probabilities(ends[:, ::-1], edges[:, None]))[:, 0]
-    best = edges[both >= share * both.max()]
+def _best_triples(graph: Graph, edges: Ints, reach: StepScores, share: float) -> Graph:
+    """Return the graph of the triples that have a share of the highest reach."""
+    scores = reach(graph.ends(edges).reshape(-1, 2), edges[:, None])[:, 0]
+    best = edges[scores >= share * scores.max()]
     return Graph(graph.columns, np.unique(graph.ends(best)), best)
 
 
 def _support(edges: Ints, probabilities: Scores) -> float:
-    """Return the sum over the steps of the log-odds of the mean probability of edges that no earlier step took."""
+    """Return the mean over the steps of the log of the mean probability of edges that no earlier step took."""
     total, taken = 0.0, edges[:0, 0]
     for step in range(edges.shape[1]):
         distinct, first = np.unique(edges[:, step], return_index=True)
         new = ~np.isin(distinct, taken, assume_unique=True)
         # A step over edges that were taken before explains nothing more.
         mean = float(probabilities[first[new], step].mean()) if new.any() else 0.0
-        mean = min(max(mean, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
-        total += math.log(mean / (1 - mean))
+        total += math.log(max(mean, MIN_PROBABILITY))
         taken = np.union1d(taken, distinct)
-    return total
+    return total / len(edges[0])
 
 
 def _one_to_each_end(nodes: Ints, edges: Ints) -> list[tuple[Ints, Ints]]:
-    """Return the first walk to each node that the walks lead to."""
+    """Return the first walk to each node that the walks lead to (see `leading_elsewhere`)."""
+    rows = leading_elsewhere(nodes)
+    nodes, edges = nodes[rows], edges[rows]
     first = np.sort(np.unique(nodes[:, -1], return_index=True)[1])
     return [(nodes[at], edges[at]) for at in first.tolist()]

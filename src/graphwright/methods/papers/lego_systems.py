@@ -74,7 +74,8 @@ def rog(
     its planner on the graph, as a path retriever is (see `load_retriever`); other planners are not trained.
     """
     planning = planned(planner or llm or ix.encoder, plans, length, pool)
-    return answered(ix, OnGraph(StatementGraph(), planning >> Instances() % paths), top_k, llm, tied=True)
+    walks = Instances(returning=isinstance(planner, PathRetriever)) % paths
+    return answered(ix, OnGraph(StatementGraph(), planning >> walks), top_k, llm, tied=True)
 
 
 def gsr(
@@ -94,7 +95,8 @@ def gsr(
     write the relation paths; here a path retriever takes its place.
     """
     planning = planned(planner or llm or ix.encoder, plans, length, pool)
-    search = planning >> Instances() >> InduceEdges() >> ShortestPaths() % paths
+    walks = Instances(returning=isinstance(planner, PathRetriever))
+    search = planning >> walks >> InduceEdges() >> ShortestPaths() % paths
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 
 

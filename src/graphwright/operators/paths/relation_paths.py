@@ -16,6 +16,7 @@ from graphwright.graph.walks import (
     MAX_EDGES,
     RelationPath,
     labelled_edges,
+    leading_elsewhere,
     relation_path,
     relation_paths,
     relation_text,
@@ -83,7 +84,8 @@ class Instances(Ranker):
     From the first node of each item, by the relations of the item in their directions, as RelationPaths walks: one walk
     to each node that they lead to, or with `all` every walk, at most `max_walks` of each relation path. A walk has the
     score of its relation path. Without `all` the cost of a relation path is that of the edges at its fronts, however
-    many walks there are.
+    many walks there are. `returning`: walks may come back to their first node, as those of trained retrievers do;
+    one that ends there counts where its relation path leads nowhere else.
 
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
@@ -94,6 +96,7 @@ class Instances(Ranker):
 
     all: bool = False
     max_walks: Annotated[int, AtLeast(1)] = 100_000
+    returning: bool = False
     needs = ("evidence",)
     gives = ("evidence",)
 
@@ -121,10 +124,13 @@ class Instances(Ranker):
                 continue
             seen.add(key)
             if self.all:
-                node_rows, edge_rows = walks_along(graph, *key, int(self.max_walks), labelled)
+                node_rows, edge_rows = walks_along(graph, *key, int(self.max_walks), labelled, self.returning)
             else:
-                path = relation_path(graph, *key, labelled)
+                path = relation_path(graph, *key, labelled, self.returning)
                 node_rows, edge_rows = path.walks() if path is not None else (np.empty((0, 1), np.int32),) * 2
+            if self.returning:
+                rows = leading_elsewhere(node_rows)
+                node_rows, edge_rows = node_rows[rows], edge_rows[rows]
             order = np.lexsort(node_rows.T[::-1])[: self.max_walks if k is None else min(k, self.max_walks)]
             yield list(zip(graph.at(node_rows[order]), graph.edges[edge_rows[order]], strict=True))
 
