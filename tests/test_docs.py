@@ -293,6 +293,27 @@ def test_every_method_is_in_the_page_on_methods() -> None:
         assert name in METHODS
 
 
+def published() -> list[str]:
+    """The methods that carry the name of a paper."""
+    return [name for name, method in METHODS.items() if ".papers." in getattr(method.build, "__module__", "")]
+
+
+def test_every_published_method_says_where_it_deviates() -> None:
+    section = (
+        text_of("docs/methods.md").partition("## Published methods, and where they deviate")[2].partition("\n## ")[0]
+    )
+    rows = [[part.strip() for part in line.strip("|").split("|")] for line in section.splitlines() if "| `" in line]
+    rows = [row for row in rows if row[0] != "method"]
+    assert all(len(row) == 4 and all(row) for row in rows)
+    listed = [name for row in rows for name in re.findall(r"`([^`]+)`", row[0])]
+    assert sorted(listed) == sorted(published())
+
+
+@pytest.mark.parametrize("name", published())
+def test_published_methods_give_the_same_number_of_passages(name: str) -> None:
+    assert METHODS[name].options["top_k"] == generate.prompts.CONTEXT_PASSAGES
+
+
 def test_metrics_of_the_page_on_evaluation_exist() -> None:
     page = text_of("docs/evaluate.md")
     table = page[page.index("| documents | `recall") : page.index("| a judge, with")]

@@ -236,7 +236,7 @@ def _answer(name: str, of: Callable[[Sequence[str], Sequence[str]], float], abou
 
 
 def _all() -> Iterable[Measure]:
-    for k in (1, 2, 5, 10, 20, 100):
+    for k in (1, 2, 5, 10, 15, 20, 100):
         yield _retrieval("recall", metrics.recall_at_k, k, "Share of the gold documents among the first {k}.")
     capped = "Gold documents among the first {k}, of as many as fit (BEIR)."
     yield _retrieval("capped recall", metrics.capped_recall_at_k, 10, capped)
@@ -269,7 +269,7 @@ MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in _all()}
 """All metrics of a run."""
 
 _DEFAULTS = {
-    ("documents", "gold"): ("recall@2", "recall@5", "recall@10", "recall@20", "ndcg@10", "mrr@10"),
+    ("documents", "gold"): ("recall@2", "recall@5", "recall@10", "recall@15", "ndcg@10", "mrr@10"),
     ("documents", "answers"): ("exact match", "token f1", "hit"),
     ("graph", "answers"): ("hits@1", "hit", "f1", "micro f1"),
 }

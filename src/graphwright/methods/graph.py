@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphwright.generate.answer import Generate
 from graphwright.generate.graph_answer import GraphAnswer
 from graphwright.generate.path_prompts import PathPrompt
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
@@ -22,7 +23,7 @@ __all__ = ["graph"]
 _SHOWN = 100  # nodes of the graph that a language model is shown beside the paths: each is only a name
 
 
-def graph(ix: Snapshot, top_k: int = 20, hops: int = 3, *, llm: LLM | None = None) -> Operator:
+def graph(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, hops: int = 3, *, llm: LLM | None = None) -> Operator:
     """Answer by the relations that the question names, by its words or by meaning (the default over graphs).
 
     `hops`: the most relations of a path. Without a language model the answer is the names that the walks lead

@@ -72,7 +72,7 @@ def test_what_cannot_be_used_is_refused(options) -> None:
 
 def test_the_corpus_graph_can_be_what_documents_refer_to_alone() -> None:
     alone = repr(pipeline("fastinsight", SNAPSHOT, relations=("refers to",)))
-    assert alone.startswith("OnGraph(PassageGraph(relations=('refers to',)), ") and ") % 20 >> ToPassages()" in alone
+    assert alone.startswith("OnGraph(PassageGraph(relations=('refers to',)), ") and ") % 15 >> ToPassages()" in alone
     few = pipeline("fastinsight", SNAPSHOT, batch=2, relations=("refers to",), cross_encoder=OverlapCrossEncoder())
     chunks = retrieval_part(few)(start(QUESTION, SNAPSHOT.graph)).passages
     assert chunks is not None and len(chunks) == 2  # the toy corpus has no links, so nothing is added

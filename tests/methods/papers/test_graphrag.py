@@ -39,17 +39,19 @@ def test_the_expressions_read_as_they_are_written() -> None:
     local = repr(pipeline("graphrag-local", ix, entities=7, relations=5))
     assert local.startswith(
         f"EntitySearch({ix.passages!r}, names={ix.names!r}, triples={ix.triples!r}) % 7 >> "
-        f"LocalContext({summaries}, relations=5) >> ToPassages(limit=20, index={ix.passages!r}) >> "
+        f"LocalContext({summaries}, relations=5) >> ToPassages(limit=15, index={ix.passages!r}) >> "
     )
     whole = repr(pipeline("graphrag-global", ix, communities=3))
-    assert whole.startswith(f"CommunitySearch({summaries}) % 3 >> ToPassages(limit=20, index={ix.passages!r}) >> ")
+    assert whole.startswith(
+        f"CommunitySearch({summaries}, level=2) % 3 >> ToPassages(limit=15, index={ix.passages!r}) >> "
+    )
     llm = ScriptedLLM(writer)
     messages = f"Summaries({ix.passages!r}, triples={ix.triples!r}, model={llm!r})"
     written = repr(pipeline("graphrag-global", ix, communities=3, rated=9, llm=llm))
     assert written == (
-        f"CommunitySearch({messages}) % 9 >> RateCommunities({llm!r}, {messages}) % 3 >> "
-        f"ToPassages(limit=20, index={ix.passages!r}) >> "
-        f"ReportPrompt(CommunityReports(summaries={messages}, level=1, limit=3)) >> "
+        f"CommunitySearch({messages}, level=2) % 9 >> RateCommunities({llm!r}, {messages}, level=2) % 3 >> "
+        f"ToPassages(limit=15, index={ix.passages!r}) >> "
+        f"ReportPrompt(CommunityReports(summaries={messages}, level=2, limit=3)) >> "
         f"Generate({llm!r}, twin=Overview({ix.passages!r}) >> "
         "ReadSpans(MiniLMReader()) >> Abstain(MiniLMReader()) >> Quote(MiniLMReader()))"
     )

@@ -32,7 +32,7 @@ def test_the_expression_is_that_of_the_paper() -> None:
     edges = GlobalEdges(SNAPSHOT.triples, by_question=True)
     assert repr(pipeline("pathrag", SNAPSHOT)).startswith(
         f"Keywords() >> AnchorSearch({SNAPSHOT.names!r}) % 40 >> OnGraph(StatementGraph(), FlowPaths() % 15) >> "
-        f"{ToPassages(20, index=SNAPSHOT.passages, weight=0.0, items=WithEdges(edges))!r} >> "
+        f"{ToPassages(15, index=SNAPSHOT.passages, weight=0.0, items=WithEdges(edges))!r} >> "
     )
     small = repr(pipeline("pathrag-lt", SNAPSHOT))
     assert f"AnchorSearch({SNAPSHOT.names!r}) % 20 >> OnGraph(StatementGraph(), FlowPaths() % 5) >> " in small

@@ -32,7 +32,7 @@ def test_the_expression_is_that_of_the_paper() -> None:
     assert repr(evidence_chains(OverlapCrossEncoder())) == chains
     whole = repr(pipeline("reg", SNAPSHOT, scorer=OverlapCrossEncoder()))
     assert whole.startswith(
-        f"LinkEntities(names={SNAPSHOT.names!r}) >> (Keep() | {chains}) >> ToPassages(limit=20) >> "
+        f"LinkEntities(names={SNAPSHOT.names!r}) >> (Keep() | {chains}) >> ToPassages(limit=15) >> "
     )
     # Triples that have vectors are not read again.
     assert SNAPSHOT.triples is not None

@@ -90,7 +90,7 @@ class TestPhraseSeeds:
         for edge, score in zip(edges, (0.8, 0.4), strict=True):
             for end in {GRAPH.triple(edge)[0], GRAPH.triple(edge)[2]}:
                 of.setdefault(end, []).append(score)
-        expected = {end: float(np.mean(scores)) / passages_with(end) for end, scores in of.items()}
+        expected = {end: float(np.mean(scores)) / 0.8 / passages_with(end) for end, scores in of.items()}
         near = VectorSearch(SNAPSHOT.passages)(question).evidence
         assert near is not None and near.scores is not None
         low, high = near.scores.min(), near.scores.max()
@@ -98,6 +98,13 @@ class TestPhraseSeeds:
             expected[GRAPH.names[node]] = 0.05 * (score - low) / (high - low)
         assert result == pytest.approx(expected)
         assert max(result[GRAPH.names[int(node)]] for node in near.nodes) == pytest.approx(0.05)
+
+    def test_only_the_best_phrases_are_seeds(self) -> None:
+        edges = GRAPH.columns.out.row(GRAPH.id("Lothair II"))[:3].astype(np.int64)
+        state = start("Whom did Lothair II marry?", GRAPH, evidence=Evidence.of_edges(edges, [0.8, 0.6, 0.4]))
+        every, best = (named(PhraseSeeds(SNAPSHOT.passages, 0.0, phrases)(state)) for phrases in (9, 2))
+        weights = sorted((score for score in every.values() if score), reverse=True)
+        assert len(weights) > 2 and sorted((s for s in best.values() if s), reverse=True) == weights[:2]
 
     def test_without_a_triple_there_are_no_seeds_and_negative_scores_weigh_nothing(self) -> None:
         nothing = PhraseSeeds(SNAPSHOT.passages)(start("?", GRAPH, evidence=Evidence.of_edges([])))

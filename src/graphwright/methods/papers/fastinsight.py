@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphwright.errors import OptionError
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
 from graphwright.methods.house import answering, blended
@@ -21,7 +22,7 @@ __all__ = ["fastinsight", "fastinsight_entities"]
 
 def fastinsight(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     batch: int = 10,
     budget: int = 100,
     alpha: float = 0.2,
@@ -46,7 +47,7 @@ def fastinsight(
 
 def fastinsight_entities(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     batch: int = 10,
     budget: int = 100,
     alpha: float = 0.2,

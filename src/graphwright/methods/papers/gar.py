@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphwright.errors import OptionError
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import DEPTH, answering, blended, both
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
@@ -18,7 +19,7 @@ __all__ = ["gar"]
 
 def gar(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     batch: int = 10,
     budget: int = 100,
     relations: tuple[str, ...] = RELATIONS,

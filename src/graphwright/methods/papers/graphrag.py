@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import CommunityReports, ReportPrompt
+from graphwright.generate.prompts import CONTEXT_PASSAGES, CommunityReports, ReportPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
@@ -16,9 +16,9 @@ __all__ = ["graphrag_global", "graphrag_local"]
 
 def graphrag_local(
     ix: Snapshot,
-    top_k: int = 20,
-    entities: int = 20,
-    relations: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
+    entities: int = 10,
+    relations: int = 10,
     communities: int = 3,
     level: int = 2,
     *,
@@ -39,10 +39,10 @@ def graphrag_local(
 
 def graphrag_global(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     communities: int = 10,
     rated: int = 40,
-    level: int = 1,
+    level: int = 2,
     *,
     llm: LLM | None = None,
 ) -> Operator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphwright.generate.path_prompts import PathPrompt
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
 from graphwright.methods.house import answering
@@ -16,7 +17,7 @@ __all__ = ["g_retriever"]
 
 def g_retriever(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     k: int = 10,
     cost: float = 0.5,
     *,

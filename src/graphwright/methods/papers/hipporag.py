@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
@@ -22,7 +23,7 @@ __all__ = ["hipporag", "hipporag2"]
 
 
 def hipporag(
-    ix: Snapshot, top_k: int = 20, nodes: int = 1000, restart: float = 0.5, *, llm: LLM | None = None
+    ix: Snapshot, top_k: int = CONTEXT_PASSAGES, nodes: int = 1000, restart: float = 0.5, *, llm: LLM | None = None
 ) -> Operator:
     """Rank passages by the PageRank of their entities, from the entities that the question names (HippoRAG).
 
@@ -38,9 +39,9 @@ def hipporag(
 
 def hipporag2(
     ix: Snapshot,
-    top_k: int = 20,
-    pool: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     triples: int = 5,
+    phrases: int = 5,
     nodes: int = 1000,
     restart: float = 0.5,
     weight: float = 0.05,
@@ -49,13 +50,15 @@ def hipporag2(
 ) -> Operator:
     """Rank passages by PageRank from the triples nearest to the question, and from all passages (HippoRAG 2).
 
-    `pool`, `triples`: numbers of triples to consider, and to select at most; a language model selects them (recognition
-    memory), or else rare words shared with the question. `weight`: of passages, relative to the entities of these
-    triples; `restart`: 1 minus the damping factor; `nodes`: nodes that are ranked. If no triple is
-    selected, passages are ranked by their vectors.
+    `triples`: the number to consider, of which a language model selects (recognition memory), or else rare words shared
+    with the question. `phrases`: the most of their entities that are seeds; `weight`: of passages, relative to these;
+    `restart`: 1 minus the damping factor; `nodes`: nodes that are ranked. If no triple is selected, passages are ranked
+    by their vectors.
     """
     recognised = SharedWords(ix.words) if llm is None else Choose(llm)
-    near = LinkEntities(ix.names) >> TripleSearch(ix.triples, pool) >> recognised % triples
-    walk = near >> PhraseSeeds(ix.passages, weight) >> PersonalizedPageRank(restart) % nodes >> Only(Kind.CHUNK)
+    near = LinkEntities(ix.names) >> TripleSearch(ix.triples, triples) >> recognised
+    walk = (
+        near >> PhraseSeeds(ix.passages, weight, phrases) >> PersonalizedPageRank(restart) % nodes >> Only(Kind.CHUNK)
+    )
     search = walk % top_k >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
     return search >> answering(ix, llm)

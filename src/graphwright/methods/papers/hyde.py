@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
@@ -12,7 +13,9 @@ from graphwright.operators.search.search import VectorSearch
 __all__ = ["hyde"]
 
 
-def hyde(ix: Snapshot, top_k: int = 20, feedback: int = 5, beta: float = 0.75, *, llm: LLM | None = None) -> Operator:
+def hyde(
+    ix: Snapshot, top_k: int = CONTEXT_PASSAGES, feedback: int = 5, beta: float = 0.75, *, llm: LLM | None = None
+) -> Operator:
     """Rank passages by their nearness to a hypothetical passage that answers the question (HyDE).
 
     A language model writes that passage. Its offline twin is pseudo-relevance feedback: the first `feedback` passages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphwright.errors import OptionError
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import DEPTH, answering, both
 from graphwright.models.protocols import LLM, Reader
@@ -15,7 +16,7 @@ __all__ = ["ircot"]
 
 def ircot(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     k: int = 20,
     steps: int = 3,
     shown: int = 5,

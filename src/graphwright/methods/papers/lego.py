@@ -9,6 +9,7 @@ from typing import TypeVar
 from graphwright.errors import OptionError
 from graphwright.generate.answer import Generate
 from graphwright.generate.path_prompts import PathPrompt
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.generate.readers import TargetAnswer
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
@@ -213,7 +214,7 @@ def _judged(number: int) -> bool:
 
 
 def answered(
-    ix: Snapshot, search: Operator, top_k: int = 20, llm: LLM | None = None, *, tied: bool = False
+    ix: Snapshot, search: Operator, top_k: int = CONTEXT_PASSAGES, llm: LLM | None = None, *, tied: bool = False
 ) -> Operator:
     """Return a whole method: link the question, find paths, rank their passages, and answer.
 
@@ -245,7 +246,7 @@ def instance(number: int) -> Callable[..., Operator]:
 
     def build(
         ix: Snapshot,
-        top_k: int = 20,
+        top_k: int = CONTEXT_PASSAGES,
         nodes: int = 1000,
         edges: int = 64,
         paths: int = 32,

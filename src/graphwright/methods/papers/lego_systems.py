@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import CommunityReports, ReportPrompt
+from graphwright.generate.prompts import CONTEXT_PASSAGES, CommunityReports, ReportPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.learn.path import Decode, PathRetriever
 from graphwright.methods.house import answering
@@ -56,7 +56,7 @@ def selected(model: Model, encoder: Encoder | Scorer, hops: int = 2, paths: int 
 
 def rog(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     plans: int = 3,
     paths: int = 100,
     length: int = 3,
@@ -80,7 +80,7 @@ def rog(
 
 def gsr(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     plans: int = 3,
     paths: int = 32,
     length: int = 3,
@@ -102,7 +102,7 @@ def gsr(
 
 def kelp(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     hops: int = 2,
     paths: int = 32,
     pool: int = 1000,
@@ -122,7 +122,7 @@ def kelp(
 
 def tog(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     width: int = 3,
     depth: int = 3,
     *,
@@ -140,7 +140,7 @@ def tog(
 
 def grag_m(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     communities: int = 3,
     level: int = 2,
     nodes: int = 1000,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphwright.generate.path_prompts import PathPrompt
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
@@ -16,7 +17,7 @@ from graphwright.operators.select import ToPassages
 __all__ = ["lightrag_global", "lightrag_hybrid", "lightrag_local"]
 
 
-def lightrag_local(ix: Snapshot, top_k: int = 20, n: int = 40, *, llm: LLM | None = None) -> Operator:
+def lightrag_local(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Operator:
     """Rank passages by the entities that low-level keywords name, and by their relations (LightRAG, local).
 
     `n`: entities in all. A language model lists the keywords and is shown the entities, relations and best
@@ -25,7 +26,7 @@ def lightrag_local(ix: Snapshot, top_k: int = 20, n: int = 40, *, llm: LLM | Non
     return _method(ix, llm, _low(ix, n), ToPassages(top_k, summed=True))
 
 
-def lightrag_global(ix: Snapshot, top_k: int = 20, n: int = 40, *, llm: LLM | None = None) -> Operator:
+def lightrag_global(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Operator:
     """Rank passages by the relations that are nearest to the question's themes (LightRAG, global).
 
     `n`: relations in all; `llm` as in `lightrag_local`. Without one the question itself is the only theme.
@@ -33,7 +34,7 @@ def lightrag_global(ix: Snapshot, top_k: int = 20, n: int = 40, *, llm: LLM | No
     return _method(ix, llm, _high(ix, n, llm), ToPassages(top_k))
 
 
-def lightrag_hybrid(ix: Snapshot, top_k: int = 20, n: int = 40, *, llm: LLM | None = None) -> Operator:
+def lightrag_hybrid(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Operator:
     """Rank passages by entities of low-level and relations of high-level keywords, alternating (LightRAG, hybrid).
 
     `n`: entities in all, and relations found by themes in all; `llm` as in `lightrag_local`.

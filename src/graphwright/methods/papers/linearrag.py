@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
@@ -21,7 +22,7 @@ __all__ = ["linearrag"]
 
 def linearrag(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     rounds: int = 2,
     sentences: int = 3,
     threshold: float = 0.4,

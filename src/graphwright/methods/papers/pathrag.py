@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphwright.generate.path_prompts import GlobalEdges, PathPrompt
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
@@ -19,7 +20,7 @@ __all__ = ["pathrag", "pathrag_lt"]
 
 def pathrag(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     n: int = 40,
     k: int = 15,
     decay: float = 0.7,
@@ -50,7 +51,7 @@ def pathrag(
 
 def pathrag_lt(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     n: int = 20,
     k: int = 5,
     decay: float = 0.7,

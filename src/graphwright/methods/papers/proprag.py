@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering, both
@@ -19,7 +20,7 @@ __all__ = ["proprag"]
 
 def proprag(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     focus: int = 50,
     width: int = 4,
     length: int = 3,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import ReportPrompt, TreeReports
+from graphwright.generate.prompts import CONTEXT_PASSAGES, ReportPrompt, TreeReports
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
@@ -12,7 +12,9 @@ from graphwright.operators.operator import Operator
 __all__ = ["raptor"]
 
 
-def raptor(ix: Snapshot, top_k: int = 20, size: int = 10, per_summary: int = 1, *, llm: LLM | None = None) -> Operator:
+def raptor(
+    ix: Snapshot, top_k: int = CONTEXT_PASSAGES, size: int = 10, per_summary: int = 1, *, llm: LLM | None = None
+) -> Operator:
     """Rank passages by a search over the passages and a tree of summaries of them (RAPTOR, collapsed tree).
 
     `size`: the approximate size of a cluster; `per_summary`: number of passages that a retrieved summary gives. A

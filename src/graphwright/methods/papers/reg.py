@@ -6,6 +6,7 @@ from pathlib import Path
 
 from graphwright.generate.answer import Generate
 from graphwright.generate.path_prompts import ChainPrompt
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.generate.readers import ChainAnswer, TargetAnswer
 from graphwright.index.snapshot import Snapshot
 from graphwright.learn.path import PathRetriever
@@ -91,7 +92,7 @@ def gnn_rag(retriever: Retriever, paths: int = 32, nodes: int = 1000) -> Operato
 
 def reg(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     triples: int = 500,
     nodes: int = 1000,
     length: int | None = None,

@@ -13,6 +13,7 @@ from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.vector_index import VectorIndex
+from graphwright.kernels.ranking import top
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
@@ -111,9 +112,9 @@ class SharedWords(Ranker):
 class PhraseSeeds(Operator):
     """Score the ends of the evidence's triples, and every passage, as seeds of PageRank (HippoRAG 2, section 3.3).
 
-    An end has the mean score of its triples times its specificity (see SpecificSeeds); a passage has `weight` times
-    its cosine with the question, scaled to 0 for the least and 1 for the largest. Without evidence there are no seeds.
-    `passages`: vectors of the passages.
+    An end has the mean score of its triples, divided by the largest of any, times its specificity (see SpecificSeeds);
+    the `phrases` best ends are seeds. A passage has `weight` times its cosine with the question, scaled to 0 for the
+    least and 1 for the largest. Without evidence there are no seeds. `passages`: vectors of the passages.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start
@@ -121,11 +122,12 @@ class PhraseSeeds(Operator):
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> evidence = PhraseSeeds(index)(start("Graz?", graph, evidence=Evidence.of_edges([0], [0.8]))).evidence
     >>> graph.names.take(evidence.nodes)[:2], evidence.scores[:2].round(3).tolist()
-    (['Graz', 'Mur'], [0.85, 0.8...])
+    (['Graz', 'Mur'], [1.05, 1.0...])
     """
 
     passages: VectorIndex
     weight: Annotated[float, AtLeast(0)] = 0.05
+    phrases: Annotated[int, AtLeast(1)] = 5
     needs = ("evidence",)
     gives = ("evidence",)
 
@@ -135,10 +137,12 @@ class PhraseSeeds(Operator):
         if not len(evidence):
             return state.with_(evidence=Evidence.of_nodes([], []))
         scores_of: dict[int, list[float]] = {}
-        for (nodes, edges), score in zip(evidence, evidence.ranked_scores.tolist(), strict=True):
+        relative = evidence.ranked_scores / max(evidence.ranked_scores.max(), 1e-12)
+        for (nodes, edges), score in zip(evidence, relative.tolist(), strict=True):
             for node in {*nodes.tolist(), *graph.ends(edges).tolist()}:
                 scores_of.setdefault(node, []).append(max(score, 0.0))
         ends = np.array(list(scores_of), np.int64)
         means = np.array([sum(scores) / len(scores) for scores in scores_of.values()]) * _specificity(graph, ends)
+        best = top(means, self.phrases)
         passages, cosines = scaled_passages(self.passages, state, run)
-        return state.with_(evidence=united_seeds([(ends, means), (passages, self.weight * cosines)]))
+        return state.with_(evidence=united_seeds([(ends[best], means[best]), (passages, self.weight * cosines)]))
