@@ -98,6 +98,7 @@ def test_large_graphs_are_searched_by_names_as_they_are_written(tmp_path, monkey
     monkeypatch.setattr(name_index, "MAX_NORMALISED", 3)
     monkeypatch.setattr(build, "MAX_NORMALISED", 3)
     monkeypatch.setattr(build, "MAX_NAMES_EMBEDDED", 3)
+    monkeypatch.setattr(build, "MAX_TRIPLES_EMBEDDED", 3)
     monkeypatch.setattr(build, "MAX_TRIPLES_INDEXED", 3)
     index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), encoder=HashEncoder())
     assert not len(index.graph.columns.aliases) and index.info()["embedded"] == {}

@@ -156,7 +156,7 @@ class Index:
         of their rows. `names`: files with an id and a name in each row, for nodes and relations. `max_malformed`: the
         number of rows that may be left out, by default 100, and one in ten of a file; with more, no index is created.
         `embed`: which of names, triples and passages (a node's triples as text) are embedded; by default names, if the
-        graph has at most 50,000 nodes.
+        graph has at most 50,000 nodes, and triples, if it has at most 50,000.
 
         Every method runs on it, and its nodes take the place of passages. Documents cannot be added to it.
 

@@ -72,7 +72,7 @@ def test_json_has_the_keys_of_the_contract(folder: Path) -> None:
     assert text[citation["start"] : citation["end"]] == citation["text"]
     assert len(answer["passages"]) == 2
     assert set(answer["passages"][0]) == {"id", "document", "title", "text", "start", "end", "score"}
-    assert answer["trace"][0]["operator"] == "LinkEntities()" and answer["trace"][0]["seconds"] > 0
+    assert answer["trace"][0]["operator"].startswith("LinkEntities(") and answer["trace"][0]["seconds"] > 0
 
 
 def test_explain_shows_anchors_and_the_cost_of_each_step(folder: Path) -> None:

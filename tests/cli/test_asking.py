@@ -151,10 +151,21 @@ def test_a_document_cannot_control_the_terminal() -> None:
     assert not set(text) & set("\x1b\x07\x9b")
 
 
+def test_a_method_that_lacks_vectors_says_so_once_and_what_to_do(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in CORPUS), encoding="utf-8")
+    made = graphwright("index", corpus, "--into", tmp_path / "index", "--embed", "passages")
+    assert made.returncode == 0, made.stderr
+    done = graphwright("ask", QUESTION, "--index", tmp_path / "index", "--method", "pathrag", "--json")
+    for kind in ("names", "triples"):
+        assert done.stderr.count(f"note: the index has no vectors of {kind}, so they were compared by words; ") == 1
+    assert "--embed passages,names,triples" in done.stderr and json.loads(done.stdout)["method"] == "pathrag"
+
+
 def test_the_command_shows_all_of_it(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("".join(json.dumps(row) + "\n" for row in CORPUS), encoding="utf-8")
-    made = graphwright("index", corpus, "--into", tmp_path / "index", "--embed", "passages,names,triples")
+    made = graphwright("index", corpus, "--into", tmp_path / "index")
     assert made.returncode == 0, made.stderr
     done = graphwright("ask", QUESTION, "--index", tmp_path / "index", "--method", "pathrag", "--explain")
     for title in ("Anchors", "FlowPaths: ", "reliability", "Steps", "total"):

@@ -357,7 +357,7 @@ def test_index_of_another_run_serves_where_the_corpus_is_the_same(data: Path, on
     [
         (None, {"titles": False}, "without titles: document '.*' has another title"),
         (None, {"extraction": "openie"}, "built with the extractor lexical"),
-        (None, {"embed": ("passages", "names")}, "embeds passages, and this run asks for"),
+        (None, {"embed": ("passages", "names")}, "embeds passages, names, triples, and this run asks for"),
         ({"id": "mur", "title": "Mur", "text": "Another text."}, {}, "document 'mur' has another title, text"),
         ({"id": "sava", "title": "Sava", "text": "A river."}, {}, "5 of the 6 of this corpus"),
     ],

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.index.plain_merge import plain_merge
@@ -14,7 +13,7 @@ from tests.toys import chunk_columns_of
 
 from graphwright.graph.graph import Graph, Kind
 from graphwright.index.extraction import Extraction, Mention, Relation
-from graphwright.index.merge import MergedChunks, near_pairs, synonyms
+from graphwright.index.merge import MergedChunks
 from graphwright.index.name_index import name_index_of
 
 Triple = tuple[str, str, str]
@@ -268,37 +267,3 @@ def test_descriptions_beyond_the_bound_are_left_out_whole() -> None:
     graph = MergedChunks(chunk_columns_of(docs)).graph(NONE)
     text = graph.text(graph.id("Mur"))
     assert text.startswith("Mur: 0 0") and 400 < len(text) < 1300 and "3 3" not in text
-
-
-def clustered(n: int, seed: int) -> np.ndarray:
-    """Rows in tight groups of one to four, as names that mean the same are."""
-    rng = np.random.default_rng(seed)
-    centres = rng.standard_normal((n // 2, 32))
-    rows = centres[rng.integers(0, len(centres), n)] + 0.12 * rng.standard_normal((n, 32))
-    return rows.astype(np.float32)
-
-
-def all_pairs(rows: np.ndarray, threshold: float) -> set[tuple[int, int]]:
-    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    cosines = unit @ unit.T
-    return {(i, j) for i, j in zip(*np.nonzero(cosines >= threshold), strict=True) if i < j}
-
-
-@pytest.mark.parametrize("n", [0, 1, 5, 200, 3000])
-def test_pairs_are_right_and_nearly_all(n: int) -> None:
-    rows = clustered(n, seed=n) if n > 1 else np.ones((n, 32), np.float32)
-    result = {tuple(pair) for pair in near_pairs(rows, 0.9).tolist()}
-    exact = all_pairs(rows, 0.9) if n > 1 else set()
-    assert result <= exact
-    assert len(result) >= 0.97 * len(exact)
-    assert len(exact) > 100 or n < 3000
-
-
-def test_the_same_pairs_every_time() -> None:
-    rows = clustered(1000, 1)
-    assert near_pairs(rows, 0.9).tolist() == near_pairs(rows.copy(), 0.9).tolist()
-
-
-def test_names_that_differ_in_a_number_are_no_synonyms() -> None:
-    vectors = np.ones((4, 8), np.float32)
-    assert synonyms(["May 1963", "in May 1963", "May 1964", "May"], vectors, 0.9).tolist() == [[0, 1]]

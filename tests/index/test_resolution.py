@@ -199,4 +199,4 @@ def test_the_key_of_a_decision_changes_with_the_prompt_and_the_lines_only() -> N
 )
 def test_wrong_settings_are_refused(resolve: tuple[str, ...], problem: str) -> None:
     with pytest.raises(OptionError, match=problem):
-        Settings(resolve=resolve)
+        Settings(resolve=resolve, embed=("passages",))

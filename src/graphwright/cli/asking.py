@@ -26,7 +26,7 @@ from graphwright.graph.walks import edge_label
 from graphwright.index_folder import Index
 from graphwright.methods.registry import METHODS
 from graphwright.models.protocols import Usage
-from graphwright.operators.run import Run
+from graphwright.operators.run import NO_VECTORS, Run
 from graphwright.operators.state import Anchor, Answer, Question, State, Step
 
 if TYPE_CHECKING:
@@ -111,6 +111,9 @@ def _question(text: str, query: QueryOptions, index: Index) -> Question:
 
 
 def _show(state: State, index: Index, query: QueryOptions, passages: int) -> None:
+    missing = [text for step in state.trace for text in step.notes if text.startswith(NO_VECTORS)]
+    for text in dict.fromkeys(missing):
+        note(f"note: {text}.")
     if query.as_json:
         print_json(state.to_dict(method=query.method or index.default_method, top_k=query.top_k))
     else:

@@ -37,12 +37,12 @@ def index(
     paths: Annotated[list[Path], typer.Argument(help="Files and folders of documents.")],
     into: Into,
     *,
-    embed: Annotated[str | None, "Texts with vectors, in a new index: passages (default), names, triples."] = None,
+    embed: Annotated[str | None, "Texts with vectors, in a new index: passages, names, triples (default: all)."] = None,
     openie: Annotated[Path | None, "File of entities and triples (openie.jsonl), to use instead of extraction."] = None,
     encoder: Encoder = None,
     resolve: Annotated[
         str | None,
-        "Ways to merge entities with different names, in a new index: aliases, vectors (needs --embed passages,names), "
+        "Ways to merge entities with different names, in a new index: aliases, vectors (needs vectors of names), "
         "llm (a language model decides about these pairs).",
     ] = None,
     description_tokens: Annotated[
@@ -153,7 +153,9 @@ def import_(
         int | None,
         typer.Option(min=0, help="Maximum number of malformed rows (default: 100, and a tenth of a file)."),
     ] = None,
-    embed: Annotated[str | None, "Texts with vectors: names (default up to 50,000), triples, passages, none."] = None,
+    embed: Annotated[
+        str | None, "Texts with vectors: names, triples (default: either up to 50,000), passages, none."
+    ] = None,
     encoder: Encoder = None,
     as_json: AsJson = False,
 ) -> None:

@@ -70,10 +70,11 @@ class Experiment(Checked):
     `data`: a folder or file with a corpus or a graph and questions, or with questions alone (see `read_dataset`).
     `methods`: names of the registry, expressions, or functions from a snapshot to an operator, and `sweep` values of
     their options (see `entries`). `extraction`: the source of entities and triples: lexical, or openie (openie.jsonl of
-    the data). `titles=False` drops the documents' titles. `embed`: texts that get a vector; by default passages, over a
-    graph those of `Index.from_graph`. `limit`: number of questions to draw with `seed`, which also seeds the
-    resampling. `baseline`: the method that others are tested against (default: the first). `questions`: name or path of
-    the question file, where there are several. `metrics`: names of `MEASURES` (default: all that the data supports).
+    the data). `titles=False` drops the documents' titles. `embed`: texts that get a vector; by default those of
+    `Settings`, over a graph those of `Index.from_graph`. `limit`: number of questions to draw with `seed`, which also
+    seeds the resampling. `baseline`: the method that others are tested against (default: the first). `questions`: name
+    or path of the question file, where there are several. `metrics`: names of `MEASURES` (default: all that the data
+    supports).
     `answered`: whether methods answer (default: where only answers can be measured). `linked`: link entities instead of
     using the gold ones. `index`: an existing index of the same corpus or graph, or the one to ask if `data` has
     questions only; without it a run builds its own.

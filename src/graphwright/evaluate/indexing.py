@@ -63,7 +63,7 @@ def build_index(
 
 
 def _settings(experiment: Experiment) -> Settings:
-    return Settings(embed=tuple(experiment.embed or ("passages",)))
+    return Settings() if experiment.embed is None else Settings(embed=tuple(experiment.embed))
 
 
 def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:

@@ -94,7 +94,7 @@ def _by_vectors(index: VectorIndex, state: State, queries: list[str], run: Run) 
 
 
 def _by_words(state: State, queries: list[str], run: Run) -> tuple[Ints, NDArray[np.float64]]:
-    run.note("there are no vectors of triples; the triples at the evidence were compared with the themes by words")
+    run.note_missing("triples")
     graph, evidence, columns = state.graph, state.evidence, state.graph.columns
     nodes = np.empty(0, np.int64)
     if evidence is not None:

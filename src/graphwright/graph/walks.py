@@ -361,7 +361,7 @@ def relation_text(graph: Graph, nodes: Ints, edges: Ints) -> str:
     return relation_words(graph, ways_of(graph, nodes, edges))
 
 
-def leading_elsewhere(walks: Ints) -> NDArray[np.bool_]:
+def leading_elsewhere(walks: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Return which walks from one node end at another; all of them where none does.
 
     A question seldom asks for the entity that it names: a returning walk counts where its relation path leads nowhere

@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from graphwright.data.knowledge_graphs import Dump
 from graphwright.errors import OptionError
 from graphwright.graph.columns import TextColumn
-from graphwright.graph.graph import WRITTEN, Graph
+from graphwright.graph.graph import SYNONYM, WRITTEN, Graph
 from graphwright.index.changes import Progress, Settings
 from graphwright.index.chunk_columns import ChunkColumns, texts_with_titles
 from graphwright.index.derived import Derived
 from graphwright.index.graph_import import ImportedGraph, import_graph
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.layout import IndexLayout
-from graphwright.index.merge import MergedChunks, synonyms
+from graphwright.index.merge import MergedChunks
 from graphwright.index.name_index import MAX_NORMALISED, name_forms
+from graphwright.index.near_pairs import KnownPairs, synonyms
 from graphwright.index.resolution import resolve
 from graphwright.index.snapshot import Snapshot, write_snapshot
 from graphwright.index.store import Store
@@ -38,6 +39,8 @@ __all__ = ["build_from_chunks", "build_from_graph", "create_graph_index", "creat
 
 MAX_NAMES_EMBEDDED = 50_000
 """Nodes of an imported graph up to which names are embedded by default: about a minute on two cores."""
+MAX_TRIPLES_EMBEDDED = 50_000
+"""Edges of an imported graph up to which triples are embedded by default: about a minute on two cores."""
 MAX_TRIPLES_INDEXED = 2_000_000
 """Edges of an imported graph up to which the words of its triples are indexed: about a minute on two cores."""
 _BLOCK = 512  # texts that are encoded between two reports of progress
@@ -74,7 +77,8 @@ def build_from_chunks(
     clock.lap("encode")
     pairs = np.empty((0, 2), np.int64)
     if "names" in vectors:
-        pairs = synonyms(list(texts["names"]), vectors["names"], settings.synonym_threshold)
+        earlier = None if known is None else _known_pairs(known, texts["names"])
+        pairs = synonyms(texts["names"], vectors["names"], settings.synonym_threshold, earlier)
     clock.lap("synonyms")
     graph = merged.graph(pairs)
     clock.lap("graph")
@@ -116,15 +120,16 @@ def build_from_graph(
 ) -> Snapshot:
     """Build the indexes over a graph without passages; its nodes take their place.
 
-    `embed`: which of names, triples (one per edge) and passages (a node's triples as text) are embedded; by default
-    names, if the graph has at most MAX_NAMES_EMBEDDED nodes. `ids`, `labels`: the ids that nodes had in a file, and
-    their further labels, which questions may use as names too. Beyond MAX_NORMALISED nodes a name is found only in its
-    exact spelling, and beyond MAX_TRIPLES_INDEXED edges passages are not indexed by words: either would take longer
-    than all other work.
+    `embed`: which of names, triples (one for each edge; equal texts share a vector) and passages (a node's triples as
+    text) are embedded; by default names, if the graph has at most MAX_NAMES_EMBEDDED nodes, and triples, if it has at
+    most MAX_TRIPLES_EMBEDDED edges. `ids`, `labels`: the ids that nodes had in a file, and their further labels, which
+    questions may use as names too. Beyond MAX_NORMALISED nodes a name is found only in its exact spelling, and beyond
+    MAX_TRIPLES_INDEXED edges passages are not indexed by words: either would take longer than all other work.
     """
     clock = _Clock()
     if embed is None:
-        embed = ("names",) if len(graph) <= MAX_NAMES_EMBEDDED else ()
+        sizes = {"names": len(graph) <= MAX_NAMES_EMBEDDED, "triples": len(graph.edges) <= MAX_TRIPLES_EMBEDDED}
+        embed = tuple(name for name, affordable in sizes.items() if affordable)
     if len(graph) <= MAX_NORMALISED and not len(graph.columns.aliases):
         forms, nodes = name_forms(graph.columns, ids, labels)
         graph = Graph(dataclasses.replace(graph.columns, aliases=forms, alias_node=nodes))
@@ -136,14 +141,21 @@ def build_from_graph(
     }
     encode, spaces = _BlockEncoder(encoder, Usage(), progress), {}
     for name in embed:
-        vectors = encode.all(name, texts[name]())
-        spaces[name] = VectorIndex(vectors, np.arange(len(vectors), dtype=np.int32), encoder)
+        row, distinct_texts = _distinct(texts[name]())
+        spaces[name] = VectorIndex(encode.all(name, distinct_texts), row, encoder)
     clock.lap("vectors")
     column = triple_words(graph) if len(graph.columns.heads) <= MAX_TRIPLES_INDEXED else TextColumn.of([])
     word_index = WordIndex.of_words(column, np.arange(len(column)))
     clock.lap("words")
     about = {"revision": 0, "texts": {name: len(space.vectors) for name, space in spaces.items()}}
     return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds)
+
+
+def _distinct(texts: Sequence[str]) -> tuple[NDArray[np.int32], list[str]]:
+    """Return the row of each text, and the text of each row: equal texts share one."""
+    rows: dict[str, int] = {}
+    numbers = (rows.setdefault(text, len(rows)) for text in texts)
+    return np.fromiter(numbers, np.int32, len(texts)), list(rows)
 
 
 def triple_words(graph: Graph) -> TextColumn:
@@ -227,6 +239,23 @@ def _known_vectors(snapshot: Snapshot) -> dict[str, tuple[TextColumn, Floats]]:
     if snapshot.triples is not None and columns.sentences is not None:
         known["triples"] = columns.sentences, snapshot.triples.vectors
     return known
+
+
+def _known_pairs(snapshot: Snapshot, names: TextColumn) -> KnownPairs | None:
+    """Return the synonyms of a snapshot, and the row of each of its names among others."""
+    columns, passages = snapshot.graph.columns, snapshot.graph.passages
+    relation = [at for at, label in enumerate(columns.relations) if label == SYNONYM]
+    if snapshot.names is None or passages is None or not relation:
+        return None
+    p = len(passages)
+    old = columns.names.gather(np.arange(p, len(columns.names)))
+    both = TextColumn.joined((names, old))
+    number, first = distinct(both.data, both.offsets)
+    row = np.asarray(first, np.int64)[number[len(names) :]]
+    # Text may state a relation of the same name; the last one is the index's own.
+    edges = np.flatnonzero(columns.relation == relation[-1])
+    pairs = np.stack((columns.heads[edges], columns.tails[edges]), axis=1).astype(np.int64) - p
+    return KnownPairs(np.asarray(snapshot.names.vectors), pairs, np.where(row < len(names), row, -1))
 
 
 def _rows(graph: Graph, p: int) -> dict[str, NDArray[np.int32]]:

@@ -50,7 +50,7 @@ class Settings(Checked):
     """Settings of the conversion of documents to a graph, stored in the index folder.
 
     `chunk_tokens`, `overlap`: maximal tokens of a chunk, and of the text that two neighbouring chunks share.
-    `embed`: the texts that are embedded: passages (always), names, triples.
+    `embed`: the texts that are embedded: passages (always), names, triples; by default all.
     `synonym_threshold`: minimal cosine of two names for a synonym edge, or to be merged; needs embedded names.
     `resolve`: further ways to merge entities with different names: aliases (stated by the text, and acronyms with their
     expansion), vectors (of names whose words are compatible), llm (a language model decides about these pairs).
@@ -60,7 +60,7 @@ class Settings(Checked):
 
     chunk_tokens: Annotated[int, AtLeast(1)] = 200
     overlap: Annotated[int, AtLeast(0)] = 40
-    embed: tuple[str, ...] = ("passages",)
+    embed: tuple[str, ...] = SPACES
     synonym_threshold: Annotated[float, AtLeast(-1)] = 0.9
     resolve: tuple[str, ...] = ()
     description_tokens: Annotated[int, AtLeast(1)] = 300
@@ -71,7 +71,9 @@ class Settings(Checked):
         if unknown := [name for name in self.resolve if name not in RESOLVERS]:
             raise OptionError(f"resolve={unknown[0]!r}: choose from {', '.join(RESOLVERS)}.")
         if "vectors" in self.resolve and "names" not in self.embed:
-            raise OptionError("resolve=vectors compares vectors of names; embed names too: embed=passages,names.")
+            raise OptionError(
+                "resolve=vectors compares vectors of names; embed names too: embed=passages,names or more."
+            )
         if tuple(self.resolve) == ("llm",):
             raise OptionError("resolve=llm decides about pairs that others propose; add aliases, vectors or both.")
         if self.overlap >= self.chunk_tokens:

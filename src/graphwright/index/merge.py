@@ -7,7 +7,6 @@ added (see `ChunkRecord`).
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,15 +22,12 @@ from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Col
 from graphwright.index.chunk_columns import ChunkColumns, PerChunk
 from graphwright.index.derived import Derived
 from graphwright.index.descriptions import description
-from graphwright.index.vector_index import normalised
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import distinct, phrases
-from graphwright.models.protocols import Floats
 
-__all__ = ["MergedChunks", "near_pairs", "synonyms"]
+__all__ = ["MergedChunks"]
 
 _MAX_TOPICS = 5  # a shorter name of more topics than this is too ambiguous
-_DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,51 +313,3 @@ def _distinct_pairs(first: NDArray[Any], second: NDArray[Any]) -> tuple[Ints, In
     size = int(second.max(initial=0)) + 1
     left, right = np.divmod(np.unique(first.astype(np.int64) * size + second), size)
     return left, right
-
-
-def synonyms(names: list[str], vectors: Floats, threshold: float) -> NDArray[np.int64]:
-    """Return near pairs of names with the same numbers in them: 1963 and 1964 are close, but not synonyms."""
-    pairs = near_pairs(vectors, threshold)
-    digits = [_DIGITS.findall(name) for name in names]
-    equal = np.fromiter((digits[i] == digits[j] for i, j in pairs.tolist()), bool, len(pairs))
-    synonymous: NDArray[np.int64] = pairs[equal]
-    return synonymous
-
-
-def near_pairs(vectors: Floats, threshold: float) -> NDArray[np.int64]:
-    """Return pairs (i < j) of rows whose cosine is at least `threshold`: int64[pairs, 2], sorted.
-
-    About √n random rows serve as pivots; every row joins its two nearest pivots and is compared only with rows of the
-    same pivots: n·√n comparisons instead of n². A pair without a common pivot is missed; at a threshold of 0.9 these
-    are a few in a hundred.
-
-    >>> near_pairs(np.float32([[1, 0], [0, 1], [0.99, 0.1]]), 0.9).tolist()
-    [[0, 2]]
-    """
-    rows = normalised(np.asarray(vectors, np.float32))
-    n = len(rows)
-    count = max(1, round(n**0.5)) if n > 256 else 1
-    pivots, probes = (
-        rows[np.sort(np.random.default_rng(0).choice(n, count, replace=False))] if n else rows,
-        min(2, count),
-    )
-    nearest = [np.empty((0, probes), np.int64)]
-    for block in range(0, n, 4096):  # blocks bound the memory
-        cosines = rows[block : block + 4096] @ pivots.T
-        nearest.append(np.argpartition(-cosines, probes - 1, axis=1)[:, :probes])
-    member, pivot = np.repeat(np.arange(n), probes), np.concatenate(nearest).ravel()
-    order = np.lexsort((member, pivot))
-    groups = np.split(member[order], np.flatnonzero(np.diff(pivot[order])) + 1)
-    pairs = [_pairs_among(rows, members, threshold) for members in groups]
-    distinct_pairs: NDArray[np.int64] = np.unique(np.concatenate(pairs), axis=0)
-    return distinct_pairs
-
-
-def _pairs_among(rows: Floats, members: NDArray[np.int64], threshold: float) -> NDArray[np.int64]:
-    pairs = [np.empty((0, 2), np.int64)]
-    for block in range(0, len(members), 2048):
-        part = members[block : block + 2048]
-        at, other = np.nonzero(rows[part] @ rows[members].T >= threshold)
-        both = np.stack((part[at], members[other]), axis=1)
-        pairs.append(both[both[:, 0] < both[:, 1]])
-    return np.concatenate(pairs)

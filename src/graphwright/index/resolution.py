@@ -17,7 +17,8 @@ from rapidfuzz.distance import Levenshtein
 
 from graphwright.graph.evidence import Ints
 from graphwright.index.derived import Derived, Task
-from graphwright.index.merge import MergedChunks, near_pairs
+from graphwright.index.merge import MergedChunks
+from graphwright.index.near_pairs import near_pairs
 from graphwright.models.protocols import Floats
 from graphwright.prompts.templates import data_line
 from graphwright.text.names import ARTICLES, normal_form

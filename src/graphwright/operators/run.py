@@ -36,11 +36,15 @@ if TYPE_CHECKING:
     from graphwright.operators.operator import Operator
     from graphwright.operators.state import State, Step
 
-__all__ = ["ModelMemory", "Run", "SharedSteps"]
+__all__ = ["NO_VECTORS", "ModelMemory", "Run", "SharedSteps"]
+
+NO_VECTORS = "the index has no vectors of"
+"""Start of the note on vectors that a method wants and the index lacks."""
+REMEDY = "a new index made with --embed passages,names,triples (the default) has them"
 
 _BLOCK = 512  # texts that are encoded in one call
 _ROWS = 16_384  # rows kept: 25 MB at 384 numbers each
-_CUT = "a reply was cut short"  # key of Run.scratch
+_CUT, _MISSING = "a reply was cut short", "vectors that are missing"  # keys of Run.scratch
 Costs = dict[Any, Usage]
 """Cost of each model output, by its key."""
 
@@ -133,6 +137,12 @@ class Run:
     def note(self, text: str) -> None:
         """Write a remark into the trace of the current step."""
         self.notes.append(text)
+
+    def note_missing(self, kind: str) -> None:
+        """Write into the trace, once a run, that the index has no vectors of names or triples."""
+        if (_MISSING, kind) not in self.scratch:
+            self.scratch[_MISSING, kind] = True
+            self.note(f"{NO_VECTORS} {kind}, so they were compared by words; {REMEDY}")
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Return one vector per text: float32[len(texts), dimension]; each distinct text is encoded once."""

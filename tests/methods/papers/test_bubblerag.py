@@ -14,6 +14,7 @@ from tests.toys import CORPUS, GRAPHS, corpus_index, same, vectors_of
 from graphwright import Bubble, Coverage, Evidence, Index, State, VectorIndex, start
 from graphwright.generate.prompts import passages_in
 from graphwright.graph.graph import Kind
+from graphwright.index import Settings
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs
@@ -140,7 +141,7 @@ def test_offline_it_finds_pieces_that_join_and_passages_that_answer() -> None:
 
 
 def test_an_index_of_passages_only_is_searched_by_words(tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
     index.add(CORPUS)
     assert index.snapshot.names is None and index.snapshot.triples is None
     state = index.ask(QUESTION, method="bubblerag")

@@ -12,6 +12,7 @@ from tests.toys import CORPUS, corpus_index
 from graphwright import Index, start
 from graphwright.errors import OptionError
 from graphwright.generate.prompts import passages_in
+from graphwright.index import Settings
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models import HashEncoder, ScriptedLLM
 
@@ -109,7 +110,7 @@ def test_summaries_are_written_once_for_a_snapshot(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_index_of_passages_alone_serves(name: str, tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
     index.add(CORPUS)
     assert index.snapshot.names is None and index.snapshot.triples is None
     state = index.ask(QUESTION, method=name)

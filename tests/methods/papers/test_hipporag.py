@@ -12,6 +12,7 @@ from tests.toys import CORPUS, corpus_index
 from graphwright import Index, start
 from graphwright.errors import OptionError
 from graphwright.generate.prompts import passages_in
+from graphwright.index import Settings
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators.state import State
@@ -93,7 +94,7 @@ def test_a_language_model_takes_its_part_and_answers(name: str) -> None:
 
 @pytest.mark.parametrize("name", BOTH)
 def test_an_index_without_vectors_of_names_and_triples_is_searched_by_words(name: str, tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
     index.add(CORPUS)
     state = index.ask("What did Ermengarde of Tours found?", method=name)
     assert state.answer is not None and state.answer.found and documents(state)[0] == "ermengarde"

@@ -12,6 +12,7 @@ from tests.toys import CORPUS, corpus_index
 from graphwright import Index, start
 from graphwright.errors import OptionError
 from graphwright.generate.prompts import passages_in
+from graphwright.index import Settings
 from graphwright.methods.registry import pipeline
 from graphwright.models import HashEncoder, ScriptedLLM
 
@@ -73,7 +74,7 @@ def test_keywords_that_the_model_does_not_list_are_the_questions_own(message: st
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_index_without_vectors_of_names_and_triples_is_searched_by_words(mode: str, tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
     index.add(CORPUS)
     state = index.ask("What did Ermengarde of Tours found?", method=mode)
     assert state.answer is not None and state.answer.citations[0].document == "ermengarde"

@@ -11,6 +11,7 @@ from tests.toys import CORPUS, corpus_index
 from graphwright import Evidence, Index, ToPassages, start
 from graphwright.generate import FlatPrompt, GlobalEdges, PathPrompt
 from graphwright.generate.prompts import passages_in
+from graphwright.index import Settings
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import HopFirst, Operator, Shuffled
@@ -92,15 +93,16 @@ def test_retrieval_ends_before_the_prompt() -> None:
 
 
 def test_an_index_without_vectors_of_names_is_searched_by_words(tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
     index.add(CORPUS)
     assert index.snapshot.names is None and index.snapshot.triples is None
     state = index.ask(QUESTION, method="pathrag")
     assert state.answer is not None and "Erstein" in state.answer.text
     notes = [text for step in state.trace for text in step.notes]
     assert notes[:2] == [
-        "there are no vectors of names; they were compared by words and spelling",
-        "there are no vectors of triples; the triples at the evidence were compared with the themes by words",
+        f"the index has no vectors of {kind}, so they were compared by words; a new index made with "
+        "--embed passages,names,triples (the default) has them"
+        for kind in ("names", "triples")
     ]
     written = index.ask(QUESTION, method="pathrag", llm=ScriptedLLM(writer))
     assert written.answer is not None and written.answer.citations

@@ -11,7 +11,10 @@ from graphwright.errors import NeedsError
 from graphwright.models import HashEncoder
 
 FAMILY = GRAPHS["family"]
-NOTE = "there are no vectors of names; they were compared by words and spelling"
+NOTE = (
+    "the index has no vectors of names, so they were compared by words; a new index made with "
+    "--embed passages,names,triples (the default) has them"
+)
 
 
 def result(op: AnchorSearch, graph: Graph, *anchors: Anchor, k: int = 40) -> dict[str, float]:

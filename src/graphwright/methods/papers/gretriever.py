@@ -28,7 +28,7 @@ def g_retriever(
 
     The `k` nodes and the `k` edges nearest to the question have prizes k, k - 1, …, 1; `cost`: of an edge, C_e.
     `nodes`: vectors of the nodes that get prizes, by default those of passages, which are nodes of the graph here; give
-    `ix.names` for entities alone. Edges have prizes if triples are embedded (Settings(embed=("passages", "triples"))).
+    `ix.names` for entities alone. Edges have prizes if triples are embedded.
     A language model is shown the tree and the best passages; the paper's trained graph encoder is not included.
     """
     prizes = Prizes(nodes or ix.passages, ix.triples, k)

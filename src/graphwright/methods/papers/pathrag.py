@@ -39,8 +39,7 @@ def pathrag(
     `prompt` (FlatPrompt) are the paper's ablations (RQ2); for its sparser graphs (RQ3) see
     `graphwright.evaluate.indexing.thinned`.
 
-    Names and triples without vectors are compared by words, which is less accurate: embed them with
-    Settings(embed=("passages", "names", "triples")).
+    Names and triples without vectors are compared by words, which is less accurate; the trace notes it.
     """
     paths = Keywords(llm) >> AnchorSearch(ix.names) % n >> OnGraph(StatementGraph(), FlowPaths(decay, threshold) % k)
     edges = GlobalEdges(ix.triples, by_question=llm is None)

@@ -106,7 +106,7 @@ def reg(
     `retriever`: a retriever trained on questions and answers (`graphwright train`), or its file. `nodes`: the size of
     the PPR subgraph that the retriever sees; `triples`, `length`: K and L. `scorer`: replaces a trained retriever, by
     default the index's encoder with the stored vectors of triples. Without these every triple of the subgraph is
-    encoded for each question: embed them with Settings(embed=("passages", "triples")). On a knowledge graph without
+    encoded for each question. On a knowledge graph without
     passages the answer is the ends of the chain nearest to the question, or of the chain that a trained retriever
     ranks first.
     """

@@ -218,7 +218,7 @@ class AnchorSearch(Ranker):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the names."""
         if self.names is None:
-            run.note("there are no vectors of names; they were compared by words and spelling")
+            run.note_missing("names")
         ids, name_scores = _by_words(state) if self.names is None else _by_vectors(self.names, run)
         best: dict[int, float] = {}
         for anchor in state.anchors or ():

@@ -180,7 +180,7 @@ class PropositionPaths(Operator):
         """Return the score of each proposition, and the function that scores a path with each of some added."""
         if self.triples is not None:
             return _by_vectors(self.triples, known.rows, self.triples.encode(state.question.text, run))
-        run.note("there are no vectors of triples; propositions were compared by words")
+        run.note_missing("triples")
         texts = [known.text(state.graph, number) for number in range(len(known.rows))]
 
         def extended(path: Path, added: Ints) -> Scores:

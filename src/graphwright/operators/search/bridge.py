@@ -57,7 +57,7 @@ class Bridge(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Activate entities, round by round."""
         if self.triples is None:
-            run.note("there are no vectors of triples; sentences were compared by words")
+            run.note_missing("triples")
         known, used = propositions(state.graph, self.triples), set[int]()
         active = _anchored(state)
         walks = {walk: score for score, walk in active.values()}

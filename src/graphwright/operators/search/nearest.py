@@ -39,6 +39,7 @@ def nodes_near(run: Run, index: VectorIndex | None, graph: Graph, texts: Sequenc
     Without vectors names are compared by words (`overlap`) and, where none is equal, by spelling.
     """
     if index is None:
+        run.note_missing("names")
         return [_names_by_words(graph, text, k) for text in texts]
     ids, rows = index.rows_of(index.ids if graph.whole else graph.nodes)
     return [_best(ids, cosines[rows], k) for cosines in _cosines(run, index, texts)]
@@ -59,6 +60,7 @@ def edges_near(
         near = edges_at(graph.columns, np.empty(0, np.int64) if around is None else around)
         ids = graph.inside(near[graph.columns.between_entities(near)])
         if index is None:
+            run.note_missing("triples")
             scores = [np.array([overlap(text, graph.edge_text(edge)) for edge in ids.tolist()]) for text in texts]
         else:
             ids, rows = index.rows_of(ids)
@@ -79,11 +81,12 @@ def _first_edges(rows: Csr, nodes: Ints) -> Ints:
     return rows.rows(nodes[np.argsort(rows.indptr[nodes + 1] - rows.indptr[nodes], kind="stable")])[:_MAX_EDGES]
 
 
-def likeness(run: Run, index: VectorIndex | None, text_of: Callable[[int], str], ids: Ints, text: str) -> Scores:
-    """Return the similarity of a text to each id: its cosine, or without vectors the overlap with `text_of(id)`."""
+def likeness(run: Run, index: VectorIndex | None, text_of: Callable[[int], str], edges: Ints, text: str) -> Scores:
+    """Return the similarity of a text to each edge: its cosine, or without vectors the overlap with `text_of(edge)`."""
     if index is None:
-        return np.array([overlap(text, text_of(i)) for i in ids.tolist()], np.float64)
-    return index.cosines(ids, index.encode(text, run))
+        run.note_missing("triples")
+        return np.array([overlap(text, text_of(edge)) for edge in edges.tolist()], np.float64)
+    return index.cosines(edges, index.encode(text, run))
 
 
 def overlap(a: str, b: str) -> float:

@@ -152,8 +152,6 @@ class TripleSearch(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Rank the triples."""
-        if self.triples is None:
-            run.note("there are no vectors of triples; those at the anchors were compared by words")
         seeds = [anchor.seeds(state.graph) for anchor in state.anchors or ()]
         around = np.unique(np.concatenate([np.empty(0, np.int64), *seeds])) if self.triples is None else None
         texts = [] if self.by_question else [theme.text for theme in themes(state)]

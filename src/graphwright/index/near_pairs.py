@@ -1,0 +1,117 @@
+"""Pairs of near vectors among many, updated where only few of them are new."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.evidence import Ints
+from graphwright.index.vector_index import normalised
+from graphwright.models.protocols import Floats
+
+__all__ = ["KnownPairs", "near_pairs", "synonyms"]
+
+_DIGITS = re.compile(r"\d+")
+_ALL = 256  # rows up to which all are compared with all
+_FEW = 4  # times √n new rows, up to which only these are compared
+_SLACK = 1e-3  # of a cosine by matrix product, which depends on the shape of the matrices in its last digits
+_BLOCK = 2048  # rows compared at once, which bounds the memory
+
+
+class KnownPairs(NamedTuple):
+    """Earlier vectors, the near pairs of their rows, and the row of each among the new vectors, -1 for none."""
+
+    vectors: Floats
+    pairs: Ints
+    row: Ints
+
+
+def synonyms(names: Sequence[str], vectors: Floats, threshold: float, known: KnownPairs | None = None) -> Ints:
+    """Return near pairs of names with the same numbers in them: 1963 and 1964 are close, but not synonyms."""
+    pairs = near_pairs(vectors, threshold, known)
+    digits = {row: _DIGITS.findall(names[row]) for row in np.unique(pairs).tolist()}
+    equal = np.fromiter((digits[i] == digits[j] for i, j in pairs.tolist()), bool, len(pairs))
+    synonymous: Ints = pairs[equal]
+    return synonymous
+
+
+def near_pairs(vectors: Floats, threshold: float, known: KnownPairs | None = None) -> Ints:
+    """Return pairs (i < j) of rows whose cosine is at least `threshold`: int64[pairs, 2], sorted.
+
+    About √n rows serve as pivots; every row joins its two nearest pivots and is compared only with rows of the same
+    pivots: n·√n comparisons instead of n². A pair without a common pivot is missed; at a threshold of 0.9 these are a
+    few in a hundred. The pivots are a function of the set of rows that rarely changes, so that with `known` pairs only
+    new rows are compared: the result is the same.
+
+    >>> near_pairs(np.float32([[1, 0], [0, 1], [0.99, 0.1]]), 0.9).tolist()
+    [[0, 2]]
+    """
+    rows = normalised(np.asarray(vectors, np.float32))
+    pivots = _pivots(vectors)
+    found = None if known is None else _updated(rows, pivots, vectors, threshold, known)
+    pairs = _all_pairs(rows, pivots, threshold) if found is None else found
+    distinct_pairs: Ints = np.unique(pairs, axis=0)
+    return distinct_pairs
+
+
+def _pivots(vectors: Floats) -> Ints:
+    """Return the rows with the smallest hashes of their first numbers, a power of two of them near √n."""
+    n = len(vectors)
+    if n <= _ALL:
+        return np.arange(min(n, 1))
+    bits = np.ascontiguousarray(vectors[:, :4], np.float32).view(np.uint32).astype(np.uint64)
+    multipliers = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64)
+    mixed = (bits * multipliers[: bits.shape[1]]).sum(axis=1)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * multipliers[0]
+    order: Ints = np.argsort(mixed ^ (mixed >> np.uint64(32)), kind="stable")
+    return order[: 2 ** round(np.log2(n) / 2)]
+
+
+def _all_pairs(rows: Floats, pivots: Ints, threshold: float) -> Ints:
+    """Compare all rows of the same pivots."""
+    nearest = _nearest(rows, rows[pivots])
+    member, pivot = np.repeat(np.arange(len(rows)), nearest.shape[1]), nearest.ravel()
+    order = np.lexsort((member, pivot))
+    groups = np.split(member[order], np.flatnonzero(np.diff(pivot[order])) + 1)
+    return np.concatenate([_pairs_between(rows, members, members, threshold) for members in groups])
+
+
+def _updated(rows: Floats, pivots: Ints, vectors: Floats, threshold: float, known: KnownPairs) -> Ints | None:
+    """Compare new rows with all, and keep the known pairs; None where pivots have changed or many rows are new."""
+    fresh = np.setdiff1d(np.arange(len(rows)), known.row)
+    before = _pivots(known.vectors)
+    same = len(before) == len(pivots) and np.array_equal(known.vectors[before], vectors[pivots])
+    if not same or len(fresh) > _FEW * len(pivots):
+        return None
+    pairs = _pairs_between(rows, fresh, np.arange(len(rows)), threshold)
+    nearest = _nearest(rows[pairs.ravel()], rows[pivots]).reshape(len(pairs), 2, min(2, len(pivots)))
+    shared = (nearest[:, 0, :, None] == nearest[:, 1, None, :]).any(axis=(1, 2))
+    kept = np.sort(known.row[known.pairs], axis=1)
+    return np.concatenate((kept[kept[:, 0] >= 0], pairs[shared]))
+
+
+def _nearest(rows: Floats, pivots: Floats) -> Ints:
+    """Return the two pivots nearest to each row, in any order."""
+    probes = min(2, len(pivots))
+    nearest: list[NDArray[np.int64]] = [np.empty((0, probes), np.int64)]
+    for block in range(0, len(rows), _BLOCK):
+        cosines = rows[block : block + _BLOCK] @ pivots.T
+        nearest.append(np.argpartition(-cosines, probes - 1, axis=1)[:, :probes])
+    return np.concatenate(nearest)
+
+
+def _pairs_between(rows: Floats, some: Ints, others: Ints, threshold: float) -> Ints:
+    """Return the near pairs of a row of `some` and one of `others`, the smaller first."""
+    pairs = [np.empty((0, 2), np.int64)]
+    for block in range(0, len(some), _BLOCK):
+        part = some[block : block + _BLOCK]
+        at, other = np.nonzero(rows[part] @ rows[others].T >= threshold - _SLACK)
+        both = np.sort(np.stack((part[at], others[other]), axis=1), axis=1)
+        both = np.unique(both[both[:, 0] < both[:, 1]], axis=0)
+        cosines = np.einsum("ij,ij->i", rows[both[:, 0]].astype(np.float64), rows[both[:, 1]].astype(np.float64))
+        pairs.append(both[cosines >= threshold])
+    return np.concatenate(pairs)
