@@ -36,10 +36,10 @@ RESULTS = Path(__file__).parent / "results"
 SPACES = ("passages", "names", "triples")
 MULTIHOP = {
     "musique-openie": ("musique", "openie"),
-    "musique-lexical": ("musique", "lexical"),
-    "hotpotqa-lexical": ("hotpotqa", "lexical"),
-    "hotpotqa100-lexical": ("hotpotqa100", "lexical"),
-    "2wiki-lexical": ("2wiki", "lexical"),
+    "musique-lexical": ("musique", "mentions"),
+    "hotpotqa-lexical": ("hotpotqa", "mentions"),
+    "hotpotqa100-lexical": ("hotpotqa100", "mentions"),
+    "2wiki-lexical": ("2wiki", "mentions"),
 }
 """Indexes of the multihop sets: the folder of the set, and where its triples come from."""
 

@@ -22,9 +22,9 @@ from graphwright.index.build import build_from_chunks, create_graph_index, creat
 from graphwright.index.changes import Changes, Problem, Progress, Settings, Source, checked_spaces
 from graphwright.index.derived import Derived
 from graphwright.index.extraction import Excerpt, Extractor
+from graphwright.index.extractors import extractor_of
 from graphwright.index.filter import Filter
 from graphwright.index.layout import IndexLayout, is_written, writer_lock
-from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.snapshot import Snapshot, open_snapshot
 from graphwright.index.store import Store
 from graphwright.index.writer import Writer
@@ -72,14 +72,15 @@ class Index:
         path: str | Path,
         *,
         encoder: GivenEncoder = None,
-        extractor: Extractor | None = None,
+        extractor: Extractor | str | None = None,
         settings: Settings | None = None,
     ) -> None:
         """Open an index, or create one in a new or empty folder.
 
         `encoder`: a name (see graphwright.models.registry), an encoder with an id, or a function of a list of texts. An
         index can only be opened with the encoder that it was created with, which is the default; for a new one that is
-        the embedded MiniLM. `extractor` reads the documents that are added from now on, by default without a model.
+        the embedded MiniLM. `extractor` reads the documents that are added from now on: an extractor or its name,
+        mentions or rules; by default the first with the embedded encoder, else the second.
         `settings`: of a new index. Raises StoreError if the folder cannot be opened or created.
         """
         if not isinstance(path, str | Path):
@@ -92,7 +93,7 @@ class Index:
         self._layout = layout
         self._store = Store(layout.store)
         self._encoder = encoder_of(encoder if encoder is not None else self._store.setting("encoder name") or EMBEDDED)
-        self._extractor = extractor or LexicalExtractor()
+        self._extractor = extractor_of(extractor, self._encoder)
         self._query_encoder = CachedEncoder(self._encoder)
         self._opened: tuple[str, Snapshot] | None = None
         self._filtered: dict[tuple[Filter, int], Snapshot] = {}  # the most recently used last
@@ -116,7 +117,7 @@ class Index:
         path: str | Path,
         *,
         encoder: GivenEncoder = None,
-        extractor: Extractor | None = None,
+        extractor: Extractor | str | None = None,
         settings: Settings | None = None,
     ) -> Index:
         """Create an empty index in a new or empty folder. Arguments as in `Index`; raises StoreError for others."""
@@ -124,7 +125,7 @@ class Index:
         return cls(layout.path, encoder=encoder, extractor=extractor)
 
     @classmethod
-    def open(cls, path: str | Path, *, encoder: GivenEncoder = None, extractor: Extractor | None = None) -> Index:
+    def open(cls, path: str | Path, *, encoder: GivenEncoder = None, extractor: Extractor | str | None = None) -> Index:
         """Open an index. Arguments as in `Index`; raises StoreError if there is none."""
         folder = Path(path)
         if not folder.is_dir():

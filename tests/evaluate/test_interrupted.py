@@ -104,7 +104,7 @@ def test_a_run_that_ended_before_its_manifest_was_whole_can_be_begun_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment, out, made = Experiment(written(tmp_path / "data"), ("bm25",)), tmp_path / "out", tmp_path / "made"
-    index = Index.create(made, encoder=HashEncoder())
+    index = Index.create(made, encoder=HashEncoder(), extractor="mentions")
     index.add([{"id": r, "title": r, "text": f"The river {r} flows through town number {at}."} for at, r in pairs()])
     index.close()
 

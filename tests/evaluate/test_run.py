@@ -261,7 +261,7 @@ def test_method_that_cannot_be_measured_is_refused_before_any_is_asked(
         ({"methods": ("vector",)}, "there methods is vector, bm25, ppr, and here vector"),
         ({"titles": False}, "settings titles is true, and here false"),
         ({"seed": 3}, "settings seed is 0, and here 3"),
-        ({"extraction": "openie"}, "settings extraction is lexical, and here openie"),
+        ({"extraction": "openie"}, "settings extraction is mentions, and here openie"),
     ],
 )
 def test_folder_of_another_run_is_refused_and_left_alone(
@@ -356,7 +356,7 @@ def test_index_of_another_run_serves_where_the_corpus_is_the_same(data: Path, on
     ("change", "more", "says"),
     [
         (None, {"titles": False}, "without titles: document '.*' has another title"),
-        (None, {"extraction": "openie"}, "built with the extractor lexical"),
+        (None, {"extraction": "openie"}, "built with the extractor mentions"),
         (None, {"embed": ("passages", "names")}, "embeds passages, names, triples, and this run asks for"),
         ({"id": "mur", "title": "Mur", "text": "Another text."}, {}, "document 'mur' has another title, text"),
         ({"id": "sava", "title": "Sava", "text": "A river."}, {}, "5 of the 6 of this corpus"),
@@ -396,7 +396,7 @@ def test_index_of_another_encoder_is_refused(data: Path, once: Path, tmp_path: P
         ({"sweep": {"restart": (0.5,)}}, "no method here has this option"),
         ({"methods": (3,)}, "3 is not a method"),
         ({"baseline": "vector"}, "baseline 'vector' is not among the methods bm25"),
-        ({"extraction": "llm"}, "extraction is 'llm'; it must be one of 'lexical', 'openie'"),
+        ({"extraction": "llm"}, "extraction is 'llm'; it must be one of 'mentions', 'rules', 'openie'"),
         ({"embed": ("texts",)}, "choose from"),
         ({"limit": 0}, "limit is 0"),
         ({"limit": 1.5}, "limit is 1.5; it must be a whole number"),

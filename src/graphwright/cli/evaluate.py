@@ -28,7 +28,7 @@ class ExperimentOptions:
     sweep: Annotated[list[str] | None, "Values of an option to compare, such as restart=0.15,0.5. Repeatable."] = None
     questions: Annotated[str | None, "Question set of the data (2hop_dev), or a file of questions."] = None
     index: Annotated[Path | None, "Existing index of the same corpus or graph, to reuse."] = None
-    extraction: Annotated[str | None, "Source of entities: lexical, or openie (openie.jsonl in the folder)."] = None
+    extraction: Annotated[str | None, "Source of entities: mentions, rules, or openie (a file of the folder)."] = None
     embed: Annotated[str | None, "Texts with vectors: passages, names, triples."] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Number of questions to sample (default: all).")] = None
     seed: Annotated[int | None, "Random seed for samples, intervals and tests."] = None

@@ -111,13 +111,14 @@ def reextract(
 ) -> None:
     """Extract entities and relations again, by another model.
 
-    Use --llm, or --offline for the offline rules. The original files are not needed: the index stores their text.
+    Use --llm, or --offline for extraction without a language model. The original files are not needed: the index stores
+    their text.
     """
     from graphwright.index_folder import Index
 
     llm = model.settings(index)
-    if llm is None and not model.offline:
-        raise OptionError("reextract needs --llm MODEL or a settings.toml that names one; or --offline for the rules.")
+    if llm is None and not model.offline and model.extractor is None:
+        raise OptionError("reextract needs --llm MODEL, a settings.toml that names one, --extractor NAME or --offline.")
     opened = Index.open(index, extractor=_extractor(llm, index, model, dry_run=estimate))
     if estimate:
         _show_estimate(opened.chunks_to_reextract(ids or None), llm, model, as_json=as_json)
@@ -197,17 +198,20 @@ def import_(
     note(f'Next: graphwright ask "…" --index {into}')
 
 
-def _extractor(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False) -> Extractor:
-    """Return the extractor; a generative one caches replies in the folder, and needs no key in a dry run."""
+def _extractor(
+    llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False
+) -> Extractor | str | None:
+    """Return the extractor or its name; one of a model caches replies in the folder, and needs no key in a dry run."""
     from graphwright.index.generative import GenerativeExtractor
-    from graphwright.index.lexical import LexicalExtractor
 
     if llm is None:
         options = ("max_tokens", "max_cost", "extraction", "gleanings", "rate")
         if given := [name for name in options if getattr(model, name) is not None]:
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
             raise OptionError(f"{flags} is for a language model; add --llm MODEL.")
-        return LexicalExtractor()
+        return model.extractor
+    if model.extractor is not None:
+        raise OptionError("--extractor is for extraction without a language model; leave out --llm, or add --offline.")
     client = llm.llm(api_key="none") if dry_run else model.client(llm, folder)
     return GenerativeExtractor(client, extraction=llm.extraction, gleanings=llm.gleanings, threads=llm.concurrency)
 
@@ -220,7 +224,9 @@ def _check_paths(paths: list[Path]) -> None:
 
 
 @contextmanager
-def _opened(into: Path, settings: Mapping[str, Any], encoder: str | None, extractor: Extractor) -> Iterator[Index]:
+def _opened(
+    into: Path, settings: Mapping[str, Any], encoder: str | None, extractor: Extractor | str | None
+) -> Iterator[Index]:
     """Yield an index; a missing one is created, and deleted again if nothing could be added."""
     from graphwright.index.changes import Settings
     from graphwright.index_folder import Index

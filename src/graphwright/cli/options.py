@@ -163,6 +163,10 @@ class ExtractionOptions(AnswerModelOptions):
         int | None, typer.Option(min=0, help="Extra extraction passes, to find what was missed (default: 0).")
     ] = None
 
+    extractor: Annotated[
+        str | None,
+        "Extraction without a language model: mentions (default with the embedded encoder; a name detector) or rules.",
+    ] = None
     rate: Annotated[
         str | None, "Tokens a second that the server reads and writes, such as 2000,100; for the hours of an estimate."
     ] = None

@@ -24,8 +24,9 @@ from graphwright.evaluate.measures import Measure, default_metrics, select_measu
 from graphwright.files import write_text
 from graphwright.index.changes import SPACES
 from graphwright.index.extraction import Extractor
+from graphwright.index.extractors import EXTRACTORS, extractor_of
 from graphwright.index.layout import IndexLayout
-from graphwright.index.lexical import LexicalExtractor
+from graphwright.index.mentions import MentionExtractor
 from graphwright.index.precomputed import Precomputed
 from graphwright.index.store import Store
 
@@ -69,22 +70,21 @@ class Experiment(Checked):
 
     `data`: a folder or file with a corpus or a graph and questions, or with questions alone (see `read_dataset`).
     `methods`: names of the registry, expressions, or functions from a snapshot to an operator, and `sweep` values of
-    their options (see `entries`). `extraction`: the source of entities and triples: lexical, or openie (openie.jsonl of
-    the data). `titles=False` drops the documents' titles. `embed`: texts that get a vector; by default those of
-    `Settings`, over a graph those of `Index.from_graph`. `limit`: number of questions to draw with `seed`, which also
-    seeds the resampling. `baseline`: the method that others are tested against (default: the first). `questions`: name
-    or path of the question file, where there are several. `metrics`: names of `MEASURES` (default: all that the data
-    supports).
-    `answered`: whether methods answer (default: where only answers can be measured). `linked`: link entities instead of
-    using the gold ones. `index`: an existing index of the same corpus or graph, or the one to ask if `data` has
-    questions only; without it a run builds its own.
+    their options (see `entries`). `extraction`: the source of entities and triples: mentions, rules, or openie
+    (openie.jsonl of the data). `titles=False` drops the documents' titles. `embed`: texts that get a vector; by
+    default those of `Settings`, over a graph those of `Index.from_graph`. `limit`: number of questions to draw with
+    `seed`, which also seeds the resampling. `baseline`: the method that others are tested against (default: the
+    first). `questions`: name or path of the question file, where there are several. `metrics`: names of `MEASURES`
+    (default: all that the data supports). `answered`: whether methods answer (default: where only answers can be
+    measured). `linked`: link entities instead of using the gold ones. `index`: an existing index of the same corpus
+    or graph, or the one to ask if `data` has questions only; without it a run builds its own.
 
     Raises OptionError for a name or a value that cannot be used.
     """
 
     data: Path
     methods: Sequence[str | Builder | Entry]
-    extraction: Annotated[str, OneOf("lexical", "openie")] = "lexical"
+    extraction: Annotated[str, OneOf(*EXTRACTORS, "openie")] = "mentions"
     titles: Annotated[bool, OneOf(True, False)] = True
     embed: Sequence[str] | None = None
     limit: Annotated[int | None, AtLeast(1)] = None
@@ -125,12 +125,14 @@ class Experiment(Checked):
         skipped: list[Skipped] = []
         over = "graph" if dataset.triples is not None else "index" if dataset.corpus is None else "documents"
         documents = list(dataset.documents(skipped.append)) if over == "documents" else []
-        extractor: Extractor = LexicalExtractor()
-        if over == "documents" and self.extraction == "openie":
+        extractor: Extractor = MentionExtractor()
+        if self.extraction != "openie":
+            extractor = extractor_of(self.extraction)
+        elif over == "documents":
             if dataset.openie is None:
                 raise DataError(
                     f"{dataset.name} has no openie.jsonl, which extraction 'openie' reads. "
-                    f"Put it beside the corpus, or use extraction 'lexical'."
+                    f"Put it beside the corpus, or use extraction 'mentions'."
                 )
             extractor = Precomputed.of(read_openie(dataset.openie, skipped.append))
         if over == "documents" and self.embed is not None and "passages" not in self.embed:

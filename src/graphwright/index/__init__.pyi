@@ -15,6 +15,7 @@ from .generative import GenerativeExtractor as GenerativeExtractor
 from .inverted_index import SparseIndex as SparseIndex
 from .inverted_index import WordIndex as WordIndex
 from .lexical import LexicalExtractor as LexicalExtractor
+from .mentions import MentionExtractor as MentionExtractor
 from .name_index import NameIndex as NameIndex
 from .precomputed import Precomputed as Precomputed
 from .snapshot import Snapshot as Snapshot

@@ -82,7 +82,9 @@ class Extractor(Protocol):
     """An extractor of entities and relations from chunks.
 
     `id` changes whenever the extractor would return something else for the same chunk. One that uses a model may have
-    a method `extract_metered(excerpts, usage)` too, which adds its work to `usage`.
+    a method `extract_metered(excerpts, usage)` too, which adds its work to `usage`. One that encodes what it reads has
+    an `encoder` and a method `extract_encoded(excerpts, usage)`, which returns the vectors of the excerpts as well: an
+    index with the same encoder does not encode them again.
     """
 
     @property

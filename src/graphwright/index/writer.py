@@ -252,10 +252,16 @@ class Writer:
     def _extract(self, extractor: Extractor, excerpts: Sequence[Excerpt]) -> Sequence[Extraction | ExtractionFailure]:
         if not excerpts:
             return []
-        metered = getattr(extractor, "extract_metered", None)
-        results: Sequence[Extraction | ExtractionFailure] = (
-            extractor.extract(excerpts) if metered is None else metered(excerpts, self.changes.usage)
-        )
+        results: Sequence[Extraction | ExtractionFailure]
+        if (encoded := getattr(extractor, "extract_encoded", None)) is not None:
+            results, vectors = encoded(excerpts, self.changes.usage)
+            if extractor.encoder.id == self.encoder.id:  # type: ignore[attr-defined]
+                texts = [f"{excerpt.title}\n{excerpt.text}" if excerpt.title else excerpt.text for excerpt in excerpts]
+                CachedEncoder(self.encoder, self.layout.vectors).add(texts, vectors)
+        elif (metered := getattr(extractor, "extract_metered", None)) is not None:
+            results = metered(excerpts, self.changes.usage)
+        else:
+            results = extractor.extract(excerpts)
         if len(results) != len(excerpts):
             raise OptionError(
                 f"{extractor.id} returned {len(results)} results for {len(excerpts)} chunks; an extractor must return "

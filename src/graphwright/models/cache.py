@@ -158,6 +158,11 @@ class CachedEncoder(Checked):
             raise StoreError(f"{self.path} holds vectors of several lengths for {self.id}. {_VECTORS.remedy}")
         return np.frombuffer(bytearray().join(vectors[key] for key in keys), "<f4").reshape(len(keys), -1)
 
+    def add(self, texts: Sequence[str], vectors: Floats) -> None:
+        """Cache vectors that this encoder returned elsewhere, one row per text."""
+        rows = np.ascontiguousarray(vectors, "<f4")
+        self._store(dict(zip(self._keys(texts), map(bytes, rows), strict=True)))
+
     def _keys(self, texts: Sequence[str]) -> list[bytes]:
         """Return 16 bytes for each text under this encoder."""
         space = blake2b(self.id.encode(), digest_size=32).digest()

@@ -10,7 +10,16 @@ from string import ascii_lowercase, ascii_uppercase
 
 from graphwright.text.words import NOT_NAMES
 
-__all__ = ["ARTICLES", "aliases_of", "capitals_problem", "name_spans", "name_words", "normal_form", "surface_words"]
+__all__ = [
+    "ARTICLES",
+    "aliases_of",
+    "capitals_problem",
+    "dates_and_quotes",
+    "name_spans",
+    "name_words",
+    "normal_form",
+    "surface_words",
+]
 
 ARTICLES = frozenset({"the", "a", "an"})
 """Leading words that are ignored when names are compared."""
@@ -172,14 +181,26 @@ def _capitalised() -> re.Pattern[str]:
     return re.compile(rf"(?:{number}[ ])?{word}(?:{joint}(?:{word}|{number}))*")
 
 
-@cache
-def _entity() -> re.Pattern[str]:
-    """Compile, at first use, the pattern of a date, a quoted phrase, a capitalised name or a figure."""
+def _patterns() -> tuple[str, str, str]:
+    """Return the patterns of a date, a quoted phrase and a figure."""
     day = rf"(?:\d{{1,2}}[ ]{_MONTH}\b|{_MONTH}[ ]\d{{1,2}}\b(?!,\d))"
     date = rf"\b{day}(?:,?[ ]\d{{4}}\b)?|\b{_MONTH},?[ ]\d{{4}}\b"
     quoted = r'"[ ]?(?P<a>[^"\n]{2,60}?)[ ]?"|“(?P<b>[^”\n]{2,60})”|``[ ]?(?P<c>[^\'\n]{2,60}?)[ ]?\'\''
     quoted += r"|«[ ]?(?P<d>[^»\n]{2,60}?)[ ]?»|„(?P<e>[^“”\n]{2,60})[“”]"
-    return re.compile(rf"(?P<date>{date})|{quoted}|(?P<name>{_capitalised().pattern})|(?P<figure>\d[\d,.]*\d\d)")
+    return rf"(?P<date>{date})", quoted, r"(?P<figure>\d[\d,.]*\d\d)"
+
+
+@cache
+def _entity() -> re.Pattern[str]:
+    """Compile, at first use, the pattern of a date, a quoted phrase, a capitalised name or a figure."""
+    date, quoted, figure = _patterns()
+    return re.compile(rf"{date}|{quoted}|(?P<name>{_capitalised().pattern})|{figure}")
+
+
+@cache
+def _date_or_quote() -> re.Pattern[str]:
+    """Compile, at first use, the pattern of a date, a quoted phrase or a figure."""
+    return re.compile("|".join(_patterns()))
 
 
 def name_spans(text: str, start: int, end: int, words: frozenset[str]) -> Iterator[Span]:
@@ -203,6 +224,21 @@ def name_spans(text: str, start: int, end: int, words: frozenset[str]) -> Iterat
             for inner in _capitalised().finditer(text, *span):
                 if inner.span() != span:
                     yield from _nested(text, inner.span(), span[0], words)
+
+
+def dates_and_quotes(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the start and end of dates, figures and quoted phrases, each with its kind: date, number or work.
+
+    >>> text = "On 5 May 1902 he wrote “War and Peace” for 1,200 readers."
+    >>> [(text[start:end], kind) for start, end, kind in dates_and_quotes(text)]
+    [('5 May 1902', 'date'), ('War and Peace', 'work'), ('1,200', 'number')]
+    """
+    for match in _date_or_quote().finditer(text):
+        group = match.lastgroup or ""
+        kind = {"date": "date", "figure": "number"}.get(group, "work")
+        if kind == "number" and re.fullmatch(r"1\d{3}|20\d{2}", match[0]):
+            kind = "date"
+        yield *match.span(group), kind
 
 
 def _nested(text: str, span: Span, sentence: int, words: frozenset[str]) -> Iterator[Span]:

@@ -1,0 +1,172 @@
+"""Mention detector: names in a text and their types, read from the token states of the embedded encoder.
+
+The states are computed with the vector of the text, so that finding its names adds little to encoding it. The network
+sees, for each word, the mean state of its tokens and how it is written (`surface_features`). It has two hidden layers,
+the second over five neighbouring words, and the best sequence of tags is taken (`best_tags`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.errors import ModelError
+from graphwright.models.embedded.encoder import checksum, encoded, loaded, open_graph, token_ids, weights_file
+from graphwright.models.embedded.mention_features import SURFACE, Words, surface_features, word_states, words_of
+from graphwright.models.embedded.tagging import best_tags
+from graphwright.models.protocols import Floats, Usage
+from graphwright.text.sentences import sentence_spans
+
+__all__ = ["TYPES", "Found", "Reading", "mentions_id", "read_mentions"]
+
+TYPES = ("person", "place", "organisation", "work", "event", "date", "number", "other")
+_WEIGHTS = "minilm-mentions"  # folder of weights
+_MAX_TOKENS = 256  # of one window, as the encoder cuts passages
+_GROUP = 32  # texts that the detector reads together: alone, each would load its weights into the cache anew
+_GAP = 2  # words between them, which the second layer sees as it sees the ends of a text
+_FEATURES = 384 + SURFACE
+_CONTEXT = 32  # tokens of a sentence that is longer than a window, which the next window repeats
+Span = tuple[int, int]
+
+
+class Found(NamedTuple):
+    """A name in a text: its characters, and its type, one of TYPES."""
+
+    start: int
+    end: int
+    type: str
+
+
+class Reading(NamedTuple):
+    """A text that was encoded and searched for names: its vector, of length 1, and the names in reading order."""
+
+    vector: Floats
+    names: list[Found]
+
+
+def mentions_id() -> str:
+    """Return the name of the detector, with the checksums of its weights and of the encoder."""
+    return f"mentions:{checksum(_WEIGHTS)[:12]}"
+
+
+@cache
+def _load() -> Any:
+    return open_graph(weights_file("model.onnx", _WEIGHTS))
+
+
+def read_mentions(texts: Sequence[str], titles: Sequence[int], usage: Usage | None = None) -> list[Reading]:
+    """Return the vector of each text, as `MiniLM` encodes it, and the names in it, found in the same pass.
+
+    `titles`: how many characters at the start of each text are its title; names in it are not looked for. A text that
+    is longer than the encoder reads is continued in further windows, from the start of the sentence that was cut.
+
+    >>> text = "Ludwig Boltzmann\\nBoltzmann taught physics in Graz until 1890."
+    >>> (reading,) = read_mentions([text], [17])
+    >>> [text[name.start : name.end] for name in reading.names][:2]
+    ['Boltzmann', 'Graz']
+    """
+    usage = Usage() if usage is None else usage
+    read = _read(texts, titles, usage)
+    readings = [reading for reading, _ in read]
+    pending = [(at, 0, cut) for at, (_, cut) in enumerate(read) if cut]
+    while pending:
+        begins = [(at, _next_start(texts[at], max(start, titles[at]), cut)) for at, start, cut in pending]
+        windows = [texts[at][: titles[at]] + texts[at][start:] for at, start in begins]
+        more = _read(windows, [titles[at] for at, _ in begins], usage)
+        for (at, start), (reading, _) in zip(begins, more, strict=True):
+            shift = start - titles[at]
+            names = [Found(name.start + shift, name.end + shift, name.type) for name in reading.names]
+            readings[at].names[:] = [name for name in readings[at].names if name.end <= start] + names
+        pending = [
+            (at, start, cut + start - titles[at]) for (at, start), (_, cut) in zip(begins, more, strict=True) if cut
+        ]
+    return readings
+
+
+def _next_start(text: str, start: int, cut: int) -> int:
+    """Return where the next window begins: at the sentence that the cut is in, or a little before the cut."""
+    sentences = [begin for begin, _ in sentence_spans(text[start:])]
+    begin = max((start + at for at in sentences if start < start + at <= cut), default=start)
+    space = text.rfind(" ", start + 1, max(cut - 4 * _CONTEXT, start + 2))
+    return begin if begin > start else space + 1 if space > 0 else cut
+
+
+def _read(texts: Sequence[str], titles: Sequence[int], usage: Usage) -> list[tuple[Reading, int]]:
+    """Return the reading of the first window of each text, and the position where it was cut, 0 if it was not."""
+    started = time.perf_counter()
+    tokens = token_ids(texts, _MAX_TOKENS, spans=True)
+    results: dict[int, tuple[Reading, int]] = {}
+    group: list[tuple[int, Floats, Floats]] = []
+
+    def find() -> None:
+        inputs = [_Input(texts[at], titles[at], tokens[at][1], states) for at, _, states in group]
+        for (at, vector, _), names in zip(group, _names(inputs), strict=True):
+            spans = tokens[at][1]
+            end = spans[-1][1] if len(spans) == _MAX_TOKENS - 2 else len(texts[at])
+            results[at] = Reading(vector.copy(), names), end if texts[at][end:].strip() else 0
+        group.clear()
+
+    for positions, (vectors, states) in encoded([ids for ids, _ in tokens]):
+        group += zip(positions, vectors, (rows[1:-1] for rows in states), strict=True)
+        if len(group) >= _GROUP:
+            find()
+        now = time.perf_counter()
+        count = sum(len(tokens[position][0]) for position in positions)
+        usage.add(Usage(calls=1, texts=len(positions), tokens=count, seconds=now - started))
+        started = now
+    find()
+    return [results[position] for position in range(len(texts))]
+
+
+class _Input(NamedTuple):
+    """A text as the detector reads it; `states` of its tokens without the special ones."""
+
+    text: str
+    title: int
+    tokens: list[Span]
+    states: Floats
+
+
+def _names(inputs: Sequence[_Input]) -> list[list[Found]]:
+    """Return the names of each text, after its title. The network reads all texts at once, with gaps between them."""
+    words = [words_of(each.text, each.tokens) for each in inputs]
+    starts = np.cumsum([0, *(len(each.spans) + _GAP for each in words)])
+    rows = np.zeros((starts[-1], _FEATURES), np.float32)
+    inside = np.zeros((starts[-1], 1), np.float32)
+    for start, each, own in zip(starts.tolist(), inputs, words, strict=False):
+        end = start + len(own.spans)
+        rows[start:end, :-SURFACE] = word_states(each.states, own)
+        rows[start:end, -SURFACE:] = surface_features(each.text, own.spans, each.title)
+        inside[start:end] = 1
+    scores = _scores(rows, inside)
+    return [
+        _decoded(own, best_tags(scores[start : start + len(own.spans)]), each.title)
+        for start, each, own in zip(starts.tolist(), inputs, words, strict=False)
+    ]
+
+
+def _scores(rows: Floats, inside: Floats) -> Floats:
+    if not len(rows):
+        return np.zeros((0, 2 * len(TYPES) + 1), np.float32)
+    try:
+        (scores,) = loaded(_load).run(None, {"inputs": rows, "inside": inside})
+    except Exception as exc:  # onnxruntime raises a class of its own for each status
+        raise ModelError(f"The mention detector failed in onnxruntime: {exc}") from exc
+    return np.asarray(scores, np.float32)
+
+
+def _decoded(words: Words, tags: NDArray[np.int64], title: int) -> list[Found]:
+    names: list[Found] = []
+    for (start, end), tag in zip(words.spans, tags.tolist(), strict=True):
+        if start < title or not tag:
+            continue
+        if tag % 2 or not names:
+            names.append(Found(start, end, TYPES[(tag - 1) // 2]))
+        else:
+            names[-1] = names[-1]._replace(end=end)
+    return names
