@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -315,6 +315,8 @@ def _all_single(ptr: Ints) -> bool:
 
 
 def _tuples(flat: Ints, ptr: Ints) -> Iterator[tuple[int, ...]]:
+    if not len(flat):
+        return repeat((), len(ptr) - 1)
     values, ends = flat.tolist(), ptr.tolist()
     return (tuple(values[begin:end]) for begin, end in pairwise(ends))
 

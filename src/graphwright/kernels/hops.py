@@ -255,7 +255,10 @@ class Around:
         Raises ValueError for an id that is not a node.
         """
         ids = node_ids(ranked, self._place_of.size, "ranked")
-        near = [self._neighbours_of(node) for node in ids.tolist()]
+        for node in ids.tolist():
+            if node not in self._near:
+                self._near[node] = self._meet(node)
+        near = [self._near[node] for node in ids.tolist()]
         self._compare(similarity)
         places, ranks = (
             np.concatenate([np.empty(0, np.int64), *near]),
@@ -278,15 +281,13 @@ class Around:
         order = np.lexsort((nodes, -scores))[:k]
         return nodes[order], scores[order]
 
-    def _neighbours_of(self, node: int) -> NDArray[np.int64]:
+    def _meet(self, node: int) -> NDArray[np.int64]:
         """Return the places of a node's neighbours, adding the new ones to those met."""
-        if node not in self._near:
-            row = self._neighbours[self._indptr[node] : self._indptr[node + 1]]
-            new = row[self._place_of[row] == 0]
-            self._place_of[new] = np.arange(self._met.size, self._met.size + new.size) + 1
-            self._met = np.concatenate((self._met, new))
-            self._near[node] = self._place_of[row].astype(np.int64) - 1
-        return self._near[node]
+        row = self._neighbours[self._indptr[node] : self._indptr[node + 1]]
+        new = row[self._place_of[row] == 0]
+        self._place_of[new] = np.arange(self._met.size, self._met.size + new.size) + 1
+        self._met = np.concatenate((self._met, new))
+        return self._place_of[row].astype(np.int64) - 1
 
     def _compare(self, similarity: Callable[[NDArray[np.int64]], ArrayLike]) -> None:
         new = self._met[self._similar.size :]

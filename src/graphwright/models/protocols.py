@@ -65,8 +65,10 @@ class Usage:
 
     def add(self, other: Usage, times: int = 1) -> None:
         """Add another record to this one, `times` over; -1 subtracts it."""
+        own = vars(self)
         for name, amount in vars(other).items():
-            setattr(self, name, getattr(self, name) + times * amount)
+            if amount:
+                own[name] += times * amount
 
 
 def call_metered(usage: Usage, model: Any, method: str, *arguments: Any) -> Any:

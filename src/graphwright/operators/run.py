@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import count
 from threading import Lock
@@ -126,7 +127,9 @@ class Run:
 
     def child(self) -> Run:
         """Return the run of one step: same models, own usage and notes."""
-        return replace(self, usage=Usage(), notes=[], outputs={}, paid={})
+        child = copy(self)
+        child.usage, child.notes, child.outputs, child.paid = Usage(), [], {}, {}
+        return child
 
     def absorb(self, child: Run) -> None:
         """Add the usage of a step."""

@@ -187,8 +187,13 @@ class State:
 
         For an item without nodes, such as a triple, the ends of its edges count.
         """
-        best: dict[int, float] = {}
-        for (nodes, edges), score in zip(self.items, self.items.ranked_scores.tolist(), strict=True):
+        items, best = self.items, dict[int, float]()
+        values = items.ranked_scores.tolist()
+        if items.only_nodes:
+            for node, score in zip(items.nodes.tolist(), values, strict=True):
+                best[node] = max(score, best.get(node, score))
+            return best
+        for (nodes, edges), score in zip(items, values, strict=True):
             for node in (nodes if len(nodes) else self.graph.ends(edges)).tolist():
                 best[node] = max(score, best.get(node, score))
         return best

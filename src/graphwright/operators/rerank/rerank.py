@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph, Kind
 from graphwright.kernels.messages import smooth
 from graphwright.kernels.ranking import rank_items
-from graphwright.models.protocols import LLM, CrossEncoder, Encoder
+from graphwright.models.protocols import LLM, CrossEncoder, Encoder, Floats
 from graphwright.operators.operator import Ranker
 from graphwright.operators.rerank.scorer import ModelOf, Scorer, ranked_by, score_function
 from graphwright.operators.run import Run
@@ -69,6 +69,20 @@ class Rerank(_Reranker):
         return ranked_by(items, score_function(self.model, state, run)(items), k)
 
 
+@dataclass
+class _Latents:
+    """Latents of nodes: the row of each in `rows`. `owners`: the objects that they belong to, so that they stay."""
+
+    owners: tuple[object, ...]
+    row_of: dict[int, int] = field(default_factory=dict)
+    rows: Floats = field(default_factory=lambda: np.empty((0, 0), np.float32))
+
+    def add(self, nodes: list[int], rows: Floats) -> None:
+        """Add the rows of new nodes."""
+        self.row_of.update(zip(nodes, range(len(self.rows), len(self.rows) + len(nodes)), strict=True))
+        self.rows = np.concatenate((self.rows, rows)) if len(self.rows) else rows
+
+
 @dataclass(frozen=True, repr=False)
 class GRanker(_Reranker):
     """Rerank nodes by a cross-encoder whose latents are smoothed over the graph (FastInsight, Algorithm 2).
@@ -94,10 +108,19 @@ class GRanker(_Reranker):
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
         """Rank the nodes of the items."""
         nodes = np.array(list(state.node_scores()), np.int64)
-        texts = [state.graph.reading(node) for node in nodes.tolist()]
-        latents = run.latents(self.cross_encoder, state.question.text, texts)
-        smoothed = smooth(*state.graph.columns.adjacency, nodes, latents, self.alpha)
+        smoothed = smooth(*state.graph.columns.adjacency, nodes, self._latents(nodes, state, run), self.alpha)
         return Evidence.of_nodes(nodes, self.cross_encoder.head(smoothed))
+
+    def _latents(self, nodes: Ints, state: State, run: Run) -> Floats:
+        """Return the latents of nodes; a loop reads the same ones repeatedly, so the run caches them by node."""
+        question, columns = state.question.text, state.graph.columns
+        key = GRanker, id(self.cross_encoder), question, id(columns)
+        known = run.scratch.setdefault(key, _Latents((self.cross_encoder, columns)))
+        new = [node for node in nodes.tolist() if node not in known.row_of]
+        if new:
+            known.add(new, run.latents(self.cross_encoder, question, [state.graph.reading(node) for node in new]))
+        rows: Floats = known.rows[[known.row_of[node] for node in nodes.tolist()]]
+        return rows
 
 
 _HUB_NEIGHBOURS = 100  # a node with more is a hub
