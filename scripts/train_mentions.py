@@ -255,10 +255,13 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)  # the same sums in the same order
     read = examples(options.data, options.work)
-    rest = [example for example in read if example.source != options.without and len(example.inputs)]
-    network = train([example for number, example in enumerate(rest) if number % KEPT], options.seed)
     trained = [UNANNOTATED[source] for source in SETS if source != options.without]
     unknown = {TYPES.index(kind) for kind in TYPES if all(kind in kinds for kinds in trained)}
+    rest = [example for example in read if example.source != options.without and len(example.inputs)]
+    for example in rest:
+        for kind in unknown:  # else they would stand for the words outside
+            example.allowed[:, [2 * kind + 1, 2 * kind + 2]] = False
+    network = train([example for number, example in enumerate(rest) if number % KEPT], options.seed)
     unseen = [example for example in read if example.source == options.without and len(example.inputs)]
     for source in (options.without,) if unseen else SETS:
         kept = unseen or [example for example in rest[::KEPT] if example.source == source]

@@ -80,7 +80,7 @@ class Index:
         `encoder`: a name (see graphwright.models.registry), an encoder with an id, or a function of a list of texts. An
         index can only be opened with the encoder that it was created with, which is the default; for a new one that is
         the embedded MiniLM. `extractor` reads the documents that are added from now on: an extractor or its name,
-        mentions or rules; by default the first with the embedded encoder, else the second.
+        mentions, rules or spacy:PIPELINE; by default the first with the embedded encoder, else the second.
         `settings`: of a new index. Raises StoreError if the folder cannot be opened or created.
         """
         if not isinstance(path, str | Path):

@@ -116,5 +116,13 @@ def test_an_index_with_another_encoder_is_read_by_the_rules_by_default(tmp_path)
 def test_extractors_are_chosen_by_name():
     assert [extractor_of(name) for name in EXTRACTORS] == [MentionExtractor(), LexicalExtractor()]
     assert extractor_of(None, MiniLM(max_tokens=128)) == LexicalExtractor()
-    with pytest.raises(OptionError, match=r"no extractor 'rule'; choose from mentions, rules. Did you mean 'rules'\?"):
+    with pytest.raises(OptionError, match=r"choose from mentions, rules, spacy:PIPELINE. Did you mean 'rules'\?"):
         extractor_of("rule")
+
+
+def test_entities_have_the_type_that_most_of_their_mentions_have(tmp_path):
+    with Index(tmp_path / "index") as index:
+        index.add([{"id": str(n), "text": GRAZ} for n in range(3)])
+        graph = index.graph
+        assert graph.text(graph.id("Ludwig Boltzmann")) == "Ludwig Boltzmann (person)"
+        assert graph.text(graph.id("Vienna")) == "Vienna (place)"

@@ -20,5 +20,6 @@ from .name_index import NameIndex as NameIndex
 from .precomputed import Precomputed as Precomputed
 from .snapshot import Snapshot as Snapshot
 from .snapshot import open_snapshot as open_snapshot
+from .spacy_extractor import SpacyExtractor as SpacyExtractor
 from .vector_index import VectorIndex as VectorIndex
 from .vector_index import joined as joined

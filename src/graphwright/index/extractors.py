@@ -8,6 +8,7 @@ from graphwright.errors import OptionError, meant
 from graphwright.index.extraction import Extractor
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.mentions import MentionExtractor
+from graphwright.index.spacy_extractor import SpacyExtractor
 from graphwright.models.embedded.encoder import MiniLM
 
 __all__ = ["EXTRACTORS", "extractor_of"]
@@ -29,7 +30,10 @@ def extractor_of(given: Extractor | str | None, encoder: object = None) -> Extra
         return MentionExtractor() if encoder == MiniLM() else LexicalExtractor()
     if not isinstance(given, str):
         return given
+    name, _, pipeline = given.partition(":")
+    if name == "spacy" and pipeline:
+        return SpacyExtractor(pipeline)
     if given not in EXTRACTORS:
-        names = list(EXTRACTORS)
+        names = [*EXTRACTORS, "spacy:PIPELINE"]
         raise OptionError(f"There is no extractor {given!r}; choose from {', '.join(names)}.{meant(given, names)}")
     return EXTRACTORS[given]()

@@ -55,7 +55,7 @@ class MentionExtractor:
     @property
     def id(self) -> str:
         """Name, version, and the checksum of the detector's weights."""
-        return f"{mentions_id()}:1"
+        return f"{mentions_id()}:2"
 
     @property
     def encoder(self) -> NamedEncoder:
@@ -100,7 +100,7 @@ def _extraction(title: str, text: str, found: Sequence[Found]) -> Extraction:
             relations.setdefault((relation.head, relation.tail, relation.text), relation)
     for mention in names:
         if text[mention.start : mention.end] == mention.name:  # not one that stands for a full name
-            first.setdefault(mention.name, mention._replace(type=""))
+            first.setdefault(mention.name, mention)
     if len(first) < _FEW_NAMES:
         for phrase, start in repeated_phrases(text):
             first.setdefault(phrase, Mention(phrase, start, start + len(phrase)))

@@ -162,30 +162,48 @@ class MergedChunks:
 
         The type is the most frequent one; each distinct description is included once.
         """
-        descriptions = self.chunks.strings("descriptions")
-        if not len(descriptions.values):
+        types, descriptions = self.chunks.strings("types").values, self.chunks.strings("descriptions").values
+        if not len(types):
             return self.names
-        texts = list(self.names)
-        types, column = self.chunks.strings("types").values, descriptions.values
-        for entity, rows in self._described_mentions(np.diff(descriptions.indptr) > 0).items():
-            kinds = [kind for row in rows if (kind := types[row])]
-            parts = dict.fromkeys(part for row in rows if (part := column[row]))
-            kind = f" ({max(kinds, key=kinds.count)})" if kinds else ""
-            text = description(texts[entity] + kind, list(parts), self.description_tokens, self.derived)
-            texts[entity] += kind + (f": {text}" if text else "")
-        return TextColumn.of(texts)
+        entities = self._described_entities
+        texts = TextColumn.paired(self.names, self._type_suffixes(entities, types))
+        described = np.flatnonzero(np.diff(descriptions.offsets) > 0)
+        rows: defaultdict[int, list[int]] = defaultdict(list)
+        for row in described.tolist():
+            rows[int(entities[row])].append(row)
+        if not rows:
+            return texts
+        listed = list(texts)
+        for entity in rows:
+            parts = dict.fromkeys(descriptions[row] for row in rows[entity])
+            text = description(listed[entity], list(parts), self.description_tokens, self.derived)
+            listed[entity] += f": {text}" if text else ""
+        return TextColumn.of(listed)
 
-    def _described_mentions(self, described: NDArray[np.bool_]) -> dict[int, list[int]]:
-        """Return each entity's mentions, numbered over the chunks that are `described`."""
+    @property
+    def _described_entities(self) -> Ids32:
+        """The entity of each mention with a type and a description, either of which may be empty."""
+        described = np.diff(self.chunks.strings("types").indptr) > 0
         mentions, surfaces = self.chunks.numbers("mentions", 3), self.chunks.strings("surfaces").indptr
         form = self.chunks.numbers("surface_form").values[:, 0]
         counted = described[mentions.owner]
         owner, surface = mentions.owner[counted], mentions.values[counted, 0]
-        entities = self._numbering[0][self._forms.indptr[owner] + form[surfaces[owner] + surface]]
-        rows: defaultdict[int, list[int]] = defaultdict(list)
-        for row, entity in enumerate(entities.tolist()):
-            rows[entity].append(row)
-        return rows
+        entities: Ids32 = self._numbering[0][self._forms.indptr[owner] + form[surfaces[owner] + surface]]
+        return entities
+
+    def _type_suffixes(self, entities: Ids32, types: TextColumn) -> TextColumn:
+        """Return " (type)" for each entity: the most frequent type of its mentions, of equals the first."""
+        number, first = _numbered(types)
+        typed = np.flatnonzero(np.diff(types.offsets) > 0)
+        pairs, place, counts = np.unique(
+            entities[typed].astype(np.int64) * len(first) + number[typed], return_index=True, return_counts=True
+        )
+        entity, kind = np.divmod(pairs, max(len(first), 1))
+        order = np.lexsort((place, -counts, entity))
+        leading = order[np.concatenate(([True], np.diff(entity[order]) > 0))] if len(order) else order
+        position = np.full(len(self.names), len(first))
+        position[entity[leading]] = kind[leading]
+        return TextColumn.of([*(f" ({name})" for name in types.gather(first)), ""]).gather(position)
 
     def graph(self, synonyms: NDArray[np.int64]) -> Graph:
         """Return the graph; `synonyms: int64[pairs, 2]` are numbers of entities with nearly the same meaning."""
