@@ -11,7 +11,7 @@ from graphwright.methods.registry import METHODS, pipeline
 from graphwright.models import ScriptedLLM
 
 SNAPSHOT = corpus_index().snapshot
-QUESTION = "Which abbey did the mother of Lothair II found?"
+QUESTION = "Which abbey did Ermengarde of Tours found?"
 ALONE = {"vanilla", "cot"}  # no retrieval
 RUBBISH = {
     "plain text": "I think that it is Erstein [1].",

@@ -58,7 +58,7 @@ def _loaded(pipeline: str) -> Any:
         return spacy.load(pipeline)
     except OSError as error:
         raise OptionError(
-            f"spaCy has no pipeline {pipeline!r}. Install one, as by: python -m spacy download en_core_web_sm; or give the "
+            f"spaCy has no pipeline {pipeline!r}. Install one (python -m spacy download en_core_web_sm), or give the "
             f"folder of one."
         ) from error
 
