@@ -83,8 +83,8 @@ from graphwright.operators.trees.grow import Grow
 from graphwright.prompts.templates import data_line
 
 SETS = {
-    "bubblerag": ("musique-openie", "2wiki-lexical"),
-    "pathrag": ("musique-openie", "hotpotqa100-lexical", "2wiki-lexical", "hotpotqa-lexical"),
+    "bubblerag": ("musique-openie", "2wiki"),
+    "pathrag": ("musique-openie", "hotpotqa100", "2wiki", "hotpotqa"),
 }
 Questions = Sequence[QuestionRecord]
 
@@ -93,7 +93,7 @@ Questions = Sequence[QuestionRecord]
 
 BUDGET, PREVIEW = 15, 5  # passages
 LARGE_BUDGET = 50  # items, for the shares of evidence
-SWEEPS: Mapping[str, Sequence[float]] = {
+SWEEPS: Mapping[str, Sequence[Any]] = {
     "budget": (5, 10, 20, 50),
     "hops": (1, 2, 4, 6),
     "depth": (0, 2, 4, 6, 8),
@@ -171,7 +171,8 @@ def shares(steps: Steps) -> Iterator[tuple[str, dict[str, float]]]:
     def behind(state: State) -> list[int]:
         """Return the passages behind the evidence."""
         items = evidence_of(state)
-        return graph.chunks_of(items.nodes, items.edges).tolist()
+        passages: list[int] = graph.chunks_of(items.nodes, items.edges).tolist()
+        return passages
 
     many = steps.run(OnGraph(statements, Bubble(vectors, budget=LARGE_BUDGET)), steps.anchored)
     best = steps.run(evidence_graphs(ix, depth=0), steps.anchored)

@@ -1,6 +1,6 @@
 """Measure the short answers of trained readers, without a language model.
 
-    python benchmarks/answers.py --data DIR [--method ppr] [--readers FOLDER] [--sets musique ...]
+    python benchmarks/answers.py --data DIR [--method multihop] [--readers FOLDER] [--sets musique ...]
 
 Every question of HotpotQA, 2Wiki and MuSiQue is asked twice: of an index of its set, and of the same results with the
 gold passages taken out, where nothing should be answered. `--readers`: a folder with a reader for each family of sets,
@@ -15,20 +15,32 @@ from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
-from harness import Record, Rows, arguments, multihop_index, multihop_questions, parse, percent, table, write_results
+from harness import (
+    Record,
+    Rows,
+    arguments,
+    held_out,
+    multihop_index,
+    multihop_questions,
+    parse,
+    percent,
+    table,
+    write_results,
+)
 from numpy.typing import NDArray
 
 from graphwright.data.questions import QuestionRecord
+from graphwright.evaluate.entries import Entry, entry_of
 from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval
 from graphwright.index_folder import Index
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import retrieval_part
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import PassageText
 from graphwright.operators.state import start
 
 FAMILIES = {"hotpotqa": "hotpotqa", "hotpotqa100": "hotpotqa", "2wiki": "2wiki", "musique": "musique"}
-LABELS = {name: "musique-openie" if name == "musique" else f"{name}-lexical" for name in FAMILIES}
+LABELS = {name: "musique-openie" if name == "musique" else name for name in FAMILIES}
 RIGHT = 0.8  # token F1 from which an answer counts as right
 COVERAGES = (10, 20, 30, 40, 50, 60, 80, 100)  # percent of the questions
 READ = 8  # passages
@@ -42,9 +54,9 @@ def reader_of(options: Namespace, name: str) -> MiniLMReader:
     return MiniLMReader(weights=str(folder))
 
 
-def ask(index: Index, question: QuestionRecord, reader: MiniLMReader, options: Namespace) -> Record:
+def ask(index: Index, question: QuestionRecord, reader: MiniLMReader, method: str | Entry) -> Record:
     """Return the best answers with and without the gold passages, with their confidence and quality."""
-    retrieve = retrieval_part(pipeline(options.method, index.snapshot, top_k=20))
+    retrieve = retrieval_part(entry_of(method).built(index.snapshot))
     ranked = list(retrieve(start(question.text, index.graph)).passages or ())
     row: Record = {"id": question.id, "gold_read": sum(p.document in question.gold for p in ranked[:READ])}
     for part, passages in (("with", ranked), ("without", [p for p in ranked if p.document not in question.gold])):
@@ -120,7 +132,7 @@ def page(results: Record) -> str:
 
 def main() -> None:
     parser = arguments(__doc__, sets=list(FAMILIES))
-    parser.add_argument("--method", default="ppr")
+    parser.add_argument("--method", default="multihop")
     parser.add_argument("--readers", type=Path, required=True)
     parser.add_argument("--questions", type=int, help="so many of each set")
     options = parse(parser)
@@ -128,11 +140,12 @@ def main() -> None:
     for name in options.sets:
         reader = reader_of(options, name)
         rows = Rows(options.work / "answers" / f"{options.method}-{name}.jsonl", "id")
+        [method] = held_out([options.method], name)
         with Index.open(multihop_index(options, LABELS[name])) as index:
             questions = multihop_questions(options, LABELS[name], options.questions)
             for question in questions:
                 if (question.id,) not in rows:
-                    rows.add(ask(index, question, reader, options))
+                    rows.add(ask(index, question, reader, method))
         sets[name] = summarise([rows[question.id,] for question in questions])
         print(table(("", name), sets[name].items()), flush=True)
     results = {"method": options.method, "sets": sets}

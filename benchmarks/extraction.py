@@ -117,7 +117,7 @@ RESOLUTION: dict[str, tuple[str, ...]] = {
     "vectors": ("vectors",),
     "aliases, vectors": ("aliases", "vectors"),
 }
-SETS = ("musique-openie", "musique-lexical", "2wiki-lexical")
+SETS = ("musique-openie", "musique", "2wiki")
 
 
 def resolution(options: Namespace) -> None:

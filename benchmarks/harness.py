@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.cli.terminal import progress_bar
 from graphwright.data.documents import read_documents
 from graphwright.data.questions import QuestionRecord, read_questions, write_questions
+from graphwright.evaluate.entries import Entry
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index
 from graphwright.evaluate.run import run
@@ -29,19 +30,25 @@ from graphwright.evaluate.synthetic import two_document_questions
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Columns, Graph
+from graphwright.methods.registry import METHODS
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.operators.rerank.passage_scorer import PassageScorer
 from graphwright.operators.state import State
 
 RESULTS = Path(__file__).parent / "results"
 SPACES = ("passages", "names", "triples")
 MULTIHOP = {
     "musique-openie": ("musique", "openie"),
-    "musique-lexical": ("musique", "mentions"),
-    "hotpotqa-lexical": ("hotpotqa", "mentions"),
-    "hotpotqa100-lexical": ("hotpotqa100", "mentions"),
-    "2wiki-lexical": ("2wiki", "mentions"),
+    "musique": ("musique", "mentions"),
+    "hotpotqa": ("hotpotqa", "mentions"),
+    "hotpotqa100": ("hotpotqa100", "mentions"),
+    "2wiki": ("2wiki", "mentions"),
 }
 """Indexes of the multihop sets: the folder of the set, and where its triples come from."""
+SCORERS = {"hotpotqa100": "hotpotqa"} | {
+    name: name for name in ("hotpotqa", "musique", "2wiki", "scifact", "cranfield", "cisi")
+}
+"""The scorer of passages for each set that the package's own was fitted on: one fitted without that source."""
 
 Record = dict[str, Any]
 Input = TypeVar("Input")
@@ -125,11 +132,19 @@ def run_experiment(experiment: Experiment, out: Path, index: Path | None = None)
         return run(experiment, out, index=index, progress=progress)
 
 
-def multihop_index(options: Namespace, label: str) -> Path:
+def held_out(methods: Sequence[str], name: str) -> list[str | Entry]:
+    """Return the methods for a set, with a scorer that was not fitted on it in those that use one."""
+    if name not in SCORERS:
+        return list(methods)
+    options = {"scorer": PassageScorer.read(RESULTS / "scorer" / f"{SCORERS[name]}.json")}
+    return [Entry(m, m, options) if "scorer" in METHODS[m].options else m for m in methods]
+
+
+def multihop_index(options: Namespace, label: str, titles: bool = True) -> Path:
     """Return the index of a multihop set with passages, names and triples embedded; it is built where missing."""
     name, extraction = MULTIHOP[label]
-    folder: Path = options.work / "indexes" / label
-    experiment = Experiment(options.data / "multihop" / name, ("vector",), extraction, embed=SPACES)
+    folder: Path = options.work / "indexes" / (label if titles else f"{label}-untitled")
+    experiment = Experiment(options.data / "multihop" / name, ("vector",), extraction, titles, embed=SPACES)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with progress_bar() as progress:
         build_index(folder, experiment, experiment.read(), MiniLM(), progress)

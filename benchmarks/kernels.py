@@ -353,7 +353,7 @@ def measure_bubble_on_index(index: Index, questions: Sequence[str]) -> Iterator[
 
 def run_bubble(options: Namespace) -> None:
     """Measure bubble expansion on an index and on synthetic graphs."""
-    label = "hotpotqa-lexical"
+    label = "hotpotqa"
     with Index.open(multihop_index(options, label)) as index:
         questions = [question.text for question in multihop_questions(options, label, 200)]
         rows = list(measure_bubble_on_index(index, questions))

@@ -82,7 +82,7 @@ COLD_RUNS = 5
 # Retrieval
 
 METHODS: Mapping[str, Sequence[str]] = {
-    "hotpotqa-lexical": ("bubblerag", "hipporag2", "ircot", "pathrag"),
+    "hotpotqa": ("bubblerag", "hipporag2", "ircot", "pathrag"),
     "musique-openie": (),
 }
 
@@ -243,7 +243,7 @@ def encoder_speed(data: Path) -> dict[str, float]:
         columns, count = index.graph.columns, index.info()["chunks"]
         passages, names = list(columns.texts or ())[:count], list(columns.names)[count:]
         texts = {"passages": passages, "names": names, "triples": list(columns.sentences or ())}
-    encoder, speeds = MiniLM(), {}
+    encoder, speeds = MiniLM(), dict[str, float]()
     encoder.encode([FIRST_QUESTION])
     for kind, each in texts.items():
         sample = each[:: max(1, len(each) // SAMPLE)][:SAMPLE]
@@ -254,7 +254,7 @@ def encoder_speed(data: Path) -> dict[str, float]:
 def measure_vectors(options: Namespace) -> None:
     """Measure the cost of vectors of names and triples."""
     path, context = options.out / "vectors.json", multiprocessing.get_context("spawn")
-    results = {"encoder, texts a second": encoder_speed(options.data / "multihop")}
+    results: Record = {"encoder, texts a second": encoder_speed(options.data / "multihop")}
     print(results, flush=True)
     for count in CORPORA:
         results[f"{count:,} passages"] = {}
@@ -432,7 +432,7 @@ def read_beside_writer(folder: Path, rest: Path, questions: Sequence[str]) -> Re
 def measure_readers(options: Namespace) -> None:
     """Measure reading beside a writer."""
     data = options.data / "multihop/hotpotqa"
-    questions = [question.text for question in multihop_questions(options, "hotpotqa-lexical")]
+    questions = [question.text for question in multihop_questions(options, "hotpotqa")]
     lines = (data / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[: options.documents]
     runs = []
     with tempfile.TemporaryDirectory() as folder:

@@ -24,7 +24,7 @@ import numpy as np
 from harness import Record, arguments, parse, read_results, table, write_results
 
 from graphwright.data.datasets import read_dataset
-from graphwright.index.extraction import Excerpt
+from graphwright.index.extraction import Excerpt, Extraction
 from graphwright.index.extractors import EXTRACTORS, extractor_of
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.text.names import normal_form
@@ -40,7 +40,9 @@ def labels(options: Namespace) -> list[Record]:
     for name in EXTRACTORS:
         excerpts = [Excerpt(passage["id"], passage["title"], passage["text"]) for passage in passages]
         right = wrong = unjudged = found = listed = 0
-        for passage, extraction in zip(passages, extractor_of(name).extract(excerpts), strict=True):
+        extractions = extractor_of(name).extract(excerpts)
+        for passage, extraction in zip(passages, extractions, strict=True):
+            assert isinstance(extraction, Extraction)
             entities = dict.fromkeys(normal_form(mention.name) for mention in extraction.mentions)
             names, also, bad = (set(map(normal_form, passage[key])) for key in ("names", "also_right", "wrong"))
             names_right = names | also | {normal_form(passage["title"])}

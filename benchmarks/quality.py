@@ -46,6 +46,7 @@ from harness import (
     Record,
     Rows,
     arguments,
+    held_out,
     interval,
     linked_questions,
     multihop_index,
@@ -87,9 +88,9 @@ RERANKERS = ["multihop-rerank", "tog", "rerank", "gar", "fastinsight", "fastinsi
 RERANKERS += [f"lego-{n}" for n in (3, 7, 15)]
 NOT_FOR_DOCUMENTS = {"agent", "reg", "rog", "gsr", "kelp", "grag-m", *RERANKERS}
 FOR_DOCUMENTS = [name for name in METHODS if name not in NOT_FOR_DOCUMENTS and not name.startswith("lego-")]
-WITHOUT_TITLES = ["hybrid", "vector", "bm25", "ppr", "bubblerag"]
+WITHOUT_TITLES = ["hybrid", "vector", "bm25", "ppr", "multihop", "bubblerag"]
 UNTRAINED = ("musique", "hotpotqa100")  # the cross-encoder was trained on no question of these
-UNTITLED = ("musique-openie", "musique-lexical", "hotpotqa-lexical", "hotpotqa100-lexical", "2wiki-lexical")
+UNTITLED = ("musique-openie", "musique", "hotpotqa", "hotpotqa100", "2wiki")
 RETRIEVING = ["hybrid", *(name for name in FOR_DOCUMENTS if name in OFFLINE and name != "hybrid")]  # the baseline first
 
 # Retrieval
@@ -144,12 +145,13 @@ def measure_multihop(options: Namespace) -> None:
     summaries, sections, titled = {}, [], {}
     for label, (index, titles) in multihop_runs(options.sets).items():
         name, extraction = MULTIHOP[index]
-        methods = [*(RETRIEVING if titles else WITHOUT_TITLES), *(["multihop-rerank"] * (name in UNTRAINED))]
+        names = [*(RETRIEVING if titles else WITHOUT_TITLES), *(["multihop-rerank"] * (name in UNTRAINED))]
+        methods = held_out(names, name)
         experiment = Experiment(
             options.data / "multihop" / name, methods, extraction, titles, embed=SPACES, baseline="hybrid"
         )
         out = options.work / "recall" / label
-        summaries[label] = run_experiment(experiment, out, multihop_index(options, index) if titles else None)
+        summaries[label] = run_experiment(experiment, out, multihop_index(options, index, titles))
         sections.append(f"## {label}\n\n{data_of(summaries[label])}\n\n{recall_table(summaries[label])}")
         print(sections[-1], flush=True)
         if titles:
@@ -221,7 +223,7 @@ def measure_sample(name: str, part: str, options: Namespace) -> Record:
     # Without a trained retriever `reg` reads every triple of a knowledge graph; there it is among the slow methods.
     methods = [m for m in OVERVIEW_PARTS[part] if (part, metric, m) != ("light", "hits@1", "reg")]
     limit = (options.questions or 100) if part == "light" else options.few
-    experiment = Experiment(data, methods, questions=questions, limit=limit, **more)
+    experiment = Experiment(data, held_out(methods, data.name), questions=questions, limit=limit, **more)
     home = work / place.replace("/", "-")
     index = next((folder for folder in sorted(home.glob("*/index")) if (folder / "CURRENT").exists()), None)
     out = home / (f"{part}-{questions}" if questions else part)
@@ -272,7 +274,7 @@ def measure_overview(part: str, options: Namespace) -> None:
 
 # Short answers
 
-SHORT_SETS = ("musique-openie", "hotpotqa-lexical", "2wiki-lexical")
+SHORT_SETS = ("musique-openie", "hotpotqa", "2wiki")
 SHORTEST: Mapping[Any, Any] = {bool: False, int: 1, float: 1.0, str: "Yes.", list[int]: [1]}
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from reader_data import FAMILIES, for_confidence
 from reading_data import read_squad
+from scorer_data import source_of_set
 
 from graphwright import Document, Index, start
 from graphwright.data.datasets import read_dataset
@@ -41,9 +42,11 @@ from graphwright.models.embedded.reader_scores import (
     sides,
 )
 from graphwright.models.protocols import PassageText, Usage
+from graphwright.operators.rerank.passage_scorer import PassageScorer
 from graphwright.text.sentences import sentence_spans
 
 OPEN_SETS = ("xquad",)  # plain questions, of which no fold reports a figure
+SCORERS = Path(__file__).parents[1] / "benchmarks" / "results" / "scorer"  # fitted without the set that is searched
 READ, RETRIEVED = 8, 20
 RIGHT = 0.8
 PENALTY = 1e-4  # of the squared weights of standardised features, per row
@@ -107,7 +110,8 @@ def questions_read(given: Any, name: str, reader: MiniLMReader) -> Iterator[Read
     """Yield each question, read with what retrieval gives, and with the gold passages taken out."""
     questions, texts = read_set(given.data, name)
     with index_of(given.work, name, texts) as index:
-        retrieve = retrieval_part(pipeline("ppr", index.snapshot, top_k=RETRIEVED))
+        options = {} if name in OPEN_SETS else {"scorer": PassageScorer.read(SCORERS / f"{source_of_set(name)}.json")}
+        retrieve = retrieval_part(pipeline("multihop", index.snapshot, top_k=RETRIEVED, **options))
         for question in chosen(given, name, questions):
             ranked = list(retrieve(start(question.text, index.graph)).passages or ())
             yield read_with(question, [(p.document, PassageText(p.title, p.text)) for p in ranked], reader)

@@ -30,7 +30,9 @@ _MEANINGS = {
     "number": "NUM",
     "other": "award product programlang",
 }
-LABELS = {label: (TYPES.index(kind),) for kind, labels in _MEANINGS.items() for label in labels.split()}
+LABELS: dict[str, tuple[int, ...]] = {
+    label: (TYPES.index(kind),) for kind, labels in _MEANINGS.items() for label in labels.split()
+}
 LABELS |= dict.fromkeys(("MISC", "misc"), tuple(TYPES.index(kind) for kind in ("work", "event", "other")))
 """The types that a label of a set may mean. Words of other labels (genres, tasks, chemicals) are not trained on."""
 

@@ -69,7 +69,7 @@ def read_part(name: str, data: Path, folder: Path) -> Part:
         rows = (Document(key, text, title, whole=True) for key, (title, text) in passages.items() if text.strip())
         index.add(list(rows))
         hybrid = retrieval_part(pipeline("hybrid", index.snapshot, top_k=HYBRID))
-        walk = retrieval_part(pipeline("ppr", index.snapshot, top_k=WALKED))
+        walk = retrieval_part(pipeline("multihop", index.snapshot, top_k=WALKED))
         for question in questions:
             state = start(question.text, index.graph)
             question.pool = [passage.document for passage in hybrid(state).passages or ()]

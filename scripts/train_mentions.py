@@ -58,7 +58,7 @@ class Example(NamedTuple):
     names: list[tuple[int, int, tuple[int, ...]]]
 
 
-class Network(nn.Module):
+class Network(nn.Module):  # type: ignore[misc]
     """Two hidden layers, the second over neighbouring words."""
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ def _encoded(texts: list[Record]) -> Iterator[tuple[Record, list[tuple[int, int]
     for start in range(0, len(texts), 2000):
         block = texts[start : start + 2000]
         tokens = token_ids([record.text for record in block], 256, spans=True)
-        states = {}
+        states: dict[int, Array] = {}
         for positions, (_, rows) in encoded([ids for ids, _ in tokens]):
             states |= zip(positions, rows, strict=True)
         for position, record in enumerate(block):
@@ -139,10 +139,10 @@ def _example(record: Record, tokens: list[tuple[int, int]], states: Array) -> Ex
     inputs = np.concatenate((word_states(states, words), surface), axis=1).astype(np.float16)
     allowed = np.zeros((len(words.spans), TAGS), bool)
     allowed[:, 0] = True
-    for kind in UNANNOTATED[record.source]:
-        allowed[:, [2 * TYPES.index(kind) + 1, 2 * TYPES.index(kind) + 2]] = True
+    for name in UNANNOTATED[record.source]:
+        allowed[:, [2 * TYPES.index(name) + 1, 2 * TYPES.index(name) + 2]] = True
     trained = np.array([start >= record.title for start, _ in words.spans], bool)
-    names = []
+    names: list[tuple[int, int, tuple[int, ...]]] = []
     for start, end, label in record.names:
         inside = [row for row, (a, b) in enumerate(words.spans) if start <= a and b <= end]
         if not inside:
@@ -202,7 +202,8 @@ def train(texts: list[Example], seed: int) -> Network:
             optimiser.step()
             total += loss.item()
         print(f"epoch {epoch + 1} of {EPOCHS}: loss {total / len(made):.4f}", flush=True)
-    return network.eval()
+    network.eval()
+    return network
 
 
 def figures(network: Network, texts: list[Example], uncased: bool, unknown: set[int]) -> dict[str, float]:

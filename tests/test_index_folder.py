@@ -121,7 +121,7 @@ def test_texts_and_mappings_need_no_id_and_a_path_is_no_text(tmp_path: Path, mon
         ({"passages": 3}, "did you mean 'top_k'"),
         ({"topk": 3}, "Did you mean 'top_k'"),
         ({"within": "x"}, "did you mean 'filter'"),
-        ({"depth": 3}, "ppr has no argument 'depth'"),
+        ({"depth": 3}, "multihop has no argument 'depth'"),
         ({"top_k": 0}, "top_k is 0; it must be a whole number, at least 1"),
         ({"filter": {"docs": ["a"]}}, "a mapping with documents, folder, metadata"),
         ({"llm": 5}, "5 is no language model"),

@@ -316,8 +316,8 @@ class Index:
         """Return the state with the evidence and passages of a method, without an answer.
 
         `method`: a name (`graphwright methods` lists them), an operator, or a function from a snapshot to an operator;
-        by default `ppr`, over an imported graph `graph`. `top_k`: number of passages. `filter`: the documents that are
-        searched; nothing of the others is visible. `run`: streams the answer, counts usage, and can be cancelled.
+        by default `multihop`, over an imported graph `graph`. `top_k`: number of passages. `filter`: the documents that
+        are searched; nothing of the others is visible. `run`: streams the answer, counts usage, and can be cancelled.
         `options`: further arguments of the method. Models (`llm`, `cross_encoder`, `reader`, `encoder`) are given by
         name, as objects, or as functions.
         """

@@ -65,7 +65,7 @@ def test_ask_prints_answer_citation_path_and_passages(folder: Path) -> None:
 def test_json_has_the_keys_of_the_contract(folder: Path) -> None:
     answer = json.loads(graphwright("ask", QUESTION, "--index", folder, "--json", "-k", 2).stdout)
     keys = {"question", "method", "found", "answer", "short", "citations", "passages", "evidence", "usage", "trace"}
-    assert keys <= set(answer) and answer["method"] == "ppr" and answer["found"] is True
+    assert keys <= set(answer) and answer["method"] == "multihop" and answer["found"] is True
     citation = answer["citations"][0]
     assert {"document", "chunk", "start", "end", "text", "path"} <= set(citation)
     text = next(row["text"] for row in CORPUS if row["id"] == citation["document"])
@@ -77,7 +77,7 @@ def test_json_has_the_keys_of_the_contract(folder: Path) -> None:
 
 def test_explain_shows_anchors_and_the_cost_of_each_step(folder: Path) -> None:
     done = graphwright("ask", "Who sang in Steyr?", "--index", folder, "--explain")
-    for word in ("Anchors", "Steyr", "PersonalizedPageRank", "Pairs", "model ms", "total"):
+    for word in ("Anchors", "Steyr", "PersonalizedPageRank", "ScorePassages", "model ms", "total"):
         assert word in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
 

@@ -1,59 +1,64 @@
-"""The answer step of every method: the embedded reader, quotes, or a language model."""
+"""The methods `multihop` and `ppr`: what they find, and PageRank against an independent reference."""
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 
+import networkx as nx
 import pytest
-from tests.toys import corpus_index
+from tests.toys import GRAPHS, as_networkx, corpus_index, knowledge
 
-from graphwright import VectorSearch, start
-from graphwright.generate.prompts import passages_in
-from graphwright.methods.papers.lego import INSTANCES
-from graphwright.methods.registry import METHODS, pipeline, retrieval_part
-from graphwright.models.fake import ScriptedLLM
+from graphwright import Index, VectorSearch, start
+from graphwright.graph.graph import Kind
+from graphwright.methods.registry import default_method, pipeline, retrieval_part
+from graphwright.models import HashEncoder
+from graphwright.operators import AnchorNodes, LinkEntities, ScoreSum, WordSearch
 
 SNAPSHOT = corpus_index().snapshot
-READER = "MiniLMReader()"
-TWIN = f"Overview({SNAPSHOT.passages!r}) >> ReadSpans({READER}) >> Abstain({READER}) >> Quote({READER})"
-OFFLINE = sorted(name for name, method in METHODS.items() if not method.required)
-LEGO_WITH_L = [f"lego-{number}" for number, made in INSTANCES.items() if "-L" in "".join(made)]
+QUESTION = "What was destroyed that the daughter of Hugh of Tours founded?"
 
 
-def first_sentence(system: str, user: str) -> str:
-    """Answer with the first sentence of the first passage."""
-    quote = passages_in(user)[1].split(". ")[0]
-    return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+def test_the_default_is_multihop_over_documents() -> None:
+    assert default_method(imported=False) == "multihop" and default_method(imported=True) == "graph"
+    walk, _, score = repr(pipeline("multihop", SNAPSHOT, top_k=7)).partition("ScorePassages(")
+    assert "PersonalizedPageRank(restart=0.5) % 500 >> Only(" in walk and ") % 7 >> ToPassages() >> " in score
 
 
-# In the others a language model takes part in retrieval too.
-ASKED = {"agent", "hyde", "ircot", "hipporag", "hipporag2", "lightrag-local", "lightrag-global", "lightrag-hybrid"}
-ASKED |= {"graphrag-local", "graphrag-global", "raptor", "bubblerag", "rog", "gsr", "tog", "grag-m"}
+def test_multihop_finds_both_passages_of_a_question_of_two_steps() -> None:
+    state = corpus_index().retrieve(QUESTION, "multihop")
+    assert state.passages is not None
+    assert {"ermengarde", "erstein"} <= {passage.document for passage in list(state.passages)[:3]}
 
 
-@pytest.mark.parametrize("name", sorted(set(OFFLINE) - {*ASKED, "pathrag", "pathrag-lt", *LEGO_WITH_L}))
-def test_a_language_model_may_answer_and_retrieval_stays_the_same(name: str) -> None:
-    llm = ScriptedLLM(first_sentence)
-    written = pipeline(name, SNAPSHOT, llm=llm)
-    assert METHODS[name].options["llm"] is None
-    steps, answer = repr(written).split(f" >> Generate({llm!r}, ")
-    assert "Prompt(" in steps.split(" >> ")[-1]
-    assert answer == f"twin={TWIN})"
-    assert written.needs == () and retrieval_part(written) == retrieval_part(pipeline(name, SNAPSHOT))
-    state = written(start("Which abbey did Ermengarde of Tours found?", SNAPSHOT.graph))
-    assert state.answer is not None and len(state.answer.citations) == 1
-    assert state.answer.citations[0].text in state.answer.text and state.prompt is not None
+def test_without_coverage_multihop_ranks_the_same_passages() -> None:
+    found = [corpus_index().retrieve(QUESTION, "multihop", cover=cover).passages for cover in (True, False)]
+    assert all(part is not None for part in found)
+    assert sorted(found[0].ids.tolist()) == sorted(found[1].ids.tolist())  # type: ignore[union-attr]
 
 
-def test_the_expression_reads_as_it_is_written() -> None:
-    assert repr(pipeline("vector", SNAPSHOT)) == (f"{VectorSearch(SNAPSHOT.passages)!r} % 20 >> ToPassages() >> {TWIN}")
+@pytest.mark.parametrize("restart", [0.3, 0.5])
+def test_ppr_is_plain_pagerank_over_passages_and_entities(restart: float) -> None:
+    state = LinkEntities(SNAPSHOT.names)(start(QUESTION, SNAPSHOT.graph))
+    hybrid = ScoreSum(VectorSearch(SNAPSHOT.passages) % 200, WordSearch(SNAPSHOT.words) % 200) % 2
+    seeds = ScoreSum(hybrid, AnchorNodes())(state).evidence
+    assert seeds is not None and seeds.scores is not None
+    start_at = dict(zip(seeds.nodes.tolist(), seeds.scores.tolist(), strict=True))
+    exact = nx.pagerank(as_networkx(SNAPSHOT.graph), 1 - restart, start_at, tol=1e-12, max_iter=1000)
+    found = retrieval_part(pipeline("ppr", SNAPSHOT, seeds=2, restart=restart))(start(QUESTION, SNAPSHOT.graph))
+    assert found.evidence is not None and found.evidence.scores is not None and len(found.evidence)
+    assert (SNAPSHOT.graph.columns.kinds[found.evidence.nodes] == Kind.CHUNK).all()
+    values = [exact[node] for node in found.evidence.nodes.tolist()]
+    assert found.evidence.scores.tolist() == pytest.approx(values, rel=0.02, abs=1e-4)
 
 
-def test_a_question_that_the_reader_is_sure_of_has_a_short_answer_and_others_are_quoted() -> None:
-    ask = pipeline("hybrid", SNAPSHOT)
-    short = ask(start("When was the abbey of Erstein destroyed?", SNAPSHOT.graph)).answer
-    assert short is not None and short.short == ("1525",) and short.citations[0].document == "erstein"
-    quoted = ask(start("What happened to the abbey of Erstein?", SNAPSHOT.graph))
-    assert quoted.answer is not None and quoted.answer.found and quoted.answer.short == ()
-    assert quoted.answer.text.startswith(quoted.answer.citations[0].text)
-    assert [step.operator.partition("(")[0] for step in quoted.trace][-2:] == ["Abstain", "Quote"]
+@pytest.mark.parametrize("method", ["multihop", "ppr"])
+def test_over_a_graph_without_passages_and_over_an_empty_index(method: str, tmp_path: Path) -> None:
+    ix = knowledge(GRAPHS["family"])
+    state = pipeline(method, ix)(start("Who was the mother of Lothair II?", ix.graph))
+    # PageRank ranks the nodes of such a graph; the scorer has no words of theirs to go by.
+    assert (
+        state.answer is not None and state.evidence is not None and len(state.evidence) == (7 if method == "ppr" else 0)
+    )
+    with Index.create(tmp_path / "empty", encoder=HashEncoder()) as index:
+        state = index.ask(QUESTION, method)
+    assert state.answer is not None and not state.answer.found and not len(state.passages or ())

@@ -41,10 +41,10 @@ def test_the_expressions_read_as_they_are_written() -> None:
     loop = f"{HYBRID} % 4 >> {rank} >> Repeat({turns}, until=Reached(nodes=30))"
     whole = repr(pipeline("gar", SNAPSHOT, batch=4, budget=30, top_k=7))
     assert whole.startswith(f"OnGraph(PassageGraph(), {loop}) % 7 >> ToPassages() >> ")
-    ppr = repr(pipeline("ppr", SNAPSHOT)).partition(" % 20 >> ToPassages()")[0]
+    first = repr(pipeline("multihop", SNAPSHOT)).partition(" % 15 >> ToPassages()")[0]
     whole = repr(pipeline("multihop-rerank", SNAPSHOT, pool=9, contexts=2, top_k=7))
     order = f"ReciprocalRank(Keep(), Keep() % 9 >> MultiHopRerank({model!r}, contexts=2), constant=5)"
-    assert whole.startswith(f"{ppr} % 9 >> {order} % 7 >> ToPassages() >> ")
+    assert whole.startswith(f"{first} % 9 >> {order} % 7 >> ToPassages() >> ")
     deep = repr(pipeline("rerank", SNAPSHOT, budget=500))
     assert deep.startswith(HYBRID.replace("200", "500"))  # no part may run dry before the budget does
 

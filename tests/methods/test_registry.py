@@ -56,11 +56,11 @@ def test_ppr_also_begins_at_what_the_state_was_given() -> None:
         (
             "ppr",
             {"seed": 1},
-            r"no argument 'seed'. Did you mean 'seeds'\? Its arguments are: top_k, seeds, pool, restart, ",
+            r"no argument 'seed'. Did you mean 'seeds'\? Its arguments are: top_k, seeds, restart, ",
         ),
         ("vector", {"ix": 1}, "vector has no argument 'ix'"),
         ("ppr", {"restart": "a"}, r"ppr: restart is 'a'; it must be a number \(default: 0\.\d+\)"),
-        ("ppr", {"top_k": 2.5}, r"ppr: top_k is 2.5; it must be a whole number \(default: 20\)"),
+        ("ppr", {"top_k": 2.5}, r"ppr: top_k is 2.5; it must be a whole number \(default: 15\)"),
         ("lego-2", {"paths": True}, "lego-2: paths is True; it must be a whole number"),
         ("ppr", {"restart": 2.0}, "restart is 2.0"),
     ],

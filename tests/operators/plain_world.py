@@ -1,10 +1,10 @@
-"""Passages as plain data, and what supports them by the formulas: what operators on connected passages are held to."""
+"""Passages as plain data, and what they mention: what features of connected passages are held to."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from math import log, sqrt
+from math import log
 from typing import NamedTuple
 
 import numpy as np
@@ -36,9 +36,6 @@ class Statement(NamedTuple):
     relation: str
     tail: str
     sentence: str
-
-    def words(self) -> set[str]:
-        return set((self.sentence or " ".join(self[:3])).lower().split())
 
 
 @dataclass
@@ -76,15 +73,6 @@ class World:
     def holders(self, name: str) -> int:
         """In how many passages an entity, or one that an alias joins it with, stands."""
         return sum(other in self.direct(i) for other in {name, *self.same(name)} for i in range(len(self)))
-
-    def common(self, name: str) -> bool:
-        """Whether a name stands in too many passages to be a topic that a question can name."""
-        return self.holders(name) > max(5, sqrt(len(self)))
-
-    def rarity(self, name: str, common: float) -> float:
-        """How much it says that two passages share a name: nothing where it is in one, in most, or in all."""
-        n, df = max(len(self), 2), self.holders(name)
-        return max(log(n / df) / log(n), 0.0) if 1 < df <= max(5, common * n) else 0.0
 
     def graph(self) -> Graph:
         stated = self.stated or [[] for _ in self.titles]
@@ -128,41 +116,6 @@ def lucene(texts: list[list[str]], word: str) -> list[float]:
 def lucene_idf(texts: list[list[str]], word: str) -> float:
     df = sum(word in t for t in texts)
     return log(1 + (len(texts) - df + 0.5) / (df + 0.5))
-
-
-@dataclass
-class Signals:
-    """What supports each passage `inside` the graph, by the docstring of `Support`."""
-
-    near: dict[int, float]  # cosine over the best
-    covers: dict[int, list[float]]  # each word that is left of the question, then each name
-    named: dict[int, float]  # whether it is about what the question names; half where no title says so
-
-    @classmethod
-    def of(cls, w: World, inside: Collection[int]) -> Signals:
-        cosines = {i: float(w.vectors[i].astype(float) @ w.query) for i in inside}
-        best = max(map(abs, cosines.values()), default=0.0) if max(cosines.values(), default=0.0) > 0 else np.inf
-        asked = list(dict.fromkeys(w.question.split()))
-        by_word = {word: lucene(w.texts, word) for word in asked}
-        whole = max(sum(by_word[word][i] for word in asked) for i in range(len(w))) or 1
-        topics = [a for a in w.anchors if any(w.topic(i) == a for i in range(len(w))) and not w.common(a)]
-        titled = {a for a in topics if any(w.titles[i] for i in range(len(w)) if w.topic(i) == a)}
-        consumed = {a.lower() for a in titled}
-        left = [word for word in asked if word not in consumed]
-        names = {i: [(1.0 if a in titled else 0.5) * (w.topic(i) == a) for a in topics] for i in inside}
-        return cls(
-            {i: cosine / best for i, cosine in cosines.items()},
-            {i: [by_word[word][i] / whole for word in left] + names[i] for i in inside},
-            {i: max(names[i], default=0.0) for i in inside},
-        )
-
-    def alone(self, i: int) -> float:
-        return self.near[i] + sum(self.covers[i])
-
-    def together(self, w: World, s: int, t: int) -> float:
-        """Two passages read as one text."""
-        near = (self.near[s] + self.near[t]) / float(np.linalg.norm(w.vectors[s].astype(float) + w.vectors[t]))
-        return near + sum(map(max, self.covers[s], self.covers[t]))
 
 
 NAMES = ["Anna", "Bert", "Cleo", "Dora", "Emil", "Fritz", "Gerd"]

@@ -63,11 +63,12 @@ from graphwright.graph.graph import Kind
 from graphwright.index import SparseIndex
 from graphwright.index.vector_index import joined
 from graphwright.learn import Explain
-from graphwright.models import HashEncoder, HashSparseEncoder, MiniLMReader, OverlapCrossEncoder
+from graphwright.models import HashEncoder, HashSparseEncoder, MiniLM, MiniLMReader, OverlapCrossEncoder
 from graphwright.models.protocols import Completion
 from graphwright.operators import (
     BM25,
     Agent,
+    AnchorNodes,
     AskedClass,
     AskedPaths,
     Bridge,
@@ -75,7 +76,6 @@ from graphwright.operators import (
     Choose,
     CommunityOf,
     CommunitySearch,
-    Complement,
     Composed,
     EdgesBy,
     EdgeSearch,
@@ -120,6 +120,7 @@ from graphwright.operators import (
     Relations,
     Repeat,
     Scaled,
+    ScorePassages,
     ScoreSum,
     SharedBudget,
     SharedWords,
@@ -143,8 +144,6 @@ from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.anchors.keywords import LatentKeywords, Relax, Specialise
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Both, Cut, Then
-from graphwright.operators.search.support import SupportSearch
-from graphwright.operators.select import Pairs
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
@@ -319,9 +318,10 @@ def every_operator() -> list[Operator]:
         SparseSearch(SparseIndex.of(SNAPSHOT.graph, HashSparseEncoder())),
         ReciprocalRank(SEARCH, WordSearch(SNAPSHOT.words)),
         ScoreSum(SEARCH, WordSearch(SNAPSHOT.words), weights=(1.0, 0.5)),
-        SupportSearch(SNAPSHOT.passages, SNAPSHOT.words),
-        Pairs(SNAPSHOT.passages, SNAPSHOT.words),
         LinkEntities(SNAPSHOT.names),
+        AnchorNodes(),
+        ScorePassages(SNAPSHOT.passages, SNAPSHOT.words, MiniLM(), SNAPSHOT.triples),
+        ScorePassages(SNAPSHOT.passages, SNAPSHOT.words, MiniLM(), pool=2, cover=False),
         PersonalizedPageRank(),
         PersonalizedPageRank(0.4, each=True),
         KHop(2),
@@ -377,8 +377,6 @@ def every_operator() -> list[Operator]:
         GroupAnchors(None, None),
         GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words, k=3),
         Keywords() >> Specialise() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples),
-        Complement(SNAPSHOT.passages, SNAPSHOT.words),
-        Complement(SNAPSHOT.passages, SNAPSHOT.words, overlap=0.0),
         Grow(GoesOn(), depth=2),
         Grow(triples=SNAPSHOT.triples, depth=2),
         Grow(GoesOn(), SNAPSHOT.triples, depth=2, width=2),

@@ -243,7 +243,7 @@ def export(
         str | None, typer.Option("--question", "-q", help="Write only the evidence for this question.")
     ] = None,
     method: Method = None,
-    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of items of evidence.")] = 20,
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of items of evidence.")] = 15,
     force: Annotated[bool, "Replace an existing file."] = False,
 ) -> None:
     """Write the graph as GraphML or node-link JSON."""

@@ -135,9 +135,11 @@ class VectorIndex(ChecksummedIndex):
     def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
         """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
         cosines = np.zeros(len(ids))
-        vectors, vector = self.vectors[self.rows_of(ids)[1]].astype(np.float64), query.astype(np.float64)
+        rows, at = np.unique(self.rows_of(ids)[1], return_inverse=True)  # ids may share a row
+        vectors, vector = self.vectors[rows].astype(np.float64), query.astype(np.float64)
         lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector)
-        cosines[self.has(ids)] = np.divide(vectors @ vector, lengths, out=np.zeros(len(vectors)), where=lengths > 0)
+        values = np.divide(vectors @ vector, lengths, out=np.zeros(len(vectors)), where=lengths > 0)
+        cosines[self.has(ids)] = values[at]
         return cosines
 
     def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering, reread
 from graphwright.models.protocols import LLM, CrossEncoder
@@ -20,7 +21,7 @@ __all__ = ["agent", "tools"]
 
 def agent(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     steps: int = 8,
     shown: int = 5,
     passages: int = 30,

@@ -1,24 +1,27 @@
-"""Methods of this package: baselines, PageRank with connected pairs, and cross-encoder reranking."""
+"""Methods of this package: baselines, multi-hop search by a fitted scorer, and cross-encoder reranking."""
 
 from __future__ import annotations
 
 from graphwright.errors import OptionError
 from graphwright.generate.answer import Generate, Unaided
 from graphwright.generate.overview import Overview
-from graphwright.generate.prompts import PassagePrompt
+from graphwright.generate.prompts import CONTEXT_PASSAGES, PassagePrompt
 from graphwright.generate.readers import Abstain, Quote, ReadSpans
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import LLM, CrossEncoder
+from graphwright.operators.anchors.anchor_nodes import AnchorNodes
 from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.control import ReciprocalRank, Scaled, ScoreSum
+from graphwright.operators.control import HasEvidence, If, ReciprocalRank, Scaled, ScoreSum
 from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.rerank.passage_scorer import PassageScorer
 from graphwright.operators.rerank.rerank import MultiHopRerank, Rerank
+from graphwright.operators.rerank.score_passages import ScorePassages
 from graphwright.operators.search.search import VectorSearch, WordSearch
-from graphwright.operators.search.support import SupportSearch
-from graphwright.operators.select import Pairs, ToPassages
+from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Only
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 
@@ -28,10 +31,11 @@ __all__ = [
     "blended",
     "bm25",
     "both",
-    "connected",
     "cot",
     "hybrid",
+    "multihop",
     "multihop_rerank",
+    "multihop_search",
     "ppr",
     "rerank",
     "reread",
@@ -40,6 +44,7 @@ __all__ = [
 ]
 
 DEPTH = 200  # passages of each part of a first search
+POOL = 100  # passages of PageRank that are scored
 BLEND = 0.3  # share of the cross-encoder in `rerank`, chosen on sets that no result is about (benchmarks/blend.py)
 
 
@@ -71,12 +76,12 @@ def cot(ix: Snapshot, *, llm: LLM) -> Operator:
     return Unaided(llm, reasoning=True)
 
 
-def vector(ix: Snapshot, top_k: int = 20, *, llm: LLM | None = None) -> Operator:
+def vector(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, *, llm: LLM | None = None) -> Operator:
     """Rank passages by the cosine of their vector with the question's (dense retrieval, naive RAG)."""
     return VectorSearch(ix.passages) % top_k >> answering(ix, llm)
 
 
-def bm25(ix: Snapshot, top_k: int = 20, *, llm: LLM | None = None) -> Operator:
+def bm25(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, *, llm: LLM | None = None) -> Operator:
     """Rank passages by BM25."""
     return WordSearch(ix.words) % top_k >> answering(ix, llm)
 
@@ -86,7 +91,7 @@ def both(ix: Snapshot, depth: int) -> Operator:
     return ScoreSum(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
 
 
-def hybrid(ix: Snapshot, top_k: int = 20, depth: int = DEPTH, *, llm: LLM | None = None) -> Operator:
+def hybrid(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, depth: int = DEPTH, *, llm: LLM | None = None) -> Operator:
     """Rank passages by the sum of vector and BM25 scores, each divided by its largest.
 
     `depth`: the passages of each search.
@@ -94,23 +99,53 @@ def hybrid(ix: Snapshot, top_k: int = 20, depth: int = DEPTH, *, llm: LLM | None
     return both(ix, depth) % top_k >> answering(ix, llm)
 
 
-def connected(ix: Snapshot, k: int, seeds: int = 20, pool: int = 100, restart: float = 0.5) -> Operator:
-    """Return the search of `ppr` for k passages."""
-    first = LinkEntities(ix.names) >> SupportSearch(ix.passages, ix.words) % seeds
+def walk(ix: Snapshot, k: int, seeds: int = 20, restart: float = 0.5) -> Operator:
+    """Return the k passages of PageRank from the best `seeds` of a hybrid search and the entities of the question."""
+    first = ScoreSum(both(ix, DEPTH) % seeds, AnchorNodes())
     # About one node in three that PageRank reaches is a passage.
-    walk = PersonalizedPageRank(restart) % (5 * pool) >> Only(Kind.CHUNK) % pool | Keep()
-    return first >> walk >> Pairs(ix.passages, ix.words) % k
+    return LinkEntities(ix.names) >> first >> PersonalizedPageRank(restart) % (5 * k) >> Only(Kind.CHUNK) % k
 
 
 def ppr(
-    ix: Snapshot, top_k: int = 20, seeds: int = 20, pool: int = 100, restart: float = 0.5, *, llm: LLM | None = None
+    ix: Snapshot, top_k: int = CONTEXT_PASSAGES, seeds: int = 20, restart: float = 0.5, *, llm: LLM | None = None
 ) -> Operator:
-    """Rank passages by PageRank over passages and entities, rescored in connected pairs (the default).
+    """Rank passages by personalised PageRank over passages and entities.
 
-    `seeds`: passages of the first search, from which PageRank starts with a `restart` probability; `pool`: passages
-    that are rescored.
+    It starts from the best `seeds` passages of a hybrid search and from the entities that the question names, with a
+    `restart` probability.
     """
-    return connected(ix, top_k, seeds, pool, restart) >> answering(ix, llm)
+    return walk(ix, top_k, seeds, restart) >> If(HasEvidence(), Keep(), both(ix, DEPTH) % top_k) >> answering(ix, llm)
+
+
+def multihop_search(
+    ix: Snapshot,
+    k: int,
+    seeds: int = 20,
+    restart: float = 0.5,
+    scorer: PassageScorer | None = None,
+    cover: bool = True,
+) -> Operator:
+    """Return the search of `multihop` for k passages."""
+    score = ScorePassages(ix.passages, ix.words, MiniLM(), ix.triples, scorer=scorer, cover=cover)
+    return walk(ix, POOL, seeds, restart) >> score % k
+
+
+def multihop(
+    ix: Snapshot,
+    top_k: int = CONTEXT_PASSAGES,
+    seeds: int = 20,
+    restart: float = 0.5,
+    *,
+    scorer: PassageScorer | None = None,
+    cover: bool = True,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rank passages, alone and in connected pairs, by a fitted scorer, and select them by coverage (the default).
+
+    The passages are those of a personalised PageRank (`seeds`, `restart`: see `ppr`) and of a hybrid search. `scorer`:
+    by default that of the package; `cover`: the greedy selection; without it passages are ranked by their scores.
+    """
+    return multihop_search(ix, top_k, seeds, restart, scorer, cover) >> answering(ix, llm)
 
 
 def blended(before: Operator, rank: Operator, share: float) -> Operator:
@@ -126,7 +161,7 @@ def blended(before: Operator, rank: Operator, share: float) -> Operator:
 
 def rerank(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     budget: int = 100,
     blend: float = BLEND,
     *,
@@ -146,21 +181,22 @@ def rerank(
 
 def multihop_rerank(
     ix: Snapshot,
-    top_k: int = 20,
+    top_k: int = CONTEXT_PASSAGES,
     pool: int = 30,
     contexts: int = 3,
     *,
     first: Operator | None = None,
+    scorer: PassageScorer | None = None,
     cross_encoder: CrossEncoder | None = None,
     llm: LLM | None = None,
 ) -> Operator:
-    """Rerank the passages of `ppr` by a cross-encoder, alone and together with entities of the best; fuse both ranks.
+    """Rerank the passages of `multihop` by a cross-encoder, alone and with entities of the best; fuse both ranks.
 
     `pool`: the passages that are read; the others keep their order after them. `contexts`: the best passages whose
     entities are added to the question, each for one more reading of the pool (see MultiHopRerank). `first`: the
-    search, by default that of `ppr`; `cross_encoder`: by default the embedded one.
+    search, by default that of `multihop` with this `scorer`; `cross_encoder`: by default the embedded one.
     """
-    return reread(ix, top_k, pool, contexts, first, cross_encoder) >> answering(ix, llm)
+    return reread(ix, top_k, pool, contexts, first, cross_encoder, scorer) >> answering(ix, llm)
 
 
 def reread(
@@ -170,11 +206,12 @@ def reread(
     contexts: int = 3,
     first: Operator | None = None,
     cross_encoder: CrossEncoder | None = None,
+    scorer: PassageScorer | None = None,
 ) -> Operator:
     """Return the search of `multihop_rerank`."""
     model = cross_encoder or MiniLMCrossEncoder()
     # A small model and the search err on different passages, so both ranks count, the first ranks most.
     fused = ReciprocalRank(Keep(), Keep() % pool >> MultiHopRerank(model, contexts), constant=5)
     depth = max(pool, top_k)
-    search = connected(ix, depth) if first is None else first % depth
+    search = multihop_search(ix, depth, scorer=scorer) if first is None else first % depth
     return search >> fused % top_k

@@ -13,7 +13,7 @@ from graphwright.generate.context import with_context
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.agent import agent
 from graphwright.methods.graph import graph
-from graphwright.methods.house import bm25, cot, hybrid, multihop_rerank, ppr, rerank, vanilla, vector
+from graphwright.methods.house import bm25, cot, hybrid, multihop, multihop_rerank, ppr, rerank, vanilla, vector
 from graphwright.methods.papers.bubblerag import bubblerag
 from graphwright.methods.papers.fastinsight import fastinsight, fastinsight_entities
 from graphwright.methods.papers.gar import gar
@@ -95,6 +95,7 @@ _BUILDERS: Mapping[str, Callable[..., Operator]] = {
     "vector": vector,
     "bm25": bm25,
     "hybrid": hybrid,
+    "multihop": multihop,
     "ppr": ppr,
     "hyde": hyde,
     "ircot": ircot,
@@ -133,7 +134,7 @@ METHODS = {name: Method(name, build) for name, build in _BUILDERS.items()}
 
 def default_method(*, imported: bool) -> str:
     """Return the name of the method that is used if none is given: over documents, or over an imported graph."""
-    return "graph" if imported else "ppr"
+    return "graph" if imported else "multihop"
 
 
 def method_named(name: str) -> Method:

@@ -1,3 +1,4 @@
+from .anchors.anchor_nodes import AnchorNodes as AnchorNodes
 from .anchors.group_anchors import GroupAnchors as GroupAnchors
 from .anchors.keywords import Keywords as Keywords
 from .anchors.keywords import LatentKeywords as LatentKeywords
@@ -49,13 +50,18 @@ from .paths.relation_paths import Instances as Instances
 from .paths.relation_paths import Plan as Plan
 from .paths.relation_paths import RelationPaths as RelationPaths
 from .paths.relation_paths import Relations as Relations
+from .rerank.cover import Cover as Cover
 from .rerank.mask import LengthPenalty as LengthPenalty
 from .rerank.mask import MaskEntities as MaskEntities
 from .rerank.mask import Patterns as Patterns
+from .rerank.passage_features import PassageFeatures as PassageFeatures
+from .rerank.passage_scorer import PassageScorer as PassageScorer
+from .rerank.passage_scorer import fitted_scorer as fitted_scorer
 from .rerank.rerank import Choose as Choose
 from .rerank.rerank import GRanker as GRanker
 from .rerank.rerank import MultiHopRerank as MultiHopRerank
 from .rerank.rerank import Rerank as Rerank
+from .rerank.score_passages import ScorePassages as ScorePassages
 from .rerank.scorer import BM25 as BM25
 from .rerank.scorer import Composed as Composed
 from .rerank.scorer import ScoreFunction as ScoreFunction
@@ -84,11 +90,7 @@ from .search.search import WordSearch as WordSearch
 from .search.seeds import BridgeSeeds as BridgeSeeds
 from .search.seeds import PathSeeds as PathSeeds
 from .search.shared_budget import SharedBudget as SharedBudget
-from .search.support import Support as Support
-from .search.support import SupportSearch as SupportSearch
-from .select import Complement as Complement
 from .select import ItemsOf as ItemsOf
-from .select import Pairs as Pairs
 from .select import ToPassages as ToPassages
 from .state import Anchor as Anchor
 from .state import Answer as Answer

@@ -1,4 +1,4 @@
-"""Connections between passages and their rarity, compared with plain sets."""
+"""What passages mention, in how many of them, and how rare that is, compared with plain sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphwright import Graph
 from graphwright.index.extraction import Extraction, Mention
 from graphwright.index.merge import MergedChunks
 from graphwright.kernels.csr import Csr
-from graphwright.operators.search.support import rarity, reach
+from graphwright.operators.search.mentions import frequency, positions_in, rarity, reach
 
 # What nobody writes out, a shorter name of a title, is named by its normal form.
 WRITTEN = {name.lower(): name for name in [*NAMES, *TITLES]}
@@ -50,13 +50,16 @@ def test_passages_reach_what_they_mention_are_about_or_name_by_an_alias(w: World
     assert named(graph, entities) == set().union(*map(w.reach, nodes))
 
 
-@given(worlds(), st.sampled_from([0.0, 0.02, 0.6, 0.8, 1.0]))
+@given(worlds(), st.booleans())
 @settings(deadline=None, max_examples=80)
-def test_rarity_is_the_share_of_what_a_passage_says_by_naming_it(w: World, common: float) -> None:
+def test_a_name_is_rarer_the_fewer_passages_mention_it_or_an_alias(w: World, reverse: bool) -> None:
     graph = w.graph()
-    entities = np.arange(len(w), len(graph))
-    expected = [w.rarity(WRITTEN[graph.names[e].lower()], common) for e in entities.tolist()]
-    assert rarity(graph, entities, common).tolist() == pytest.approx(expected, abs=1e-12)
+    entities = np.arange(len(w), len(graph))[:: -1 if reverse else 1]
+    names = [WRITTEN[graph.names[e].lower()] for e in entities.tolist()]
+    df, n = frequency(graph, entities), max(len(w), 2)
+    assert df.tolist() == [w.holders(name) for name in names]
+    expected = [max(log(n / max(w.holders(name), 1)) / log(n), 0.0) for name in names]
+    assert rarity(graph, df).tolist() == pytest.approx(expected, abs=1e-12)
 
 
 def naming(*passages: str) -> Graph:
@@ -66,28 +69,18 @@ def naming(*passages: str) -> Graph:
 
 def test_rarity_by_hand() -> None:
     graph = naming("Anna Bert", "Anna Bert", "Anna", "Anna")
-    asked = np.array([graph.id(name) for name in ("Anna", "Bert", "Title0")])
-    # In all four passages: nothing. In two of four: log(4/2) / log(4). In one: it joins nothing.
-    assert rarity(graph, asked, 1.0).tolist() == pytest.approx([0.0, 0.5, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("record", "common", "rare"), [(5, 0.0, True), (6, 0.02, False), (6, 0.3, True), (7, 0.3, False)]
-)
-def test_what_is_in_more_than_five_passages_and_in_more_than_a_share_joins_nothing(
-    record: int, common: float, rare: bool
-) -> None:
-    graph = naming(*["Anna"] * record, *[""] * (20 - record))
-    result = rarity(graph, np.array([graph.id("Anna")]), common)
-    assert result.tolist() == [pytest.approx(log(20 / record) / log(20)) if rare else 0.0]
+    df = frequency(graph, np.array([graph.id(name) for name in ("Anna", "Bert", "Title0")]))
+    # In all four passages: nothing. In two of four: log(4/2) / log(4). In one: 1.
+    assert df.tolist() == [4, 2, 1] and rarity(graph, df).tolist() == pytest.approx([0.0, 0.5, 1.0])
+    assert rarity(graph, np.zeros(1)).tolist() == [1.0]  # what no passage mentions
 
 
 def test_a_name_and_what_it_may_mean_in_every_passage_say_nothing() -> None:
     # "Cleo" stands in three passages, and means what two of them are about: five of three.
     made = [("Cleo (film)", "Cleo"), ("Cleo (film)", "Cleo"), ("", "Cleo")]
     graph = merged_graph((f"d{i}", title, "", Extraction((Mention(name),))) for i, (title, name) in enumerate(made))
-    entities = np.array([graph.id("Cleo"), graph.id("Cleo (film)")])
-    assert rarity(graph, entities, 1.0).tolist() == [0.0, 0.0]
+    df = frequency(graph, np.array([graph.id("Cleo"), graph.id("Cleo (film)")]))
+    assert df.tolist() == [5, 5] and rarity(graph, df).tolist() == [0.0, 0.0]
 
 
 def test_a_passage_that_another_refers_to_is_nothing_that_it_mentions() -> None:
@@ -99,10 +92,17 @@ def test_a_passage_that_another_refers_to_is_nothing_that_it_mentions() -> None:
 
 def test_a_graph_without_passages_or_without_entities_has_none() -> None:
     family = GRAPHS["family"]
-    assert rarity(family, family.nodes, 1.0).tolist() == [0.0] * len(family)
+    assert frequency(family, family.nodes).tolist() == [0.0] * len(family)
+    assert rarity(family, np.zeros(2)).tolist() == [1.0, 1.0]
     bare = merged_graph((f"d{i}", "", "nothing here", Extraction()) for i in range(3))
     entities, record = reach(bare, bare.nodes)
     assert entities.tolist() == [] and record.indptr.tolist() == [0] * 4 and record.values.tolist() == []
-    assert rarity(bare, entities, 1.0).tolist() == []
+    assert frequency(bare, entities).tolist() == []
     entities, record = reach(bare, bare.nodes[:0])
     assert entities.tolist() == [] and record.indptr.tolist() == [0]
+
+
+@given(st.sets(st.integers(0, 20)).map(sorted), st.lists(st.integers(-1, 21)), st.sampled_from([np.int32, np.int64]))
+def test_positions_are_those_of_a_list(ascending: list[int], nodes: list[int], dtype: type) -> None:
+    expected = [ascending.index(node) if node in ascending else -1 for node in nodes]
+    assert positions_in(np.array(ascending, dtype), np.array(nodes, dtype)).tolist() == expected

@@ -1,0 +1,94 @@
+"""Collections that the passage scorer learns from: the development sets, and open sets made into collections.
+
+The open sets are questions with the passage that answers them (SQuAD, Natural Questions, MedQuAD, PubMedQA); their
+passages are pooled. Questions of two steps are composed of two of one step, as for the embedded reader.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from reader_data import chained_examples, read_rows
+
+from graphwright.data.document import Document
+from graphwright.data.questions import QuestionRecord
+
+FAMILIES = {
+    "musique": ("musique-openie", "musique", "musique-openie-untitled", "musique-untitled"),
+    "hotpotqa": (
+        "hotpotqa",
+        "hotpotqa100",
+        "hotpotqa-untitled",
+        "hotpotqa100-untitled",
+    ),
+    "2wiki": ("2wiki", "2wiki-untitled"),
+    "scifact": ("scifact",),
+    "cranfield": ("cranfield",),
+    "cisi": ("cisi",),
+}
+"""Collections by source: those of one source are left out together."""
+OPEN = ("squad", "nq", "medquad", "pubmedqa", "chained")
+"""Collections made of open sets, which no result is about."""
+
+_FILES = {"squad": "squad_train_subset", "nq": "nq_open_oracle", "medquad": "medquad", "pubmedqa": "pubmedqa"}
+_PASSAGES, _QUESTIONS = 2500, 400  # the most of each collection
+_CHARACTERS = 1500  # of a passage
+
+Row = tuple[str, list[tuple[str, str]]]
+"""A question, and the titles and texts of the passages that answer it."""
+
+
+def open_collection(folder: Path, name: str) -> tuple[list[Document], list[QuestionRecord]]:
+    """Return the documents and questions of an open collection; `folder` holds the sets (`DIR/qa`)."""
+    draw = random.Random(0)
+    rows = list(_chained(folder, draw) if name == "chained" else _plain(folder / _FILES[name], name == "pubmedqa"))
+    draw.shuffle(rows)
+    documents: dict[str, Document] = {}
+    questions: dict[str, QuestionRecord] = {}
+    for question, passages in rows:
+        if len(documents) >= _PASSAGES:
+            break
+        ids = [hashlib.blake2b("\n".join(passage).encode(), digest_size=6).hexdigest() for passage in passages]
+        for key, (title, text) in zip(ids, passages, strict=True):
+            documents.setdefault(key, Document(key, text, title, whole=True))
+        if len(questions) < _QUESTIONS and len(set(ids)) == len(ids):
+            questions.setdefault(question, QuestionRecord(str(len(questions)), question, gold=tuple(ids)))
+    return list(documents.values()), list(questions.values())
+
+
+def _plain(folder: Path, joined: bool) -> Iterator[Row]:
+    """Yield questions with their first passage, or with all joined: the parts of one abstract."""
+    for file in sorted(folder.glob("*.gz")):
+        for row in read_rows(file):
+            if parts := row["passages"]:
+                text = " ".join(part["text"] for part in parts) if joined else parts[0]["text"]
+                yield row["question"], [("" if joined else parts[0]["title"], text[:_CHARACTERS])]
+
+
+def _chained(folder: Path, draw: random.Random) -> Iterator[Row]:
+    """Yield questions of two steps with both passages."""
+    for example in chained_examples(folder, draw):
+        if len(example.passages) == 2:
+            yield example.question, list(map(_parts, (text.whole for text in example.passages)))
+
+
+def _parts(whole: str) -> tuple[str, str]:
+    title, _, text = whole.partition("\n")
+    return (title, text[:_CHARACTERS]) if text else ("", whole[:_CHARACTERS])
+
+
+def source_of_set(name: str) -> str:
+    """Return the source of a multihop set.
+
+    >>> source_of_set("hotpotqa100")
+    'hotpotqa'
+    """
+    return "hotpotqa" if name.startswith("hotpotqa") else name
+
+
+def families_without(family: str | None) -> Iterable[str]:
+    """Return the collections of all families but one, and the open ones."""
+    return [label for name, labels in FAMILIES.items() if name != family for label in labels] + list(OPEN)

@@ -1,0 +1,110 @@
+"""A question against the passages of a graph: the values that features of passages are made of."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+import numpy as np
+
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import ABOUT, Graph
+from graphwright.index.inverted_index import WordIndex
+from graphwright.index.vector_index import VectorIndex
+from graphwright.models.protocols import Floats
+from graphwright.operators.run import Run
+from graphwright.operators.search.mentions import frequency, positions_in, reach
+from graphwright.operators.state import State
+from graphwright.text.words import words
+
+__all__ = ["FEW", "AskedPassages", "Question"]
+
+FEW = 5
+"""Passages that may mention a topic or a shared entity, however few passages there are."""
+_INFERRED = 0.5  # value of a topic that no title confirms
+
+
+class Question:
+    """A question against all passages of the graph.
+
+    `nodes`: the passages, ascending; `rows`: of the word index. `cosine`, `near`, `bm25`: cosine, and cosine and BM25
+    over the best; `hybrid`: the sum of the last two. `words`: distinct words; `postings`: rows and scores of each;
+    `share`: the share of each in the idf of all. `seeds`: the nodes of each anchor; `df`: passages that mention each.
+    """
+
+    def __init__(self, state: State, run: Run, passages: VectorIndex, index: WordIndex) -> None:
+        graph, text = state.graph, state.question.text
+        self.rows = np.arange(len(index.nodes)) if graph.whole else np.flatnonzero(graph.holds(index.nodes))
+        self.nodes, self.anchors = index.nodes[self.rows], state.anchors or ()
+        self.seeds = [anchor.seeds(graph) for anchor in self.anchors]
+        self.df = [frequency(graph, seeds) for seeds in self.seeds]
+        self.vector = passages.encode(text, run)
+        self.cosine = np.zeros(len(self.nodes), np.float32)  # in an imported graph nodes may have no vector
+        self.cosine[passages.has(self.nodes)] = passages.scores_of(self.nodes, self.vector)[1]
+        best = max(float(self.cosine.max(initial=0.0)), 1e-9)
+        self.near = np.maximum(self.cosine / best, -1) if best > 1e-9 else np.zeros_like(self.cosine)
+        counts = Counter(words(text))  # a word counts as often as the question has it
+        self.words = list(counts)
+        self.postings = [
+            (rows, times * scores)
+            for times, (rows, scores) in zip(counts.values(), map(index.postings, self.words), strict=True)
+        ]
+        totals = np.zeros(len(index.nodes), np.float32)
+        for rows, scores in self.postings:
+            totals[rows] += scores
+        self.best = float(totals.max(initial=0.0)) or 1.0
+        self.bm25 = totals[self.rows] / self.best
+        self.hybrid = self.near + self.bm25
+        df = np.array([len(rows) for rows, _ in self.postings], np.float64)
+        idf = np.where(df > 0, np.log1p((len(index.nodes) - df + 0.5) / (df + 0.5)), 0.0)
+        self.share = idf / (idf.sum() or 1.0)
+
+
+class AskedPassages:
+    """Some passages of a question, by position (`at`) in all of them.
+
+    `entities`, `mentions`: what they mention (see `reach`); `owner`: the passage of each mention; `df`: the passages
+    that mention each entity. `named`: whether each passage is about each anchor. `terms`: BM25 of the words besides the
+    anchors with a title; `words`: share of each word. `stated`: the passage of each statement, `ends` its two nodes,
+    `statements` its cosine.
+    """
+
+    def __init__(
+        self, graph: Graph, question: Question, at: Ints, passages: VectorIndex, triples: VectorIndex | None
+    ) -> None:
+        self.graph, self.question, self.at, self.nodes = graph, question, at, question.nodes[at]
+        self.vectors, self.cosine = passages.of(self.nodes), question.cosine[at].astype(np.float64)
+        self.entities, self.mentions = reach(graph, self.nodes)
+        self.owner = np.repeat(np.arange(len(at)), np.diff(self.mentions.indptr))
+        self.df = frequency(graph, self.entities)
+        self.named, unnamed = self._named()
+        weights = np.zeros((len(at), len(question.words)), np.float32)
+        own = question.rows[at].astype(np.int32)
+        for column, (rows, scores) in enumerate(question.postings):
+            place = positions_in(rows, own)
+            weights[place >= 0, column] = scores[place[place >= 0]]
+        self.terms = weights[:, unnamed] / question.best
+        self.words = ((weights > 0) * question.share).astype(np.float32)
+        self.stated, edges = graph.columns.stated.expand(self.nodes)
+        self.ends = graph.ends(edges)
+        if triples is not None and len(edges):
+            self.statements = triples.cosines(edges, question.vector)
+        else:  # the passage stands for its statements
+            self.statements = self.cosine[self.stated]
+
+    def _named(self) -> tuple[Floats, list[int]]:
+        """Return which passages are about each anchor, and the question's words besides the anchors with a title."""
+        graph, text, columns = self.graph, " ".join(self.question.words), []
+        most = max(FEW, math.sqrt(0 if graph.passages is None else len(graph.passages)))
+        for anchor, seeds, df in zip(self.question.anchors, self.question.seeds, self.question.df, strict=True):
+            about = np.unique(graph.columns.by_relation(ABOUT).rows(seeds))
+            if len(about) and df.max(initial=0.0) <= most:
+                titled = any(graph.title_of(chunk) for chunk in about.tolist())
+                columns.append(np.isin(self.nodes, about, assume_unique=True) * np.float32(1 if titled else _INFERRED))
+                if titled:  # an inferred topic is not a title, so that its words still count as words
+                    name = " ".join(words(anchor.text))
+                    text = re.sub(rf"(?<!\S){re.escape(name)}(?!\S)", " ", text, count=1)
+        named = np.stack(columns, 1) if columns else np.zeros((len(self.nodes), 0), np.float32)
+        remaining = set(text.split())
+        return named, [i for i, word in enumerate(self.question.words) if word in remaining]

@@ -1,0 +1,175 @@
+"""Features of passages, alone and in connected pairs, that the passage scorer weighs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphwright.graph.evidence import Ints, Scores
+from graphwright.index.inverted_index import WordIndex
+from graphwright.index.vector_index import VectorIndex
+from graphwright.kernels.ranking import top
+from graphwright.models.protocols import Floats, NamedEncoder
+from graphwright.operators.rerank.asked_passages import AskedPassages, Question
+from graphwright.operators.rerank.passage_pairs import connected_pairs
+from graphwright.operators.run import Run
+from graphwright.operators.search.mentions import positions_in, rarity
+from graphwright.operators.state import State
+
+__all__ = ["ALONE", "PassageFeatures"]
+
+ALONE = (
+    "cosine",
+    "cosine_of_best",
+    "bm25",
+    "bm25_unnamed_words",
+    "word_share",
+    "topic",
+    "topics",
+    "anchor_share",
+    "pagerank",
+    "statement",
+    "feedback",
+    "cosine_no_topic",
+    "bm25_no_topic",
+    "word_share_no_topic",
+)
+"""Names of the features of a passage alone."""
+
+_LEAST = 1e-5  # of a PageRank whose largest is 1
+_FEEDBACK = 3  # passages whose mean vector stands for what is searched
+
+
+@dataclass(frozen=True)
+class PassageFeatures:
+    """Features of p passages (`nodes`, ascending), and of their c connected pairs.
+
+    `alone: float32[p, len(ALONE)]`:
+
+    - cosine with the question; the same over the best of all passages; BM25 over the best; BM25 of the words that do
+      not only name a topic, over the best of all words; the share of the question's distinct words, by idf;
+    - topic, topics: the best and the sum over anchors of 1 where a title says that the passage is about it, 0.5 where
+      its first name does; anchor_share: of the anchors that it mentions, by rarity;
+    - pagerank: logarithm of the score given, over the largest; statement: the best cosine of one of its statements;
+      feedback: cosine with the mean of the first three passages, itself left out;
+    - three of them once more where the question names no topic, else 0.
+
+    `source, target: int64[c]`: positions in `nodes`. Passages are connected if they share an entity that is not
+    common, if one mentions the topic of the other, or if the question names the topics of both. `pair: float32[c,
+    len(PAIR)]` (see `connected_pairs`): whether the source mentions the topic of the target; whether the target
+    mentions that of the source; rarity of the topic; rarity of the rarest entity shared; whether both topics are named;
+    the best cosine of a statement of the source on the topic of the target, at least 0; cosine of the two; of the
+    question with their mean; share of the question's words in either; BM25 of either, word by word; topics of either;
+    cosine of the target with what the source leaves uncovered of the question (its vector less the projection on the
+    source).
+
+    `words: float32[p, w]` is the idf share of each word of the question that a passage has; `question: float32[384]`
+    its vector by the scorer's encoder; `names_topic`: whether it names the topic of a passage of the graph.
+    """
+
+    nodes: Ints
+    alone: Floats
+    source: Ints
+    target: Ints
+    pair: Floats
+    words: Floats
+    question: Floats
+    names_topic: bool
+
+    @classmethod
+    def of(
+        cls,
+        state: State,
+        run: Run,
+        passages: VectorIndex,
+        index: WordIndex,
+        encoder: NamedEncoder,
+        triples: VectorIndex | None,
+        pool: int,
+    ) -> PassageFeatures:
+        """Compute the features of the passages of the evidence and of the `pool` best by cosine and BM25.
+
+        `encoder`: of the question's vector, which is that of `passages` where they have the same encoder.
+        """
+        question = Question(state, run, passages, index)
+        given = state.items
+        singles = np.diff(given.node_ptr) == 1
+        scores = np.zeros(len(given)) if given.scores is None else given.scores
+        positions = positions_in(question.nodes, given.nodes[given.node_ptr[:-1][singles]])
+        pagerank = np.zeros(len(question.nodes))
+        np.maximum.at(pagerank, positions[positions >= 0], scores[singles][positions >= 0])
+        at = np.union1d(positions[positions >= 0], top(question.hybrid, min(pool, len(question.nodes))))
+        part = AskedPassages(state.graph, question, at, passages, triples)
+        vector = question.vector
+        if getattr(passages.encoder, "id", None) != encoder.id:  # a cache has the id of its encoder
+            vector = run.encode(encoder, [state.question.text])[0]
+        alone, pairs = _alone(part, pagerank), connected_pairs(part)
+        return cls(question.nodes[at], alone, *pairs, part.words, vector, part.named.shape[1] > 0)
+
+    def best_pair(self, values: Scores) -> Scores:
+        """Return the largest value of the pairs that lead to each passage, at least 0: float64[p]."""
+        best = np.zeros(len(self.nodes))
+        np.maximum.at(best, self.target, values)
+        return best
+
+
+def _alone(part: AskedPassages, pagerank: Scores) -> Floats:
+    """Return the features of each passage alone; `pagerank`: of all passages of the graph."""
+    question, at = part.question, part.at
+    mass = np.log(np.maximum(pagerank[at] / max(float(pagerank.max(initial=0.0)), 1e-12), _LEAST))
+    statement = part.cosine.copy()
+    np.maximum.at(statement, part.stated, part.statements)
+    near, bm25, share = question.near[at], question.bm25[at], part.words.sum(1)
+    topic = part.named.max(1, initial=0.0)
+    untitled = 1.0 - float(topic.max(initial=0.0))
+    return np.stack(
+        (
+            part.cosine,
+            near,
+            bm25,
+            part.terms.sum(1),
+            share,
+            topic,
+            part.named.sum(1),
+            _anchor_share(part),
+            mass,
+            statement,
+            _feedback(part),
+            near * untitled,
+            bm25 * untitled,
+            share * untitled,
+        ),
+        axis=1,
+    ).astype(np.float32)
+
+
+def _anchor_share(part: AskedPassages) -> Scores:
+    """Return the share of the anchors that each passage mentions, by the rarity of their entities."""
+    share, total = np.zeros(len(part.at)), 0.0
+    for seeds, df in zip(part.question.seeds, part.question.df, strict=True):
+        if len(seeds):
+            weight = float(rarity(part.graph, df).max())
+            asked = np.zeros(len(part.entities), np.bool_)
+            place = positions_in(part.entities, seeds)
+            asked[place[place >= 0]] = True
+            hit = np.zeros(len(part.at), np.bool_)
+            hit[part.owner[asked[part.mentions.values]]] = True
+            share += weight * hit
+            total += weight
+    return share / total if total else share
+
+
+def _feedback(part: AskedPassages) -> Scores:
+    """Return the cosine with the mean vector of the best passages by cosine and BM25, without the passage."""
+    hybrid = part.question.hybrid[part.at].astype(np.float64)
+    best = top(hybrid, min(_FEEDBACK, len(hybrid)))
+    own = np.zeros(len(hybrid))
+    own[best] = np.maximum(hybrid[best], 0)
+    vectors = part.vectors.astype(np.float64)
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    mean = own @ vectors
+    products = vectors @ mean
+    lengths = mean @ mean - 2 * own * products + own**2 * squares
+    cosines: Scores = (products - own * squares) / np.sqrt(np.maximum(lengths * squares, 1e-9))
+    return cosines

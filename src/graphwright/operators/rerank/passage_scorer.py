@@ -1,0 +1,103 @@
+"""The fitted scorer of passages: a linear model over named features of passages and of connected pairs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphwright.errors import DataError
+from graphwright.graph.evidence import Ints, Scores
+from graphwright.operators.rerank.cover import Cover
+from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
+from graphwright.operators.rerank.passage_pairs import PAIR
+
+__all__ = ["PassageScorer", "fitted_scorer"]
+
+_ROUNDS = 2  # a chain of three passages: the second pair starts from the score that the first gave
+_SEVERAL = 386  # 384 weights of the vector, that of a topic, and the constant
+_SCORES = ("source_score", "target_score")
+_PAIR = (*PAIR, *_SCORES)
+
+
+@dataclass(frozen=True)
+class PassageScorer:
+    """Score passages by a linear model of their features, alone and in their best connected pair.
+
+        score(t) = a(t) + g · max(0, max_s p(s, t))        a(t) = Σ_i alone_i · x_i(t)
+        p(s, t) = bias + Σ_j pair_j · z_j(s, t) + pair_source · score'(s) + pair_target · a(t)
+
+    score' is a in the first of two rounds and the score of the first in the second, so that a passage may be reached
+    over another. g is the probability that the question needs several passages, by logistic regression on its vector
+    and on whether it names a topic. `alone` and `pair` are weights by the names of the features (see
+    `PassageFeatures`); `several`: 384 weights of the vector, that of a topic, and the constant; `cover`: how a list is
+    chosen.
+
+    >>> scorer = fitted_scorer(); sorted(scorer.alone)[:3]
+    ['anchor_share', 'bm25', 'bm25_no_topic']
+    """
+
+    alone: Mapping[str, float]
+    pair: Mapping[str, float]
+    bias: float
+    several: tuple[float, ...]
+    cover: Cover
+
+    @classmethod
+    def read(cls, file: Path) -> PassageScorer:
+        """Read the weights that `scripts/fit_scorer.py` wrote. Raises DataError for another file."""
+        try:
+            record: dict[str, Any] = json.loads(file.read_text("utf-8"))
+            alone, pair = ({k: float(v) for k, v in dict(record[part]).items()} for part in ("alone", "pair"))
+            bias, several = float(record["bias"]), tuple(map(float, record["several"]))
+            cover = Cover(**record["cover"])
+            if len(several) != _SEVERAL:
+                raise ValueError(f"several has {len(several)} numbers, not {_SEVERAL}")
+        except (OSError, ValueError, KeyError, TypeError) as exc:
+            raise DataError(
+                f"{file} is no file of a passage scorer: {exc!r}. Fit one with scripts/fit_scorer.py."
+            ) from exc
+        for weights, names in ((alone, ALONE), (pair, _PAIR)):
+            if set(weights) != set(names):
+                differ = ", ".join(sorted(set(weights) ^ set(names)))
+                raise DataError(f"{file}: its features differ from those of this version: {differ}. Fit it again.")
+        return cls(alone, pair, bias, several, cover)
+
+    def __hash__(self) -> int:
+        return hash((*self.alone.items(), *self.pair.items(), self.bias, self.several, self.cover))
+
+    def __repr__(self) -> str:
+        return "fitted_scorer()" if self == fitted_scorer() else f"PassageScorer(bias={self.bias:.3f}, …)"
+
+    def __call__(self, features: PassageFeatures) -> tuple[Scores, Scores]:
+        """Return the score of each passage alone: float64[p], and what each pair adds, if above 0: float64[c]."""
+        alone = features.alone.astype(np.float64) @ np.array([self.alone[name] for name in ALONE])
+        fixed = self.bias + features.pair.astype(np.float64) @ np.array([self.pair[name] for name in PAIR])
+        fixed += self.pair["target_score"] * alone[features.target]
+        several, scores, pairs = self.needs_several(features), alone, fixed
+        for _ in range(_ROUNDS):
+            pairs = several * (fixed + self.pair["source_score"] * scores[features.source])
+            scores = alone + features.best_pair(pairs)
+        return alone, pairs
+
+    def chosen(self, features: PassageFeatures, k: int) -> tuple[Ints, Scores]:
+        """Return the positions of the k passages that greedy coverage chooses, and their scores."""
+        return self.cover(features, *self(features), self.needs_several(features), k)
+
+    def needs_several(self, features: PassageFeatures) -> float:
+        """Return the probability that the question needs several passages."""
+        *weights, topic, constant = self.several
+        logit = float(features.question @ np.array(weights)) + topic * features.names_topic + constant
+        return 1 / (1 + math.exp(-logit))
+
+
+@cache
+def fitted_scorer() -> PassageScorer:
+    """Return the scorer that is part of this package, fitted on all development sets (see its CARD.md)."""
+    return PassageScorer.read(Path(__file__).parents[2] / "models" / "weights" / "passage-scorer" / "model.json")

@@ -1,0 +1,54 @@
+"""Rank passages by the fitted scorer, and choose a list of them by greedy coverage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from graphwright.constraints import AtLeast
+from graphwright.graph.evidence import Evidence
+from graphwright.index.inverted_index import WordIndex
+from graphwright.index.vector_index import VectorIndex
+from graphwright.models.protocols import NamedEncoder
+from graphwright.operators.operator import Ranker
+from graphwright.operators.rerank.passage_features import PassageFeatures
+from graphwright.operators.rerank.passage_scorer import PassageScorer, fitted_scorer
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
+
+__all__ = ["ScorePassages"]
+
+
+@dataclass(frozen=True, repr=False)
+class ScorePassages(Ranker):
+    """Rank the passages of the evidence, and the `pool` best by cosine and BM25, by a fitted scorer.
+
+    The scores of the evidence count as a feature (PageRank, in the method `multihop`). `passages`, `triples`: vectors
+    (without those of triples a passage stands for its statements); `words`: the word index; `encoder`: that of the
+    scorer, which tells by the question's vector whether it needs several passages; `scorer`: by default that of the
+    package; `cover`: choose a list by greedy coverage; else passages are ranked by their scores.
+    """
+
+    passages: VectorIndex
+    words: WordIndex
+    encoder: NamedEncoder
+    triples: VectorIndex | None = None
+    pool: Annotated[int, AtLeast(1)] = 60
+    scorer: PassageScorer | None = None
+    cover: bool = True
+    gives = ("evidence",)
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        """Score the passages, and select k of them."""
+        features = PassageFeatures.of(state, run, self.passages, self.words, self.encoder, self.triples, self.pool)
+        scorer = self.scorer or fitted_scorer()
+        if self.cover:
+            order, scores = scorer.chosen(features, len(features.nodes) if k is None else k)
+        else:
+            alone, pairs = scorer(features)
+            total = alone + features.best_pair(pairs)
+            order = np.argsort(-total, kind="stable")[:k]
+            scores = total[order]
+        return state.with_(evidence=Evidence.of_nodes(features.nodes[order], scores))

@@ -1,0 +1,58 @@
+"""Entities that passages mention: which, in how many passages, and how rare that makes them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.evidence import Ints, Scores
+from graphwright.graph.graph import ALIAS, Graph, Kind
+from graphwright.kernels.csr import Csr
+
+__all__ = ["frequency", "positions_in", "rarity", "reach"]
+
+
+def reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
+    """Return the entities that the passages mention or name by an alias, ascending, and which of them each does.
+
+    The rows hold positions in the entities, ascending.
+    """
+    owner, mentioned = graph.columns.adjacency.expand(nodes)
+    entity = graph.columns.kinds[mentioned] == Kind.ENTITY  # not a passage that another refers to
+    owner, mentioned = owner[entity], mentioned[entity]
+    row, aliases = graph.columns.by_relation(ALIAS).expand(mentioned)
+    owner = np.concatenate((owner, owner[row]))
+    entities, position = np.unique(np.concatenate((mentioned, aliases)), return_inverse=True)
+    # One number per (passage, entity): distinct, and ascending as the rows must be.
+    keys = np.unique(owner * len(entities) + position)
+    indptr = np.searchsorted(keys, np.arange(len(nodes) + 1) * len(entities))
+    return entities, Csr(indptr, (keys % max(len(entities), 1)).astype(np.int32))
+
+
+def frequency(graph: Graph, entities: Ints) -> Scores:
+    """Return the number of passages that mention each entity or one of its aliases."""
+    chunks = graph.columns.node_chunks
+    if chunks is None:
+        return np.zeros(len(entities))
+    owner, aliases = graph.columns.by_relation(ALIAS).expand(entities)
+    counts = np.diff(chunks.indptr)
+    total: Scores = counts[entities] + np.bincount(owner, counts[aliases], len(entities))
+    return total
+
+
+def rarity(graph: Graph, df: Scores) -> Scores:
+    """Return log(N/df)/log(N) of entities that df of all N passages mention: 1 for one passage, 0 for all of them.
+
+    Of few passages, df may exceed N (see `frequency`): then it is 0.
+    """
+    count = max(len(graph.passages) if graph.passages is not None else 0, 2)
+    rare: Scores = np.log(np.maximum(count / np.maximum(df, 1), 1)) / np.log(count)
+    return rare
+
+
+def positions_in(ascending: NDArray[np.integer], nodes: NDArray[np.integer]) -> Ints:
+    """Return the position of each node in an ascending array, -1 where it is absent."""
+    if not len(ascending):
+        return np.full(len(nodes), -1)
+    at = np.minimum(np.searchsorted(ascending, nodes), len(ascending) - 1)
+    return np.where(ascending[at] == nodes, at, -1)

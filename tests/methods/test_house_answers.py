@@ -1,0 +1,61 @@
+"""The answer step of every method: the embedded reader, quotes, or a language model."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.toys import corpus_index
+
+from graphwright import VectorSearch, start
+from graphwright.generate.prompts import passages_in
+from graphwright.methods.papers.lego import INSTANCES
+from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.models.fake import ScriptedLLM
+
+SNAPSHOT = corpus_index().snapshot
+READER = "MiniLMReader()"
+TWIN = f"Overview({SNAPSHOT.passages!r}) >> ReadSpans({READER}) >> Abstain({READER}) >> Quote({READER})"
+OFFLINE = sorted(name for name, method in METHODS.items() if not method.required)
+LEGO_WITH_L = [f"lego-{number}" for number, made in INSTANCES.items() if "-L" in "".join(made)]
+
+
+def first_sentence(system: str, user: str) -> str:
+    """Answer with the first sentence of the first passage."""
+    quote = passages_in(user)[1].split(". ")[0]
+    return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
+
+
+# In the others a language model takes part in retrieval too.
+ASKED = {"agent", "hyde", "ircot", "hipporag", "hipporag2", "lightrag-local", "lightrag-global", "lightrag-hybrid"}
+ASKED |= {"graphrag-local", "graphrag-global", "raptor", "bubblerag", "rog", "gsr", "tog", "grag-m"}
+
+
+@pytest.mark.parametrize("name", sorted(set(OFFLINE) - {*ASKED, "pathrag", "pathrag-lt", *LEGO_WITH_L}))
+def test_a_language_model_may_answer_and_retrieval_stays_the_same(name: str) -> None:
+    llm = ScriptedLLM(first_sentence)
+    written = pipeline(name, SNAPSHOT, llm=llm)
+    assert METHODS[name].options["llm"] is None
+    steps, answer = repr(written).split(f" >> Generate({llm!r}, ")
+    assert "Prompt(" in steps.split(" >> ")[-1]
+    assert answer == f"twin={TWIN})"
+    assert written.needs == () and retrieval_part(written) == retrieval_part(pipeline(name, SNAPSHOT))
+    # On these documents the graph has no predicate between Lothair II and his mother.
+    question = "Whom did Lothair II marry?" if name == "graph" else "Which abbey did the mother of Lothair II found?"
+    state = written(start(question, SNAPSHOT.graph))
+    assert state.answer is not None and len(state.answer.citations) == 1
+    assert state.answer.citations[0].text in state.answer.text and state.prompt is not None
+
+
+def test_the_expression_reads_as_it_is_written() -> None:
+    assert repr(pipeline("vector", SNAPSHOT)) == (f"{VectorSearch(SNAPSHOT.passages)!r} % 15 >> ToPassages() >> {TWIN}")
+
+
+def test_a_question_that_the_reader_is_sure_of_has_a_short_answer_and_others_are_quoted() -> None:
+    ask = pipeline("hybrid", SNAPSHOT)
+    short = ask(start("When was the abbey of Erstein destroyed?", SNAPSHOT.graph)).answer
+    assert short is not None and short.short == ("1525",) and short.citations[0].document == "erstein"
+    quoted = ask(start("What happened to the abbey of Erstein?", SNAPSHOT.graph))
+    assert quoted.answer is not None and quoted.answer.found and quoted.answer.short == ()
+    assert quoted.answer.text.startswith(quoted.answer.citations[0].text)
+    assert [step.operator.partition("(")[0] for step in quoted.trace][-2:] == ["Abstain", "Quote"]

@@ -1,0 +1,44 @@
+"""The nodes of anchors as evidence, with their shares of the weights."""
+
+from __future__ import annotations
+
+import pytest
+from tests.toys import GRAPHS
+
+from graphwright import Anchor, start
+from graphwright.errors import NeedsError
+from graphwright.operators import AnchorNodes
+
+FAMILY = GRAPHS["family"]
+
+
+def scores(anchors: list[Anchor], nodes: list[int] | None = None) -> dict[int, float]:
+    graph = FAMILY if nodes is None else FAMILY.part(nodes)
+    evidence = AnchorNodes()(start("?", graph, anchors=anchors)).evidence
+    assert evidence is not None and evidence.scores is not None
+    return dict(zip(evidence.nodes.tolist(), evidence.scores.tolist(), strict=True))
+
+
+def test_anchors_share_their_weight_among_their_nodes_and_nodes_add_up() -> None:
+    assert scores([Anchor("two", [0, 1], weight=3.0), Anchor("one", [1])]) == {1: 2.5, 0: 1.5}
+    assert list(scores([Anchor("light", [2], weight=0.5), Anchor("heavy", [1])])) == [1, 2]
+
+
+def test_an_edge_stands_for_its_ends() -> None:
+    head, tail = FAMILY.ends([0]).tolist()
+    assert scores([Anchor("spouse", edges=[0])]) == {head: 0.5, tail: 0.5}
+    assert scores([Anchor("spouse", [head], edges=[0])]) == {head: 0.5, tail: 0.5}
+
+
+def test_nodes_outside_a_part_of_the_graph_are_left_out() -> None:
+    assert scores([Anchor("two", [0, 1])], [1, 2]) == {1: 0.5}
+
+
+@pytest.mark.parametrize("anchors", [[], [Anchor("nobody")]])
+def test_without_nodes_there_is_no_evidence(anchors: list[Anchor]) -> None:
+    assert scores(anchors) == {}
+
+
+def test_it_needs_anchors() -> None:
+    with pytest.raises(NeedsError, match="anchors"):
+        AnchorNodes()(start("?", FAMILY))

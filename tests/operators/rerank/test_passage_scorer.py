@@ -1,0 +1,145 @@
+"""The linear scorer of passages: worked numbers, and errors of its file."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphwright.errors import DataError
+from graphwright.operators.rerank.cover import Cover
+from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
+from graphwright.operators.rerank.passage_pairs import PAIR
+from graphwright.operators.rerank.passage_scorer import PassageScorer, fitted_scorer
+
+
+def record(alone: dict[str, float], pair: dict[str, float], bias: float = 0.0, constant: float = 0.0) -> dict[str, Any]:
+    """What a file holds: these weights, all others 0; `constant`: of the probability of several passages."""
+    return {
+        "alone": dict.fromkeys(ALONE, 0.0) | alone,
+        "pair": dict.fromkeys((*PAIR, "source_score", "target_score"), 0.0) | pair,
+        "bias": bias,
+        "several": [1.0, *[0.0] * 383, 0.5, constant],
+        "cover": {"open": 0.5, "overlap": 1.0},
+    }
+
+
+def scorer(tmp_path: Path, *weights: Any, **more: Any) -> PassageScorer:
+    file = tmp_path / "model.json"
+    file.write_text(json.dumps(record(*weights, **more)), encoding="utf-8")
+    return PassageScorer.read(file)
+
+
+def features(
+    cosines: list[float], pairs: dict[tuple[int, int], float], question: float = 0.0, names_topic: bool = False
+) -> PassageFeatures:
+    """Passages with a cosine, and pairs with a rarity of the topic; all other features are 0."""
+    ends = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    alone = np.zeros((len(cosines), len(ALONE)), np.float32)
+    alone[:, ALONE.index("cosine")] = cosines
+    pair = np.zeros((len(pairs), len(PAIR)), np.float32)
+    pair[:, PAIR.index("topic_rarity")] = [pairs[key] for key in sorted(pairs)]
+    vector = np.zeros(384, np.float32)
+    vector[0] = question
+    words = np.zeros((len(cosines), 0), np.float32)
+    return PassageFeatures(np.arange(len(cosines)), alone, ends[:, 0], ends[:, 1], pair, words, vector, names_topic)
+
+
+def test_a_chain_of_three_is_reached_in_two_rounds(tmp_path: Path) -> None:
+    weights = {"topic_rarity": 2.0, "source_score": 0.5, "target_score": 0.25}
+    made = scorer(tmp_path, {"cosine": 4.0}, weights, bias=-1.0)
+    alone, pairs = made(features([0.5, 0.25, 0.0], {(0, 1): 0.5, (1, 2): 0.75}))
+    assert alone.tolist() == [2.0, 1.0, 0.0]
+    # g = 1/2. First round: p(0, 1) = -1 + 1 + 1 + 0.25 = 1.25, so that 1 scores 1 + 0.625.
+    # Second round: p(1, 2) = -1 + 1.5 + 0.5 * 1.625 = 1.3125.
+    assert pairs.tolist() == [0.625, 0.65625]
+
+
+def test_the_weights_are_those_of_the_features_by_name(tmp_path: Path) -> None:
+    made = scorer(tmp_path, {name: i + 1.0 for i, name in enumerate(ALONE)}, {n: i + 1.0 for i, n in enumerate(PAIR)})
+    one = features([0.0, 0.0], {(0, 1): 0.0})
+    one.alone[0], one.pair[0] = np.arange(len(ALONE)), np.arange(len(PAIR))
+    alone, pairs = made(one)
+    assert alone.tolist() == [sum(i * (i + 1) for i in range(len(ALONE))), 0.0]
+    assert pairs.tolist() == [0.5 * sum(i * (i + 1) for i in range(len(PAIR)))]
+
+
+def test_pairs_count_by_the_probability_that_the_question_needs_several(tmp_path: Path) -> None:
+    made = scorer(tmp_path, {}, {"topic_rarity": 1.0}, constant=-0.25)
+    for question, names_topic in ((0.0, False), (2.0, False), (-1.0, True)):
+        asked = features([0.0, 0.0], {(0, 1): 1.0}, question, names_topic)
+        expected = 1 / (1 + math.exp(-(question + 0.5 * names_topic - 0.25)))
+        assert made.needs_several(asked) == pytest.approx(expected)
+        assert made(asked)[1].tolist() == pytest.approx([expected])
+
+
+def test_no_passages_and_no_pairs(tmp_path: Path) -> None:
+    made = scorer(tmp_path, {"cosine": 1.0}, {})
+    assert [part.tolist() for part in made(features([], {}))] == [[], []]
+    assert [part.tolist() for part in made(features([0.5], {}))] == [[0.5], []]
+
+
+def test_a_scorer_is_a_value(tmp_path: Path) -> None:
+    made = scorer(tmp_path, {"cosine": 1.0}, {}, bias=-0.5)
+    again = scorer(tmp_path, {"cosine": 1.0}, {}, bias=-0.5)
+    assert made == again == pickle.loads(pickle.dumps(made)) and hash(made) == hash(again)
+    assert made != scorer(tmp_path, {"cosine": 2.0}, {}, bias=-0.5)
+    assert repr(made) == "PassageScorer(bias=-0.500, …)" and made.cover == Cover(0.5, 1.0)
+
+
+def test_the_scorer_of_the_package() -> None:
+    made = fitted_scorer()
+    assert made is fitted_scorer() and repr(made) == "fitted_scorer()" and len(made.several) == 386
+    assert set(made.alone) == set(ALONE) and set(made.pair) == {*PAIR, "source_score", "target_score"}
+
+
+@pytest.mark.parametrize("missing", ["alone", "pair", "bias", "several", "cover"])
+def test_a_file_without_a_part_is_refused(tmp_path: Path, missing: str) -> None:
+    made = record({}, {})
+    del made[missing]
+    file = tmp_path / "model.json"
+    file.write_text(json.dumps(made), encoding="utf-8")
+    with pytest.raises(DataError, match=rf"model.json is no file of a passage scorer: KeyError\('{missing}'\)\. Fit"):
+        PassageScorer.read(file)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "3",
+        '"x"',
+        json.dumps(record({}, {}) | {"several": ["x"]}),
+        json.dumps(record({}, {}) | {"cover": {}}),
+    ]
+    + [
+        json.dumps(record({}, {}) | change)
+        for change in ({"several": [0.0]}, {"alone": 3}, {"pair": [1]}, {"bias": "x"})
+    ]
+    + [json.dumps(record({"cosine": value}, {})) for value in ("x", None)]
+    + [json.dumps(record({}, {}) | {"cover": {"open": 2.0, "overlap": 0.0}})],
+)
+def test_what_is_no_scorer_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "model.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"model\.json"):
+        PassageScorer.read(file)
+    with pytest.raises(DataError, match=r"absent\.json is no file"):
+        PassageScorer.read(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("part", ["alone", "pair"])
+def test_other_features_are_named(tmp_path: Path, part: str) -> None:
+    made = record({}, {})
+    made[part]["colour"] = made[part].pop(next(iter(made[part])))
+    file = tmp_path / "model.json"
+    file.write_text(json.dumps(made), encoding="utf-8")
+    with pytest.raises(DataError, match=r"differ from those of this version: (colour, .*|.*, colour)\. Fit it again"):
+        PassageScorer.read(file)
