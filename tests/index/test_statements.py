@@ -54,6 +54,7 @@ def test_the_topic_is_joined_to_each_name_once():
     ("sentence", "names", "expected"),
     [
         ("He married Teutberga.", ["Teutberga"], "Lothair II: He married Teutberga."),
+        ("He was a son of Lothair I.", ["Lothair I"], "Lothair II: He was a son of Lothair I."),
         ("The marriage failed.", [], "Lothair II: The marriage failed."),
         ("In 855, Teutberga fled.", ["855", "Teutberga"], "Lothair II: In 855, Teutberga fled."),
         ("Lothair died.", ["Lothair"], "Lothair died."),

@@ -38,7 +38,7 @@ class LexicalExtractor:
     @property
     def id(self) -> str:
         """Name and version."""
-        return "lexical:2"
+        return "lexical:3"
 
     def unsuitable(self, text: str) -> str | None:
         """Return the reason why capitals do not mark names in a text, None if they do.

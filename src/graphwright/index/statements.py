@@ -53,6 +53,8 @@ def sentence_relations(topic: str, mentions: Sequence[Mention], text: str, start
 def proposition(topic: str, mentions: Sequence[Mention], text: str, start: int, end: int) -> str:
     """Return a sentence with its topic before it, unless it names the topic or begins with another name.
 
+    One that begins with a pronoun always has it.
+
     >>> proposition("Hello Love", [], "It is a single.", 0, 15), proposition("Hello Love", [], "Love sold well.", 0, 15)
     ('Hello Love: It is a single.', 'Love sold well.')
     """
@@ -60,9 +62,9 @@ def proposition(topic: str, mentions: Sequence[Mention], text: str, start: int, 
     opening = _ARTICLE.match(text, start, end)
     first = start if opening is None else opening.end()
     begins_with_name = any(start <= m.start <= first and not m.name[0].isdigit() for m in mentions)
-    if not topic or begins_with_name or not set(words(topic)).isdisjoint(words(sentence)):
-        return sentence
-    return f"{topic}: {sentence}"
+    has_subject = begins_with_name or not set(words(topic)).isdisjoint(words(sentence))
+    has_pronoun = _PRONOUN.match(text, start, end) is not None
+    return f"{topic}: {sentence}" if topic and (has_pronoun or not has_subject) else sentence
 
 
 def _predicate(text: str, left: Mention, right: Mention) -> str:
