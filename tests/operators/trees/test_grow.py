@@ -41,6 +41,11 @@ KIN = Graph.from_triples(
 QUESTION = "When was what the mother of Lothair founded burned?"
 
 
+def notes(state: State) -> tuple[str, ...]:
+    """The notes of the last step, but that on vectors of triples, which the growth below does without."""
+    return tuple(note for note in state.trace[-1].notes if "no vectors of triples" not in note)
+
+
 def grown(op: Grow, state: State) -> list[Piece]:
     after = op(state).evidence
     assert after is not None
@@ -260,7 +265,7 @@ def test_a_model_that_chooses_nothing_is_believed() -> None:
     llm, calls = choosing()
     state = Grow(llm)(asked([([], [0]), ([], [1])]))
     assert state.evidence is not None and [e.tolist() for _, e in state.evidence] == [[0], [1]]
-    assert len(calls) == 2 and state.trace[-1].notes == ()
+    assert len(calls) == 2 and notes(state) == ()
 
 
 @pytest.mark.parametrize("reply", ["", "the second", '{"numbers": "2", "enough": false}', '{"numbers": [2]}', "[2]"])
@@ -269,14 +274,14 @@ def test_a_reply_that_does_not_fit_leaves_the_growth_to_the_nearest(reply: str) 
     after = Grow(ScriptedLLM(lambda system, user: reply), depth=1)(state)
     assert after.evidence is not None and same(after.evidence, Grow(depth=1)(state).evidence)
     unusable = ("the model's reply did not fit the schema", "the step was done without a model")
-    assert after.trace[-1].notes == unusable * 2
+    assert notes(after) == unusable * 2
 
 
 def test_numbers_that_are_not_there_or_given_twice_are_passed_over() -> None:
     llm = ScriptedLLM([json.dumps({"numbers": [2, 9, 0, 2, -1, 1], "enough": True})])
     state = Grow(llm)(asked([([], [0])]))
     assert state.evidence is not None and len(state.evidence.edges) == 3
-    assert state.trace[-1].notes == ("4 of 6 selected numbers were ignored: unknown or repeated",)
+    assert notes(state) == ("4 of 6 selected numbers were ignored: unknown or repeated",)
     nothing = Grow(ScriptedLLM(['{"numbers": [7], "enough": false}']))(asked([([], [0])]))
     assert nothing.evidence is not None and nothing.evidence.edges.tolist() == [0]
 
@@ -302,7 +307,7 @@ def test_without_time_nothing_grows_and_it_is_said_once() -> None:
     state = Grow(ScriptedLLM([]), seconds=0)(asked(pieces))
     assert state.evidence is not None
     assert [(n.tolist(), e.tolist()) for n, e in state.evidence] == pieces
-    assert state.trace[-1].notes == ("stopped at item 1 of 3: the budget of time is spent",)
+    assert notes(state) == ("stopped at item 1 of 3: the budget of time is spent",)
 
 
 @pytest.mark.parametrize(("tokens", "calls"), [(0, 0), (1, 1), (10_000, 6)])
@@ -313,7 +318,7 @@ def test_once_the_tokens_of_the_model_are_spent_no_step_begins(tokens: int, call
     state = op(asked([([], [0]), ([], [3])]))
     assert len(asked_for) <= calls if calls == 6 else len(asked_for) == calls
     assert state.evidence is not None and len(state.evidence) == 2
-    assert any("tokens is spent" in note for note in state.trace[-1].notes) == (calls < 6)
+    assert any("tokens is spent" in note for note in notes(state)) == (calls < 6)
 
 
 def test_pieces_grow_in_their_order_while_there_is_time() -> None:
@@ -321,7 +326,7 @@ def test_pieces_grow_in_their_order_while_there_is_time() -> None:
     state = Grow(llm, tokens=1)(asked([([], [0]), ([], [3])]))
     assert state.evidence is not None
     assert [e.tolist() for _, e in state.evidence] == [[0, 2], [3]] and len(calls) == 1
-    assert state.trace[-1].notes == ("stopped at item 2 of 2: the budget of tokens is spent",)
+    assert notes(state) == ("stopped at item 2 of 2: the budget of tokens is spent",)
 
 
 @pytest.mark.parametrize(
