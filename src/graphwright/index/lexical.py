@@ -32,7 +32,7 @@ class LexicalExtractor:
 
     >>> extraction, = LexicalExtractor().extract([Excerpt("d1", "Hello Love", "It is a 1974 single by Hank Snow.")])
     >>> [m.name for m in extraction.mentions], extraction.relations[0].tail
-    (['Hello Love', '1974', 'Hank Snow'], 'Hank Snow')
+    (['Hello Love', '1974', 'Hank Snow'], '1974')
     """
 
     @property

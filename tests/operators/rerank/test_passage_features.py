@@ -114,7 +114,7 @@ class Reference:
             "anchor_share": sum(self.rarity(a) for a in anchors if a in w.reach(i)) / total if total else 0.0,
             "pagerank": log(max(self.given[i] / max([1e-12, *self.given.values()]), 1e-5)),
             "statement": max([self.cosine[i], *self.stated(i)]),
-            "feedback": cosine(w.vectors[i], mean),
+            "feedback": cosine(w.vectors[i], mean) if mean @ mean > 1e-6 else 0.0,
             "cosine_no_topic": self.near[i] * untitled,
             "bm25_no_topic": self.bm25[i] * untitled,
             "word_share_no_topic": share * untitled,

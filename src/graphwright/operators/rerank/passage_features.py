@@ -38,6 +38,7 @@ ALONE = (
 """Names of the features of a passage alone."""
 
 _LEAST = 1e-5  # of a PageRank whose largest is 1
+_NOTHING = 1e-6  # squared length of a mean that is rounding only
 _FEEDBACK = 3  # passages whose mean vector stands for what is searched
 
 
@@ -172,4 +173,4 @@ def _feedback(part: AskedPassages) -> Scores:
     products = vectors @ mean
     lengths = mean @ mean - 2 * own * products + own**2 * squares
     cosines: Scores = (products - own * squares) / np.sqrt(np.maximum(lengths * squares, 1e-9))
-    return cosines
+    return np.where(lengths > _NOTHING, cosines, 0.0)  # else the others cancel out, or weigh nothing
