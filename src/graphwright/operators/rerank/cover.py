@@ -21,11 +21,10 @@ class Cover(Checked):
         gain(t) = a(t) + max(0, max_{s in C} p(s, t), open · max_s p(s, t))
                   - g · overlap · Σ_w min(share_w(t), max_{s in C} share_w(s))
 
-    a and p are the scores of `PassageScorer`, p with its factor g, the probability that
-    the question needs several passages; share_w is the idf share of a question's word in a
-    passage. `open`: the part of a pair's value that counts before its source is chosen; `overlap`: the cost of words
-    of the question that C covers already. Both are fitted with the scorer. Scores are gains, each less than the one
-    before.
+    a and p are the scores of `PassageScorer`, p with its factor g (`several`), the probability that the question needs
+    several passages; share_w is the idf share of a question's word in a passage. `open`: the part of a pair's value
+    that counts before its source is chosen; `overlap`: the cost of words of the question that C covers already. Both
+    are fitted with the scorer. Scores are gains, each less than the one before.
     """
 
     open: Annotated[float, Between(0, 1)]
