@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.data.document import Document, estimate_tokens, split
+from graphwright.data.document import Document, Heading, estimate_tokens, split
 from graphwright.errors import OptionError
 from graphwright.text.sentences import sentence_spans
 
@@ -83,3 +83,58 @@ def test_a_row_stays_whole() -> None:
 def test_a_budget_that_cannot_be_kept_is_refused(budget: int, overlap: int) -> None:
     with pytest.raises(OptionError, match=f"budget={budget}, overlap={overlap}"):
         split(Document("d", "text"), budget=budget, overlap=overlap)
+
+
+MANUAL = """Manual
+
+It is short.
+
+Installing
+
+Read this first.
+
+Linux
+
+Use the package.
+
+macOS
+
+Use the disk image."""
+SECTIONS = [("Manual", 1), ("Installing", 2), ("Linux", 3), ("macOS", 3)]
+
+
+def manual(title: str = "Manual") -> Document:
+    return Document("d", MANUAL, title, headings=tuple(Heading(MANUAL.index(t), level, t) for t, level in SECTIONS))
+
+
+@pytest.mark.parametrize(
+    ("budget", "headings"),
+    [
+        (6, ["", "Installing", "Installing › Linux", "Installing › macOS"]),
+        (20, ["", "Installing"]),
+    ],
+)
+def test_a_chunk_carries_the_headings_above_all_of_it(budget: int, headings: list[str]) -> None:
+    chunks = split(manual(), budget=budget, overlap=0)
+    assert [chunk.heading for chunk in chunks] == headings
+    assert all(chunk.text == MANUAL[chunk.start : chunk.end] for chunk in chunks)
+
+
+def test_a_heading_that_is_not_the_title_is_kept() -> None:
+    assert split(manual("The book"), budget=6, overlap=0)[2].heading == "Manual › Installing › Linux"
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["Head", "head two", "x"]), st.integers(1, 4)), max_size=6), st.integers(2, 30)
+)
+def test_headings_never_change_what_is_covered(sections: list[tuple[str, int]], budget: int) -> None:
+    text, headings = "", []
+    for title, level in sections:
+        headings.append(Heading(len(text), level, title))
+        text += f"{title}\nSome words follow here, and they go on. Then it ends.\n"
+    chunks = split(Document("d", text, headings=tuple(headings)), budget=budget, overlap=budget // 3)
+    covered = {at for chunk in chunks for at in range(chunk.start, chunk.end)}
+    assert all(at in covered for at, sign in enumerate(text) if not sign.isspace())
+    for chunk in chunks:
+        titles = [title for title, _ in sections]
+        assert all(part in titles for part in chunk.heading.split(" › ") if part)

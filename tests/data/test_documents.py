@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from graphwright.data.document import Heading
 from graphwright.data.documents import Document, Skipped, read_documents
 from graphwright.errors import DataError
 
@@ -37,9 +38,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_is_read_in_order_and_unreadable_files_are_reported(folder: Path) -> None:
+    pytest.importorskip("pypdfium2")
     documents, skipped = read(folder)
     assert documents == [
-        Document("a.md", "A Title\n\nBody.", "A Title"),
+        Document("a.md", "A Title\n\nBody.", "A Title", headings=(Heading(0, 1, "A Title"),)),
         Document("b.txt", "Füße\nzwei", "b"),
         Document("sub/notes", "No suffix.", "notes"),
         Document("sub/old.txt.gz", "Packed.", "old"),
@@ -50,7 +52,7 @@ def test_a_folder_is_read_in_order_and_unreadable_files_are_reported(folder: Pat
     assert {Path(item.path).name: item.reason.split(";")[0] for item in skipped} == {
         "empty.txt": "empty",
         "image.png": "binary, not text",
-        "paper.pdf": "a PDF",
+        "paper.pdf": "a damaged PDF (Failed to load document (PDFium: Data format error).)",
         "scripts.html": "no text in it",
     }
 

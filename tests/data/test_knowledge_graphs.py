@@ -96,7 +96,6 @@ def test_parquet_is_read_by_the_names_of_its_columns(tmp_path):
         ("kb.tsv", "\n\n", {}, "is empty"),
         ("kb.tsv", "a\tb\tc\td\n", {}, "4 parts"),
         ("kb.tsv", "a\tb\tc\n", {"columns": ["1", "2", "9"]}, "no column '9'"),
-        ("kb.csv", f'"{"x" * 200_000}",r,b', {}, "its first line cannot be split"),
         ("kb.parquet", "not parquet", {}, "not a readable Parquet file"),
     ],
 )
@@ -107,7 +106,7 @@ def test_a_file_that_is_no_dump_is_refused_with_its_contents(tmp_path, name, tex
 
 def test_what_is_no_option_for_a_form_is_said(tmp_path):
     for mark in ("", "::"):
-        with pytest.raises(OptionError, match="give the delimiter"):
+        with pytest.raises(OptionError, match="the delimiter of"):
             dump_of(written(tmp_path / "kb.csv", "a,r,b\n"), mark=mark)
     with pytest.raises(OptionError, match="which are for tables"):
         dump_of(written(tmp_path / "kb.nt", ""), columns=["1", "2", "3"])

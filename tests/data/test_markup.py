@@ -43,7 +43,7 @@ lines -->
 
 
 def test_markdown_marks_are_removed_but_words_and_layout_stay() -> None:
-    title, text, settings = markdown_text(SOURCE)[:3]
+    title, text, _, _, settings = markdown_text(SOURCE)
     assert title == "The Title"
     assert settings == {"author": "Me"}
     assert text.split("\n") == [
@@ -74,11 +74,11 @@ def test_the_first_heading_is_the_title() -> None:
     assert markdown_text("intro\n\n## A `b` [c](d)\n# E")[0] == "A b c"
     assert markdown_text("no heading")[0] == ""
     assert markdown_text("---\nnot: closed\n")[1] == "not: closed"
-    assert markdown_text("") == ("", "", {}, [])
+    assert markdown_text("") == ("", "", [], [], {})
 
 
 def test_link_targets_are_returned_as_written() -> None:
-    assert markdown_text(SOURCE)[3] == ["http://x.y/a_(b)", "http://foo.example", "http://c"]
+    assert markdown_text(SOURCE).links == ["http://x.y/a_(b)", "http://foo.example", "http://c"]
     text = """---
 see: "[front](front.md)"
 ---
@@ -91,7 +91,7 @@ see: "[front](front.md)"
 [z](code.md)
 ~~~
 """
-    assert markdown_text(text)[3] == ["b c.md", "e.md", "h&i.md", "k_l.md", "q.md", "w x.md"]
+    assert markdown_text(text).links == ["b c.md", "e.md", "h&i.md", "k_l.md", "q.md", "w x.md"]
 
 
 @pytest.mark.parametrize(
@@ -101,3 +101,10 @@ def test_time_is_linear_whatever_repeats(unit: str) -> None:
     begun = time.perf_counter()
     markdown_text(unit * 100_000)
     assert time.perf_counter() - begun < 10  # what is quadratic takes minutes
+
+
+def test_headings_are_found_where_they_stand() -> None:
+    source = "\n---\nx\n\nTop *one*\n===\ntext\n## Two ##\n```\n# no heading\n```\n\nThree\n---\n> # Quoted\n###\nend"
+    title, text, _, headings, _ = markdown_text(source)
+    assert [(level, name) for _, level, name in headings] == [(1, "Top one"), (2, "Two"), (2, "Three"), (1, "Quoted")]
+    assert all(text.startswith(name, start) for start, _, name in headings) and title == "Top one"

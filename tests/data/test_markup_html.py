@@ -20,7 +20,7 @@ PAGE = """<!doctype html><html><head><title> Rivers &amp;
 
 
 def test_the_title_and_the_visible_text_are_returned() -> None:
-    title, text, links = html_text(PAGE)
+    title, text, links = html_text(PAGE)[:3]
     assert links == []  # the menu is not what the page says
     assert title == "Rivers & Lakes"
     assert text.split("\n\n") == [
@@ -51,7 +51,7 @@ def test_the_text_of_malformed_pages_is_returned(page: str, expected: tuple[str,
 
 @given(st.text(), st.lists(st.sampled_from(["<p>", "</div>", "<td", "<b>x", "&#x0;", "<!--", "<pre>", "<br/>"])))
 def test_no_page_fails(text: str, tags: list[str]) -> None:
-    title, body, links = html_text(text.join(tags))
+    title, body, links, *_ = html_text(text.join(tags))
     assert isinstance(title, str) and isinstance(body, str) and all(isinstance(link, str) for link in links)
 
 
@@ -67,3 +67,32 @@ def test_a_page_can_declare_its_encoding(page: bytes) -> None:
 def test_links_of_the_visible_text_are_returned_as_written() -> None:
     page = "<nav><a href=n>n</a></nav><p><a href='a b.html#c'>x</a><a>no</a><a href=''>e</a><a href=&#x41;><b>y</b></a>"
     assert html_text(f"{page}<div hidden><a href=h>h</a></div>")[2] == ["a b.html#c", "A"]
+
+
+SITE = """<body><div class="navheader"><a href=p>Prev</a> <a href=n>Next</a></div><ul class="menu"><li><a>Home</a></ul>
+<div role="main"><h1>Install<a class="headerlink" href="#i">¶</a></h1><p>Use \xadapt. {}</p><h2> On <b>Linux</b> </h2>
+<p>Two.</p><p><a href=x>previous</a> | <a href=y>next</a> »</p><p>Go <a href=z>next</a> door.</p></div>
+<div><p>Copyright</p></div></body>"""
+
+
+def test_the_content_of_a_page_is_read_without_its_menus() -> None:
+    _, text, links, headings, _ = html_text(SITE.format("It is good. " * 5))
+    assert text.split("\n\n")[0] == "Install" and text.endswith("Two.\n\nGo next door.") and links == ["z"]
+    assert [(level, name) for _, level, name in headings] == [(1, "Install"), (2, "On Linux")]
+    assert all(text.startswith(name, start) for start, _, name in headings)
+
+
+def test_a_small_main_element_is_not_taken_for_the_content() -> None:
+    page = f"<main><p>Search</p></main><div><h2>Rivers</h2>{'<p>The Mur is long.</p>' * 9}</div>"
+    text, headings = html_text(page)[1], html_text(page).headings
+    assert text.startswith("Search\n\nRivers") and headings[0].start == 8
+
+
+TAGS = ["<h1>", "</h1>", "<p>", "</p>", "<a href=x>", "next", " | ", "<li>", "A b", "\n", "<pre>"]
+
+
+@given(st.lists(st.sampled_from(TAGS)))
+def test_headings_lie_in_the_text_of_any_page(tags: list[str]) -> None:
+    page = html_text("".join(tags))
+    for start, _, title in page.headings:
+        assert "".join(page.text[start:].split()).startswith("".join(title.split())) and title

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from graphwright.data.document import Document, Skipped
+from graphwright.data.documents import read_documents
 from graphwright.data.records import MAX_PASSAGE, read_rows
 from graphwright.errors import DataError
 
@@ -135,3 +136,18 @@ def test_a_column_without_a_name_as_pandas_writes_is_no_fault(tmp_path: Path) ->
     (tmp_path / "p.csv").write_text(",text,title\n0,Hello Graz.,T\n", encoding="utf-8")
     result = rows(tmp_path / "p.csv")
     assert [(d.text, d.title) for d in result if isinstance(d, Document)] == [("Hello Graz.", "T")]
+
+
+def test_a_header_of_any_length_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text(f"text,{'a' * 200_000}\nGraz lies on the Mur.,x\n")
+    [(_, row)] = read_rows(file, "rows.csv")
+    assert isinstance(row, Document) and row.text == "Graz lies on the Mur."
+
+
+def test_rows_of_a_table_without_texts_become_sentences(tmp_path: Path) -> None:
+    (tmp_path / "rivers.csv").write_text("River;Length;Source\nMur;464 km;Lungau\nEnns;;\n", encoding="utf-8")
+    first, second = read_documents([tmp_path], print)
+    assert (first.id, first.text, first.whole) == ("rivers.csv#2", "River: Mur; Length: 464 km; Source: Lungau.", True)
+    assert (second.id, second.text) == ("rivers.csv#3", "River: Enns.")
+    assert dict(first.metadata) == {"River": "Mur", "Length": "464 km", "Source": "Lungau"}

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from graphwright.data.decoding import lines, stem
 from graphwright.data.document import Skipped
-from graphwright.data.documents import CORPUS, links_file, read_documents
+from graphwright.data.documents import read_documents
+from graphwright.data.links import CORPUS, links_file
 from graphwright.data.multihop import passage_id, read_over
 from graphwright.data.questions import (
     Dataset,

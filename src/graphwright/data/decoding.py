@@ -25,6 +25,7 @@ __all__ = [
     "existing",
     "is_binary",
     "lines",
+    "mixes_line_ends",
     "open_bytes",
     "stem",
     "suffix_of",
@@ -160,6 +161,17 @@ def suffix_of(path: Path) -> str:
 def stem(path: Path) -> str:
     """Return the name of a file up to its first dot."""
     return path.name.partition(".")[0]
+
+
+def mixes_line_ends(path: Path) -> bool:
+    r"""Return whether the lines of a file end in more than one of `\n`, `\r\n` and `\r`."""
+    with open_bytes(path) as raw:
+        decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("latin-1")(), translate=False)
+        while data := raw.read(1 << 20):
+            decoder.decode(data)
+            if isinstance(decoder.newlines, tuple):
+                return True
+    return False
 
 
 def lines(path: Path) -> Iterator[str]:

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
 from graphwright.errors import OptionError
+from graphwright.text.places import Places
 from graphwright.text.sentences import sentence_spans
 
-__all__ = ["Chunk", "Document", "Skipped", "TokenCounter", "estimate_tokens", "metadata_text", "split"]
+__all__ = [
+    "Chunk",
+    "Document",
+    "Heading",
+    "Skipped",
+    "TokenCounter",
+    "estimate_tokens",
+    "metadata_text",
+    "passage_title",
+    "split",
+]
+
+
+class Heading(NamedTuple):
+    """A heading of a document: where its section begins in the text, its level from 1, and its title."""
+
+    start: int
+    level: int
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +40,8 @@ class Document:
 
     `whole` marks a passage that is never split. `links` are the ids of the documents that it cites or links to;
     ids that are not in the index are ignored. `file` marks a document that is a file of its own, named by its id;
-    it does not count when documents are compared.
+    it does not count when documents are compared. `headings`, in order, divide the text into sections; without any,
+    short paragraphs count as headings. `places`: the pages or cells of the original file.
     """
 
     id: str
@@ -30,6 +51,8 @@ class Document:
     whole: bool = False
     links: tuple[str, ...] = ()
     file: bool = field(default=False, compare=False)
+    headings: tuple[Heading, ...] = ()
+    places: Places | None = None
 
 
 def metadata_text(value: object) -> str:
@@ -43,13 +66,26 @@ def metadata_text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a document: `text` is exactly `document.text[start:end]`; `ordinal` counts from 0."""
+    """A part of a document: `text` is exactly `document.text[start:end]`; `ordinal` counts from 0.
+
+    `heading`: the titles of the sections around all of it, the outermost first, without the document's title.
+    """
 
     document: str
     ordinal: int
     start: int
     end: int
     text: str
+    heading: str = ""
+
+
+def passage_title(title: str, heading: str) -> str:
+    """Return the title of a passage: the title of its document and the headings above it.
+
+    >>> passage_title("Manual", "Installing › Linux"), passage_title("Manual", ""), passage_title("", "Installing")
+    ('Manual › Installing › Linux', 'Manual', 'Installing')
+    """
+    return _BELOW.join(filter(None, (title, heading)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +105,7 @@ TokenCounter = Callable[[Sequence[str]], list[int]]
 
 _BATCH = 2048  # sentences per call of the counter
 _MAX_HEADING = 100  # characters
+_BELOW = " › "  # between the titles of a section and of one in it
 _TOKEN = re.compile(r"[a-zA-Z]{1,8}|[0-9]{1,2}|[^\sa-zA-Z0-9]")
 _SPACES = re.compile(r"\s+")
 
@@ -101,7 +138,7 @@ def split(
     A chunk repeats the last sentences of the chunk before it, up to `overlap` tokens, unless it begins with a
     heading. A heading moves to the next chunk rather than ending one, and begins a new chunk once half the budget
     is used. A sentence above the budget is cut between words, a word above it anywhere. A document marked `whole`
-    is one chunk. Time is linear in the text.
+    is one chunk. Time is linear in the text. A chunk carries the headings that all of it stands under.
 
     Raises OptionError unless 0 <= overlap < budget.
 
@@ -117,14 +154,37 @@ def split(
     text = document.text
     if document.whole:
         return [Chunk(document.id, 0, 0, len(text), text)] if text.strip() else []
-    groups = _groups(_sentences(text, count_tokens, budget), budget, overlap)
-    spans = ((group[0].start, group[-1].end) for group in groups)
-    return [Chunk(document.id, i, start, end, text[start:end]) for i, (start, end) in enumerate(spans)]
+    groups = _groups(_sentences(document, count_tokens, budget), budget, overlap)
+    spans = [(group[0].start, group[-1].end) for group in groups]
+    return [
+        Chunk(document.id, i, start, end, text[start:end], heading)
+        for i, ((start, end), heading) in enumerate(zip(spans, _headings(document, spans), strict=True))
+    ]
 
 
-def _sentences(text: str, count: TokenCounter, budget: int) -> Iterator[_Sentence]:
-    """Yield the sentences of a text with their tokens; those above the budget are cut."""
-    spans = sentence_spans(text)
+def _headings(document: Document, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """Yield the headings above each chunk: of its beginning, as far as they also stand above the rest of it."""
+    starts = [heading.start for heading in document.headings]
+    paths: list[list[Heading]] = []
+    for heading in document.headings:
+        paths.append([*_above(paths[-1] if paths else [], heading), heading])
+    for start, end in spans:
+        following = bisect_right(starts, start)
+        path = paths[following - 1] if following else []
+        for heading in document.headings[following : bisect_left(starts, end, following)]:
+            path = _above(path, heading)
+        titles = [heading.title for heading in path]
+        yield _BELOW.join(titles[1:] if titles[:1] == [document.title] else titles)
+
+
+def _above(path: Sequence[Heading], heading: Heading) -> list[Heading]:
+    return [above for above in path if above.level < heading.level]
+
+
+def _sentences(document: Document, count: TokenCounter, budget: int) -> Iterator[_Sentence]:
+    """Yield the sentences of a document with their tokens; those above the budget are cut."""
+    text, starts = document.text, {heading.start for heading in document.headings}
+    spans = _cut_at(text, sentence_spans(text), [heading.start for heading in document.headings])
     for first in range(0, len(spans), _BATCH):
         batch = spans[first : first + _BATCH]
         counts = count([text[start:end] for start, end in batch])
@@ -132,7 +192,22 @@ def _sentences(text: str, count: TokenCounter, budget: int) -> Iterator[_Sentenc
             if tokens > budget:
                 yield from _cut(text, start, end, tokens, count, budget)
             else:
-                yield _Sentence(start, end, tokens, _is_heading(text, start, end))
+                yield _Sentence(start, end, tokens, start in starts if starts else _is_heading(text, start, end))
+
+
+def _cut_at(text: str, spans: list[tuple[int, int]], starts: Sequence[int]) -> list[tuple[int, int]]:
+    """Cut the spans of sentences in which a section begins."""
+    if not starts:
+        return spans
+    parts, following = [], 0
+    for start, end in spans:
+        while following < len(starts) and starts[following] < end:
+            if before := text[start : starts[following]].rstrip():
+                parts.append((start, start + len(before)))
+                start = starts[following]
+            following += 1
+        parts.append((start, end))
+    return parts
 
 
 def _cut(text: str, start: int, end: int, tokens: int, count: TokenCounter, budget: int) -> Iterator[_Sentence]:

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import posixpath
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from pathlib import Path
-from urllib.parse import unquote
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
-from graphwright.data.decoding import SAMPLE, clean, decode, is_binary, lines, open_bytes, suffix_of
+from graphwright.data.decoding import SAMPLE, clean, suffix_of
 from graphwright.data.document import Document, Skipped
-from graphwright.data.markup import declared_encoding, html_text, markdown_text
+from graphwright.data.folders import files
+from graphwright.data.formats.archives import MAX_UNPACKED
+from graphwright.data.formats.format import Extracted, File, Unread, UnreadableError
+from graphwright.data.formats.registry import format_of
+from graphwright.data.links import CORPUS, LINKS, links_file, read_links, resolved
 from graphwright.data.records import ROW_SUFFIXES, read_rows
 from graphwright.errors import DataError
 
-__all__ = ["CORPUS", "Document", "Skipped", "has_rows", "links_file", "read_documents", "resolved"]
+__all__ = ["Document", "Skipped", "has_rows", "read_documents", "read_file"]
 
-CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
-"""Names of the file of documents in our own format and in BEIR's."""
-_LINKS = ("links.tsv", "links.tsv.gz")
-_MARKDOWN = (".md", ".markdown")
-_HTML = (".html", ".htm", ".xhtml")
-_INDEX = frozenset(("index.sqlite", "CURRENT"))  # a folder with these files is an index
-_MAGIC = (
-    (b"%PDF", "a PDF; turn it into text first, for example with pdftotext"),
-    (b"PK\x03\x04", "a zip archive or an Office document; unpack it or save it as text or HTML first"),
-    (b"\xd0\xcf\x11\xe0", "an old Office document; save it as text or HTML first"),
-    (b"{\\rtf", "rich text (RTF); save it as text or HTML first"),
-)
-_EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\]")  # an address with a scheme, or relative to the root of a site
+_MAX_DEPTH = 4  # of archives in archives
 
 
 def has_rows(path: Path) -> bool:
@@ -52,14 +41,14 @@ def read_documents(
     """Return an iterator over the documents of files and folders, in a fixed order.
 
     Folders are read recursively, sorted by name, without hidden files and without the folders in `exclude`. A file is
-    text (with or without a known suffix), Markdown, HTML, or rows: JSON lines, a JSON array, CSV or TSV; each may be
-    packed with gzip. The id of a file's document is its path in the folder given; a row has its own id, else
-    `file#line`.
+    text (with or without a known suffix), rows (JSON lines, a JSON array, CSV or TSV), or of a format in
+    `data.formats`; each may be packed with gzip. The id of a file's document is its path in the folder given; a row has
+    its own id, else `file#line`; a file in an archive is `archive/file`, a message of a mailbox `file#number`.
 
     `Document.links` are read from a row's field `links`, from the pairs of ids in a `links.tsv` beside a
-    `corpus.jsonl`, and from hyperlinks of Markdown and HTML to files of the same folder.
+    `corpus.jsonl`, and from hyperlinks to files of the same folder.
 
-    Binary files, empty files, broken rows and repeated documents are not read; `skip` (such as the `append` of a
+    Damaged, binary and empty files, broken rows and repeated documents are not read; `skip` (such as the `append` of a
     list) is called with each of them during reading. Raises DataError at once for a path that does not exist, and
     during reading if nothing can be read, if two different documents have the same id, or if too many rows of a file
     are broken.
@@ -73,12 +62,24 @@ def read_documents(
     return _read(roots, skip, excluded)
 
 
+def read_file(path: Path, name: str, skip: Callable[[Skipped], None]) -> Iterator[Document]:
+    """Yield the documents of one file under another name than its own, as `read_documents` does.
+
+    `name` is the id of the file's document, and begins the ids of its rows; the file's own suffix tells its format.
+    """
+    for _, item in _file(path, name):
+        if isinstance(item, Document):
+            yield item
+        else:
+            skip(item)
+
+
 def _read(roots: Sequence[Path], skip: Callable[[Skipped], None], excluded: frozenset[Path]) -> Iterator[Document]:
     places: dict[str, _Place] = {}
     skipped: list[Skipped] = []
-    files = 0
-    for path, name in _files(roots, skip, excluded):
-        files += 1
+    count = 0
+    for path, name in files(roots, skip, excluded):
+        count += 1
         for line, item in _file(path, name):
             if isinstance(item, Document):
                 place = (_digest(item), path, line)
@@ -92,7 +93,7 @@ def _read(roots: Sequence[Path], skip: Callable[[Skipped], None], excluded: froz
                 skipped.append(item)
     if not places:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in skipped[:5])
-        reason = f"{files:,} files, none with text. {reasons}" if files else "no files that are not hidden"
+        reason = f"{count:,} files, none with text. {reasons}" if count else "no files that are not hidden"
         raise DataError(f"nothing to read in {', '.join(map(str, roots))}: {reason}.")
 
 
@@ -120,48 +121,6 @@ def _repeat(identity: str, first: _Place, place: _Place) -> Skipped:
     )
 
 
-def _files(
-    roots: Sequence[Path], skip: Callable[[Skipped], None], excluded: frozenset[Path]
-) -> Iterator[tuple[Path, str]]:
-    """Yield each file with the id of its document."""
-
-    def closed(error: OSError) -> None:
-        skip(Skipped(str(error.filename), f"a folder that cannot be read: {error.strerror}", True))
-
-    for path in roots:
-        if not path.is_dir():
-            yield path, path.name
-            continue
-        for folder, folders, names in os.walk(path, onerror=closed):
-            here = Path(folder)
-            if set(names) >= _INDEX:
-                folders.clear()
-                skip(Skipped(folder, "an index, not documents"))
-                continue
-            for name in (name for name in folders if name[0] != "." and os.path.islink(here / name)):
-                skip(Skipped(str(here / name), "a link to a folder; only links to files are followed"))
-            folders[:] = sorted(name for name in folders if name[0] != "." and (here / name).resolve() not in excluded)
-            for name in sorted(name for name in names if name[0] != "."):
-                if target := _linked_file(here / name, path, excluded):
-                    skip(Skipped(str(here / name), f"a link to {target}, which is read itself"))
-                else:
-                    yield here / name, (here / name).relative_to(path).as_posix()
-
-
-def _linked_file(link: Path, folder: Path, excluded: frozenset[Path]) -> str:
-    """Return the target of a link to a file that is read with the folder anyway; else an empty string."""
-    if not os.path.islink(link) or not os.path.isfile(link):  # both are false without permission
-        return ""
-    target, root = link.resolve(), folder.resolve()
-    if not target.is_relative_to(root) or not excluded.isdisjoint(target.parents):
-        return ""
-    inside = target.relative_to(root)
-    # An index is skipped with all its files, so a link is the only way to read one of them.
-    if any(all(os.path.lexists(root / above / name) for name in _INDEX) for above in inside.parents):
-        return ""
-    return "" if any(part[0] == "." for part in inside.parts) else inside.as_posix()
-
-
 def _file(path: Path, name: str) -> _Rows:
     """Read one file; without permission it becomes `Skipped`. Raises DataError for a damaged file."""
     name = clean(name)  # a name that is not UTF-8 has lone surrogates, which cannot be stored
@@ -174,7 +133,8 @@ def _file(path: Path, name: str) -> _Rows:
         elif has_rows(path):
             yield from _rows(path, name)
         else:
-            yield 0, _text_file(path, name)
+            source = File(path.stem if path.suffix.lower() == ".gz" else path.name, path)
+            yield from ((0, item) for item in _Reader(str(path), _Allowance()).read(source, name))
     except PermissionError as error:  # of the file, or of the links beside it
         yield 0, Skipped(str(error.filename or path), "no permission to read it", True)
     except OSError as error:
@@ -187,13 +147,13 @@ def _part_of_corpus(path: Path) -> str:
         return ""
     if path.name.startswith("queries.jsonl"):
         return "the queries of the corpus beside it"
-    return "the links of the corpus beside it, read with it" if path.name in _LINKS else ""
+    return "the links of the corpus beside it, read with it" if path.name in LINKS else ""
 
 
 def _rows(path: Path, name: str) -> _Rows:
     """Read a file of rows, and their links from the file beside it."""
     beside = links_file(path)
-    links, broken = ({}, []) if beside is None else _read_links(beside)
+    links, broken = ({}, []) if beside is None else read_links(beside)
     yield from ((0, skipped) for skipped in broken)
     for line, row in read_rows(path, name):
         if isinstance(row, Document) and row.id in links:
@@ -201,82 +161,90 @@ def _rows(path: Path, name: str) -> _Rows:
         yield line, row
 
 
-def links_file(corpus: Path) -> Path | None:
-    """Return the `links.tsv` (or `.gz`) beside a `corpus.jsonl`; None for another file, or if there is none."""
-    candidates = map(corpus.with_name, _LINKS if corpus.name in CORPUS else ())
-    return next((path for path in candidates if path.is_file()), None)
+@dataclass
+class _Allowance:
+    """Bytes that the files in an outermost file may still unpack to."""
+
+    unpacked: int = MAX_UNPACKED
 
 
-def _read_links(path: Path) -> tuple[dict[str, list[str]], list[Skipped]]:
-    """Return the link targets of each document in a `links.tsv`, and the lines that are not a pair of ids.
+@dataclass(frozen=True)
+class _Reader:
+    """Reader of one file and the files in it; `where` is its path in messages, `depth` the number of outer files."""
 
-    A line holds the id of a document, a tab, and the id of a document that it links to; further columns are
-    ignored, as are empty lines and lines that begin with `#`. A file without any pair gives one `Skipped`.
-    """
-    targets: dict[str, list[str]] = {}
-    broken: list[Skipped] = []
-    for number, line in enumerate(lines(path), start=1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        source, target = (clean(cell).strip().lstrip("\ufeff") for cell in f"{line}\t".split("\t")[:2])
-        if source and target:
-            targets.setdefault(source, []).append(target)
+    where: str
+    allowance: _Allowance
+    depth: int = 0
+
+    def read(self, file: File, name: str) -> Iterator[Document | Skipped]:
+        """Yield the documents of a file whose id is `name`; what cannot be read becomes `Skipped`."""
+        try:
+            format = format_of(file)
+            names = set[str]()
+            for part in format.read(file):
+                if isinstance(part, Extracted):
+                    yield from self._document(file, name, part)
+                elif isinstance(part, Unread):
+                    yield Skipped(f"{self.where}{part.name}", part.reason, True)
+                elif part.name in names:
+                    yield Skipped(f"{self.where}{part.name}", "another file of the same name", True)
+                else:
+                    names.add(part.name)
+                    yield from self._inner(part, name)
+        except UnreadableError as error:
+            yield Skipped(self.where, str(error), True)
+        except ModuleNotFoundError as error:
+            yield Skipped(self.where, _needed(error), True)
+        except (PermissionError, DataError):
+            raise
+        except Exception as error:  # of the library that reads the format: no file may stop the others
+            if isinstance(error, OSError) and error.errno is not None and not self.depth:
+                raise
+            yield Skipped(self.where, f"damaged ({type(error).__name__}: {str(error)[:100]})", True)
+
+    def _document(self, file: File, name: str, part: Extracted) -> Iterator[Document | Skipped]:
+        text = part.text
+        if not text or text.isspace():
+            yield Skipped(self.where, "no text in it" if file.head(SAMPLE).strip() else "empty")
+            return
+        yield Document(
+            name + part.name,
+            text,
+            part.title or ("" if part.name else PurePosixPath(name.removesuffix(".gz")).stem),
+            {clean(key): clean(value) for key, value in part.metadata.items()},
+            links=resolved(name, part.links),
+            file=not part.name,
+            headings=part.headings,
+            places=part.places,
+        )
+        if part.gaps:
+            yield Skipped(self.where, part.gaps, True)
+
+    def _inner(self, file: File, name: str) -> Iterator[Document | Skipped]:
+        """Read a file in a file."""
+        where, name = f"{self.where}{file.name}", name + file.name
+        self.allowance.unpacked -= len(file.content or b"")
+        if self.depth >= _MAX_DEPTH or self.allowance.unpacked < 0:
+            limit = f"{_MAX_DEPTH} archives" if self.depth >= _MAX_DEPTH else f"{MAX_UNPACKED >> 20:,} MB"
+            yield Skipped(where, f"in an archive of more than {limit}; unpack it first", True)
+        elif has_rows(Path(file.name)):
+            yield from _inner_rows(file, name, where)
         else:
-            broken.append(Skipped(f"{path}:{number}", f"not two document ids separated by a tab: {line[:40]!r}"))
-    if broken and not targets:
-        broken = [Skipped(str(path), f"no links: {broken[0].reason}")]
-    return targets, broken
+            yield from _Reader(where, self.allowance, self.depth + 1).read(file, name)
 
 
-def resolved(name: str, targets: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of the files that the hyperlinks of a file lead to, each once.
-
-    `name` is the path of the file itself in the folder that is read. Links to other sites, within the same file and
-    out of the folder are left out.
-
-    >>> resolved("docs/a.md", ["b%20c.md#top", "../index.html?x", "#top", "a.md", "https://d.org", "../../e.md"])
-    ('docs/b c.md', 'index.html')
-    """
-    folder, names = posixpath.dirname(name), dict[str, None]()
-    for target in map(str.strip, targets):
-        path = unquote(re.split("[?#]", target, maxsplit=1)[0])
-        if path and not _EXTERNAL.match(target):
-            linked = clean(posixpath.normpath(posixpath.join(folder, path)))
-            if linked not in (name, ".", "..") and not linked.startswith("../"):
-                names[linked] = None
-    return tuple(names)
+def _inner_rows(file: File, name: str, where: str) -> Iterator[Document | Skipped]:
+    """Read rows of a file in an archive."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"rows{Path(file.name).suffix}"
+        path.write_bytes(file.data())
+        try:
+            for _, row in read_rows(path, name):
+                yield replace(row, path=row.path.replace(str(path), where)) if isinstance(row, Skipped) else row
+        except DataError as error:
+            yield Skipped(where, str(error).replace(str(path), where), True)
 
 
-def _text_file(path: Path, name: str) -> Document | Skipped:
-    with open_bytes(path) as file:
-        head = file.read(SAMPLE)
-        if reason := _not_text(head):
-            return Skipped(str(path), reason, True)
-        data = head + file.read()
-    suffix = suffix_of(path)
-    source = decode(data, declared_encoding(head) if suffix in _HTML else "")
-    if source is None:
-        return Skipped(str(path), "neither UTF-8 nor UTF-16 nor any other encoding tried; save it as UTF-8", True)
-    source = clean(source)
-    title, text = "", source
-    metadata: dict[str, str] = {}
-    targets: list[str] = []
-    if suffix in _HTML:
-        title, text, targets = html_text(source)
-        title, text = clean(title), clean(text)  # an HTML entity can encode a control character
-    elif suffix in _MARKDOWN:
-        title, text, metadata, targets = markdown_text(source)
-    if not text or text.isspace():
-        return Skipped(str(path), "no text in it" if data.strip() else "empty")
-    title = title or Path(name.removesuffix(".gz")).stem
-    return Document(name, text, title, metadata, links=resolved(name, targets), file=True)
-
-
-def _not_text(head: bytes) -> str:
-    """Return the kind of a file that is not text, and the remedy; an empty string for text."""
-    for magic, reason in _MAGIC:
-        if head.startswith(magic):
-            return reason
-    if head[257:262] == b"ustar":
-        return "a tar archive; unpack it first"
-    return "binary, not text" if is_binary(head) else ""
+def _needed(error: ModuleNotFoundError) -> str:
+    """Return the remedy for a file whose format needs a package that is not installed."""
+    return f"it needs the package {error.name}: pip install 'graphwright[documents]'"

@@ -10,14 +10,14 @@ import csv
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
 
 from graphwright.data.decoding import SAMPLE, encoding_of, lines, open_bytes, suffix_of
-from graphwright.data.records import without_wildcards
+from graphwright.data.duckdb_session import duckdb_session
+from graphwright.data.records import split_row, table_rows, without_wildcards
 from graphwright.errors import DataError, OptionError
 
 __all__ = ["BAD", "LABEL", "SKIPPED", "TRIPLE", "Dump", "GraphML", "NTriples", "dump_of", "iri_name", "unescaped"]
@@ -183,9 +183,7 @@ class Quoted(Delimited):
     def row_text(self, row: int) -> str:
         """Return the number of the record, and the record."""
         row += self.skipped
-        cells: list[str] = []
-        with suppress(csv.Error):  # a cell above the csv module's limit
-            cells = next(islice(csv.reader(lines(self.path), delimiter=self.delimiter), row, row + 1), [])
+        cells = next(islice(table_rows(lines(self.path), self.delimiter), row, row + 1), (0, []))[1]
         return f"record {row + 1}: {self.delimiter.join(cells)!r}"
 
 
@@ -294,6 +292,8 @@ def dump_of(
 
     Raises DataError for a file that is missing, has an unknown format, or lacks one of `columns`.
     """
+    if not isinstance(path, str | Path):
+        raise OptionError(f"{path!r} is not the path of a file of triples.")
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path} is {'a folder' if path.is_dir() else 'not there'}; import reads a file of triples.")
@@ -323,10 +323,10 @@ def _table(
     if mark is None:
         mark = next((other for other in (kind.delimiter, *_DELIMITERS) if other in first), kind.delimiter)
     if not mark or (kind is Quoted and len(mark) > 1):
-        raise OptionError(f"mark={mark!r}: give the delimiter of {path}, one character in CSV.")
+        raise OptionError(f"the delimiter of {path} is {mark!r}; give a text that is not empty, one character in CSV.")
     try:
-        parts = first.split(mark) if kind is Delimited else next(csv.reader([first], delimiter=mark))
-    except csv.Error as error:
+        parts = first.split(mark) if kind is Delimited else split_row(first, mark)
+    except (csv.Error, ValueError) as error:  # ValueError: a delimiter that cannot be one
         raise DataError(f"{path}: its first line cannot be split into columns: {error}.") from error
     names = [part.strip().strip('"').lower() for part in parts]
     places, is_header = _places(path, names, columns)
@@ -381,7 +381,7 @@ def _parquet_columns(path: Path, columns: Sequence[str] | None) -> tuple[str, st
     import duckdb
 
     try:
-        with duckdb.connect() as db:
+        with duckdb_session() as db:
             rows = db.execute(f"DESCRIBE SELECT * FROM read_parquet({_sql_path(path)})").fetchall()
     except duckdb.Error as error:
         reason = str(error).strip().partition("\n")[0]

@@ -8,15 +8,33 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
+from graphwright.data.decoding import clean
+from graphwright.data.document import Heading
+from graphwright.data.html_nesting import limited_nesting
 from graphwright.text.words import WORD
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-__all__ = ["declared_encoding", "html_text", "markdown_text"]
+__all__ = ["MarkedText", "declared_encoding", "html_text", "markdown_text"]
+
+
+class MarkedText(NamedTuple):
+    """The text of a document without its markup.
+
+    `links`: the targets of hyperlinks, as written. `settings`: the front matter of Markdown.
+    """
+
+    title: str
+    text: str
+    links: Sequence[str] = ()
+    headings: Sequence[Heading] = ()
+    settings: Mapping[str, str] = {}
+
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
@@ -48,25 +66,30 @@ _UNDERSCORES = re.compile(r"(?<![\w\\])(_{1,3})(?=\S)([^_\n]{1,1000})(?<=[^\s\\]
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
 
 
-def markdown_text(source: str) -> tuple[str, str, dict[str, str], list[str]]:
-    r"""Return the title, the text, the front matter and the targets of the links of a Markdown file.
+def markdown_text(source: str) -> MarkedText:
+    r"""Return the title, the text, the links, the headings and the front matter of a Markdown file.
 
     Link targets, emphasis marks, tags, comments, rules and fences are removed from the text; the words of links and
     code, list marks, table cells and code blocks stay; a heading becomes a paragraph of its own. The title is that of
     the front matter, else the first heading, else empty. Targets are as written; those of images and in code are left
     out.
 
-    >>> markdown_text("# On *Rivers*\nThe [Ob](https://example.org/ob) is **long**.\n")
-    ('On Rivers', 'On Rivers\n\nThe Ob is long.', {}, ['https://example.org/ob'])
+    >>> markdown_text("# On *Rivers*\nThe [Ob](https://example.org/ob) is **long**.\n")[:3]
+    ('On Rivers', 'On Rivers\n\nThe Ob is long.', ['https://example.org/ob'])
     """
     settings, body = _front_matter(source)
     if "<!--" in body and "-->" in body:
         body = _COMMENT.sub("", body)
-    headings: list[str] = []
+    headings: list[Heading] = []
     targets: list[str] = []
-    text = "\n".join(_blocks(body.split("\n"), headings, targets))
-    title = settings.pop("title", "") or next(filter(None, headings), "")
-    return title, text.strip("\n"), settings, targets
+    lines = list(_blocks(body.split("\n"), headings, targets))
+    text = "\n".join(lines)
+    title = settings.pop("title", "") or next((heading.title for heading in headings if heading.title), "")
+    # A heading holds the number of its line until here.
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    before = len(text) - len(text.lstrip("\n"))
+    placed = [Heading(starts[line] - before, level, heading) for line, level, heading in headings if heading]
+    return MarkedText(title, text.strip("\n"), targets, placed, settings)
 
 
 def _front_matter(source: str) -> tuple[dict[str, str], str]:
@@ -81,16 +104,18 @@ def _front_matter(source: str) -> tuple[dict[str, str], str]:
     return {}, source
 
 
-def _blocks(lines: list[str], headings: list[str], targets: list[str]) -> Iterator[str]:
-    """Yield the lines of the text; append the headings and the targets of links to the lists."""
+def _blocks(lines: list[str], headings: list[Heading], targets: list[str]) -> Iterator[str]:
+    """Yield the lines of the text; append the headings, by line, and the targets of links to the lists."""
     fence = ""
     before = ""  # the last line of the text
+    count = 0  # lines of the text
     for number, line in enumerate(lines):
         mark = _FENCE.match(line)
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
             continue
         if fence:
+            count += 1
             yield (before := line)
             continue
         if "](" in line or "]:" in line:
@@ -99,16 +124,21 @@ def _blocks(lines: list[str], headings: list[str], targets: list[str]) -> Iterat
             targets.extend(html.unescape(_ESCAPE.sub(r"\1", target)) for target in matches)
         if not line.strip():
             if before:
+                count += 1
                 yield (before := "")
             continue
         line = _QUOTE.sub("", line, count=1) if line.lstrip().startswith(">") else line
         after = lines[number + 1] if number + 1 < len(lines) else ""
         heading = _HEADING.match(line)
         if heading or (_UNDERLINE.match(after) and not before):
-            headings.append(_inline(line[heading.end() if heading else 0 :].rstrip(" \t#")).strip())
-            yield from ("", headings[-1], "") if before else (headings[-1], "")
+            title = _inline(line[heading.end() if heading else 0 :].rstrip(" \t#")).strip()
+            level = heading[0].count("#") if heading else 1 if "=" in after else 2
+            headings.append(Heading(count + bool(before), level, title))
+            count += 2 + bool(before)
+            yield from ("", title, "") if before else (title, "")
             before = ""
         elif not (_NO_TEXT.match(line) or ("|" in line and _TABLE_RULE.match(line))):
+            count += 1
             yield (before := _inline(line))
 
 
@@ -136,6 +166,21 @@ def _unmarked(text: str) -> str:
     return html.unescape(text) if "&" in text else text
 
 
+# Classes and roles of the parts of a page that are not its content.
+_OUTSIDE = frozenset(
+    re.findall(
+        r"\S+",
+        "navigation nav navbar navheader navfooter menu menubar sidebar sphinxsidebar related breadcrumb breadcrumbs"
+        " search searchbox pagination pager headerlink anchorjs-link skip-link skiplink banner contentinfo"
+        " complementary cookie-banner site-header site-footer page-footer mw-editsection mw-jump-link",
+    )
+)
+_MAIN = 'main, [role="main"], article, #content, #mw-content-text, .rst-content'
+_MIN_MAIN = 0.4  # share of a page's text above which one element is its main content
+_STEPS = re.compile(
+    r"(?:\b(?:next|previous|prev|up|home|top|back|index|contents|modules|to|the)\b|[^\w\n])+", re.IGNORECASE
+)
+_MAX_STEPS = 80  # characters of a line of such links
 _INVISIBLE = frozenset(
     WORD.findall(
         "head script style noscript template nav svg math iframe object canvas audio video select button dialog"
@@ -147,6 +192,8 @@ _PARAGRAPH = frozenset(
         " h1 h2 h3 h4 h5 h6 header hr main ol p pre section summary table ul"
     )
 )
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_MAX_CANDIDATES = 3  # for the main content
 _LINE = frozenset(("dd", "dt", "li", "option", "tr"))
 _CELL = frozenset(("td", "th"))
 _SPACE = re.compile(r"(?:[^\S\xa0 ]| (?=[^\S\xa0]))[^\S\xa0]*+")  # white space other than a single blank
@@ -159,28 +206,36 @@ def declared_encoding(page: bytes) -> str:
     return match[1].decode("ascii") if match else ""
 
 
-def html_text(page: str) -> tuple[str, str, list[str]]:
-    r"""Return the title of a page, its visible text and the targets of its links; the page may be malformed.
+def html_text(page: str) -> MarkedText:
+    r"""Return the title of a page, its main content, the targets of its links and its headings.
 
+    The page may be malformed. The content is the element `main` or the like if it has most of the text, else the body.
     Block elements become paragraphs, separated by an empty line; list items and table rows become lines. Scripts,
-    styles, navigation, buttons and hidden elements are left out; entities are decoded. The title is `<title>`,
-    else the first `<h1>`, else empty. Link targets are as written, from the visible text only.
+    styles, menus, lines of links such as "next | previous", buttons and hidden elements are left out; entities are
+    decoded. The title is `<title>`, else the first `<h1>`, else empty. Link targets are as written, from the content.
 
-    >>> html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li><a href=c#d>Two</a><li>Three</ul>")
+    >>> html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li><a href=c#d>Two</a><li>Three</ul>")[:3]
     ('A & B', 'One!\n\nTwo\nThree', ['c#d'])
     """
     from selectolax.lexbor import LexborHTMLParser
 
-    parser = LexborHTMLParser(page)
+    parser = LexborHTMLParser(limited_nesting(page))
     titles = (" ".join(node.text().split()) for node in parser.css("head title, h1"))
     title = next(filter(None, titles), "")
     root = parser.body or parser.root
-    text, links = _walk(root) if root else ("", [])
-    return title, text, links
+    if root is None:
+        return MarkedText(title, "")
+    whole = _walk(root)
+    candidates = [node for node in parser.css(_MAIN) if node.mem_id != root.mem_id]
+    if 0 < len(candidates) <= _MAX_CANDIDATES:
+        inside = max(map(_walk, candidates), key=lambda page: len(page.text))
+        if len(inside.text) >= _MIN_MAIN * len(whole.text):
+            whole = inside
+    return whole._replace(title=title)
 
 
-def _walk(root: LexborNode) -> tuple[str, list[str]]:
-    """Return the text and links below a node, without recursion, because pages nest without limit."""
+def _walk(root: LexborNode) -> MarkedText:
+    """Return the text below a node, its links and headings, without recursion, because pages nest without limit."""
     page = _Page()
     node = root
     while True:
@@ -188,7 +243,7 @@ def _walk(root: LexborNode) -> tuple[str, list[str]]:
         while child is None:
             page.leave(node)
             if node.mem_id == root.mem_id or node.parent is None:
-                return "".join(page.parts).strip(), page.links
+                return page.finished()
             child = node.next
             node = node.parent if child is None else node
         node = child
@@ -203,6 +258,12 @@ class _Page:
         self.due = 2  # line ends
         self.spaced = True  # the text ends in white space
         self.verbatim = 0  # open <pre> elements
+        self.headings: list[Heading] = []
+        self.size = 0  # characters of the parts
+        self.before = 0  # links before the line breaks that are due
+        self.line = (0, 0)  # parts and links before the current line
+        self.heading: tuple[int, int] | None = None  # where the open heading begins, and its first part
+        self.in_heading = False
 
     def enter(self, node: LexborNode) -> bool:
         """Write the beginning of a node; return whether to visit its children."""
@@ -213,6 +274,10 @@ class _Page:
         if tag in _INVISIBLE or (node.first_child is not None and _hidden(node)):
             return False
         self.verbatim += tag == "pre"
+        if tag in _HEADINGS:
+            self._break(tag)
+            self.in_heading, self.heading = True, None
+            return True
         if tag == "a" and (target := node.attributes.get("href")):
             self.links.append(target)
         self._break(tag)
@@ -221,11 +286,19 @@ class _Page:
     def leave(self, node: LexborNode) -> None:
         """Write the end of a node."""
         tag = node.tag or ""
+        if tag in _HEADINGS:
+            if self.heading is not None:
+                start, first = self.heading
+                title = " ".join("".join(self.parts[first:]).split())
+                self.headings.append(Heading(start, int(tag[1]), title))
+            self.in_heading, self.heading = False, None
         if tag in _PARAGRAPH or tag in _LINE:
             self.verbatim = max(0, self.verbatim - (tag == "pre"))  # a hidden one was never entered
             self._break(tag)
 
     def _break(self, tag: str) -> None:
+        if not self.due:
+            self.before = len(self.links)
         if tag in _PARAGRAPH:
             self.due = 2
         elif tag in _LINE:
@@ -237,18 +310,60 @@ class _Page:
 
     def _write(self, text: str) -> None:
         if not self.verbatim:
-            text = _SPACE.sub(" ", text)
+            text = _SPACE.sub(" ", clean(text))
             if self.due or self.spaced:
                 text = text.lstrip(" ")
         if not text:
             return
         if self.due:
-            self.parts.append("\n" * self.due)
+            self._end_line()
+            self.line = len(self.parts), self.before
+            self._append("\n" * self.due)
             self.due = 0
-        self.parts.append(text)
+        if self.in_heading and self.heading is None and text.strip():
+            self.heading = self.size + len(text) - len(text.lstrip()), len(self.parts)
+        self._append(text)
         self.spaced = text[-1] in " \n"
+
+    def _append(self, text: str) -> None:
+        self.parts.append(text)
+        self.size += len(text)
+
+    def _end_line(self) -> None:
+        """Remove the last line if it consists of links to the next pages."""
+        first, links = self.line
+        if links < len(self.links):
+            line = "".join(self.parts[first:])
+            if len(line) <= _MAX_STEPS and _STEPS.fullmatch(line.strip()):
+                del self.parts[first:], self.links[links:]
+                self.size -= len(line)
+                while self.headings and self.headings[-1].start >= self.size:
+                    self.headings.pop()
+                if self.heading is not None and self.heading[1] >= first:
+                    self.heading = None
+
+    def finished(self) -> MarkedText:
+        """Return the text, its links and headings."""
+        self._end_line()
+        text = "".join(self.parts)
+        before = len(text) - len(text.lstrip())
+        text = text.strip()
+        headings = [h._replace(start=h.start - before) for h in self.headings if h.start >= before]
+        return MarkedText("", text, self.links, [heading for heading in headings if _stands(heading, text)])
+
+
+def _stands(heading: Heading, text: str) -> bool:
+    """Return whether a heading is in the text as a whole, and not cut with a line of links."""
+    title = "".join(heading.title.split())
+    return bool(title) and "".join(text[heading.start : heading.start + 3 * len(heading.title)].split()).startswith(
+        title
+    )
 
 
 def _hidden(node: LexborNode) -> bool:
+    """Return whether an element is hidden, or a part of the page outside its content."""
     attributes = node.attributes
-    return "hidden" in attributes or attributes.get("aria-hidden") == "true"
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        return True
+    names = " ".join(filter(None, (attributes.get(name) for name in ("class", "role"))))
+    return bool(names) and not _OUTSIDE.isdisjoint(names.lower().split())

@@ -315,7 +315,7 @@ def squality(source: Source, records: Records, name: str) -> Dataset:
 
 def _story_document(identity: str, story: str) -> Document:
     """Return a story with each paragraph in one line; some versions of the data set have HTML."""
-    title, text, _ = html_text(clean(story)) if "</p>" in story else ("", clean(story), [])
+    title, text = html_text(story)[:2] if "</p>" in story else ("", clean(story))
     paragraphs = (" ".join(part.split()) for part in _EMPTY_LINE.split(text))
     return Document(identity, "\n\n".join(paragraph for paragraph in paragraphs if paragraph), title)
 

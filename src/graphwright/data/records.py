@@ -6,7 +6,7 @@ import csv
 import json
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -15,6 +15,8 @@ from typing import Any
 
 from graphwright.data.decoding import clean, decode, existing, lines, open_bytes, suffix_of
 from graphwright.data.document import Document, Skipped, metadata_text
+from graphwright.data.duckdb_session import duckdb_session
+from graphwright.data.tables import row_sentence
 from graphwright.errors import DataError
 
 __all__ = [
@@ -32,6 +34,8 @@ __all__ = [
     "read_openie",
     "read_records",
     "read_rows",
+    "split_row",
+    "table_rows",
     "without_wildcards",
 ]
 
@@ -77,7 +81,7 @@ def _parquet_records(path: Path) -> Records:
     import duckdb
 
     try:
-        with duckdb.connect() as db:
+        with duckdb_session() as db:
             rows, number = db.execute("SELECT * FROM read_parquet(?)", [without_wildcards(path)]), 0
             names = [name for name, *_ in rows.description]
             while batch := rows.fetchmany(_BATCH):
@@ -183,13 +187,14 @@ _cell_limit = threading.Lock()
 def read_rows(path: Path, name: str) -> Iterator[tuple[int, Document | Skipped]]:
     """Yield each row of a file with its line number, as a document or as `Skipped` with the reason.
 
-    A row without an id gets `name#line`. A file without any passage gives one `Skipped`. Raises DataError if more
-    than ten rows and more than one in a hundred are broken.
+    A row without an id gets `name#line`. A row of a table without a column of texts becomes a sentence: "column: value"
+    for each column, which are its metadata too. A file without any passage gives one `Skipped`. Raises DataError if
+    more than ten rows and more than one in a hundred are broken.
     """
     broken: list[tuple[int, Skipped]] = []
-    documents = 0
+    documents, is_table = 0, suffix_of(path) in (".csv", ".tsv")
     for number, record in read_records(path, TEXT_FIELDS):
-        row = _document(record, f"{name}#{number}") if isinstance(record, dict) else record
+        row = _document(record, f"{name}#{number}", is_table=is_table) if isinstance(record, dict) else record
         if isinstance(row, str):
             # A record without a text is not a passage; a line that is not a record may have been one.
             broken.append((number, Skipped(f"{path}:{number}", row, not isinstance(record, dict))))
@@ -218,8 +223,19 @@ def _table(path: Path, delimiter: str) -> Records:
     source = lines(path)
     header = next(source, "")
     delimiter = delimiter or max(",;\t|", key=lambda mark: _columns(header, mark))
-    reader = csv.reader((f"{line}\n" for line in chain((header,), source)), delimiter=delimiter)
     columns: list[str] = []
+    for number, row in table_rows(chain((header,), source), delimiter):
+        if not columns:
+            columns = [cell.strip().lstrip("\ufeff") for cell in row]
+        elif len(row) > len(columns):
+            yield number, f"{len(row)} cells in a table of {len(columns)} columns"
+        elif row:
+            yield number, dict(zip(columns, row, strict=False))
+
+
+def table_rows(source: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table in CSV with the numbers of their first lines; cells may have any length."""
+    reader = csv.reader((f"{line}\n" for line in source), delimiter=delimiter)
     while True:
         number = reader.line_num + 1
         with _cell_limit:  # the csv module has one limit per process: it is raised for this row only
@@ -230,16 +246,16 @@ def _table(path: Path, delimiter: str) -> Records:
                 csv.field_size_limit(limit)
         if row is None:
             return
-        if not columns:
-            columns = [cell.strip().lstrip("\ufeff") for cell in row]
-        elif len(row) > len(columns):
-            yield number, f"{len(row)} cells in a table of {len(columns)} columns"
-        elif row:
-            yield number, dict(zip(columns, row, strict=False))
+        yield number, row
+
+
+def split_row(line: str, delimiter: str) -> list[str]:
+    """Return the cells of one line of CSV."""
+    return next(table_rows((line,), delimiter), (0, list[str]()))[1]
 
 
 def _columns(header: str, delimiter: str) -> tuple[bool, int]:
-    cells = next(csv.reader((header,), delimiter=delimiter), [])
+    cells = split_row(header, delimiter)
     return any(cell.strip().lower() in TEXT_FIELDS for cell in cells), len(cells)
 
 
@@ -251,11 +267,13 @@ def _field(record: Record, names: Sequence[str]) -> str:
     return first_field(record, [lowered[name] for name in names if name in lowered])
 
 
-def _document(record: dict[str, Any], fallback: str) -> Document | str:
+def _document(record: dict[str, Any], fallback: str, *, is_table: bool) -> Document | str:
     """Return the document of a record, or the reason why it is none."""
     id_field, title_field = _field(record, ID_FIELDS), _field(record, ("title",))
     candidates = (_field(record, (name,)) for name in TEXT_FIELDS)
     text_field = next((field for field in candidates if field and _is_text(record[field])), None)
+    if text_field is None and is_table:
+        return _sentence(record, fallback)
     if text_field is None:
         return f"no field named text, contents or the like; it has {field_names(record)}"
     title = record[title_field] if title_field else ""
@@ -275,6 +293,12 @@ def _document(record: dict[str, Any], fallback: str) -> Document | str:
         whole=len(text) <= MAX_PASSAGE,
         links=links,
     )
+
+
+def _sentence(record: dict[str, str], name: str) -> Document:
+    """Return a row of a table as a document; its id is the name, as a number in a column may repeat in other tables."""
+    columns, cells = ([clean(text) for text in texts] for texts in (record, record.values()))
+    return Document(name, row_sentence(columns, cells), metadata=_metadata(record), whole=True)
 
 
 def _is_text(value: object) -> bool:

@@ -28,7 +28,6 @@ _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
 _INITIALS = re.compile(r"\b[^\W\d_]\.(?:\s?[^\W\d_]\.)+")
 _HAS_ALIASES = re.compile(r"[(,.]|\b[JS]r\b")  # only a name with one of these has a shorter form
-_QUALIFIER = re.compile(r"\s*\(([^()]*)\)\s*$")
 _INITIAL_OR_SUFFIX = re.compile(r"[^\W\d_]\.|[JS]r\.?")
 # Accents of Latin, Greek and Cyrillic letters, and letters of any other script.
 _ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u20d0-\u20f0]+")
@@ -83,9 +82,8 @@ def normal_form(name: str) -> str:
     ('cafe de flore', 'madonna book', 'who')
     """
     words = name_words(name)
-    while len(words) > 1 and words[0] in ARTICLES:
-        words = words[1:]
-    return " ".join(words)
+    first = next((at for at, word in enumerate(words) if word not in ARTICLES), len(words) - 1)
+    return " ".join(words[max(first, 0) :])
 
 
 def aliases_of(name: str) -> tuple[str, ...]:
@@ -103,8 +101,8 @@ def aliases_of(name: str) -> tuple[str, ...]:
         return ()
     own = normal_form(name)
     forms: list[str] = []
-    plain = _QUALIFIER.sub("", name)
-    head = _QUALIFIER.sub("", plain.split(",", 1)[0])
+    plain = _unqualified(name)
+    head = _unqualified(plain.split(",", 1)[0])
     if "(" in plain:  # a qualifier amid the name is dropped with the text after it
         plain = head
     for candidate in (plain, head, _without_initials(head)):
@@ -112,6 +110,12 @@ def aliases_of(name: str) -> tuple[str, ...]:
         if form and form != own and form not in forms and not form.isdigit():
             forms.append(form)
     return tuple(forms)
+
+
+def _unqualified(name: str) -> str:
+    """Drop a bracketed qualifier at the end."""
+    head, bracket, qualifier = name.rstrip().rpartition("(")
+    return head.rstrip() if bracket and qualifier.find(")") == len(qualifier) - 1 else name
 
 
 def _without_initials(name: str) -> str:
@@ -187,7 +191,7 @@ def _patterns() -> tuple[str, str, str]:
     date = rf"\b{day}(?:,?[ ]\d{{4}}\b)?|\b{_MONTH},?[ ]\d{{4}}\b"
     quoted = r'"[ ]?(?P<a>[^"\n]{2,60}?)[ ]?"|“(?P<b>[^”\n]{2,60})”|``[ ]?(?P<c>[^\'\n]{2,60}?)[ ]?\'\''
     quoted += r"|«[ ]?(?P<d>[^»\n]{2,60}?)[ ]?»|„(?P<e>[^“”\n]{2,60})[“”]"
-    return rf"(?P<date>{date})", quoted, r"(?P<figure>\d[\d,.]*\d\d)"
+    return rf"(?P<date>{date})", quoted, r"(?P<figure>\d[\d,.]{0,40}\d\d)"
 
 
 @cache

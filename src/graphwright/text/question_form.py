@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -86,6 +86,7 @@ _REQUESTS = frozenset(
     "name list tell show give find me please many much there any all every each called named listed recorded known"
     " given exist kind sort type".split()
 )
+_FUNCTION_WORDS = STOP_WORDS | _REQUESTS | _NEGATIONS | IDENTITY | {"'s"}
 _ORDER = {"first": -1, "last": 1, "latest": 1, "earliest": -1}
 _LIMITS = {"more": 1, "after": 1, "since": 1, "over": 1, "above": 1, "less": -1, "fewer": -1, "before": -1, "until": -1}
 _LIMITS |= {"under": -1, "below": -1}
@@ -146,25 +147,20 @@ def question_form(words: Sequence[str], mentioned: frozenset[int] = frozenset())
     >>> question_form("which is the longest river".split()).measure
     Measure(adjective='long', sign=1, words=(3,), limit=False)
     """
-    free = [at for at in range(len(words)) if at not in mentioned]
+    free = {at: None for at in range(len(words)) if at not in mentioned}  # in order, and quick to look up
     asks, grammar = _asked(words, free)
     measure = _extreme(words, free) or _comparative(words, free)
     negated = next((at for at in free if words[at] in _NEGATIONS), -1)
-    used = {at for at in free if words[at] in STOP_WORDS | _REQUESTS | _NEGATIONS | IDENTITY | {"'s"}}
+    used = {at for at in free if words[at] in _FUNCTION_WORDS}
     used |= {*grammar, *(measure.words if measure else ())}
     noun = _noun(words, free, used)
     return QuestionForm(asks, frozenset(used), noun, measure, negated)
 
 
-def _asked(words: Sequence[str], free: Sequence[int]) -> tuple[Asks, set[int]]:
+def _asked(words: Sequence[str], free: Collection[int]) -> tuple[Asks, set[int]]:
     """Return the kind of answer, and the positions of the interrogative."""
     at = next((i for i in free if words[i] in _INTERROGATIVES), -1)
-    if (
-        free
-        and free[0] == 0
-        and words[0] in _AUXILIARIES
-        and not (at > 0 and words[at] not in ("who", "which", "when"))
-    ):
+    if 0 in free and words[0] in _AUXILIARIES and not (at > 0 and words[at] not in ("who", "which", "when")):
         return "truth", {0}
     if at < 0:
         return "thing", set()
@@ -179,7 +175,7 @@ def _asked(words: Sequence[str], free: Sequence[int]) -> tuple[Asks, set[int]]:
     return _INTERROGATIVES[words[at]], {at}
 
 
-def _noun(words: Sequence[str], free: Sequence[int], used: set[int]) -> tuple[int, ...]:
+def _noun(words: Sequence[str], free: Collection[int], used: set[int]) -> tuple[int, ...]:
     """Return the words that name the kind of answer: after "which", or after a superlative, up to a function word."""
     at = next((i for i in free if words[i] in _INTERROGATIVES), -1)
     if not words:
@@ -214,7 +210,7 @@ def _noun(words: Sequence[str], free: Sequence[int], used: set[int]) -> tuple[in
     return tuple(range(start, end))
 
 
-def _extreme(words: Sequence[str], free: Sequence[int]) -> Measure | None:
+def _extreme(words: Sequence[str], free: Collection[int]) -> Measure | None:
     """Return a superlative: "longest", "most populous", "first", "most recently", "most" before a noun."""
     for at in free:
         word, following = words[at], words[at + 1] if at + 1 in free else ""
@@ -230,7 +226,7 @@ def _extreme(words: Sequence[str], free: Sequence[int]) -> Measure | None:
     return None
 
 
-def _comparative(words: Sequence[str], free: Sequence[int]) -> Measure | None:
+def _comparative(words: Sequence[str], free: Collection[int]) -> Measure | None:
     """Return a comparative: "longer than", "more than", "after", "at least", or "longer" where things are offered."""
     for at in free:
         word, following = words[at], words[at + 1] if at + 1 < len(words) else ""

@@ -130,7 +130,7 @@ def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield end - len(span.lstrip()), end
 
 
-_SENTENCE_END = re.compile("[.!?…。！।？؟;:]\\W*$")
+_SENTENCE_END = frozenset(".!?…。！।？؟;:")
 _QUESTION_END = re.compile(r"(?<!\()[?？؟][^\w.!。]{0,9}$")  # not "1585 (?)", nor a name that ends so in a statement
 _MAX_HEADING = 7  # words of a line without a full stop
 
@@ -152,4 +152,7 @@ def is_statement(text: str) -> bool:
     """
     if text.lstrip().startswith("|") or text.count("|") > 2:
         return False
-    return bool(_SENTENCE_END.search(text)) or len(text.split()) > _MAX_HEADING
+    after = len(text)  # end of the last word
+    while after and not (text[after - 1].isalnum() or text[after - 1] == "_"):
+        after -= 1
+    return not _SENTENCE_END.isdisjoint(text[after:]) or len(text.split()) > _MAX_HEADING

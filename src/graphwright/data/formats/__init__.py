@@ -1,0 +1,1 @@
+"""Readers of file formats: each turns one file into texts with headings and places."""

@@ -1,0 +1,107 @@
+"""AsciiDoc: headings, text without its marks, tables as rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from graphwright.data.formats.format import Extracted, File, TextBuilder
+from graphwright.data.formats.plain import source_text
+from graphwright.data.tables import table_lines
+
+__all__ = ["read"]
+
+_HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*?)(?:\s+\1)?\s*$")
+_ATTRIBUTE = re.compile(r":(!?[\w-]{1,60}!?):(?:\s+(.*))?$")
+_DELIMITER = re.compile(r"(-{4,}|={4,}|\.{4,}|\*{4,}|_{4,}|\+{4,}|--)\s*$")
+_COMMENT = re.compile(r"/{4,}\s*$")
+_BLOCK_OPTIONS = re.compile(r"\[[^\]\n]{0,500}\]\s*$")
+_MACRO = re.compile(
+    r"(?:include|image|video|audio|toc|ifdef|ifndef|ifeval|endif|icon)::?\S{0,500}\[[^\]\n]{0,500}\]\s*$"
+)
+_LINK = re.compile(
+    r"(?:(?:link|xref|mailto):([^\s\[\]]{1,500})|((?:https?|ftp)://[^\s\[\]]{1,500}))\[([^\]\n]{0,500})\]"
+)
+_REFERENCE = re.compile(r"<<([^<>,\n]{1,300})(?:,([^<>\n]{1,300}))?>>")
+_INLINE = re.compile(r"(?:image|icon|kbd|btn|footnote|anchor|indexterm2?):[^\s\[\]]{0,300}\[([^\]\n]{0,500})\]")
+_MARKS = re.compile(r"(?<![\w*_`#])([*_`#]{1,2})(?=\S)([^*_`#\n]{1,500})(?<=\S)\1(?![\w*_`#])")
+_ITEM = re.compile(r"([*.-]{1,5})\s+(?=\S)")
+_CELL = re.compile(r"(?:\d+\+|[\d.]*[<^>aehlmsv.]{0,3})?\|")
+
+
+def read(file: File) -> Iterator[Extracted]:
+    """Yield the text of an AsciiDoc file; the attributes of its header are metadata."""
+    builder, links = TextBuilder(), list[str]()
+    metadata: dict[str, str] = {}
+    verbatim = ""  # the delimiter of an open block whose lines stay as they are
+    table: list[list[str]] | None = None
+    for line in source_text(file).split("\n"):
+        line = line.rstrip()
+        if verbatim:
+            if line == verbatim:
+                verbatim = ""
+                builder.blank()
+            elif not verbatim.startswith("/"):
+                builder.line(line)
+        elif table is not None:
+            if line.startswith(("|===", ",===", ":===")):
+                for row in table_lines(_rows(table)):
+                    builder.line(_inline(row, links))
+                table = None
+            else:
+                table.append([cell.strip() for cell in _CELL.split(line)[1:]] if "|" in line else [])
+        elif line.startswith(("|===", ",===", ":===")):
+            builder.blank()
+            table = []
+        elif _COMMENT.match(line) or re.match(r"(?:-{4,}|\.{4,}|\+{4,})$", line):
+            verbatim = line
+        else:
+            _add(line, builder, metadata, links)
+    title = builder.headings[0].title if builder.headings else ""
+    yield builder.extracted(title, metadata=metadata, links=links)
+
+
+def _add(line: str, builder: TextBuilder, metadata: dict[str, str], links: list[str]) -> None:
+    """Add a line outside of blocks and tables."""
+    attribute = _ATTRIBUTE.match(line)
+    if not line or _DELIMITER.match(line) or line == "+":
+        builder.blank()
+    elif attribute:
+        if attribute[2] and attribute[1] in ("author", "email", "revdate", "revnumber", "keywords", "description"):
+            metadata[attribute[1]] = attribute[2]
+    elif heading := _HEADING.match(line):
+        builder.heading(_inline(heading[2], links), len(heading[1]))
+    elif item := _ITEM.match(line):
+        builder.line(f"{'  ' * (len(item[1]) - 1)}- {_inline(line[item.end() :], links)}")
+    elif line.startswith(".") and len(line) > 1 and line[1] not in ". ":
+        builder.block(_inline(line[1:], links))
+    elif not (line.startswith("//") or _MACRO.match(line) or _BLOCK_OPTIONS.match(line)):
+        builder.line(_inline(line.removesuffix(" +"), links))
+
+
+def _rows(cells: list[list[str]]) -> Iterator[list[str]]:
+    """Yield the rows of a table, whose cells may stand on one line or on a line each."""
+    width = next((len(row) for row in cells if row), 0)
+    if width > 1:
+        yield from (row for row in cells if row)
+        return
+    row: list[str] = []
+    for line in cells:
+        if line:
+            row += line
+        elif row:
+            yield row
+            row = []
+    yield row
+
+
+def _inline(text: str, links: list[str]) -> str:
+    """Remove the marks in a line; append the targets of its links."""
+    if "[" in text or "<<" in text:
+        links += [match[1] or match[2] for match in _LINK.finditer(text)]
+        text = _LINK.sub(lambda match: match[3].removesuffix("^") or match[1] or match[2], text)
+        text = _REFERENCE.sub(lambda match: (match[2] or match[1]).strip(), text)
+        text = _INLINE.sub(r"\1", text)
+    if any(mark in text for mark in "*_`#"):
+        text = _MARKS.sub(r"\2", _MARKS.sub(r"\2", text))
+    return text

@@ -1,0 +1,173 @@
+"""Word documents: headings, paragraphs, lists, tables and notes, by python-docx."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from graphwright.data.formats.archives import checked_zip
+from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
+from graphwright.data.formats.xml import refuse_entities_in
+from graphwright.data.tables import table_lines
+
+__all__ = ["read"]
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_LEVEL = re.compile(r"(?:heading|überschrift|titre|título|titolo|заголовок|标题|見出し)\s*([1-9])", re.IGNORECASE)
+_MAX_DEPTH = 100
+
+
+def read(file: File) -> Iterator[Extracted]:
+    """Yield the text of a document; its places are the pages of its last layout, if the file has noted them."""
+    from docx.opc.constants import RELATIONSHIP_TYPE
+    from docx.oxml import parse_xml
+    from docx.package import Package
+
+    with checked_zip(file) as archive, file.open() as source:
+        refuse_entities_in(archive)
+        package: Any = Package.open(source)
+    part = package.main_document_part
+    document = _Document(parse_xml(part.blob), _outline(part, RELATIONSHIP_TYPE.STYLES), TextBuilder("page"))
+    for kind in ("footnote", "endnote"):
+        relation = getattr(RELATIONSHIP_TYPE, f"{kind.upper()}S")
+        if notes := [rel for rel in part.rels.values() if rel.reltype == relation and not rel.is_external]:
+            document.add_notes(kind, parse_xml(notes[0].target_part.blob))
+    document.add_body()
+    properties = package.core_properties
+    metadata = {"author": properties.author} if properties.author else {}
+    yield document.builder.extracted(properties.title or document.title, metadata=metadata)
+
+
+def _outline(part: Any, relation: str) -> dict[str, int]:
+    """Return the heading level of each style that has one, 0 for the title; styles inherit it."""
+    from docx.oxml import parse_xml
+
+    styles = next((rel.target_part.blob for rel in part.rels.values() if rel.reltype == relation), None)
+    levels: dict[str, int] = {}
+    based: dict[str, str] = {}
+    for style in () if styles is None else parse_xml(styles).iter(f"{_W}style"):
+        identity, name = style.get(f"{_W}styleId", ""), _value(style.find(f"{_W}name"))
+        match, outline = _LEVEL.match(name), _value(style.find(f"{_W}pPr/{_W}outlineLvl"))
+        based[identity] = _value(style.find(f"{_W}basedOn"))
+        if name.lower() == "title":
+            levels[identity] = 0
+        elif match:
+            levels[identity] = int(match[1])
+        elif outline.isdigit() and int(outline) < 9:
+            levels[identity] = int(outline) + 1
+    for identity in based:
+        above, seen = identity, {identity}
+        while above not in levels and (above := based.get(above, "")) and above not in seen:
+            seen.add(above)
+        if above in levels:
+            levels.setdefault(identity, levels[above])
+    return levels
+
+
+def _value(node: Any) -> str:
+    return "" if node is None else node.get(f"{_W}val", "")
+
+
+class _Document:
+    """The body of a document while its text is put together."""
+
+    def __init__(self, root: Any, levels: dict[str, int], builder: TextBuilder) -> None:
+        self.root, self.levels, self.builder = root, levels, builder
+        self.notes: dict[tuple[str, str], str] = {}
+        self.title = ""
+        # Word notes where its pages broke when it last laid the document out; other programs do not.
+        self.has_pages = next(root.iter(f"{_W}lastRenderedPageBreak"), None) is not None
+
+    def add_notes(self, kind: str, root: Any) -> None:
+        for note in root.iter(f"{_W}{kind}"):
+            if note.get(f"{_W}type") in (None, "normal"):
+                text = " ".join(" ".join(self._text(p, [])[0].split()) for p in note.iter(f"{_W}p"))
+                self.notes[kind, note.get(f"{_W}id", "")] = text.strip()
+
+    def add_body(self) -> None:
+        if self.has_pages:
+            self.builder.place()
+        body = self.root.find(f"{_W}body")
+        if body is None:
+            raise UnreadableError("damaged: it has no body")
+        self._blocks(body, 0)
+
+    def _blocks(self, parent: Any, depth: int) -> None:
+        if depth > _MAX_DEPTH:
+            raise UnreadableError(f"nested more than {_MAX_DEPTH} levels deep")
+        for node in parent:
+            if node.tag == f"{_W}p":
+                self._paragraph(node)
+            elif node.tag == f"{_W}tbl":
+                self._table(node)
+            elif node.tag != _FALLBACK and node.tag not in (f"{_W}sectPr", f"{_W}del"):
+                self._blocks(node, depth + 1)
+
+    def _paragraph(self, node: Any) -> None:
+        references: list[tuple[str, str]] = []
+        text, breaks, leading = self._text(node, references)
+        if self.has_pages and leading:
+            for _ in range(leading):
+                self.builder.place()
+        self._add(node, text)
+        for reference in references:
+            if note := self.notes.get(reference):
+                self.builder.line(f"Note: {note}")
+        if self.has_pages:
+            for _ in range(breaks - leading):
+                self.builder.place()
+
+    def _add(self, node: Any, text: str) -> None:
+        """Add a paragraph as a heading, an item of a list or a block."""
+        style = _value(node.find(f"{_W}pPr/{_W}pStyle"))
+        outline = _value(node.find(f"{_W}pPr/{_W}outlineLvl"))
+        level = int(outline) + 1 if outline.isdigit() and int(outline) < 9 else self.levels.get(style)
+        if level == 0:
+            self.title = self.title or " ".join(text.split())
+        if level is not None:
+            self.builder.heading(text, max(level, 1))
+        elif node.find(f"{_W}pPr/{_W}numPr") is None and not style.lower().startswith("list"):
+            self.builder.block(text)
+        elif text.strip():
+            self.builder.line(f"- {text.strip()}")
+
+    def _table(self, table: Any) -> None:
+        self.builder.blank()
+        breaks = sum(1 for _ in table.iter(f"{_W}lastRenderedPageBreak"))
+        for line in table_lines(self._rows(table)):
+            self.builder.line(line)
+        self.builder.blank()
+        if self.has_pages:
+            for _ in range(breaks):
+                self.builder.place()
+
+    def _rows(self, table: Any) -> Iterator[list[str]]:
+        for row in table.iterchildren(f"{_W}tr"):
+            cells = []
+            for cell in row.iterchildren(f"{_W}tc"):
+                cells.append(" ".join(self._text(paragraph, [])[0] for paragraph in cell.iter(f"{_W}p")))
+                span = _value(cell.find(f"{_W}tcPr/{_W}gridSpan"))
+                cells += [""] * (min(int(span), 64) - 1 if span.isdigit() else 0)
+            yield cells
+
+    def _text(self, paragraph: Any, references: list[tuple[str, str]]) -> tuple[str, int, int]:
+        """Return the text of a paragraph, the number of pages that end in it, and of those that end before its text."""
+        parts: list[str] = []
+        breaks = leading = 0
+        skipped = {id(inner) for fallback in paragraph.iter(_FALLBACK) for inner in fallback.iter()}
+        for node in paragraph.iter():
+            if id(node) in skipped:
+                continue
+            tag = node.tag
+            if tag == f"{_W}t":
+                parts.append(node.text or "")
+            elif tag in (f"{_W}tab", f"{_W}br", f"{_W}cr"):
+                parts.append("\t" if tag == f"{_W}tab" else "\n")
+            elif tag == f"{_W}lastRenderedPageBreak":
+                breaks += 1
+                leading += not "".join(parts).strip()
+            elif tag in (f"{_W}footnoteReference", f"{_W}endnoteReference"):
+                references.append((tag[len(_W) :].removesuffix("Reference"), node.get(f"{_W}id", "")))
+        return "".join(parts), breaks, leading

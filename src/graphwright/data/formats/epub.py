@@ -1,0 +1,59 @@
+"""EPUB books: the pages of their spine, in reading order."""
+
+from __future__ import annotations
+
+import posixpath
+import zipfile
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from graphwright.data.formats.archives import checked_zip
+from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
+from graphwright.data.formats.plain import page_text
+from graphwright.data.formats.xml import Element, local, parsed_xml
+
+__all__ = ["read"]
+
+_PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
+
+
+def read(file: File) -> Iterator[Extracted]:
+    """Yield the text of a book; its places are the files of its spine, counted from 1."""
+    with checked_zip(file) as archive:
+        base, package = _package(archive)
+        names = {local(node): node for node in package.iter()}
+        title = "".join(names["title"].itertext()) if "title" in names else ""
+        creators = ["".join(node.itertext()).strip() for node in package.iter() if local(node) == "creator"]
+        builder = TextBuilder("part")
+        missing = []
+        for name in _spine(package, base):
+            try:
+                page = page_text(archive.read(name))
+            except KeyError:
+                missing.append(name)
+                continue
+            builder.place()
+            start = builder.block(page.text)
+            for heading in page.headings:
+                builder.mark(heading.title, heading.level, start + heading.start)
+    gaps = f"{len(missing)} files of its spine are missing, such as {missing[0]}" if missing else ""
+    yield builder.extracted(title, metadata={"author": "; ".join(creators)} if any(creators) else {}, gaps=gaps)
+
+
+def _package(archive: zipfile.ZipFile) -> tuple[str, Element]:
+    """Return the folder of the package document, and the document."""
+    try:
+        container = parsed_xml(archive.read("META-INF/container.xml"))
+        path = next(node.get("full-path", "") for node in container.iter() if local(node) == "rootfile")
+        return posixpath.dirname(path), parsed_xml(archive.read(path))
+    except (KeyError, StopIteration) as error:
+        raise UnreadableError("not an EPUB book: it has no package document") from error
+
+
+def _spine(package: Element, base: str) -> Iterator[str]:
+    """Yield the paths of the pages in reading order."""
+    items = {node.get("id"): node for node in package.iter() if local(node) == "item"}
+    for reference in package.iter():
+        item = items.get(reference.get("idref")) if local(reference) == "itemref" else None
+        if item is not None and item.get("media-type") in _PAGES:
+            yield posixpath.normpath(posixpath.join(base, unquote(item.get("href", ""))))

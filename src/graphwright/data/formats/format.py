@@ -1,0 +1,214 @@
+"""The protocol of file formats: a file in; texts with their headings and places, and further files, out."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from graphwright.data.decoding import clean, open_bytes
+from graphwright.data.document import Heading
+from graphwright.text.places import Box, Places
+
+__all__ = ["MAX_BYTES", "MAX_TEXT", "Extracted", "File", "Format", "Part", "TextBuilder", "Unread", "UnreadableError"]
+
+MAX_BYTES = 256 * 2**20
+"""Maximum bytes of a file that is read as a whole, unpacked."""
+MAX_TEXT = 128 * 2**20
+"""Maximum characters of one document."""
+_MAX_HEADING = 200  # characters of a heading in a title
+
+
+class UnreadableError(Exception):
+    """A reason why a file cannot be read, with the remedy; the file is skipped and named with it."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to be read: one on disk, or the content of a part of another file.
+
+    `name` has the suffix that identifies the format, without `.gz`.
+    """
+
+    name: str
+    path: Path | None = None
+    content: bytes | None = None
+
+    def open(self) -> BinaryIO:
+        """Open the file for reading and seeking; a gzip file is unpacked into memory."""
+        if self.path is None or self.path.suffix.lower() == ".gz":
+            return io.BytesIO(self.data())
+        return self.path.open("rb")
+
+    def data(self) -> bytes:
+        """Return all bytes. Raises UnreadableError for more than MAX_BYTES."""
+        content = self.content
+        if content is None:
+            assert self.path is not None
+            with open_bytes(self.path) as file:
+                content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise UnreadableError(f"larger than {MAX_BYTES >> 20} MB; split it")
+        return content
+
+    def head(self, size: int) -> bytes:
+        """Return the first bytes."""
+        if self.content is not None:
+            return self.content[:size]
+        assert self.path is not None
+        with open_bytes(self.path) as file:
+            return file.read(size)
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The text of a file, or of one part of it that is a document of its own.
+
+    `name`: "" for the file itself, else what follows the file's name in the id: `#3`. `headings`, `places`: by
+    characters of `text`. `links`: targets of hyperlinks, as written. `gaps`: what could not be read, such as scanned
+    pages.
+    """
+
+    text: str
+    title: str = ""
+    name: str = ""
+    headings: tuple[Heading, ...] = ()
+    places: Places | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    links: Sequence[str] = ()
+    gaps: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A part of a file that could not be read, with the reason; `name` follows the file's name: `/report.pdf`."""
+
+    name: str
+    reason: str
+
+
+Part = Extracted | File | Unread
+"""What a format yields. A File is read by its own format; its id is its name after the outer file's and a slash."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: what it is called in messages, the suffixes of its files, in lower case, and its reader.
+
+    The reader raises UnreadableError with a reason; any other exception counts as damage of the file. Other packages
+    add formats as entry points of the group `graphwright.formats`, which come before the built-in ones.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[[File], Iterable[Part]]
+
+
+class TextBuilder:
+    """A text that is put together of blocks and lines, with the headings and places at which they begin.
+
+    Characters are cleaned before they are added, so that spans count in the final text.
+
+    >>> builder = TextBuilder("page")
+    >>> builder.place(); builder.heading("Rivers", 1); builder.place(); _ = builder.line("Drava.")
+    >>> builder.text, builder.places().of(0, 6), builder.places().of(8, 14)
+    ('Rivers\\n\\nDrava.', 'page 1', 'page 2')
+    """
+
+    def __init__(self, kind: str = "") -> None:
+        """Begin an empty text whose places are of a kind."""
+        self.kind = kind
+        self.headings: list[Heading] = []
+        self.boxes: list[Box] = []
+        self._parts: list[str] = []
+        self._size = 0
+        self._starts: list[int] = []
+        self._labels: list[str] = []
+        self._due = 0  # line ends before the next text
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self._parts)
+
+    def line(self, text: str) -> int:
+        """Add a line, unless it is blank; return where it begins."""
+        return self._add(text, 1, 1)
+
+    def block(self, text: str) -> int:
+        """Add a paragraph, with an empty line on both sides, unless it is blank; return where it begins."""
+        return self._add(text, 2, 2)
+
+    def blank(self) -> None:
+        """Leave an empty line before the next text."""
+        self._due = 2
+
+    def continue_line(self) -> None:
+        """Let the next line follow directly, without an empty line before it."""
+        self._due = 0
+
+    def append(self, text: str, cut: int = 0) -> int:
+        """Add text directly after the last, of which `cut` characters are removed; return where it begins."""
+        if cut:
+            self._parts[-1] = self._parts[-1][:-cut]
+            self._size -= cut
+            if self.boxes:
+                self.boxes[-1] = self.boxes[-1]._replace(end=min(self.boxes[-1].end, self._size))
+        self._due = 0
+        return self._add(text, 0, 0)
+
+    def heading(self, text: str, level: int) -> None:
+        """Add a heading on a line of its own, unless it is blank."""
+        text = " ".join(clean(text).split())
+        if text:
+            self.mark(text, level, self.block(text))
+
+    def mark(self, title: str, level: int, start: int) -> None:
+        """Note that a section begins at a character of the text."""
+        if not self.headings or start > self.headings[-1].start:
+            self.headings.append(Heading(start, max(level, 1), title[:_MAX_HEADING]))
+
+    def place(self, label: str = "") -> None:
+        """Begin a new place; its first character is that of the next text."""
+        self._starts.append(-1)
+        self._labels.append(clean(label))
+
+    def box(self, start: int, rectangle: tuple[int, int, int, int]) -> None:
+        """Note the rectangle of the text from `start` on, in 1/10,000 of the page."""
+        if self._size > start:
+            self.boxes.append(Box(start, self._size, *rectangle))
+
+    def places(self, checksum: str = "") -> Places | None:
+        """Return the places, None if there are none."""
+        if not self._starts:
+            return None
+        starts = tuple(self._size if start < 0 else start for start in self._starts)
+        labels = tuple(self._labels) if any(self._labels) else ()
+        return Places(self.kind, starts, labels, tuple(self.boxes), checksum)
+
+    def extracted(self, title: str = "", **more: object) -> Extracted:
+        """Return the text with its headings and places; `more` are further fields."""
+        fields = {"headings": tuple(self.headings), "places": self.places(), **more}
+        return Extracted(self.text, " ".join(clean(title).split()), **fields)  # type: ignore[arg-type]
+
+    def _add(self, text: str, before: int, after: int) -> int:
+        text = clean(text).rstrip().lstrip("\n")
+        if not text.strip():
+            return self._size
+        if self._size:
+            gap = "\n" * max(before, self._due)
+            self._parts.append(gap)
+            self._size += len(gap)
+        start = self._size
+        for number in range(len(self._starts) - 1, -1, -1):
+            if self._starts[number] >= 0:
+                break
+            self._starts[number] = start
+        self._parts.append(text)
+        self._size += len(text)
+        self._due = after
+        if self._size > MAX_TEXT:
+            raise UnreadableError(f"its text is longer than {MAX_TEXT >> 20} million characters; split it")
+        return start

@@ -1,0 +1,155 @@
+"""E-mail: messages with their headers, and their attachments; mailboxes of many messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from email import policy
+from email.message import EmailMessage, Message
+from email.parser import BytesParser
+from typing import Any
+
+from graphwright.data.decoding import clean
+from graphwright.data.decoding import decode as decoded
+from graphwright.data.formats.format import MAX_BYTES, File, Part, TextBuilder, Unread, UnreadableError
+from graphwright.data.markup import html_text
+
+__all__ = ["read", "read_mailbox"]
+
+_FIELDS = ("from", "to", "cc", "date", "subject")
+_HEADER = re.compile(rb"[!-9;-~]{1,70}:")
+_SEPARATOR = re.compile(rb"From \S.{0,200}\d:\d\d")  # a sender and a date
+_MAX_PARTS = 1_000  # of a message
+_MAX_DEPTH = 20  # of parts in parts
+
+
+def read(file: File) -> Iterator[Part]:
+    """Yield the text of a message, then its attachments."""
+    data = file.data()
+    if not _HEADER.match(data.lstrip(b"\r\n")):
+        raise UnreadableError("not an e-mail: it does not begin with a header")
+    yield from _message(data, "")
+
+
+def read_mailbox(file: File) -> Iterator[Part]:
+    """Yield the messages of a mailbox; each is a document `#n`, counted from 1, followed by its attachments."""
+    for number, message in enumerate(_messages(file), start=1):
+        if len(message) > MAX_BYTES:
+            yield Unread(f"#{number}", f"a message of more than {MAX_BYTES >> 20} MB")
+            continue
+        try:
+            yield from _message(message, f"#{number}")
+        except (UnreadableError, LookupError, ValueError, AttributeError, TypeError, RecursionError) as error:
+            yield Unread(f"#{number}", f"a message that cannot be read: {error}")
+
+
+def _messages(file: File) -> Iterator[bytes]:
+    """Yield the bytes of each message. Raises UnreadableError for a file that is no mailbox."""
+    message = bytearray()
+    begun = blank = False
+    with file.open() as source:
+        for line in source:
+            if (blank and _SEPARATOR.match(line)) or (not begun and line.startswith(b"From ")):
+                if begun:
+                    yield bytes(message)
+                message.clear()
+                begun = True
+            elif not begun:
+                if line.strip():
+                    raise UnreadableError("not a mailbox: it does not begin with a line 'From '")
+            elif len(message) <= MAX_BYTES:
+                message += line[1:] if re.match(rb">+From ", line) else line
+            blank = not line.strip()
+    if begun:
+        yield bytes(message)
+
+
+def _message(data: bytes, name: str) -> Iterator[Part]:
+    message = BytesParser(policy=policy.default).parsebytes(data)
+    headers = {field: text for field in _FIELDS if (text := _header(message, field))}
+    builder = TextBuilder()
+    for field, text in headers.items():
+        builder.line(f"{field.capitalize()}: {text}")
+    builder.blank()
+    attachments: list[tuple[str, bytes]] = []
+    links: list[str] = []
+    for part in _leaves(message):
+        filename = _filename(part)
+        if filename or part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text":
+            if filename and (content := _content(part)) is not None:
+                attachments.append((filename, content))
+        elif not _is_alternative(part, message):
+            text, targets = _body(part)
+            builder.block(text)
+            links += targets
+    title = headers.pop("subject", "")
+    yield builder.extracted(title, name=name, metadata=headers, links=links)
+    names: dict[str, int] = {}
+    for filename, content in attachments:
+        count = names[filename] = names.get(filename, 0) + 1
+        yield File(f"{name}/{filename}" if count == 1 else f"{name}/{count}/{filename}", content=content)
+
+
+def _header(message: Message, field: str) -> str:
+    """Return a header as text; a malformed one as it is written."""
+    try:
+        value = message[field]
+    except Exception:  # the parser of the standard library raises many kinds for malformed headers
+        value = dict(message.raw_items()).get(field, "")
+    return " ".join(clean(str(value or "")).split())
+
+
+def _leaves(message: Message) -> Iterator[Any]:
+    """Yield the parts that hold no others, in order, without recursion."""
+    stack: list[tuple[Any, int]] = [(message, 0)]
+    count = 0
+    while stack:
+        part, depth = stack.pop()
+        children = part.get_payload() if part.is_multipart() else None
+        if not isinstance(children, list):
+            count += 1
+            yield part
+        elif depth < _MAX_DEPTH:
+            stack += [(child, depth + 1) for child in reversed(children)]
+        if count >= _MAX_PARTS:
+            return
+
+
+def _is_alternative(part: EmailMessage, message: Message) -> bool:
+    """Return whether a part is HTML and the message has the same as plain text."""
+    if part.get_content_type() != "text/html":
+        return False
+    for other in message.walk():
+        children = other.get_payload() if other.get_content_type() == "multipart/alternative" else None
+        if isinstance(children, list):
+            inside = [leaf for child in children if isinstance(child, Message) for leaf in _leaves(child)]
+            if any(leaf is part for leaf in inside):
+                plain = [leaf for leaf in inside if leaf.get_content_type() == "text/plain"]
+                return any((_content(leaf) or b"").strip() for leaf in plain)
+    return False
+
+
+def _filename(part: Message) -> str:
+    try:
+        name = part.get_filename() or ""
+    except Exception:  # as for headers
+        name = ""
+    return clean(name).replace("/", "_").replace("\\", "_").strip()
+
+
+def _content(part: Message) -> bytes | None:
+    content = part.get_payload(decode=True)
+    return content if isinstance(content, bytes) else None
+
+
+def _body(part: Message) -> tuple[str, list[str]]:
+    """Return the text of a part and the targets of its links."""
+    data, charset = _content(part) or b"", str(part.get_content_charset() or "")
+    try:
+        text = data.decode(charset or "utf-8")
+    except (LookupError, UnicodeDecodeError):
+        text = decoded(data, charset) or ""
+    if part.get_content_type() != "text/html":
+        return text, []
+    page = html_text(text)
+    return page.text, list(page.links)

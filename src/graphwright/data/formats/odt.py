@@ -1,0 +1,111 @@
+"""OpenDocument texts: headings, paragraphs, lists, tables and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graphwright.data.formats.archives import checked_zip
+from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
+from graphwright.data.formats.xml import Element, local, parsed_xml
+from graphwright.data.tables import table_lines
+
+__all__ = ["read"]
+
+_SKIPPED = frozenset(("tracked-changes", "annotation", "sequence-decls", "forms", "title", "desc"))
+_MAX_REPEATED = 1_000  # cells and rows that one element may stand for
+_MAX_DEPTH = 100
+
+
+def read(file: File) -> Iterator[Extracted]:
+    """Yield the text of an OpenDocument text."""
+    with checked_zip(file) as archive:
+        try:
+            content = parsed_xml(archive.read("content.xml"))
+        except KeyError as error:
+            raise UnreadableError("encrypted or damaged: it has no content.xml") from error
+        names = archive.namelist()
+        meta = parsed_xml(archive.read("meta.xml")) if "meta.xml" in names else None
+    if meta is not None and any(local(node) == "encryption-data" for node in meta.iter()):
+        raise UnreadableError("encrypted; save it without a password")
+    title = next(("".join(n.itertext()) for n in meta.iter() if local(n) == "title"), "") if meta is not None else ""
+    builder = TextBuilder()
+    body = next((node for node in content.iter() if local(node) == "body"), content)
+    _blocks(body, builder, 0)
+    yield builder.extracted(title)
+
+
+def _blocks(parent: Element, builder: TextBuilder, depth: int, mark: str = "") -> None:
+    """Add what an element holds; `mark` stands before each paragraph of a list."""
+    if depth > _MAX_DEPTH:
+        raise UnreadableError(f"nested more than {_MAX_DEPTH} levels deep")
+    for node in parent:
+        name = local(node)
+        if name == "h":
+            level = _attribute(node, "outline-level")
+            builder.heading(_inline(node), int(level) if level.isdigit() else 1)
+        elif name == "p":
+            _paragraph(node, builder, mark)
+            mark = "  " if mark else ""
+        elif name == "list":
+            builder.blank()
+            for item in node:
+                _blocks(item, builder, depth + 1, "- ")
+            builder.blank()
+        elif name == "table":
+            builder.blank()
+            for line in table_lines(_rows(node)):
+                builder.line(line)
+            builder.blank()
+        elif name not in _SKIPPED:
+            _blocks(node, builder, depth + 1, mark)
+
+
+def _paragraph(node: Element, builder: TextBuilder, mark: str) -> None:
+    notes: list[str] = []
+    text = _inline(node, notes)
+    if mark and text.strip():
+        builder.line(f"{mark}{text}")
+    else:
+        builder.block(text)
+    for note in notes:
+        builder.line(f"Note: {note}")
+
+
+def _inline(node: Element, notes: list[str] | None = None) -> str:
+    """Return the text of a paragraph; the texts of its notes are appended to `notes`."""
+    parts = [node.text or ""]
+    for child in node:
+        name = local(child)
+        if name == "note":
+            body = next((part for part in child if local(part) == "note-body"), None)
+            if notes is not None and body is not None:
+                notes.append(" ".join("".join(body.itertext()).split()))
+        elif name == "s":
+            count = _attribute(child, "c")
+            parts.append(" " * min(int(count) if count.isdigit() else 1, 100))
+        elif name in ("tab", "line-break"):
+            parts.append("\t" if name == "tab" else "\n")
+        elif name not in _SKIPPED:
+            parts.append(_inline(child, notes))
+        parts.append(child.tail or "")
+    return "".join(parts)
+
+
+def _rows(table: Element) -> Iterator[list[str]]:
+    for row in table.iter():
+        if local(row) == "table-row":
+            cells: list[str] = []
+            for cell in row:
+                if local(cell) in ("table-cell", "covered-table-cell"):
+                    repeated = _attribute(cell, "number-columns-repeated")
+                    count = min(int(repeated) if repeated.isdigit() else 1, _MAX_REPEATED)
+                    paragraphs = ["".join(node.itertext()) for node in cell.iter() if local(node) == "p"]
+                    cells += [" ".join(paragraphs)] * count
+            while cells and not cells[-1].strip():
+                cells.pop()
+            yield cells
+
+
+def _attribute(node: Element, name: str) -> str:
+    """Return an attribute by its name without namespace."""
+    return next((value for key, value in node.items() if key.rpartition("}")[2] == name), "")

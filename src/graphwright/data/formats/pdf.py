@@ -1,0 +1,176 @@
+"""PDF: text in reading order with the box of each line, by pypdfium2."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+from graphwright.data.decoding import clean
+from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
+from graphwright.data.formats.pdf_layout import UNIT, Cell, Line, write_pages
+from graphwright.text.places import Places
+
+__all__ = ["read"]
+
+_MAX_CHARACTERS = 1_000_000  # of a page
+_CELL_GAP = 1.0  # between two cells of a table, in heights of a line
+_HYPHENS = dict.fromkeys((0x02, 0xFFFE), "-")  # as pdfium marks a hyphen at a line's end, which it leaves out
+_BREAKS = frozenset((10, 13, *_HYPHENS))
+_BOLD = 600  # weight of a font
+_MAX_LISTED = 8  # pages
+
+
+def read(file: File) -> Iterator[Extracted]:
+    """Yield the text of a document; its places are pages, its boxes lines.
+
+    Raises UnreadableError if it is encrypted, damaged, or has no text, as scanned pages do.
+    """
+    import pypdfium2
+
+    data = file.data()
+    try:
+        document = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if "assword" in str(error):
+            raise UnreadableError("encrypted; save it without a password") from error
+        raise UnreadableError(f"a damaged PDF ({error}); fetch or save it again") from error
+    try:
+        pages: list[list[Line]] = []
+        scanned, damaged = [], []
+        for number in range(len(document)):
+            try:
+                page = document[number]
+                lines = _lines(page)
+                if not lines and _has_image(page):
+                    scanned.append(number + 1)
+                page.close()
+            except pypdfium2.PdfiumError:
+                lines = []
+                damaged.append(number + 1)
+            pages.append(lines)
+        title = document.get_metadata_dict().get("Title", "")
+        author = document.get_metadata_dict().get("Author", "")
+    finally:
+        document.close()
+    gaps = "; ".join(filter(None, (_listed(scanned, "no text (scanned)"), _listed(damaged, "damage"))))
+    builder = TextBuilder("page")
+    write_pages(pages, builder)
+    if not builder.text:
+        remedy = f": {len(scanned)} are scanned; recognise their text (OCR) first, for example with ocrmypdf"
+        raise UnreadableError(f"no text in its {len(pages)} pages{remedy if scanned else ''}")
+    places = builder.places(blake2b(data, digest_size=16).hexdigest())
+    yield builder.extracted(
+        _title(title, builder, places), places=places, metadata={"author": author} if author else {}, gaps=gaps
+    )
+
+
+def _listed(pages: list[int], reason: str) -> str:
+    if not pages:
+        return ""
+    listed = ", ".join(map(str, pages[:_MAX_LISTED])) + (", …" if len(pages) > _MAX_LISTED else "")
+    noun = "page has" if len(pages) == 1 else "pages have"
+    return f"{len(pages)} {noun} {reason}: {listed}"
+
+
+def _title(title: str, builder: TextBuilder, places: Places | None) -> str:
+    """Return the title of a document, unless it is a file's name; else the largest heading of its first page."""
+    title = " ".join(clean(title).split())
+    if title and not title.lower().endswith((".doc", ".docx", ".tex", ".dvi", ".indd", ".pdf", ".odt")):
+        return title
+    end = places.starts[1] if places is not None and len(places.starts) > 1 else len(builder.text)
+    first = [heading for heading in builder.headings if heading.start < end]
+    return min(first, key=lambda heading: heading.level).title if first else ""
+
+
+def _has_image(page: Any) -> bool:
+    import pypdfium2.raw as pdfium
+
+    return next(page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=2), None) is not None
+
+
+def _lines(page: Any) -> list[Line]:
+    """Return the lines of a page in the order in which the file draws them."""
+    import pypdfium2.raw as pdfium
+
+    text_page = page.get_textpage()
+    try:
+        count = text_page.count_chars()
+        if count > _MAX_CHARACTERS:
+            raise UnreadableError(f"a page of more than {_MAX_CHARACTERS:,} characters")
+        handle = text_page.raw
+        codes = [pdfium.FPDFText_GetUnicode(handle, at) for at in range(count)]
+        reader = _Reader(page, handle)
+        lines, first = [], 0
+        for at, code in enumerate([*codes, 10]):
+            if code in _BREAKS:
+                end = at if code in (10, 13) else at + 1
+                if end > first and (line := reader.line(codes, first, end)):
+                    lines.append(line)
+                first = at + 1
+        return lines
+    finally:
+        text_page.close()
+
+
+class _Reader:
+    """Boxes of the characters of one page, in 1/10,000 of its width and height."""
+
+    def __init__(self, page: Any, text_page: Any) -> None:
+        import pypdfium2.raw as pdfium
+
+        self.pdfium, self.page, self.text_page = pdfium, page.raw, text_page
+        self.width, self.height = page.get_size()
+        self.rectangle = pdfium.FS_RECTF()
+        self.x, self.y = ctypes.c_int(), ctypes.c_int()
+
+    def box(self, at: int) -> tuple[int, int, int, int]:
+        """Return left, top, right and bottom of a character as the page is shown, turned and cropped."""
+        self.pdfium.FPDFText_GetLooseCharBox(self.text_page, at, self.rectangle)
+        corners = (self.rectangle.left, self.rectangle.top), (self.rectangle.right, self.rectangle.bottom)
+        (left, top), (right, bottom) = (self._shown(*corner) for corner in corners)
+        return min(left, right), min(top, bottom), max(left, right), max(top, bottom)
+
+    def _shown(self, x: float, y: float) -> tuple[int, int]:
+        self.pdfium.FPDF_PageToDevice(self.page, 0, 0, UNIT, UNIT, 0, x, y, self.x, self.y)
+        return self.x.value, self.y.value
+
+    def line(self, codes: list[int], start: int, end: int) -> Line | None:
+        """Return characters `start` to `end` as a line, divided where the gaps are wide; None if they are blank."""
+        while start < end and codes[start] in (0, 9, 32, 160):
+            start += 1
+        while end > start and codes[end - 1] in (0, 9, 32, 160):
+            end -= 1
+        if start == end:
+            return None
+        cells: list[Cell] = []
+        first, box = start, self.box(start)
+        top, bottom, left = box[1], box[3], box[0]
+        before = start
+        for at in range(start, end):
+            if codes[at] not in (9, 32, 160) or at == before:
+                continue
+            after = at + 1
+            if codes[after] in (9, 32, 160):
+                continue
+            previous, following = self.box(at - 1 if codes[at - 1] not in (9, 32, 160) else before), self.box(after)
+            if (following[0] - previous[2]) * self.width > _CELL_GAP * (bottom - top) * self.height:
+                cells.append(Cell(_text(codes, first, at), left, previous[2]))
+                first, left = after, following[0]
+            top, bottom = min(top, following[1]), max(bottom, following[3])
+            before = after
+        right = self.box(end - 1)[2]
+        cells.append(Cell(_text(codes, first, end), left, right))
+        height = (bottom - top) * self.height / UNIT
+        box = (min(cell.left for cell in cells), top, max(cell.right for cell in cells), bottom)
+        text = " ".join(cell.text for cell in cells)
+        bold = self.pdfium.FPDFText_GetFontWeight(self.text_page, start) >= _BOLD
+        return Line(text, box, round(height * 2) / 2, tuple(cells), bold) if text.strip() else None
+
+
+def _text(codes: list[int], start: int, end: int) -> str:
+    """Return characters as text; two halves of a surrogate pair become one character."""
+    text = "".join(map(chr, codes[start:end])).translate(_HYPHENS)
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return " ".join(clean(text).split())

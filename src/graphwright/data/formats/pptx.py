@@ -1,0 +1,67 @@
+"""PowerPoint presentations: the titles, texts, tables and notes of their slides, by python-pptx."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from graphwright.data.formats.archives import checked_zip
+from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
+from graphwright.data.formats.xml import refuse_entities_in
+from graphwright.data.tables import table_lines
+
+__all__ = ["read"]
+
+_MAX_DEPTH = 50
+
+
+def read(file: File) -> Iterator[Extracted]:
+    """Yield the text of a presentation; its places are slides."""
+    from pptx import Presentation
+
+    with checked_zip(file) as archive, file.open() as source:
+        refuse_entities_in(archive)
+        presentation: Any = Presentation(source)
+    builder = TextBuilder("slide")
+    first = ""
+    for slide in presentation.slides:
+        builder.place()
+        title = slide.shapes.title
+        heading = _text(title.text_frame) if title is not None and title.has_text_frame else ""
+        first = first or " ".join(heading.split())
+        builder.heading(heading, 1)
+        for shape in sorted(slide.shapes, key=_position):
+            if title is None or shape.shape_id != title.shape_id:
+                _add(shape, builder, 0)
+        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+            notes = _text(slide.notes_slide.notes_text_frame)
+            builder.block(f"Notes: {notes}" if notes.strip() else "")
+    properties = presentation.core_properties
+    title = properties.title if properties.title != "PowerPoint Presentation" else ""
+    yield builder.extracted(title or first, metadata={"author": properties.author} if properties.author else {})
+
+
+def _position(shape: Any) -> tuple[int, int]:
+    """Return where a shape begins, from the top; shapes without a place of their own come first."""
+    return shape.top or 0, shape.left or 0
+
+
+def _add(shape: Any, builder: TextBuilder, depth: int) -> None:
+    if depth > _MAX_DEPTH:
+        raise UnreadableError(f"shapes nested more than {_MAX_DEPTH} levels deep")
+    if getattr(shape, "has_table", False):
+        builder.blank()
+        for line in table_lines([cell.text for cell in row.cells] for row in shape.table.rows):
+            builder.line(line)
+        builder.blank()
+    elif hasattr(shape, "shapes"):
+        for inner in sorted(shape.shapes, key=_position):
+            _add(inner, builder, depth + 1)
+    elif getattr(shape, "has_text_frame", False):
+        builder.block(_text(shape.text_frame))
+
+
+def _text(frame: Any) -> str:
+    """Return the paragraphs of a frame as lines; those of lower levels as items of a list."""
+    lines = ((paragraph.level, paragraph.text.replace("\v", "\n").strip()) for paragraph in frame.paragraphs)
+    return "\n".join(f"{'- ' if level else ''}{line}" for level, line in lines if line)

@@ -1,0 +1,48 @@
+"""XML of documents, parsed without external entities."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from typing import TypeAlias
+from xml.etree import ElementTree
+
+from graphwright.data.formats.format import UnreadableError
+
+__all__ = ["Element", "local", "parsed_xml", "refuse_entities_in"]
+
+Element: TypeAlias = ElementTree.Element
+_BEGINNING = 1 << 16  # bytes
+_DECLARES_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
+
+
+def parsed_xml(data: bytes) -> Element:
+    """Parse XML. Raises UnreadableError if it is damaged or declares entities, which documents do not need."""
+    _refuse_entities(data)
+    try:
+        return ElementTree.fromstring(data)
+    except ElementTree.ParseError as error:
+        raise UnreadableError(f"damaged: its XML cannot be parsed ({error})") from error
+
+
+def refuse_entities_in(archive: zipfile.ZipFile) -> None:
+    """Raise UnreadableError if an XML file of an archive declares entities, which it can do only at its beginning."""
+    for name in archive.namelist():
+        if name.endswith((".xml", ".rels")):
+            with archive.open(name) as member:
+                _refuse_entities(member.read(_BEGINNING))
+
+
+def _refuse_entities(data: bytes) -> None:
+    if _DECLARES_ENTITY.search(data):
+        raise UnreadableError("its XML declares entities, which may be an attack; save it again")
+
+
+def local(node: Element) -> str:
+    """Return the name of an element without its namespace.
+
+    >>> local(parsed_xml(b'<t:p xmlns:t="urn:x"/>'))
+    'p'
+    """
+    tag = node.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""

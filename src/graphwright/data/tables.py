@@ -1,0 +1,59 @@
+"""Rows of tables as sentences: each cell after the name of its column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["is_header", "row_sentence", "table_lines"]
+
+_NUMBER = re.compile(r"[\s\d.,:%$€£+()/-]+")
+_MAX_HEADER = 100  # characters of the name of a column
+
+
+def is_header(row: Sequence[str]) -> bool:
+    """Return whether a row may name columns: short texts that differ, at least two of them, and no numbers.
+
+    >>> is_header(["River", "Length in km"]), is_header(["Mur", "464"]), is_header(["River", ""])
+    (True, False, False)
+    """
+    names = [cell.strip().lower() for cell in row]
+    differ = len(set(names)) == len(names) >= 2
+    return differ and all(name and len(name) <= _MAX_HEADER and not _NUMBER.fullmatch(name) for name in names)
+
+
+def row_sentence(columns: Sequence[str], row: Sequence[str]) -> str:
+    """Return a row as a sentence, without its empty cells.
+
+    >>> row_sentence(["River", "Source", "km"], ["Mur", "", "464"])
+    'River: Mur; km: 464.'
+    """
+    cells = [" ".join(cell.split()) for cell in row]
+    names = [*columns, *[""] * (len(cells) - len(columns))]
+    pairs = [f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=False) if cell]
+    sentence = "; ".join(pairs)
+    return sentence if not sentence or sentence[-1] in ".!?" else f"{sentence}."
+
+
+def table_lines(rows: Iterable[Sequence[str]], *, header: bool = True) -> Iterator[str]:
+    """Yield the rows of a table as lines: sentences if the first row names the columns, else cells between bars.
+
+    `header`: whether the first row may name columns.
+
+    >>> list(table_lines([["River", "km"], ["Mur", "464"]])), list(table_lines([["1", "2"], ["3", "4"]]))
+    (['River: Mur; km: 464.'], ['1 | 2', '3 | 4'])
+    """
+    columns: list[str] | None = None
+    count = 0
+    for row in rows:
+        cells = [" ".join(cell.split()) for cell in row]
+        if not any(cells):
+            continue
+        count += 1
+        if columns is None:
+            columns = cells if header and is_header(cells) else []
+            if columns:
+                continue
+        yield row_sentence(columns, cells) if columns else " | ".join(filter(None, cells))
+    if columns and count == 1:  # a table of one row has no header
+        yield " | ".join(columns)

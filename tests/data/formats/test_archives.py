@@ -1,0 +1,122 @@
+"""Archives: their files have ids of their own, and bombs are stopped."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from graphwright.data.document import Document, Skipped
+from graphwright.data.documents import read_documents
+from graphwright.data.formats import archives
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    result = io.BytesIO()
+    with zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return result.getvalue()
+
+
+def tarred(files: dict[str, bytes], mode: str = "w") -> bytes:
+    result = io.BytesIO()
+    with tarfile.open(fileobj=result, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    return result.getvalue()
+
+
+def read(folder: Path, **files: bytes) -> tuple[list[Document], list[Skipped]]:
+    for name, content in files.items():
+        (folder / name.replace("_", ".")).write_bytes(content)
+    skipped: list[Skipped] = []
+    return list(read_documents([folder], skipped.append)), skipped
+
+
+FILES = {
+    "b/page.html": b"<p>One <a href=../a.txt>link</a></p>",
+    "a.txt": b"Some text.",
+    ".hidden": b"no",
+    "rows.csv": b"id,text\n7,Seven\n",
+    "broken.pdf": b"%PDF-1.4\n\x00\x01\x02",
+    "../up.txt": b"Not above.",
+}
+
+
+@pytest.mark.parametrize("name", ["x_zip", "x_tar", "x_tgz"])
+def test_files_of_an_archive_are_documents(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("pypdfium2")
+    pack = zipped if name == "x_zip" else (lambda files: tarred(files, "w:gz" if name == "x_tgz" else "w"))
+    archive = name.replace("_", ".")
+    documents, skipped = read(tmp_path, **{name: pack(FILES)}, y_txt=b"Beside.")
+    texts = {document.id: document.text for document in documents}
+    assert texts == {
+        f"{archive}/a.txt": "Some text.",
+        f"{archive}/b/page.html": "One link",
+        f"{archive}/up.txt": "Not above.",
+        "7": "Seven",
+        "y.txt": "Beside.",
+    }
+    assert next(d for d in documents if d.id.endswith("html")).links == (f"{archive}/a.txt",)
+    assert [(Path(s.path).name, s.unread) for s in skipped] == [("broken.pdf", True)]
+
+
+def test_an_archive_in_an_archive_is_read_to_a_limit(tmp_path: Path) -> None:
+    content = b"Deep."
+    for _ in range(3):
+        content = zipped({"a.txt": content} if content == b"Deep." else {"in.zip": content})
+    documents, skipped = read(
+        tmp_path, x_zip=content, y_zip=zipped({"in.zip": zipped({"in.zip": zipped({"in.zip": content})})})
+    )
+    assert [document.id for document in documents] == ["x.zip/in.zip/in.zip/a.txt"]
+    assert len(skipped) == 1 and "more than 4 archives" in skipped[0].reason
+
+
+def test_bombs_are_named_and_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MAX_UNPACKED", 10_000)
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 5)
+    many = zipped({f"{number}.txt": b"x" for number in range(9)})
+    documents, skipped = read(
+        tmp_path,
+        a_zip=zipped({"a": bytes(20_000)}),
+        b_tgz=tarred({"a": bytes(20_000)}, "w:gz"),
+        c_zip=many,
+        d_txt=b"Good.",
+    )
+    assert [document.id for document in documents] == ["d.txt"]
+    assert ["more than" in item.reason for item in skipped] == [True] * 3
+
+
+def test_encrypted_damaged_and_repeated_files_are_named(tmp_path: Path) -> None:
+    numbers = " ".join(str(number**3) for number in range(200)).encode()
+    good = bytearray(zipped({"a.txt": numbers, "b.txt": b"Good."}))
+    good[200:240] = bytes(40)  # in the packed text of the first
+    locked = bytearray(zipped({"a.txt": b"x"}))
+    locked[locked.rindex(b"PK\x01\x02") + 8] |= 1
+    with pytest.warns(UserWarning, match="Duplicate"):
+        result = io.BytesIO()
+        with zipfile.ZipFile(result, "w") as archive:
+            archive.writestr("a.txt", "One.")
+            archive.writestr("a.txt", "Two.")
+    documents, skipped = read(
+        tmp_path, a_zip=bytes(good), b_zip=bytes(locked), c_zip=result.getvalue(), d_tar=tarred({"a": b"x" * 999})[:700]
+    )
+    assert [document.id for document in documents] == ["a.zip/b.txt", "c.zip/a.txt"]
+    assert [item.reason.split(" (")[0].split(";")[0] for item in skipped] == [
+        "damaged in the archive", "encrypted", "another file of the same name", "a damaged tar archive",
+    ]  # fmt: skip
+
+
+def test_a_packed_text_that_is_no_archive_is_named(tmp_path: Path) -> None:
+    documents, skipped = read(tmp_path, a_bz2=bz2.compress(b"Text."), b_txt=b"Good.")
+    assert len(documents) == 1 and "tar archive" in skipped[0].reason

@@ -1,0 +1,169 @@
+"""Word, PowerPoint and Excel files, written by the libraries that read them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from datetime import date
+from typing import Any
+
+import pytest
+from tests.data.formats.made import RIVERS, written
+from tests.data.formats.test_archives import zipped
+
+from graphwright.data.formats.format import Extracted, File, UnreadableError
+from graphwright.data.formats.registry import format_of
+
+
+def extracted(name: str, data: bytes) -> Extracted:
+    file = File(name, content=data)
+    (document,) = format_of(file).read(file)
+    assert isinstance(document, Extracted)
+    return document
+
+
+def edited(data: bytes, member: str, old: str, new: str) -> bytes:
+    """An Office file with a change in one of its parts."""
+    result = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(result, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name == member:
+                assert old.encode() in content
+                content = content.replace(old.encode(), new.encode())
+            target.writestr(name, content)
+    return result.getvalue()
+
+
+def report() -> Any:
+    document = pytest.importorskip("docx").Document()
+    document.core_properties.author = "Anna"
+    document.add_heading("Rivers of Styria", 0)
+    document.add_paragraph("An introduction.")
+    document.add_heading("The Mur", 1)
+    document.add_paragraph("It is long.", style="List Bullet")
+    document.add_paragraph("It is wide.", style="List Bullet")
+    table = document.add_table(0, 3)
+    for values in RIVERS:
+        for cell, value in zip(table.add_row().cells, values, strict=True):
+            cell.text = value
+    document.add_heading("Its source", 2)
+    document.add_paragraph("It rises in the Lungau.")
+    return document
+
+
+def test_a_word_document_keeps_headings_lists_and_tables() -> None:
+    word = extracted("a.docx", written(report()))
+    assert word.text == (
+        "Rivers of Styria\n\nAn introduction.\n\nThe Mur\n\n- It is long.\n- It is wide.\n\n"
+        "River: Mur; Length: 464 km; Source: Lungau.\nRiver: Enns; Length: 254 km; Source: Radstadt.\n\n"
+        "Its source\n\nIt rises in the Lungau."
+    )
+    assert [(h.level, h.title) for h in word.headings] == [(1, "Rivers of Styria"), (1, "The Mur"), (2, "Its source")]
+    assert all(word.text.startswith(title, start) for start, _, title in word.headings)
+    assert (word.title, word.metadata, word.places) == ("Rivers of Styria", {"author": "Anna"}, None)
+
+
+def test_pages_of_a_word_document_are_those_of_its_last_layout() -> None:
+    data = edited(written(report()), "word/document.xml", "<w:t>It rises", "<w:lastRenderedPageBreak/><w:t>It rises")
+    word = extracted("a.docx", data)
+    assert word.places is not None and word.places.of(0, 9) == "page 1"
+    start = word.text.index("It rises")
+    assert word.places.of(start, start + 5) == "page 2"
+
+
+def test_notes_of_a_word_document_follow_their_paragraph() -> None:
+    namespace = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    paragraph = "<w:p><w:r><w:t>Or Murau.</w:t></w:r></w:p>"
+    note = f'<w:footnotes {namespace}><w:footnote w:id="2">{paragraph}</w:footnote></w:footnotes>'
+    data = edited(written(report()), "word/document.xml", "<w:t>An int", '<w:footnoteReference w:id="2"/><w:t>An int')
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
+    relation = f'<Relationship Id="rId99" Type="{kind}" Target="footnotes.xml"/></Relationships>'
+    data = edited(data, "word/_rels/document.xml.rels", "</Relationships>", relation)
+    content = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
+    override = f'<Override PartName="/word/footnotes.xml" ContentType="{content}"/></Types>'
+    data = edited(data, "[Content_Types].xml", "</Types>", override)
+    file = io.BytesIO(data)
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("word/footnotes.xml", note)
+    assert "An introduction.\n\nNote: Or Murau.\n\nThe Mur" in extracted("a.docx", file.getvalue()).text
+
+
+def test_a_word_document_with_macros_is_read_without_them() -> None:
+    plain, macros = "document.main+xml", "macroEnabled"
+    data = edited(
+        written(report()),
+        "[Content_Types].xml",
+        f"application/vnd.openxmlformats-officedocument.wordprocessingml.{plain}",
+        f"application/vnd.ms-word.document.{macros}.main+xml",
+    )
+    assert extracted("a.docm", data).text.startswith("Rivers of Styria")
+
+
+def test_a_presentation_has_slides_tables_and_notes() -> None:
+    pptx = pytest.importorskip("pptx")
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+    slide.shapes.title.text = "The Mur"
+    slide.placeholders[1].text_frame.text = "It is long."
+    slide.placeholders[1].text_frame.add_paragraph().text = "464 km"
+    slide.placeholders[1].text_frame.paragraphs[1].level = 1
+    slide.notes_slide.notes_text_frame.text = "Mention Graz."
+    second = presentation.slides.add_slide(presentation.slide_layouts[5])
+    second.shapes.title.text = "All rivers"
+    table = second.shapes.add_table(3, 3, 0, 3_000_000, 5_000_000, 1_000_000).table
+    for row, values in enumerate(RIVERS):
+        for column, value in enumerate(values):
+            table.cell(row, column).text = value
+    deck = extracted("a.pptx", written(presentation))
+    assert deck.text == (
+        "The Mur\n\nIt is long.\n- 464 km\n\nNotes: Mention Graz.\n\nAll rivers\n\n"
+        "River: Mur; Length: 464 km; Source: Lungau.\nRiver: Enns; Length: 254 km; Source: Radstadt."
+    )
+    assert [h.title for h in deck.headings] == ["The Mur", "All rivers"] and deck.title == "The Mur"
+    start = deck.text.index("River:")
+    assert (
+        deck.places is not None and deck.places.of(start, start + 9) == "slide 2" and deck.places.of(0, 3) == "slide 1"
+    )
+
+
+def test_a_workbook_has_a_sentence_and_a_place_for_each_row() -> None:
+    workbook = pytest.importorskip("openpyxl").Workbook()
+    sheet = workbook.active
+    sheet.title = "Rivers"
+    sheet["B2"], sheet["C2"], sheet["D2"] = "River", "Length", "Measured"
+    sheet["B3"], sheet["C3"], sheet["D3"] = "Mur", 464.0, date(2024, 5, 1)
+    sheet["B4096"], sheet["XFD4096"] = "Enns", True
+    workbook.create_sheet("Empty")
+    book = extracted("a.xlsx", written(workbook))
+    assert book.text == (
+        "Rivers\n\nRiver | Length | Measured\nRiver: Mur; Length: 464; Measured: 2024-05-01.\nRiver: Enns; true."
+    )
+    start = book.text.index("River: Mur")
+    assert book.places is not None and book.places.of(start, start + 10) == "Rivers!B3:D3"
+    assert book.places.of(start, len(book.text) - 8) == "Rivers!B3:D3 to Rivers!B4096:XFD4096"
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.zip"])
+def test_a_cut_file_is_named(name: str) -> None:
+    with pytest.raises(UnreadableError, match="a damaged zip archive"):
+        extracted(name, written(report())[:-500])
+
+
+def test_files_are_known_by_their_content_not_by_their_name() -> None:
+    assert extracted("report.txt", written(report())).text.startswith("Rivers of Styria")
+    assert extracted("wrong.docx", b"Just text.").text == "Just text."
+    with pytest.raises(UnreadableError, match="not that of its kind, Word document"):
+        extracted("wrong.docx", bytes(range(32)) * 40)
+    with pytest.raises(UnreadableError, match="old or encrypted Office document"):
+        extracted("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    with pytest.raises(UnreadableError, match="not that of its kind, Word document"):
+        extracted("a.docx", zipped({"word/document.xml": b"<a>Half of a document</a>"}))
+
+
+def test_entities_in_a_word_document_are_refused() -> None:
+    bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY s SYSTEM "file:///etc/passwd">]>'
+    data = edited(written(report()), "word/document.xml", "<w:document ", f"{bomb}<w:document ")
+    data = edited(data, "word/document.xml", "An introduction.", "An &s; introduction.")
+    with pytest.raises(UnreadableError, match="declares entities"):
+        extracted("a.docx", data)

@@ -1,0 +1,108 @@
+"""EPUB books, OpenDocument texts and notebooks, made by hand as their standards say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.data.formats.test_archives import zipped
+
+from graphwright.data.formats.format import Extracted, File, UnreadableError
+from graphwright.data.formats.registry import format_of
+from graphwright.data.formats.xml import parsed_xml
+
+CONTAINER = b'<container><rootfiles><rootfile full-path="OEBPS/b.opf"/></rootfiles></container>'
+PACKAGE = b"""<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>Rivers</dc:title>
+<dc:creator>Anna</dc:creator></metadata><manifest><item id="b" href="two.xhtml" media-type="application/xhtml+xml"/>
+<item id="a" href="t/one%20.xhtml" media-type="application/xhtml+xml"/><item id="c" href="x.css" media-type="text/css"/>
+<item id="d" href="lost.xhtml" media-type="application/xhtml+xml"/></manifest>
+<spine><itemref idref="a"/><itemref idref="b"/><itemref idref="c"/><itemref idref="d"/></spine></package>"""
+
+
+def extracted(name: str, data: bytes) -> Extracted:
+    file = File(name, content=data)
+    (document,) = format_of(file).read(file)
+    assert isinstance(document, Extracted)
+    return document
+
+
+def test_a_book_is_read_in_the_order_of_its_spine() -> None:
+    pages = {
+        "OEBPS/two.xhtml": b"<body><h1>The Enns</h1><p>It is short.</p></body>",
+        "OEBPS/t/one .xhtml": b"<body><nav>Menu</nav><h1>The Mur</h1><p>It is long.</p></body>",
+    }
+    files = {"mimetype": b"application/epub+zip", "META-INF/container.xml": CONTAINER, "OEBPS/b.opf": PACKAGE}
+    book = extracted("a.epub", zipped({**files, **pages}))
+    assert book.text == "The Mur\n\nIt is long.\n\nThe Enns\n\nIt is short."
+    assert [(h.level, h.title) for h in book.headings] == [(1, "The Mur"), (1, "The Enns")]
+    assert (book.title, book.metadata) == ("Rivers", {"author": "Anna"}) and book.gaps.startswith(
+        "1 files of its spine"
+    )
+    start = book.text.index("It is short")
+    assert book.places is not None and book.places.of(start, start + 2) == "part 2"
+
+
+def test_a_book_without_a_package_is_named() -> None:
+    with pytest.raises(UnreadableError, match="no package document"):
+        extracted("a.epub", zipped({"mimetype": b"application/epub+zip", "a": b""}))
+
+
+CONTENT = """<o:document-content xmlns:o="urn:o" xmlns:text="urn:t" xmlns:table="urn:b"><o:body><o:text>
+<text:tracked-changes><text:p>Old.</text:p></text:tracked-changes><text:h text:outline-level="1">The Mur</text:h>
+<text:p>It is<text:s/><text:span>very</text:span> long.<text:note><text:note-citation>1</text:note-citation>
+<text:note-body><text:p>464 km.</text:p></text:note-body></text:note></text:p><text:list>
+<text:list-item><text:p>Graz</text:p></text:list-item>
+<text:list-item><text:p>Leoben</text:p></text:list-item></text:list><table:table><table:table-row><table:table-cell>
+<text:p>River</text:p></table:table-cell><table:table-cell><text:p>km</text:p></table:table-cell></table:table-row>
+<table:table-row><table:table-cell><text:p>Mur</text:p></table:table-cell><table:table-cell><text:p>464</text:p>
+</table:table-cell></table:table-row></table:table><text:h text:outline-level="2">Source</text:h></o:text></o:body>
+</o:document-content>"""
+
+
+def test_an_open_document_text_keeps_headings_lists_tables_and_notes() -> None:
+    files = {"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": CONTENT.encode()}
+    odt = extracted("a.odt", zipped(files))
+    assert odt.text == (
+        "The Mur\n\nIt is very long.\n\nNote: 464 km.\n\n- Graz\n- Leoben\n\nRiver: Mur; km: 464.\n\nSource"
+    )
+    assert [(h.level, h.title) for h in odt.headings] == [(1, "The Mur"), (2, "Source")]
+
+
+def test_xml_with_entities_is_refused() -> None:
+    with pytest.raises(UnreadableError, match="declares entities"):
+        parsed_xml(b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>')
+
+
+CELLS = [
+    {"cell_type": "markdown", "source": ["# Rivers\n", "See [here](b.md)."]},
+    {
+        "cell_type": "code",
+        "source": "lengths['Mur']",
+        "outputs": [
+            {"output_type": "stream", "text": ["\x1b[31mprinted\x1b[0m\n"]},
+            {"output_type": "execute_result", "data": {"text/plain": "464", "image/png": "iVBOR"}},
+            {"output_type": "error", "ename": "KeyError", "evalue": "'Enns'"},
+            {"output_type": "display_data", "data": {"text/html": "<table><tr><td>1</td></tr></table>"}},
+        ],
+    },
+    {"cell_type": "code", "source": "", "outputs": []},
+    {"cell_type": "markdown", "source": "## The Mur\nIt is long."},
+]
+
+
+def test_a_notebook_is_read_cell_by_cell() -> None:
+    notebook = extracted("a.ipynb", json.dumps({"nbformat": 4, "cells": CELLS}).encode())
+    assert notebook.text == (
+        "Rivers\n\nSee here.\n\nlengths['Mur']\n\nprinted\n\n464\n\nKeyError: 'Enns'\n\n1\n\nThe Mur\n\nIt is long."
+    )
+    assert [(h.level, h.title) for h in notebook.headings] == [(1, "Rivers"), (2, "The Mur")]
+    assert notebook.title == "Rivers" and notebook.links == ["b.md"] and notebook.places is not None
+    assert [notebook.places.of(at, at + 1) for at in (0, notebook.text.index("464"), notebook.text.index("It"))] == [
+        "cell 1", "cell 2", "cell 4",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", [b"{", b"[]", b'{"cells": 3}', b'"x"'])
+def test_a_file_that_is_no_notebook_is_named(source: bytes) -> None:
+    with pytest.raises(UnreadableError, match="not a notebook"):
+        extracted("a.ipynb", source)

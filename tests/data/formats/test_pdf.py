@@ -1,0 +1,102 @@
+"""PDF: text, headings, tables, pages, boxes, and files that cannot be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.data.formats.made import CHAPTERS, pdf, rivers_pdf
+
+from graphwright.data.formats.format import Extracted, File, UnreadableError
+from graphwright.data.formats.pdf import read
+
+pytest.importorskip("pypdfium2")
+
+
+def extracted(data: bytes) -> Extracted:
+    (document,) = read(File("a.pdf", content=data))
+    return document
+
+
+def test_a_book_is_read_without_running_heads_and_with_its_pages() -> None:
+    book = extracted(rivers_pdf())
+    assert book.title == "Rivers of Styria" and not book.gaps and book.places is not None
+    assert "edition" not in book.text and "Page " not in book.text
+    assert [(h.level, h.title) for h in book.headings] == [(1, f"The river {name}") for name, _ in CHAPTERS]
+    assert all(book.text.startswith(title, start) for start, _, title in book.headings)
+    assert "which is important\nto all.\n\nA second" in book.text
+    assert book.text.endswith(
+        "River: Mur; Length: 464 km; Source: Lungau.\nRiver: Enns; Length: 254 km; Source: Radstadt."
+    )
+    for number, (_, sentence) in enumerate(CHAPTERS, start=1):
+        start = book.text.index(sentence)
+        assert book.places.of(start, start + len(sentence)) == f"page {number}"
+
+
+def test_boxes_lie_where_the_words_are_drawn() -> None:
+    document = pdf()
+    document.set_xy(105, 148.5)  # the middle of the page, in mm of 210 x 297
+    document.cell(50, 10, "Graz lies here")
+    page = extracted(bytes(document.output()))
+    assert page.places is not None and len(page.places.checksum) == 32
+    ((label, box),) = page.places.boxes_of(0, len(page.text))
+    assert label == "1" and (box.start, box.end) == (0, len("Graz lies here"))
+    assert 5000 <= box.left <= 5100 and 6000 < box.right < 7000 and 5000 <= box.top < box.bottom <= 5400
+
+
+def test_a_compound_keeps_its_hyphen_at_the_end_of_a_line() -> None:
+    document = pdf()
+    for line in ("It is a well-known river, and a very well-", "known one. It is docu-", "mented."):
+        document.cell(0, 5, line, new_x="LMARGIN", new_y="NEXT")
+    assert extracted(bytes(document.output())).text == (
+        "It is a well-known river, and a very well-known\none. It is documented."
+    )
+
+
+def test_a_sentence_goes_on_over_the_end_of_a_page() -> None:
+    document = pdf()
+    document.cell(0, 5, "The Mur flows through the whole of")
+    document.add_page()
+    document.cell(0, 5, "this land. Then it ends.", new_x="LMARGIN", new_y="NEXT")
+    page = extracted(bytes(document.output()))
+    assert page.text == "The Mur flows through the whole of\nthis land. Then it ends." and page.places is not None
+    assert page.places.of(0, 40) == "pages 1-2" and page.places.of(36, 40) == "page 2"
+
+
+def test_columns_that_are_drawn_in_any_order_are_read_one_after_the_other() -> None:
+    document, columns = pdf(), ((20, "Left"), (110, "Right"))
+    lines = [(x, 40 + 5 * row, f"{side} line {row} of a column") for x, side in columns for row in range(8)]
+    for x, y, line in reversed(lines):
+        document.set_xy(x, y)
+        document.cell(60, 5, line)
+    assert extracted(bytes(document.output())).text.split() == " ".join(line for _, _, line in lines).split()
+
+
+def scan() -> Any:
+    """A PDF with a page that is a picture."""
+    document = pdf()
+    document.image(pytest.importorskip("PIL.Image").new("RGB", (8, 8)), x=10, y=10, w=100)
+    return document
+
+
+def test_pages_without_text_are_named_and_counted() -> None:
+    with pytest.raises(UnreadableError, match="no text in its 1 pages: 1 are scanned; recognise"):
+        extracted(bytes(scan().output()))
+    document = scan()
+    document.add_page()
+    document.cell(0, 5, "Some text.")
+    mixed = extracted(bytes(document.output()))
+    assert mixed.gaps == "1 page has no text (scanned): 1" and mixed.text == "Some text."
+    assert mixed.places is not None and mixed.places.of(0, 4) == "page 2"
+
+
+def test_empty_encrypted_and_damaged_files_are_named() -> None:
+    with pytest.raises(UnreadableError, match=r"no text in its 1 pages$"):
+        extracted(bytes(pdf().output()))
+    document = pdf()
+    document.set_encryption(owner_password="a", user_password="b")
+    document.cell(0, 5, "Secret.")
+    with pytest.raises(UnreadableError, match="encrypted"):
+        extracted(bytes(document.output()))
+    with pytest.raises(UnreadableError, match="damaged PDF"):
+        extracted(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj")

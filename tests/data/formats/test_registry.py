@@ -1,0 +1,87 @@
+"""Choice of a format, and formats of other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphwright.data.document import Skipped
+from graphwright.data.documents import read_documents
+from graphwright.data.formats import registry
+from graphwright.data.formats.format import Extracted, File, Format
+from graphwright.errors import DataError
+
+
+def shouted(file: File) -> Iterator[Extracted]:
+    yield Extracted(file.data().decode().upper(), "Loud")
+
+
+SHOUTED = Format("shouted text", (".loud", ".md"), shouted)
+
+
+@dataclass
+class Entry:
+    """An entry point of a package that is installed."""
+
+    loaded: object
+    name: str = "loud"
+    value: str = "package:NAME"
+
+    def load(self) -> object:
+        if isinstance(self.loaded, Exception):
+            raise self.loaded
+        return self.loaded
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Entry]]:
+    entries: list[Entry] = []
+    monkeypatch.setattr(registry, "entry_points", lambda group: entries if group == "graphwright.formats" else [])
+    registry.other_formats.cache_clear()
+    yield entries
+    registry.other_formats.cache_clear()
+
+
+def test_another_package_adds_formats_and_replaces_built_in_ones(tmp_path: Path, plugins: list[Entry]) -> None:
+    plugins.append(Entry(SHOUTED))
+    for name in ("a.loud", "b.md", "c.txt"):
+        (tmp_path / name).write_text("# text")
+    assert [d.text for d in read_documents([tmp_path], print)] == ["# TEXT", "# TEXT", "# text"]
+
+
+@pytest.mark.parametrize(("loaded", "message"), [(ImportError("gone"), "ImportError: gone"), (len, "name a Format")])
+def test_a_format_that_cannot_be_loaded_is_named(
+    tmp_path: Path, plugins: list[Entry], loaded: object, message: str
+) -> None:
+    plugins.append(Entry(loaded))
+    (tmp_path / "a.txt").write_text("text")
+    with pytest.raises(DataError, match=rf"'loud'.*{message}"):
+        list(read_documents([tmp_path], print))
+
+
+def test_a_failure_of_a_format_is_named_and_the_rest_is_read(tmp_path: Path, plugins: list[Entry]) -> None:
+    def fail(file: File) -> Any:
+        raise ModuleNotFoundError("x", name="somepackage") if file.name == "a.x" else RuntimeError("broken inside")
+
+    plugins.append(Entry(Format("x", (".x",), fail)))
+    for name in ("a.x", "b.x", "c.txt"):
+        (tmp_path / name).write_text("text")
+    skipped: list[Skipped] = []
+    assert [d.id for d in read_documents([tmp_path], skipped.append)] == ["c.txt"]
+    assert [item.reason for item in skipped] == [
+        "it needs the package somepackage: pip install 'graphwright[documents]'",
+        "damaged (RuntimeError: broken inside)",
+    ]
+
+
+def test_a_file_above_the_limit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphwright.data.formats.format.MAX_BYTES", 2**20)
+    (tmp_path / "a.txt").write_text("x" * (2**20 + 1))
+    (tmp_path / "b.txt").write_text("Good.")
+    skipped: list[Skipped] = []
+    assert [d.id for d in read_documents([tmp_path], skipped.append)] == ["b.txt"]
+    assert skipped[0].reason == "larger than 1 MB; split it"

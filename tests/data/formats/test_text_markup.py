@@ -1,0 +1,189 @@
+"""reStructuredText, AsciiDoc and source code."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.data.formats.format import Extracted, File
+from graphwright.data.formats.registry import format_of
+
+RST = """:author: Anna
+
+======
+Rivers
+======
+
+.. note:: It is *very* **long**.
+   And ``wide *x*``.
+
+.. image:: mur.png
+   :alt: A picture
+
+The Mur
+-------
+See :ref:`the source <source>`, `Graz <graz.rst>`_ and :py:class:`~a.River`::
+
+    river = 1
+
+.. comment
+   not read
+
+====  ====
+a     b
+====  ====
+
+Its source
+~~~~~~~~~~
+It rises. [1]_
+
+The Enns
+--------
+.. [1] A note.
+.. _target: http://x.y
+"""
+
+ADOC = """= Rivers
+Anna <a@x.y>
+:author: Anna
+:toc:
+
+[NOTE]
+====
+It is *very* _long_.
+====
+
+== The Mur
+* Graz
+** Leoben
+See link:graz.adoc[Graz], <<source,the source>> and https://x.y[there].
+
+[source,python]
+----
+= no heading
+----
+// a comment
+|===
+|River |km
+
+|Mur |464
+|===
+
+=== Its source
+image::mur.png[A picture]
+It rises.
+"""
+
+PYTHON = '''"""Rivers."""
+import os
+
+
+class River:
+    """A river."""
+
+    def length(self):
+        return 464
+
+    async def name(self): ...
+
+
+def main():
+    pass
+'''
+RUST = "pub struct River {\n    km: u32,\n}\n\nimpl River {\n    pub fn length(&self) -> u32 {\n        1\n    }\n}\n"
+C = "#include <x.h>\n\nstatic int length(struct river *r)\n{\n    if (r)\n        return f(r);\n    return 0;\n}\n"
+SHELL = "#!/bin/sh\nbuild() {\n  echo x\n}\nfunction test_all {\n  :\n}\n"
+SCRIPT = "export class River {\n  length() { return 1 }\n}\nconst name = (a) => a\nasync function main() {}\n"
+
+
+def extracted(name: str, source: str) -> Extracted:
+    file = File(name, content=source.encode())
+    (document,) = format_of(file).read(file)
+    assert isinstance(document, Extracted)
+    return document
+
+
+def outline(document: Extracted) -> list[tuple[int, str]]:
+    assert all(document.text.startswith(title, start) for start, _, title in document.headings)
+    return [(heading.level, heading.title) for heading in document.headings]
+
+
+def test_restructured_text_loses_its_marks() -> None:
+    document = extracted("a.rst", RST)
+    assert outline(document) == [(1, "Rivers"), (2, "The Mur"), (3, "Its source"), (2, "The Enns")]
+    assert document.text == (
+        "Rivers\n\nIt is very long.\n\n   And wide *x*.\n\nThe Mur\n\n"
+        "See the source, Graz and a.River:\n\n    river = 1\n\na     b\n\nIts source\n\nIt rises. [1]_\n\nThe Enns\n\n"
+        "[1] A note."
+    )
+    assert (document.title, document.metadata, document.links) == (
+        "Rivers",
+        {"author": "Anna"},
+        ["graz.rst", "http://x.y"],
+    )
+
+
+def test_asciidoc_loses_its_marks() -> None:
+    document = extracted("a.adoc", ADOC)
+    assert outline(document) == [(1, "Rivers"), (2, "The Mur"), (3, "Its source")]
+    assert document.text == (
+        "Rivers\n\nAnna <a@x.y>\n\nIt is very long.\n\nThe Mur\n\n- Graz\n  - Leoben\n"
+        "See Graz, the source and there.\n\n= no heading\n\nRiver: Mur; km: 464.\n\nIts source\n\nIt rises."
+    )
+    assert document.metadata == {"author": "Anna"} and document.links == ["graz.adoc", "https://x.y"]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "definitions"),
+    [
+        ("a.py", PYTHON, [(1, "River"), (2, "length"), (2, "name"), (1, "main")]),
+        ("a.rs", RUST, [(1, "River"), (1, "River"), (2, "length")]),
+        ("a.c", C, [(1, "length")]),
+        ("a.sh", SHELL, [(1, "build"), (1, "test_all")]),
+        ("a.ts", SCRIPT, [(1, "River"), (1, "name"), (1, "main")]),
+    ],
+)
+def test_source_code_is_divided_by_its_definitions(name: str, source: str, definitions: list[tuple[int, str]]) -> None:
+    document = extracted(name, source)
+    assert document.text == source and [(h.level, h.title) for h in document.headings] == definitions
+    for heading in document.headings:
+        line = source.count("\n", 0, heading.start)
+        assert heading.title in source.split("\n")[line] and source[heading.start] not in " \n"
+        assert (
+            document.places is not None and document.places.of(heading.start, heading.start + 1) == f"line {line + 1}"
+        )
+
+
+PIECES = [
+    "= ",
+    "== A",
+    "* b",
+    "|===",
+    "|a |b",
+    "----",
+    "`x`",
+    "<<a,b>>",
+    "A\n=",
+    ".. note::",
+    "::",
+    "  x",
+    ":f: y",
+    "\n",
+    "def f():",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=20), st.sampled_from(["a.rst", "a.adoc", "a.py", "a.md", "a.html"]))
+def test_headings_lie_in_the_text_of_any_source(pieces: list[str], name: str) -> None:
+    document = extracted(name, "\n".join(pieces))
+    starts = [heading.start for heading in document.headings]
+    assert starts == sorted(set(starts)) and all(start < len(document.text) for start in starts)
+
+
+@pytest.mark.parametrize("name", ["a.rst", "a.adoc", "a.py", "a.c", "a.java", "a.js"])
+@pytest.mark.parametrize(
+    "unit", ["`", "[", "<<", "*a ", "|", "x(", "a b ", ":a:`", "static ", "=\n", "a\n-\n", "http://x"]
+)
+def test_time_is_linear_for_hostile_lines(name: str, unit: str) -> None:
+    assert extracted(name, unit * 30_000) is not None  # a quadratic reader takes minutes

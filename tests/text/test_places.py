@@ -1,0 +1,48 @@
+"""Places of a text in its file: names of ranges, rectangles, and their stored form."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.text.places import Box, Places, decoded_places
+
+numbers = st.integers(0, 10_000)
+
+
+@st.composite
+def places(draw: st.DrawFn) -> Places:
+    starts = tuple(accumulate(draw(st.lists(st.integers(0, 500), max_size=8))))
+    labels = tuple(draw(st.lists(st.text(max_size=5), min_size=len(starts), max_size=len(starts))))
+    lines = sorted(draw(st.lists(st.tuples(st.integers(0, 2**30), *[numbers] * 5), max_size=8)))
+    kind = draw(st.sampled_from(["page", "cell", ""]))
+    return Places(kind, starts, draw(st.sampled_from([labels, ()])), tuple(map(Box._make, lines)), "ab")
+
+
+@given(places())
+def test_stored_places_come_back(made: Places) -> None:
+    assert decoded_places(made.encoded()) == made
+
+
+def test_a_document_without_places_stores_nothing() -> None:
+    assert decoded_places(b"") is None
+
+
+def test_a_range_is_named_by_its_first_and_last_place() -> None:
+    pages = Places("page", (5, 100, 250))
+    assert pages.of(0, 5) == "" and pages.of(0, 6) == "page 1" and pages.of(99, 100) == "page 1"
+    assert pages.of(99, 101) == "pages 1-2" and pages.of(0, 9999) == "pages 1-3"
+    assert pages.of(5, 5) == "page 1" and pages.name(2) == "page 3"
+
+
+def test_rectangles_of_a_range_are_cut_at_its_characters() -> None:
+    lines = (Box(0, 10, 1000, 0, 2000, 100), Box(11, 21, 1000, 100, 3000, 200), Box(30, 40, 0, 0, 100, 100))
+    pages = Places("page", (0, 30), boxes=lines)
+    assert pages.boxes_of(5, 13) == [
+        ("1", Box(5, 10, 1500, 0, 2000, 100)),
+        ("1", Box(11, 13, 1000, 100, 1400, 200)),
+    ]
+    assert pages.boxes_of(0, 100) == [("1", lines[0]), ("1", lines[1]), ("2", lines[2])]
+    assert pages.boxes_of(22, 29) == [] and Places("page", (0,)).boxes_of(0, 9) == []
